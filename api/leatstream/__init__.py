@@ -1,0 +1,3 @@
+"""leatstream: streaming SQL over your own stores, deployed as code."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,267 @@
+"""Every error leatstream raises on purpose.
+
+    LeatstreamError                     /problems/<code>
+    ├── RequestError (user)             sql-syntax 400 · invalid-page-token 400 · validation 422
+    │                                   unknown-relation 422 · unknown-column 422 · unknown-function 422
+    │                                   type-mismatch 422 · not-grouped 422 · within-required 422
+    │                                   unsupported 422
+    │                                   property-required 422 · invalid-property 422 · too-complex 422
+    │                                   too-large 413
+    ├── AccessError (user)              unauthenticated 401 · permission-denied 403
+    ├── CatalogError (user)             not-found 404 · already-exists 409 · has-dependents 409
+    │                                   requires-replacement 409 · invalid-transition 409 · stale 412
+    ├── StoreError (external)           store-unreachable 503 (retry) · store-auth-failed 502
+    │                                   entity-not-found 404 · entity-conflict 409 · store-rejected 502
+    ├── EngineError (external)          engine-unavailable 503 (retry) · fenced 409
+    ├── JobError (in a query's status)  job-failed · source-gone · undecodable-record · checkpoint-damaged
+    ├── StackError (embedded stack)     tool-missing · jars-unavailable · port-taken · already-running
+    │                                   part-failed; shown by the command line, never by REST
+    └── InternalError (internal)        internal 500
+
+One class serves all codes of a family; a code never changes once released, its text may.
+SQLSTATEs are those of the reference product where it has one, PostgreSQL's otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A stretch of the user's SQL text: line and column count from 1, offset from 0, in characters."""
+
+    line: int
+    column: int
+    offset: int
+    length: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong: what, where, and what to do about it.
+
+    Attributes:
+        detail: what is wrong, one sentence.
+        code: the fault's own code where it differs from the error's.
+        pointer: JSON pointer into the request body, such as ``#/columns/0/type``.
+        position: where in the SQL text.
+        hint: what to write instead.
+        sqlstate: five characters.
+    """
+
+    detail: str
+    code: str | None = None
+    pointer: str | None = None
+    position: Position | None = None
+    hint: str | None = None
+    sqlstate: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What is fixed for a code: its HTTP status, title, SQLSTATE and whether a retry may help."""
+
+    status: int
+    title: str
+    sqlstate: str
+    retryable: bool = False
+
+
+class LeatstreamError(Exception):
+    """Base of the tree. ``kinds`` maps each code of the family to what is fixed for it."""
+
+    kinds: ClassVar[dict[str, Kind]] = {}
+    domain: ClassVar[str] = "internal"
+
+    def __init__(
+        self,
+        code: str,
+        detail: str,
+        *,
+        faults: Sequence[Fault] = (),
+        position: Position | None = None,
+        hint: str | None = None,
+        pointer: str | None = None,
+        sqlstate: str | None = None,
+        **extra: Any,
+    ) -> None:
+        """Make an error.
+
+        Args:
+            code: one of ``kinds``.
+            detail: what went wrong, for a person; never a secret, never a traceback.
+            faults: every fault found, when there may be several; else one is made of the other arguments.
+            position: where in the SQL text.
+            hint: what to do.
+            pointer: JSON pointer into the request body.
+            sqlstate: overrides the code's.
+            **extra: more members of the problem document.
+        """
+        super().__init__(detail)
+        self.kind = self.kinds[code]
+        self.code = code
+        self.detail = detail
+        self.sqlstate = sqlstate or self.kind.sqlstate
+        single = Fault(detail, code, pointer, position, hint, self.sqlstate)
+        self.faults: tuple[Fault, ...] = tuple(faults) or (single,)
+        self.extra = extra
+
+    @property
+    def status(self) -> int:
+        """HTTP status."""
+        return self.kind.status
+
+    @property
+    def title(self) -> str:
+        """Short text that is the same for every error of this code."""
+        return self.kind.title
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same request may succeed later without a change."""
+        return self.kind.retryable
+
+    def at(self, position: Position | None) -> Self:
+        """Give the faults that have no position this one, and return self."""
+        if position is not None:
+            self.faults = tuple(f if f.position else replace(f, position=position) for f in self.faults)
+        return self
+
+
+class RequestError(LeatstreamError):
+    """The request or its SQL is wrong."""
+
+    domain = "user"
+    kinds: ClassVar[dict[str, Kind]] = {
+        "sql-syntax": Kind(400, "SQL syntax error", "42601"),
+        "invalid-page-token": Kind(400, "Page token is not valid", "22023"),
+        "validation": Kind(422, "Request is not valid", "22023"),
+        "unknown-relation": Kind(422, "Relation does not exist", "3D020"),
+        "unknown-column": Kind(422, "Column does not exist", "42703"),
+        "ambiguous-column": Kind(422, "Column name is ambiguous", "42702"),
+        "unknown-function": Kind(422, "Function does not exist", "42883"),
+        "type-mismatch": Kind(422, "Types do not fit", "42804"),
+        "not-grouped": Kind(422, "Column is neither grouped nor aggregated", "42803"),
+        "within-required": Kind(422, "WITHIN is required", "42601"),
+        "unsupported": Kind(422, "Not supported", "0A000"),
+        "property-required": Kind(422, "Sink property cannot be inferred", "3D021"),
+        "invalid-property": Kind(422, "Property is not valid", "3D008"),
+        "too-complex": Kind(422, "Statement is too complex", "54001"),
+        "too-large": Kind(413, "Request body is too large", "54000"),
+    }
+
+
+class AccessError(LeatstreamError):
+    """The caller is not known or may not do this."""
+
+    domain = "user"
+    kinds: ClassVar[dict[str, Kind]] = {
+        "unauthenticated": Kind(401, "Authentication required", "28000"),
+        "permission-denied": Kind(403, "Permission denied", "42501"),
+    }
+
+
+class CatalogError(LeatstreamError):
+    """The catalog's state does not allow the request."""
+
+    domain = "user"
+    kinds: ClassVar[dict[str, Kind]] = {
+        "not-found": Kind(404, "Object does not exist", "3D000"),
+        "already-exists": Kind(409, "Object already exists", "42710"),
+        "has-dependents": Kind(409, "Other objects depend on this one", "2BP01"),
+        "requires-replacement": Kind(409, "Change needs a new object", "0A000"),
+        "invalid-transition": Kind(409, "State does not allow this", "55000"),
+        "stale": Kind(412, "Object has changed meanwhile", "40001"),
+    }
+
+
+class StoreError(LeatstreamError):
+    """A store of the user's did not do what was asked."""
+
+    domain = "external"
+    kinds: ClassVar[dict[str, Kind]] = {
+        "store-unreachable": Kind(503, "Store cannot be reached", "57015", retryable=True),
+        "store-auth-failed": Kind(502, "Store refused the credentials", "28000"),
+        "store-rejected": Kind(502, "Store refused the operation", "58000"),
+        "entity-not-found": Kind(404, "Entity does not exist in the store", "3D007"),
+        "entity-conflict": Kind(409, "Entity exists with other properties", "42710"),
+    }
+
+
+class EngineError(LeatstreamError):
+    """The engine cannot do its part now."""
+
+    domain = "external"
+    kinds: ClassVar[dict[str, Kind]] = {
+        "engine-unavailable": Kind(503, "No Spark driver is ready", "53000", retryable=True),
+        "fenced": Kind(409, "A newer attempt has taken over", "55000"),
+    }
+
+
+class JobError(LeatstreamError):
+    """Why a job failed; appears in a query's status, never as an HTTP answer of its own.
+
+    ``retryable`` says whether a restart from the checkpoint may cure it.
+    """
+
+    domain = "external"
+    kinds: ClassVar[dict[str, Kind]] = {
+        "job-failed": Kind(500, "Job failed", "58000", retryable=True),
+        "job-rejected": Kind(500, "Spark refused the job", "0A000"),
+        "source-gone": Kind(500, "A source entity or its records are gone", "58000"),
+        "undecodable-record": Kind(500, "A record could not be decoded", "22000"),
+        "checkpoint-damaged": Kind(500, "The checkpoint cannot be used", "58000"),
+        "driver-lost": Kind(500, "The job's driver ended", "57015", retryable=True),
+    }
+
+
+class StackError(LeatstreamError):
+    """The embedded stack cannot start or lacks a piece."""
+
+    domain = "external"
+    kinds: ClassVar[dict[str, Kind]] = {
+        "tool-missing": Kind(503, "A tool is missing", "58000"),
+        "jars-unavailable": Kind(503, "Libraries cannot be had", "58000", retryable=True),
+        "port-taken": Kind(503, "Port is taken", "58000"),
+        "already-running": Kind(409, "Already running", "55000"),
+        "part-failed": Kind(503, "A part did not start", "58000"),
+    }
+
+
+class InternalError(LeatstreamError):
+    """A fault of leatstream itself."""
+
+    kinds: ClassVar[dict[str, Kind]] = {"internal": Kind(500, "Internal error", "XX000")}
+
+
+FAMILIES: tuple[type[LeatstreamError], ...] = (
+    RequestError,
+    AccessError,
+    CatalogError,
+    StoreError,
+    EngineError,
+    JobError,
+    StackError,
+    InternalError,
+)
+
+
+@dataclass(slots=True)
+class Faults:
+    """Collects faults so that all are reported at once, not the first."""
+
+    items: list[Fault] = field(default_factory=list)
+
+    def add(self, code: str, detail: str, **more: Any) -> None:
+        """Note one fault of a ``RequestError`` code."""
+        kind = RequestError.kinds[code]
+        self.items.append(Fault(detail, code, **{"sqlstate": kind.sqlstate, **more}))
+
+    def raise_if_any(self) -> None:
+        """Raise one ``RequestError`` with every fault noted, under the first one's code."""
+        if self.items:
+            first = self.items[0]
+            raise RequestError(first.code or "validation", first.detail, faults=self.items)

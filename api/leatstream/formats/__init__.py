@@ -1,0 +1,1 @@
+"""Record formats, orthogonal to the connectors."""

@@ -1,0 +1,165 @@
+"""JSON record values and the declared column types, as Spark expressions only: real-time mode runs them.
+
+Reading. A value is decodable when it is one JSON object, each declared field has its column's type, and no
+NOT NULL column is absent or null. Absent and null are the same: NULL. Undeclared fields are passed over; of a
+field given twice the last counts; names are compared exactly. VARCHAR takes any JSON value (numbers, objects
+as their JSON text). Numbers must be JSON numbers (a quoted "5" is no BIGINT; DOUBLE also takes "NaN" and
+"Infinity"). TIMESTAMP and TIMESTAMP_LTZ take both the SQL and the ISO 8601 form; without a zone, UTC.
+BYTES and VARBINARY are base64.
+
+Writing. Every column is written, NULL as null. TIMESTAMP is ``yyyy-MM-dd HH:mm:ss[.f]``, TIMESTAMP_LTZ the
+same in UTC with ``Z``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from leatstream.errors import JobError
+from leatstream.model.types import DataType, parse_type
+from leatstream.plan.job_spec import ColumnSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+TEXT = "__leat_text"
+PARSED = "__leat_json"
+CORRUPT = "__leat_corrupt"
+_TIME = r"\A([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?\z"
+_READ_OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, "allowSingleQuotes": "false"}
+_WRITE_OPTIONS = {"ignoreNullFields": "false"}
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """How one relation's values are read.
+
+    Attributes:
+        parsed: to be selected as ``PARSED`` from a frame that has the value as text in ``TEXT``.
+        fields: the declared columns in order, named, over ``PARSED``.
+        undecodable: over ``TEXT`` and ``PARSED``; true or false, never NULL.
+    """
+
+    parsed: Column
+    fields: tuple[Column, ...]
+    undecodable: Column
+
+
+def decoder(columns: Sequence[ColumnSpec]) -> Decoder:
+    """Make the expressions that read values with these columns.
+
+    Raises:
+        JobError: job-rejected, for a type that JSON cannot carry.
+    """
+    from pyspark.sql import functions as F
+
+    types = [parse_type(column.type) for column in columns]
+    for column, kind in zip(columns, types, strict=True):
+        check_type(column.name, kind)
+    ddl = ", ".join(f"{_tick(c.name)} {_read_type(t)}" for c, t in zip(columns, types, strict=True))
+    ddl += f", {_tick(CORRUPT)} STRING"
+    text, parsed = F.col(TEXT), F.col(PARSED)
+    # Jackson stops after the first object; what follows it would pass unseen.
+    ends_well = text.endswith("}") | F.rtrim(text, F.lit(" \t\r\n")).endswith("}")
+    bad = parsed.isNull() | parsed.getField(CORRUPT).isNotNull() | ~ends_well | ~F.is_valid_utf8(text)
+    fields: list[Column] = []
+    for column, kind in zip(columns, types, strict=True):
+        raw = parsed.getField(column.name)
+        value, misfit = _converted(raw, kind)
+        if misfit is not None:
+            bad = bad | misfit
+        if column.not_null:
+            bad = bad | raw.isNull()
+        fields.append(value.alias(column.name))
+    return Decoder(F.from_json(text, ddl, _READ_OPTIONS), tuple(fields), bad)
+
+
+def encode(columns: Sequence[ColumnSpec], values: Sequence[Column]) -> Column:
+    """The BINARY value made of these columns' values.
+
+    Args:
+        columns: names and types of the sink, in order.
+        values: one expression per column, already of the column's type.
+
+    Raises:
+        JobError: job-rejected, for a type that JSON cannot carry.
+    """
+    from pyspark.sql import functions as F
+
+    written: list[Column] = []
+    for column, value in zip(columns, values, strict=True):
+        kind = parse_type(column.type)
+        check_type(column.name, kind)
+        written.append(_written(value, kind).alias(column.name))
+    return F.to_json(F.struct(*written), _WRITE_OPTIONS).cast("binary")
+
+
+def check_type(name: str, kind: DataType) -> None:
+    """Refuse a type that JSON has no form for.
+
+    Raises:
+        JobError: job-rejected, naming the column.
+    """
+    if kind.kind == "MAP" and kind.arguments[0].kind != "VARCHAR":
+        raise JobError(
+            "job-rejected", f"Column {name}: a map in JSON has VARCHAR keys, not {kind.arguments[0]}."
+        )
+    for part in kind.arguments:
+        check_type(name, part)
+
+
+def _read_type(kind: DataType) -> str:
+    """The type the parser is asked for; where it is too lenient, a rawer one that is checked after."""
+    return {"TINYINT": "SMALLINT", "TIMESTAMP_LTZ": "STRING"}.get(kind.kind) or kind.spark()
+
+
+def _converted(raw: Column, kind: DataType) -> tuple[Column, Column | None]:
+    """The column's value, and the condition under which it does not fit its type (never NULL)."""
+    from pyspark.sql import functions as F
+
+    if kind.kind == "TINYINT":
+        # The parser takes 128..255 for a byte and wraps.
+        value = raw.try_cast("tinyint")
+    elif kind.kind == "TIMESTAMP_LTZ":
+        # The parser takes a bare number for seconds, where most producers mean milliseconds.
+        value = raw.try_cast("timestamp")
+    elif kind.kind == "TIME":
+        return raw, F.coalesce(~raw.rlike(_TIME), F.lit(False))
+    else:
+        return raw, None
+    return value, raw.isNotNull() & value.isNull()
+
+
+def _written(value: Column, kind: DataType) -> Column:
+    from pyspark.sql import functions as F
+
+    if kind.kind == "TIMESTAMP":
+        return value.cast("string")
+    if kind.kind == "TIMESTAMP_LTZ":
+        return F.concat(value.cast("string"), F.lit("Z"))
+    if not _has_time(kind):
+        return value
+    if kind.kind == "ARRAY":
+        return F.transform(value, _inner(kind.arguments[0]))
+    if kind.kind == "MAP":
+        inner = _inner(kind.arguments[1])
+        return F.transform_values(value, lambda _key, item: inner(item))
+    parts = [
+        _written(value.getField(name), part).alias(name)
+        for name, part in zip(kind.fields, kind.arguments, strict=True)
+    ]
+    return F.when(value.isNotNull(), F.struct(*parts))
+
+
+def _inner(kind: DataType) -> Callable[[Column], Column]:
+    return lambda item: _written(item, kind)
+
+
+def _has_time(kind: DataType) -> bool:
+    return kind.kind in ("TIMESTAMP", "TIMESTAMP_LTZ") or any(map(_has_time, kind.arguments))
+
+
+def _tick(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

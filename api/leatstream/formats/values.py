@@ -1,0 +1,122 @@
+"""Records made without Spark, byte for byte as the jobs write them, of values that a statement spells out.
+
+``formats.json`` and ``formats.primitive`` say what the bytes are; here is the same in plain Python. Numbers
+are written as Java writes them (``1.0E7``), because Spark's own writer does.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+import struct
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from leatstream.formats.primitive import WIDTHS, check_key_type
+from leatstream.model.objects import Column
+from leatstream.model.types import DataType
+
+_ESCAPED = re.compile(r'["\\\x00-\x1f]')
+_SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+
+
+def json_record(columns: Sequence[Column], values: Sequence[Any]) -> bytes:
+    """The JSON value of one record: every column is written, NULL as null.
+
+    Args:
+        columns: of the stream, in order.
+        values: one Python value per column, as ``sql.constants.value_of`` gives them.
+    """
+    members = (f"{_text(c.name)}:{_json(v, c.type)}" for c, v in zip(columns, values, strict=True))
+    return ("{" + ",".join(members) + "}").encode()
+
+
+def primitive_key(value: Any, kind_text: str) -> bytes | None:
+    """The bytes of a record key of one plain value; None stays None.
+
+    Raises:
+        JobError: job-rejected, when a primitive key cannot have this type.
+    """
+    kind = check_key_type(kind_text)
+    if value is None:
+        return None
+    if kind.kind == "VARCHAR":
+        return str(value).encode()
+    if kind.kind == "DOUBLE":
+        return struct.pack(">d", value)
+    return int(value).to_bytes(WIDTHS[kind.kind], "big", signed=True)
+
+
+def _json(value: Any, kind: DataType) -> str:
+    if value is None:
+        return "null"
+    if kind.kind == "BOOLEAN":
+        return "true" if value else "false"
+    if kind.kind in ("FLOAT", "DOUBLE"):
+        return _fraction(value, kind.kind == "FLOAT")
+    if isinstance(value, int | Decimal):
+        return str(value)
+    if kind.kind == "ARRAY":
+        return "[" + ",".join(_json(item, kind.arguments[0]) for item in value) + "]"
+    if kind.kind == "MAP":
+        inner = kind.arguments[1]
+        return "{" + ",".join(f"{_text(k)}:{_json(v, inner)}" for k, v in value.items()) + "}"
+    if kind.kind == "STRUCT":
+        parts = zip(kind.fields, value, kind.arguments, strict=True)
+        return "{" + ",".join(f"{_text(n)}:{_json(v, t)}" for n, v, t in parts) + "}"
+    if isinstance(value, datetime):
+        zone = "Z" if kind.kind == "TIMESTAMP_LTZ" else ""
+        return _text(moment_text(value) + zone)
+    if isinstance(value, date):
+        return _text(value.isoformat())
+    if isinstance(value, bytes):
+        return _text(base64.b64encode(value).decode())
+    return _text(value)
+
+
+def moment_text(value: datetime) -> str:
+    """Date and time of day in SQL's form, the fraction without trailing zeros, the zone left out."""
+    text = value.replace(tzinfo=None).isoformat(" ", "microseconds")
+    return text.rstrip("0").rstrip(".")
+
+
+def _text(value: str) -> str:
+    return '"' + _ESCAPED.sub(lambda m: _SHORT.get(m[0]) or f"\\u{ord(m[0]):04X}", value) + '"'
+
+
+def _fraction(value: float, single: bool) -> str:
+    """As Java's ``Double.toString`` and ``Float.toString``: the fewest digits that read back as the value.
+
+    Javas before 19 sometimes write one digit more, of the same value.
+    """
+    if math.isnan(value):
+        return '"NaN"'
+    if single:
+        value = struct.unpack("f", struct.pack("f", value))[0]
+    if math.isinf(value):
+        return '"Infinity"' if value > 0 else '"-Infinity"'
+    if value == 0:
+        return repr(value)
+    text = _shortest_single(value) if single else repr(value)
+    if len(Decimal(text).normalize().as_tuple().digits) == 1:
+        # Java writes two digits at least, and then the two that are nearest: 4.9E-324, not 5E-324.
+        text = f"{value:.1e}"
+    sign, digits, exponent = Decimal(text).normalize().as_tuple()
+    figures = "".join(map(str, digits))
+    power = len(figures) - 1 + int(exponent)  # of the first digit
+    minus = "-" if sign else ""
+    if -3 <= power < 7:
+        plain = format(Decimal(text).normalize(), "f")
+        return plain if "." in plain else plain + ".0"
+    return f"{minus}{figures[0]}.{figures[1:] or '0'}E{power}"
+
+
+def _shortest_single(value: float) -> str:
+    for digits in range(1, 10):
+        text = f"{value:.{digits - 1}e}"
+        if struct.unpack("f", struct.pack("f", float(text)))[0] == value:
+            return text
+    return repr(value)

@@ -1,0 +1,1 @@
+"""Sink-property inference: the left-most-source rule."""

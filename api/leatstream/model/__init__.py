@@ -1,0 +1,1 @@
+"""Domain objects: names, types, stores, relations, queries. Frozen, without I/O."""

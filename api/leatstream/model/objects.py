@@ -1,0 +1,264 @@
+"""What the catalog holds. Objects are immutable; a change makes a new one of a higher generation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from leatstream.model.names import Fqn
+from leatstream.model.types import DataType
+
+HIDDEN_PREFIX = "__leat_"
+ROWTIME = "__leat_rowtime"
+ROWKEY = "__leat_rowkey"
+ROWMETA = "__leat_rowmeta"
+DELETED = "__leat_deleted"
+
+
+class Origin(StrEnum):
+    """Where an effective property's value came from."""
+
+    EXPLICIT = "explicit"
+    EXISTING_ENTITY = "existing_entity"
+    LEFT_MOST_SOURCE = "left_most_source"
+    SESSION = "session"
+    DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """A property's value in force and where it came from.
+
+    Attributes:
+        value: string, integer or boolean.
+        origin: which rule gave it.
+        source: the object the value was read from, such as ``demo.public.pageviews`` (``from`` in JSON).
+    """
+
+    value: Any
+    origin: Origin
+    source: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON form: value, origin and, where known, from."""
+        body = {"value": self.value, "origin": self.origin.value}
+        return body | ({"from": self.source} if self.source else {})
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> Effective:
+        """Read back what ``as_json`` wrote."""
+        return cls(body["value"], Origin(body["origin"]), body.get("from"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meta:
+    """What every catalog object carries. ``generation`` counts changes of what the user wrote, from 1."""
+
+    id: str
+    generation: int
+    created_at: datetime
+    updated_at: datetime
+    created_by: str
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A declared column."""
+
+    name: str
+    type: DataType
+    not_null: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Database:
+    """A logical grouping of schemas."""
+
+    meta: Meta
+    name: str
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """A namespace of relations inside a database."""
+
+    meta: Meta
+    database: str
+    name: str
+    comment: str | None = None
+
+
+class StoreState(StrEnum):
+    """Whether a store answered when it was last asked."""
+
+    PENDING = "pending"
+    READY = "ready"
+    ERRORED = "errored"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """Connectivity and access to a system of the user's.
+
+    Attributes:
+        kind: connector kind, such as ``kafka``.
+        config: the typed settings as the user wrote them, secrets left out.
+        secrets: field path (``sasl.password``) to secret reference (``secret://…``); never values.
+    """
+
+    meta: Meta
+    name: str
+    kind: str
+    config: Mapping[str, Any]
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    state: StoreState = StoreState.PENDING
+    message: str | None = None
+    error_code: str | None = None
+    checked_at: datetime | None = None
+
+
+class RelationKind(StrEnum):
+    """Kinds of relation; streams and changelogs can be made so far."""
+
+    STREAM = "stream"
+    CHANGELOG = "changelog"
+    MATERIALIZED_VIEW = "materialized_view"
+    TABLE = "table"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """A relational face of an entity.
+
+    Attributes:
+        store: name of the store that holds the entity.
+        entity: topic, data stream or table behind the relation.
+        value_format: ``json`` so far.
+        key_format, key_type: how record keys read; ``primitive`` with a type such as ``VARCHAR``.
+        timestamp: column that gives event time; none = the record's own time.
+        properties: WITH keys as the user wrote them (canonical key names).
+        effective: every property in force with its origin.
+        created_by_query: id of the query that made it, for CREATE … AS SELECT.
+        primary_key: columns that identify a row of a changelog.
+    """
+
+    meta: Meta
+    fqn: Fqn
+    kind: RelationKind
+    columns: tuple[Column, ...]
+    store: str
+    entity: str
+    value_format: str
+    key_format: str | None = None
+    key_type: str | None = None
+    timestamp: str | None = None
+    timestamp_format: str | None = None
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    effective: Mapping[str, Effective] = field(default_factory=dict)
+    created_by_query: str | None = None
+    comment: str | None = None
+    primary_key: tuple[str, ...] = ()
+
+    def find_column(self, name: str) -> Column | None:
+        """The column of exactly this name, or None."""
+        return next((c for c in self.columns if c.name == name), None)
+
+
+class DesiredState(StrEnum):
+    """What the user wants of a query."""
+
+    RUNNING = "running"
+    STOPPED = "stopped"
+
+
+class QueryState(StrEnum):
+    """What is known of a query's job."""
+
+    PENDING = "pending"
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryStatus:
+    """Observed state of a query, written by the reconciler and the drivers' heartbeats.
+
+    Attributes:
+        attempt: number of the newest attempt to run it; the fencing number.
+        observed_generation: generation of the spec the job runs.
+        error: ``{code, detail, retryable}`` of the failure, kept until the next start.
+        metrics: last progress: rows in and out, rates, batch duration, watermark, skipped rows, offsets.
+        restarts: restarts since the user last started it.
+        next_attempt_at: when the next start may happen (back-off).
+    """
+
+    state: QueryState = QueryState.PENDING
+    since: datetime | None = None
+    message: str | None = None
+    error: Mapping[str, Any] | None = None
+    attempt: int = 0
+    driver_id: str | None = None
+    pid: int | None = None
+    observed_generation: int = 0
+    heartbeat_at: datetime | None = None
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    log_tail: tuple[str, ...] = ()
+    restarts: int = 0
+    next_attempt_at: datetime | None = None
+    entity_ready: bool = False
+
+
+class QueryKind(StrEnum):
+    """Which statement makes up a query."""
+
+    CREATE_STREAM_AS = "create_stream_as"
+    CREATE_CHANGELOG_AS = "create_changelog_as"
+    INSERT_INTO = "insert_into"
+
+    @property
+    def makes_sink(self) -> bool:
+        """Whether its relation comes and goes with the query."""
+        return self is not QueryKind.INSERT_INTO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A continuous statement and the job that runs it.
+
+    Attributes:
+        sql: verbatim.
+        context: database, schema, store and role that unqualified names were resolved with.
+        plan: the explained plan (JSON), as ``statements:validate`` shows it.
+        job: the JobSpec document without attempt, fencing token and secrets.
+        checkpoint_generation: directory of the checkpoint; a new one when old state cannot be kept.
+    """
+
+    meta: Meta
+    name: str
+    kind: QueryKind
+    sql: str
+    statement_hash: str
+    context: Mapping[str, str | None]
+    sources: tuple[str, ...]
+    sink: str
+    desired_state: DesiredState = DesiredState.RUNNING
+    delete_sink_entity: bool = False
+    comment: str | None = None
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    effective: Mapping[str, Effective] = field(default_factory=dict)
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    job: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint_generation: int = 1
+    deleting: bool = False
+    status: QueryStatus = field(default_factory=QueryStatus)

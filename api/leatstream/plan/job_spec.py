@@ -1,0 +1,128 @@
+"""The JobSpec: all a driver needs to run one attempt of one query. Versioned, immutable, no secrets."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Mode(StrEnum):
+    """How Spark runs the job."""
+
+    REALTIME = "realtime"
+    MICRO_BATCH = "micro_batch"
+
+
+class Delivery(StrEnum):
+    """What reaches the sink after a failure."""
+
+    AT_LEAST_ONCE = "at_least_once"
+    EXACTLY_ONCE = "exactly_once"
+
+
+class StoreRef(_Document):
+    """How to reach a store. ``secrets`` maps a field path of ``config`` to a reference for the driver."""
+
+    name: str
+    kind: str
+    config: dict[str, Any]
+    secrets: dict[str, str] = Field(default_factory=dict)
+
+
+class ColumnSpec(_Document):
+    """A column; ``type`` in the product's own words, such as ``DECIMAL(10, 2)``."""
+
+    name: str
+    type: str
+    not_null: bool = False
+
+
+class SourceSpec(_Document):
+    """One scan.
+
+    The driver registers it as temporary view ``view`` with the declared columns, then ``__leat_rowtime``
+    TIMESTAMP (the timestamp column's value or the record's time), ``__leat_rowkey`` BINARY and
+    ``__leat_rowmeta`` STRUCT (store-specific position).
+
+    Attributes:
+        starting_position: used on the very first start only; afterwards the checkpoint rules.
+        starting_timestamp_ms: epoch milliseconds, with ``timestamp``.
+        on_error: ``terminate`` fails the job, ``ignore`` skips the record and counts it.
+        watermark_delay_ms: set when the plan keeps state.
+    """
+
+    view: str
+    relation: str
+    store: StoreRef
+    entity: str
+    columns: list[ColumnSpec]
+    value_format: str
+    key_format: str | None = None
+    key_type: str | None = None
+    timestamp: str | None = None
+    timestamp_format: str | None = None
+    starting_position: Literal["earliest", "latest", "timestamp"] = "latest"
+    starting_timestamp_ms: int | None = None
+    on_error: Literal["terminate", "ignore"] = "terminate"
+    watermark_delay_ms: int | None = None
+
+
+class SinkSpec(_Document):
+    """Where rows go.
+
+    Attributes:
+        key_columns: columns that make the record key; empty = the left-most record's key is passed on.
+        deletes: the SQL gives ``__leat_deleted`` too: where it is true, a record without value is written.
+        timestamp_strategy: ``proc.time`` lets the store stamp the record, ``event.time`` writes row time.
+    """
+
+    relation: str
+    store: StoreRef
+    entity: str
+    columns: list[ColumnSpec]
+    value_format: str
+    key_format: str | None = None
+    key_type: str | None = None
+    key_columns: list[str] = Field(default_factory=list)
+    deletes: bool = False
+    timestamp_strategy: Literal["proc.time", "event.time"] = "proc.time"
+
+
+class JobSpec(_Document):
+    """One attempt of one query.
+
+    Attributes:
+        attempt: counts from 1 for ever; a driver whose attempt is not the newest must end.
+        fencing_token: random per attempt; every heartbeat carries it.
+        sql: Spark SQL over the sources' views; output = sink columns, ``__leat_deleted`` if the sink deletes,
+            ``__leat_rowkey``, ``__leat_rowtime``.
+        output_mode: ``update`` writes a group at each change, ``append`` each row once.
+        checkpoint: URI of the checkpoint directory, owned by this query generation.
+        conf: Spark SQL settings frozen with the checkpoint, such as ``spark.sql.shuffle.partitions``.
+        max_offsets_per_trigger: bound of one micro-batch.
+    """
+
+    version: Literal[1] = 1
+    query_id: str
+    query_name: str
+    generation: int
+    attempt: int
+    fencing_token: str
+    sql: str
+    sources: list[SourceSpec]
+    sink: SinkSpec
+    mode: Mode
+    mode_reason: str
+    output_mode: Literal["append", "update"] = "append"
+    delivery: Delivery = Delivery.AT_LEAST_ONCE
+    checkpoint: str
+    conf: dict[str, str] = Field(default_factory=dict)
+    max_offsets_per_trigger: int = 500_000
+    realtime_batch_ms: int = 60_000
+    trigger_interval_ms: int = 0

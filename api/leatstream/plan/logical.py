@@ -1,0 +1,148 @@
+"""The bound form of a SELECT: names resolved, text compiled to Spark SQL, nothing read yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from leatstream.errors import Position
+from leatstream.model.objects import Relation
+
+
+class JoinType(StrEnum):
+    """Join types a stream–stream join may have."""
+
+    INNER = "inner"
+    LEFT = "left"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """One use of a relation in FROM.
+
+    Attributes:
+        view: name of the temporary view that stands for it in the compiled SQL, such as ``leat_src_0``.
+        alias: what the user calls it in the statement.
+        properties: source properties of its WITH clause, canonical keys, checked.
+    """
+
+    view: str
+    alias: str
+    relation: Relation
+    position: Position
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """One interval join; bounds are milliseconds, inclusive: left - before <= right <= left + after."""
+
+    type: JoinType
+    before_ms: int
+    after_ms: int
+    left: str
+    right: str
+    position: Position
+    kind: str = "interval-join-stream-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Stretches of event time that rows are put into: ``tumble`` or ``hop``; milliseconds, from the epoch."""
+
+    kind: str
+    size_ms: int
+    advance_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """GROUP BY of the outermost SELECT.
+
+    Attributes:
+        keys: output columns that identify a group, in the order of GROUP BY: a changelog's primary key.
+        window: set where rows are grouped by time.
+        update: whether each change of a group is written (a changelog), else each group once, when its window
+            has closed (a stream).
+        deletes: whether the output has ``__leat_deleted``: HAVING may let a group go that was written before.
+    """
+
+    keys: tuple[str, ...]
+    window: Window | None
+    update: bool
+    deletes: bool
+
+
+class SourceMap(Protocol):
+    """Leads from a place in the compiled SQL back to the user's text."""
+
+    def locate(self, start: int, stop: int, fragment: str) -> Position | None:
+        """Position in the user's text of the compiled SQL's characters start..stop (inclusive)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalPlan:
+    """A bound SELECT.
+
+    Attributes:
+        sql: Spark SQL over the scans' views. Its output columns are the user's, in order, then
+            ``__leat_rowkey`` (BINARY, the left-most record's key) and ``__leat_rowtime`` (TIMESTAMP); before
+            these ``__leat_deleted`` (BOOLEAN), if the aggregation deletes.
+        scans: in the order of the text; the first is the left-most source.
+        source_map: for errors of Spark's analyzer.
+        aggregation: of the outermost SELECT.
+    """
+
+    sql: str
+    scans: tuple[Scan, ...]
+    joins: tuple[Join, ...]
+    source_map: SourceMap
+    aggregation: Aggregation | None = None
+
+    @property
+    def stateful(self) -> bool:
+        """Whether Spark keeps state for it."""
+        return bool(self.joins) or self.aggregation is not None
+
+    @property
+    def timed(self) -> bool:
+        """Whether event time decides when state goes, so that sources need watermarks."""
+        return bool(self.joins) or (self.aggregation is not None and self.aggregation.window is not None)
+
+    @property
+    def left_most(self) -> Scan:
+        """The first relation of FROM in the order of the text."""
+        return self.scans[0]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSchema:
+    """An empty view for analysis: name and Spark DDL of its columns (hidden ones included)."""
+
+    name: str
+    ddl: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzedColumn:
+    """A column of the analyzed statement; ``type`` is Spark's simple string."""
+
+    name: str
+    type: str
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisFailure:
+    """What Spark's analyzer said: its error condition and where in the compiled SQL (inclusive, from 0)."""
+
+    condition: str
+    message: str
+    sqlstate: str | None = None
+    start: int | None = None
+    stop: int | None = None
+    fragment: str | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)

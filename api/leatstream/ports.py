@@ -1,0 +1,218 @@
+"""What the services need from the outside, as protocols; ``bootstrap`` chooses who provides it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from leatstream.model.objects import Database, Query, Relation, Schema, Store
+from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, ViewSchema
+
+T = TypeVar("T")
+
+
+class Clock(Protocol):
+    """The time, so that tests may set it."""
+
+    def now(self) -> datetime:
+        """The present moment, with time zone UTC."""
+
+
+class Repository(Protocol[T]):
+    """Objects of one noun inside a unit of work.
+
+    Keys are exact names: a Fqn's text for relations, ``database.schema`` quoted for schemas.
+    """
+
+    def find(self, key: str) -> T | None:
+        """The object, or None."""
+
+    def find_by_id(self, object_id: str) -> T | None:
+        """The object of this opaque id, or None."""
+
+    def add(self, item: T) -> None:
+        """Insert; CatalogError already-exists if the key is taken."""
+
+    def update(self, item: T) -> None:
+        """Replace the object with the same id."""
+
+    def delete(self, object_id: str) -> None:
+        """Remove it; nothing happens if it is not there."""
+
+    def page(self, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[T]:
+        """Objects whose key starts with ``prefix`` and is greater than ``after``, ordered by key."""
+
+
+class SecretRows(Protocol):
+    """Enveloped secret values by reference."""
+
+    def put(self, reference: str, envelope: bytes) -> None:
+        """Store or replace."""
+
+    def find(self, reference: str) -> bytes | None:
+        """The envelope, or None."""
+
+    def delete(self, reference: str) -> None:
+        """Forget it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverRow:
+    """What is remembered of a driver process across restarts of the API.
+
+    Attributes:
+        role: ``dedicated`` or ``analyzer``.
+        token_hash: SHA-256 (hex) of the driver's own bearer token.
+        started_at: the process's create time as the system tells it; for people.
+        query_id, attempt: what it was given to run, if anything.
+    """
+
+    id: str
+    role: str
+    token_hash: str
+    pid: int
+    started_at: float
+    created_at: datetime
+    query_id: str | None = None
+    attempt: int | None = None
+
+
+class DriverRows(Protocol):
+    """Driver processes that are or were there."""
+
+    def add(self, row: DriverRow) -> None:
+        """Remember a driver."""
+
+    def find(self, driver_id: str) -> DriverRow | None:
+        """The driver, or None."""
+
+    def update(self, row: DriverRow) -> None:
+        """Replace what is known of the driver with the same id."""
+
+    def delete(self, driver_id: str) -> None:
+        """Forget it; nothing happens if it is not there."""
+
+    def list(self) -> Sequence[DriverRow]:
+        """All of them, oldest first."""
+
+
+class TokenRows(Protocol):
+    """API tokens; only hashes are kept."""
+
+    def add(
+        self,
+        token_id: str,
+        token_hash: str,
+        principal: str,
+        role: str,
+        *,
+        created_at: datetime,
+        expires_at: datetime | None = None,
+    ) -> None:
+        """Remember a token; one with the same id is replaced."""
+
+    def delete(self, token_id: str) -> None:
+        """Revoke it."""
+
+    def delete_of(self, principal: str) -> None:
+        """Revoke every token of a principal."""
+
+    def mark_used(self, token_hash: str, at: datetime) -> None:
+        """Note when it was last used."""
+
+
+class UnitOfWork(Protocol):
+    """One transaction on the catalog. Nothing is kept unless ``commit`` is called."""
+
+    databases: Repository[Database]
+    schemas: Repository[Schema]
+    stores: Repository[Store]
+    relations: Repository[Relation]
+    queries: Repository[Query]
+    secrets: SecretRows
+    drivers: DriverRows
+    tokens: TokenRows
+
+    def commit(self) -> None:
+        """Make every change of this unit lasting, at once."""
+
+    def find_token(self, token_hash: str) -> tuple[str, str] | None:
+        """Principal name and role of a live API token by its SHA-256, or None."""
+
+
+class OpenUnit(Protocol):
+    """Opens units of work; leaving the block without commit rolls back."""
+
+    def __call__(self, *, write: bool = True) -> AbstractContextManager[UnitOfWork]:
+        """A unit; ``write=False`` for reading only."""
+
+
+class SecretBox(Protocol):
+    """Seals and opens secret values."""
+
+    def seal(self, reference: str, value: str) -> bytes:
+        """Encrypt for this reference only."""
+
+    def open(self, reference: str, envelope: bytes) -> str:
+        """Decrypt; fails if the envelope was made for another reference."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisRequest:
+    """SQL to analyze over empty views, as a driver is asked."""
+
+    id: str
+    views: Sequence[ViewSchema]
+    sql: str
+
+
+class Analyzer(Protocol):
+    """The engine's own analyzer, the authority on types. Answers come from a driver that pulls requests."""
+
+    def analyze(
+        self, views: Sequence[ViewSchema], sql: str, timeout: float
+    ) -> list[AnalyzedColumn] | AnalysisFailure:
+        """Analyze SQL over empty views. EngineError engine-unavailable if no driver answers in time."""
+
+    def take(self, driver_id: str) -> AnalysisRequest | None:
+        """The next request for a driver to answer, or None."""
+
+    def complete(self, request_id: str, result: list[AnalyzedColumn] | AnalysisFailure) -> None:
+        """A driver's answer; unknown ids are ignored (the asker has given up)."""
+
+
+class Drivers(Protocol):
+    """Driver processes: started ahead, handed one query each, ended for certain."""
+
+    def authenticate(self, driver_id: str, token: str) -> bool:
+        """Whether this is the token the driver was started with."""
+
+    def report(self, driver_id: str, state: str, pid: int) -> None:
+        """What a polling driver says of itself: ``warming`` or ``idle``."""
+
+    def role(self, driver_id: str) -> str | None:
+        """``dedicated`` or ``analyzer``; None for a driver that should not be there."""
+
+    def assigned(self, driver_id: str) -> str | None:
+        """Id of the query this driver was given, or None."""
+
+    def assign(self, query_id: str) -> str | None:
+        """Give an idle, warming or new driver to a query; its id, or None while none may be had."""
+
+    def assignments(self) -> Sequence[tuple[str, str, float]]:
+        """Driver, id of the query it was given, and seconds since then."""
+
+    def process_id(self, driver_id: str) -> int | None:
+        """Its process id; None for a driver that is not known."""
+
+    def is_alive(self, driver_id: str) -> bool:
+        """Whether its process is there."""
+
+    def end(self, driver_id: str, *, grace: float = 0.0) -> None:
+        """End the process and its children; returns when they are gone."""
+
+    def ready(self) -> bool:
+        """Whether an analyzer and a warm driver (if any are kept) wait for work."""

@@ -1,0 +1,1 @@
+"""Text to logical plan: dialect, parser, binder, passes."""

@@ -1,0 +1,279 @@
+"""AST to logical plan: names resolved, everything that is wrong noted at once, Spark SQL written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from sqlglot import exp
+
+from leatstream.errors import LeatstreamError, Position, RequestError
+from leatstream.model.names import quote
+from leatstream.model.objects import HIDDEN_PREFIX, Relation, RelationKind
+from leatstream.model.types import parse_type
+from leatstream.plan.logical import Aggregation, LogicalPlan, Scan
+from leatstream.sql.lexer import Source
+from leatstream.sql.passes.columns import Columns
+from leatstream.sql.passes.expressions import check
+from leatstream.sql.passes.functions import Functions
+from leatstream.sql.passes.grouping import IN_WHERE, WINDOW_COLUMNS, check_grouping
+from leatstream.sql.passes.items import select_items
+from leatstream.sql.passes.joins import check_equality, check_join
+from leatstream.sql.passes.render import Renderer
+from leatstream.sql.passes.scope import (
+    Binding,
+    BoundJoin,
+    BoundQuery,
+    BoundSelect,
+    BoundUnion,
+    Input,
+    Output,
+    place,
+)
+from leatstream.sql.source_map import SpanMap
+from leatstream.sql.source_properties import check_source_properties
+from leatstream.sql.statements import Name, Properties
+
+MAX_SCANS = 64
+MAX_DEPTH = 32
+Ctes = Mapping[str, tuple[exp.Expression, "Ctes"]]
+
+
+def bind(
+    select: exp.Expression,
+    resolve: Callable[[Name], Relation],
+    text: str,
+    *,
+    named: bool = True,
+    changelog: bool = False,
+) -> LogicalPlan:
+    """Bind a query and compile it.
+
+    Args:
+        select: from ``parser.parse``.
+        resolve: finds a relation of the catalog; raises RequestError unknown-relation; it gets its
+            position here.
+        text: the whole text given to ``parse``; used where the tree does not carry it.
+        named: whether the output's names count, so that none may stand twice; INSERT INTO goes by position.
+        changelog: whether the result is a changelog, which GROUP BY makes, and not a stream.
+
+    Raises:
+        RequestError: with every fault found, in the order of the text.
+    """
+    binder = _Binder(resolve, changelog=changelog)
+    try:
+        bound = binder.query(select, {}, 0, named=named)
+        binder.check_outputs(bound)
+        binder.check_changelog(bound, place(select))
+        binder.binding.faults.items.sort(key=lambda f: f.position.offset if f.position else 0)
+        binder.binding.faults.raise_if_any()
+        renderer = Renderer()
+        renderer.query(bound)
+    except RecursionError:
+        whole = place(select) or Source(text).position(0, len(text))
+        raise RequestError("too-complex", "The query nests too deep.", position=whole) from None
+    scans, joins = tuple(binder.binding.scans), tuple(binder.binding.joins)
+    source_map = SpanMap(tuple(renderer.marks), tuple(renderer.filters))
+    return LogicalPlan(renderer.text, scans, joins, source_map, _aggregation(bound))
+
+
+def _aggregation(bound: BoundQuery) -> Aggregation | None:
+    group = bound.group if isinstance(bound, BoundSelect) else None
+    if group is None or not isinstance(bound, BoundSelect):
+        return None
+    deletes = group.update and group.having is not None
+    return Aggregation(group.names, bound.inputs[0].window, group.update, deletes)
+
+
+class _Binder:
+    """Walks queries from the outside in; what it gathers is in ``binding``."""
+
+    def __init__(self, resolve: Callable[[Name], Relation], *, changelog: bool) -> None:
+        self.resolve = resolve
+        self.changelog = changelog
+        self.binding = Binding()
+        self.faults = self.binding.faults
+
+    def query(self, node: exp.Expression, ctes: Ctes, depth: int, *, named: bool = True) -> BoundQuery:
+        if depth > MAX_DEPTH:
+            raise RequestError("too-complex", f"Queries nest at most {MAX_DEPTH} deep.", position=place(node))
+        for what, position, hint in node.meta.get("refused", ()):
+            self.faults.add(
+                "unsupported", f"{what} is not supported on streams.", position=position, hint=hint
+            )
+        for name, query in node.meta.get("ctes", ()):
+            ctes = {**ctes, name: (query, ctes)}
+        if isinstance(node, exp.Union):
+            return self._union(node, ctes, depth, named)
+        return self._select(node, ctes, depth, named)
+
+    def check_outputs(self, query: BoundQuery) -> None:
+        """A bare NULL has no type, so it can be no column of a relation."""
+        if isinstance(query, BoundUnion):
+            return
+        for item in query.items:
+            value = item.value
+            while isinstance(value, exp.Paren):
+                value = value.this
+            if isinstance(value, exp.Null):
+                detail = f"The column {quote(item.name)} is NULL and has no type."
+                hint = "write CAST(NULL AS VARCHAR)"
+                self.faults.add("type-mismatch", detail, position=item.position, hint=hint)
+
+    def check_changelog(self, query: BoundQuery, at: Position | None) -> None:
+        """A changelog has a primary key, and GROUP BY is what gives one."""
+        if self.changelog and (isinstance(query, BoundUnion) or query.group is None):
+            hint = "write GROUP BY, or CREATE STREAM to keep every row"
+            detail = "A changelog without GROUP BY is not supported: nothing tells its primary key."
+            self.faults.add("unsupported", detail, position=at, hint=hint)
+
+    def _union(self, node: exp.Expression, ctes: Ctes, depth: int, named: bool) -> BoundQuery:
+        whole, nodes = place(node), list[exp.Expression]()
+        while isinstance(node, exp.Union):
+            nodes.append(node.expression)
+            node = node.this
+            if node.meta.get("ctes") or node.meta.get("refused"):
+                break
+        nodes.append(node)
+        # The first branch names the columns; the others go by position.
+        branches = [
+            self.query(branch, ctes, depth + 1, named=named and index == 0)
+            for index, branch in enumerate(reversed(nodes))
+        ]
+        wanted = len(branches[0].outputs)
+        for branch, source in zip(branches, reversed(nodes), strict=True):
+            if len(branch.outputs) != wanted:
+                self.faults.add(
+                    "type-mismatch",
+                    f"Each SELECT of a UNION ALL has the same number of columns: the first has {wanted},"
+                    f" this one {len(branch.outputs)}.",
+                    position=place(source),
+                )
+        return BoundUnion(branches, whole)
+
+    def _select(self, node: exp.Expression, ctes: Ctes, depth: int, named: bool) -> BoundSelect:
+        inputs = [self._input(node.args["from_"].this, ctes, depth)]
+        joins: list[BoundJoin] = []
+        for join_node in node.args.get("joins") or ():
+            right = self._input(join_node.this, ctes, depth)
+            self._check_alias(right, inputs, join_node.this)
+            if right.window is not None:
+                self._refuse_window("A join with a window", node, join_node.this)
+            join = check_join(join_node, inputs, right, joins, self.binding)
+            scope = [*inputs, right]
+            on = join_node.args.get("on")
+            if on is not None:
+                check(on, Columns(scope, self.faults), Functions(scope, self.faults, IN_WHERE))
+            if join is not None:
+                check_equality(join, inputs, self.binding)
+                joins.append(join)
+            inputs.append(right)
+        grouped = node.args.get("group") is not None
+        why = None if grouped else "write GROUP BY"
+        columns, functions = Columns(inputs, self.faults), Functions(inputs, self.faults, why)
+        items = select_items(node.expressions, columns, functions, self.faults, named=named)
+        where = node.args.get("where")
+        if where is not None:
+            check(where.this, columns, Functions(inputs, self.faults, IN_WHERE))
+        if grouped and depth:
+            hint = "write it into a stream of its own"
+            detail = "GROUP BY in a sub-select or beside UNION ALL is not supported."
+            self.faults.add("unsupported", detail, position=node.meta["group_position"], hint=hint)
+        elif inputs[0].window is not None and not grouped:
+            self._refuse_window("A window without GROUP BY", node, node.args["from_"].this)
+        group = check_grouping(node, inputs, items, self.binding, update=self.changelog)
+        return BoundSelect(
+            inputs, joins, items, where.this if where is not None else None, place(node), group
+        )
+
+    def _refuse_window(self, what: str, node: exp.Expression, relation: exp.Expression) -> None:
+        at = relation.meta.get("window_position") or place(node)
+        hint = "write FROM TUMBLE(relation, SIZE 1 MINUTE) … GROUP BY window_start, window_end, …"
+        self.faults.add("unsupported", f"{what} is not supported.", position=at, hint=hint)
+
+    def _check_alias(self, right: Input, inputs: list[Input], node: exp.Expression) -> None:
+        if right.names and any(given.names[-1:] == right.names[-1:] for given in inputs):
+            self.faults.add(
+                "ambiguous-column",
+                f"FROM has {right.shown} twice.",
+                position=place(node),
+                hint=f"give each its own alias: {right.shown} AS a … {right.shown} AS b",
+            )
+
+    def _input(self, node: exp.Expression, ctes: Ctes, depth: int) -> Input:
+        given = self._source(node, ctes, depth)
+        window = node.meta.get("window")
+        if window is None:
+            return given
+        known = given.columns
+        taken = [c.name for c in known or () if c.name in WINDOW_COLUMNS]
+        if taken:
+            self.faults.add(
+                "ambiguous-column",
+                f"{given.shown} has a column {taken[0]} already, which the window adds.",
+                position=node.meta["window_position"],
+                hint="name it otherwise in a sub-select: TUMBLE((SELECT …), SIZE …)",
+            )
+        added = tuple(Output(n, parse_type("TIMESTAMP")) for n in WINDOW_COLUMNS if n not in taken)
+        return replace(given, columns=None if known is None else (*known, *added), window=window)
+
+    def _source(self, node: exp.Expression, ctes: Ctes, depth: int) -> Input:
+        alias = node.meta.get("alias")
+        if alias is not None and alias[0].startswith(HIDDEN_PREFIX):
+            detail = f"Names that start with {HIDDEN_PREFIX} belong to leatstream."
+            self.faults.add("validation", detail, position=alias[1])
+        if isinstance(node, exp.Subquery):
+            return self._derived(node, node.this, alias[0] if alias else None, ctes, depth)
+        name: Name = node.meta["name"]
+        shown = alias[0] if alias else name.parts[-1]
+        if len(name.parts) == 1 and name.parts[0] in ctes:
+            query, outer = ctes[name.parts[0]]
+            # Bound once for each use, so each use needs a tree of its own.
+            return self._derived(node, query.copy(), shown, outer, depth)
+        return self._relation(node, name, alias[0] if alias else None)
+
+    def _derived(
+        self, node: exp.Expression, query: exp.Expression, alias: str | None, ctes: Ctes, depth: int
+    ) -> Input:
+        if "properties" in node.meta:
+            self.faults.add(
+                "unsupported",
+                "Source properties after a sub-select are not supported.",
+                position=node.meta["properties_position"],
+                hint="write WITH (…) after the relation inside",
+            )
+        bound = self.query(query, ctes, depth + 1)
+        names = (alias,) if alias else ()
+        shown = quote(alias) if alias else "the sub-select"
+        return Input(self.binding.next_ref(), names, shown, bound.outputs, query=bound)
+
+    def _relation(self, node: exp.Expression, name: Name, alias: str | None) -> Input:
+        ref, shown = self.binding.next_ref(), quote(alias or name.parts[-1])
+        try:
+            relation = self.resolve(name)
+        except RequestError as error:
+            self.faults.items += error.at(name.position).faults
+            return Input(ref, (alias,) if alias else name.parts, shown, None)
+        except LeatstreamError as error:
+            raise error.at(name.position) from None
+        if relation.kind is not RelationKind.STREAM:
+            shown = relation.kind.value.replace("_", " ")
+            detail = f"{relation.fqn} is a {shown}; a query can only read streams yet."
+            hint = None
+            if relation.kind is RelationKind.CHANGELOG:
+                detail += " A change takes back the row before it, which is not built for readers."
+                hint = "read its source, or declare a stream on its topic to take each update as a row"
+            self.faults.add("unsupported", detail, position=name.position, hint=hint)
+        given: Properties = node.meta.get("properties", {})
+        scans = self.binding.scans
+        if len(scans) >= MAX_SCANS:
+            detail = f"A query reads at most {MAX_SCANS} relations."
+            raise RequestError("too-complex", detail, position=name.position)
+        properties = check_source_properties(given, relation, self.faults)
+        view = f"leat_src_{len(scans)}"
+        scan = Scan(view, alias or name.parts[-1], relation, name.position, properties)
+        scans.append(scan)
+        fqn = relation.fqn
+        names = (alias,) if alias else (fqn.database, fqn.schema, fqn.name)
+        columns = tuple(Output(column.name, column.type) for column in relation.columns)
+        return Input(ref, names, shown, columns, scan=scan)

@@ -1,0 +1,127 @@
+"""Statements made of a verb, a noun and a name: DROP, USE, LIST, PRINT, TERMINATE, RESTART."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from leatstream.sql import statements as s
+from leatstream.sql.dialect import Leat
+from leatstream.sql.unbuilt import CREATES
+
+_DROPS = ("database", "schema", "store", "entity", "stream", "changelog", "relation", "query")
+_SYNONYMS = {
+    "topic": "entity",
+    "namespace": "schema",
+    "topics": "entities",
+    "namespaces": "schemas",
+}
+_LISTS = ("databases", "schemas", "stores", "entities", "streams", "changelogs", "relations", "queries")
+
+
+class NounStatements(Leat.Parser):
+    """Reads them, and what every statement needs: nouns with synonyms, names, IN STORE, WITH."""
+
+    def _base(self, first: Token) -> dict[str, Any]:
+        place = self.since(first)
+        text = self.source.text[place.offset : place.offset + place.length]
+        return {"text": text, "position": place}
+
+    def _noun(self, known: tuple[str, ...], wanted: str) -> str:
+        """One of the nouns, its synonyms and DATA STORE included; stops at unbuilt ones."""
+        if self.is_word("data") and self.is_word("store", "stores", ahead=1):
+            self._advance()
+        token = self._curr
+        word = token.text.lower() if token.token_type == TokenType.VAR else ""
+        noun = _SYNONYMS.get(word, word)
+        if noun in known:
+            self._advance()
+            return noun
+        if word in CREATES:
+            verb = self._tokens[0].text.upper()
+            self.refuse(f"{verb} {CREATES[word]}", at=token)
+        self.unexpected(wanted)
+
+    def _if(self, *words: str) -> bool:
+        if not self.take("if"):
+            return False
+        self.expect(*words)
+        return True
+
+    def _one(self, what: str = "a name") -> s.Name:
+        name = self.name(what)
+        if len(name.parts) > 1:
+            self.fail("A name of one part is wanted here.", at=name.position)
+        return name
+
+    def _in_store(self) -> s.Name | None:
+        if not self.take("in"):
+            return None
+        self.take("data")
+        self.expect("store")
+        return self._one("a store's name")
+
+    def _with(self, *, flags: bool = False) -> dict[str, s.Value]:
+        return self.properties(flags=flags) if self.take("with") else {}
+
+    def _upto(self, count: int) -> s.Name:
+        name = self.name()
+        if len(name.parts) > count:
+            self.fail(f"A name of at most {count} parts is wanted here.", at=name.position)
+        return name
+
+    def _drop_statement(self, first: Token) -> s.Statement:
+        self._advance()
+        noun = self._noun(_DROPS, "DATABASE, SCHEMA, STORE, ENTITY, STREAM, CHANGELOG, RELATION or QUERY")
+        optional = self._if("exists")
+        name = self.name() if noun == "entity" else self._upto(3)
+        store = self._in_store() if noun == "entity" else None
+        if self.is_word("cascade"):
+            self.refuse("CASCADE", hint="drop the dependents first")
+        return s.Drop(**self._base(first), noun=cast(Any, noun), name=name, store=store, if_exists=optional)
+
+    def _use_statement(self, first: Token) -> s.Statement:
+        self._advance()
+        noun = self._noun(("database", "schema", "store", "role"), "DATABASE, SCHEMA, STORE or ROLE")
+        name = self._upto(2) if noun == "schema" else self._one()
+        return s.Use(**self._base(first), noun=cast(Any, noun), name=name)
+
+    def _list_statement(self, first: Token) -> s.Statement:
+        self._advance()
+        noun = self._noun(
+            _LISTS, "DATABASES, SCHEMAS, STORES, ENTITIES, STREAMS, CHANGELOGS, RELATIONS or QUERIES"
+        )
+        within = None
+        if self.take("in"):
+            wanted = {
+                "schemas": ("database",),
+                "entities": ("store", "data"),
+                "streams": ("schema", "namespace", "database"),
+                "changelogs": ("schema", "namespace", "database"),
+                "relations": ("schema", "namespace", "database"),
+            }.get(noun, ())
+            if not self.is_word(*wanted):
+                self.unexpected(" or ".join(w.upper() for w in wanted) or "the end of the statement")
+            if self.take("data"):
+                self.expect("store")
+            else:
+                self._advance()
+            within = self._upto(2)
+        return s.ListObjects(**self._base(first), noun=cast(Any, noun), within=within)
+
+    def _print_statement(self, first: Token) -> s.Statement:
+        self._advance()
+        if not (self.take("entity") or self.take("topic")):
+            self.unexpected("ENTITY or TOPIC")
+        name, store = self.name("an entity's name"), self._in_store()
+        properties = self._with(flags=True)
+        return s.Print(**self._base(first), name=name, store=store, properties=properties)
+
+    def _query_statement(self, first: Token) -> s.Statement:
+        self._advance()
+        self.expect("query")
+        name = self._one("a query's name")
+        kind: type[s.TerminateQuery] | type[s.RestartQuery]
+        kind = s.TerminateQuery if first.text.lower() == "terminate" else s.RestartQuery
+        return kind(**self._base(first), name=name)

@@ -1,0 +1,285 @@
+"""Text to statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from leatstream.errors import RequestError
+from leatstream.sql import statements as s
+from leatstream.sql.dialect import Leat
+from leatstream.sql.lexer import Source, scan
+from leatstream.sql.tokens_reader import SqlFault
+from leatstream.sql.unbuilt import STATEMENTS
+from leatstream.sql.writing_statements import WritingStatements
+
+_DESCRIBES = ("database", "schema", "store", "entity", "relation", "query")
+MAX_TEXT = 1_000_000
+
+
+def parse(text: str) -> list[s.Statement]:
+    """Read a text of statements parted by ``;``. Positions count in the whole text.
+
+    Raises:
+        RequestError: sql-syntax, unsupported or too-complex, with the position.
+    """
+    if len(text) > MAX_TEXT:
+        raise RequestError("too-complex", f"SQL text has at most {MAX_TEXT} characters.")
+    source = Source(text)
+    found = []
+    for tokens in _split(scan(text)):
+        first = source.position(tokens[0].start, tokens[-1].end + 1)
+        try:
+            found.append(_parse_one(tokens, source))
+        except RecursionError:
+            detail = "The statement nests too deep."
+            raise RequestError("too-complex", detail, position=first) from None
+    return found
+
+
+def _split(tokens: list[Token]) -> list[list[Token]]:
+    parts: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.token_type == TokenType.SEMICOLON:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [part for part in parts if part]
+
+
+def _parse_one(tokens: list[Token], source: Source) -> s.Statement:
+    parser = StatementParser(dialect=Leat())
+    parser.load(tokens, source)
+    try:
+        statement = parser.statement()
+        parser.expect_end()
+    except SqlFault as fault:
+        raise RequestError(fault.code, fault.detail, position=fault.position, hint=fault.hint) from None
+    return statement
+
+
+class StatementParser(WritingStatements):
+    """Reads one statement."""
+
+    def statement(self) -> s.Statement:
+        """The statement at the cursor."""
+        first = self._curr
+        readers: dict[str, Callable[[Token], s.Statement]] = {
+            "create": self._create_statement,
+            "insert": self._insert_statement,
+            "drop": self._drop_statement,
+            "use": self._use_statement,
+            "list": self._list_statement,
+            "show": self._list_statement,
+            "describe": self._describe_statement,
+            "print": self._print_statement,
+            "terminate": self._query_statement,
+            "restart": self._query_statement,
+            "update": self._update_statement,
+            "generate": self._generate_statement,
+        }
+        if self.is_word("select", "with") or self.is_mark(TokenType.L_PAREN):
+            query = self.query()
+            if self.is_word("query"):
+                self.refuse("QUERY WITH after a SELECT of its own")
+            return s.Select(**self._base(first), select=query)
+        word = first.text.lower() if first.token_type == TokenType.VAR else ""
+        if word in readers:
+            return readers[word](first)
+        if word in STATEMENTS:
+            self.refuse(f"The statement {STATEMENTS[word]}")
+        known = ", ".join(["SELECT", *(w.upper() for w in readers if w != "show")])
+        self.unexpected(f"a statement ({known})")
+
+    def _create_statement(self, first: Token) -> s.Statement:
+        self._advance()
+        replacing = self._or_replace()
+        known = ("database", "schema", "store", "entity", "stream", "changelog")
+        token = self._curr
+        noun = self._noun(known, "DATABASE, SCHEMA, STORE, ENTITY, STREAM or CHANGELOG")
+        optional = self._if_new(replacing)
+        how: dict[str, Any] = {"if_not_exists": optional, "or_replace": replacing}
+        if noun == "stream":
+            return self._create_stream(first, how)
+        if noun == "changelog":
+            return self._create_changelog(first, token, how)
+        if noun == "store":
+            name, comment = self._one("a store's name"), self._comment()
+            self.expect("with")
+            properties = self.properties()
+            return s.CreateStore(
+                **self._base(first), name=name, properties=properties, comment=comment, **how
+            )
+        if noun == "entity":
+            if replacing:
+                hint = "UPDATE ENTITY changes its properties; DROP ENTITY empties it"
+                self.refuse("CREATE OR REPLACE ENTITY", at=self._prev, hint=hint)
+            name, store = self.name("an entity's name"), self._in_store()
+            properties = self._with()
+            return s.CreateEntity(
+                **self._base(first), name=name, store=store, properties=properties, if_not_exists=optional
+            )
+        if noun == "schema":
+            name, database = self._upto(2), None
+            if self.take("in"):
+                self.expect("database")
+                database = self._one("a database's name")
+            comment = self._comment()
+            return s.CreateSchema(**self._base(first), name=name, database=database, comment=comment, **how)
+        name, comment = self._one("a database's name"), self._comment()
+        return s.CreateDatabase(**self._base(first), name=name, comment=comment, **how)
+
+    def _or_replace(self) -> bool:
+        if not self.take("or"):
+            return False
+        self.expect("replace")
+        return True
+
+    def _if_new(self, replacing: bool) -> bool:
+        """IF NOT EXISTS, which OR REPLACE excludes."""
+        first = self._curr
+        optional = self._if("not", "exists")
+        if optional and replacing:
+            self.fail("OR REPLACE and IF NOT EXISTS exclude each other.", at=self.since(first))
+        return optional
+
+    def _create_stream(self, first: Token, how: dict[str, Any]) -> s.Statement:
+        name = self._upto(3)
+        columns: tuple[s.ColumnDefinition, ...] = ()
+        if self.take_mark(TokenType.L_PAREN):
+            columns = tuple(self.many(self._column))
+            self.expect_mark(TokenType.R_PAREN, ", or )")
+        comment = self._comment()
+        properties = self._with()
+        if self.take("as"):
+            if columns:
+                hint = "leave the list out: the SELECT gives the columns"
+                self.fail("CREATE STREAM … AS SELECT takes no column list.", at=name.position, hint=hint)
+            return self._create_as(s.CreateStreamAs, first, name, comment, properties, how)
+        if not columns:
+            if properties:
+                self.refuse(
+                    "CREATE STREAM without columns",
+                    at=name.position,
+                    hint="name the columns, or write AS SELECT …; schemas are not read from a registry yet",
+                )
+            self.unexpected("(, WITH or AS")
+        return s.CreateStream(
+            **self._base(first),
+            name=name,
+            columns=columns,
+            properties=properties,
+            comment=comment,
+            **how,
+        )
+
+    def _create_changelog(self, first: Token, noun: Token, how: dict[str, Any]) -> s.Statement:
+        name, comment = self._upto(3), self._comment()
+        if self.is_mark(TokenType.L_PAREN):
+            hint = "write AS SELECT … GROUP BY, or declare a stream on the topic to read each update as a row"
+            self.refuse("CREATE CHANGELOG with a list of columns", at=noun, hint=hint)
+        properties = self._with()
+        self.expect("as")
+        return self._create_as(s.CreateChangelogAs, first, name, comment, properties, how)
+
+    def _create_as(
+        self,
+        kind: type[s.CreateAs],
+        first: Token,
+        name: s.Name,
+        comment: str | None,
+        properties: dict[str, s.Value],
+        how: dict[str, Any],
+    ) -> s.Statement:
+        select, query_properties = self._body()
+        return kind(
+            **self._base(first),
+            name=name,
+            properties=properties,
+            select=select,
+            query_properties=query_properties,
+            comment=comment,
+            **how,
+        )
+
+    def _column(self) -> s.ColumnDefinition:
+        token = self._curr
+        if self.is_word("primary") and self.is_word("key", ahead=1):
+            self.refuse("PRIMARY KEY on a stream", hint="CREATE CHANGELOG … AS SELECT … GROUP BY makes one")
+        name, place = self.part("a column's name"), self.place(token)
+        text, type_place = self.type_text()
+        not_null = False
+        if self.take("not"):
+            self.expect("null")
+            not_null = True
+        return s.ColumnDefinition(name, text, not_null, place, type_place, self._comment())
+
+    def _body(self) -> tuple[exp.Expression, dict[str, s.Value]]:
+        if not self.is_word("select", "with") and not self.is_mark(TokenType.L_PAREN):
+            self.unexpected("SELECT")
+        select = self.query()
+        query_properties: dict[str, s.Value] = {}
+        if self.take("query"):
+            self.expect("with")
+            query_properties = self.properties()
+        return select, query_properties
+
+    def _insert_statement(self, first: Token) -> s.Statement:
+        self._advance()
+        self.expect("into")
+        if self.is_word("entity", "topic"):
+            return self._insert_entity(first)
+        name = self._upto(3)
+        if self.is_mark(TokenType.L_PAREN) and not self._query_ahead():
+            place = self.place()
+            columns = self._column_names()
+            if not self.is_word("values"):
+                hint = "name the columns in the SELECT with AS"
+                self.refuse("A column list in INSERT INTO … SELECT", at=place, hint=hint)
+            return self._insert_values(first, name, columns)
+        if self.is_word("values"):
+            return self._insert_values(first, name, ())
+        # WITH ( 'key' … is a property list, WITH name AS ( a query.
+        properties = self._with() if self.is_mark(TokenType.L_PAREN, 1) else {}
+        select, query_properties = self._body()
+        return s.InsertInto(
+            **self._base(first),
+            name=name,
+            properties=properties,
+            select=select,
+            query_properties=query_properties,
+        )
+
+    def _describe_statement(self, first: Token) -> s.Statement:
+        self._advance()
+        self.take("statement")
+        if self.is_word("create", "insert", "select", "with", "drop", "describe"):
+            if not self.is_word("create", "insert"):
+                self.refuse(f"DESCRIBE {self._curr.text.upper()}", hint="CREATE and INSERT can be described")
+            inner = self.statement()
+            return s.DescribeStatement(**self._base(first), statement=inner)
+        if self.take("stream") or self.take("changelog"):
+            noun = "relation"
+        else:
+            noun = self._noun(
+                _DESCRIBES, "DATABASE, SCHEMA, STORE, ENTITY, RELATION, STREAM, CHANGELOG or QUERY"
+            )
+        name = self.name() if noun == "entity" else self._upto(3)
+        store = self._in_store() if noun == "entity" else None
+        if noun == "query" and len(name.parts) == 1 and self._curr:
+            return self._describe_query(first, name)
+        return s.Describe(**self._base(first), noun=cast(Any, noun), name=name, store=store)
+
+    def _describe_query(self, first: Token, what: s.Name) -> s.Statement:
+        """DESCRIBE QUERY STATE name: what was read as a name is the aspect."""
+        aspect = what.parts[0]
+        if aspect in ("events", "history"):
+            hint = "DESCRIBE QUERY STATE tells the last failure; `leat query logs` shows the job's log"
+            self.refuse(f"DESCRIBE QUERY {aspect.upper()}", at=what.position, hint=hint)
+        if aspect not in ("state", "metrics"):
+            self.expect_end()
+        name = self._one("a query's name")
+        return s.DescribeQuery(**self._base(first), what=cast(Any, aspect), name=name)

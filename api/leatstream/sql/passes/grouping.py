@@ -1,0 +1,176 @@
+"""GROUP BY: which groups can be kept on a stream, and that every output column belongs to a group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from leatstream.errors import Faults, LeatstreamError, Position
+from leatstream.model.names import quote
+from leatstream.sql.passes.columns import Columns
+from leatstream.sql.passes.expressions import check
+from leatstream.sql.passes.functions import AGGREGATES, Functions
+from leatstream.sql.passes.render import Renderer
+from leatstream.sql.passes.scope import Binding, BoundGroup, Input, Item, place
+
+WINDOW_COLUMNS = ("window_start", "window_end")
+IN_WHERE = "WHERE comes before grouping; write HAVING"
+_IN_KEYS = "group by columns and expressions of one row"
+_INSIDE = "aggregates do not nest"
+
+
+def check_grouping(
+    node: exp.Expression, inputs: Sequence[Input], items: Sequence[Item], binding: Binding, *, update: bool
+) -> BoundGroup | None:
+    """Check GROUP BY and HAVING of one SELECT whose items are checked already.
+
+    Args:
+        node: the SELECT.
+        inputs: what FROM gives.
+        items: its output columns.
+        binding: of the statement; what is wrong is noted there.
+        update: whether the result is a changelog.
+
+    Returns:
+        None without GROUP BY.
+    """
+    faults = binding.faults
+    group, having = node.args.get("group"), node.args.get("having")
+    window = inputs[0].window
+    if group is None:
+        if having is not None:
+            faults.add("not-grouped", "HAVING needs GROUP BY.", position=place(having.this))
+        return None
+    at = node.meta["group_position"]
+    if binding.joins or len(inputs) > 1:
+        hint = "write the join into a stream of its own, and group that"
+        faults.add("unsupported", "GROUP BY over a join is not supported.", position=at, hint=hint)
+    columns = Columns(inputs, faults)
+    keys = [_check_key(key, columns, inputs) for key in group.expressions]
+    if window is not None:
+        _require_window(keys, inputs[0], at, faults)
+    elif not update:
+        faults.add(
+            "unsupported",
+            "GROUP BY without a window cannot make a stream: no group is ever complete.",
+            position=at,
+            hint="write CREATE CHANGELOG, or FROM TUMBLE(…) and GROUP BY window_start, window_end",
+        )
+    if having is not None:
+        check(having.this, columns, Functions(list(inputs), faults))
+    grouped = {text for text in map(_text, keys) if text is not None}
+    for value in [*(item.value for item in items), *([having.this] if having is not None else [])]:
+        _check_grouped(value, grouped, {type(key) for key in keys}, faults)
+    names = _names(keys, items, inputs[0], at, faults) if update else ()
+    plain = [key for key in keys if _window_column(key, inputs[0]) is None]
+    return BoundGroup(plain, names, having.this if having is not None else None, update)
+
+
+def _check_key(key: exp.Expression, columns: Columns, inputs: Sequence[Input]) -> exp.Expression:
+    while isinstance(key, exp.Paren):
+        key = key.this
+    if isinstance(key, exp.Literal | exp.Null | exp.Boolean):
+        detail = "GROUP BY takes columns and expressions over them, no literals or positions."
+        columns.faults.add("not-grouped", detail, position=place(key))
+    check(key, columns, Functions(list(inputs), columns.faults, _IN_KEYS))
+    return key
+
+
+def _window_column(key: exp.Expression, given: Input) -> str | None:
+    bound = key.meta.get("bound")
+    if given.window is None or not bound or bound[0] != given.ref or bound[1] not in WINDOW_COLUMNS:
+        return None
+    return str(bound[1])
+
+
+def _require_window(keys: Sequence[exp.Expression], given: Input, at: Position, faults: Faults) -> None:
+    found = {_window_column(key, given) for key in keys}
+    missing = [name for name in WINDOW_COLUMNS if name not in found]
+    if missing:
+        shown = " and ".join(missing)
+        hint = "write GROUP BY window_start, window_end, …"
+        faults.add("not-grouped", f"GROUP BY over a window must name {shown}.", position=at, hint=hint)
+
+
+def _check_grouped(
+    root: exp.Expression, grouped: set[str], kinds: set[type[exp.Expression]], faults: Faults
+) -> None:
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if type(node) in kinds and _text(node) in grouped:
+            continue
+        if isinstance(node, exp.Anonymous) and str(node.this) in AGGREGATES:
+            _refuse_nested(node, faults)
+        elif isinstance(node, exp.Column) or "bound" in node.meta:
+            if "bound" in node.meta:
+                shown = f"{node.this}()" if isinstance(node, exp.Anonymous) else quote(node.meta["bound"][1])
+                hint = f"write it into GROUP BY, or an aggregate such as max({shown})"
+                detail = f"{shown} is neither in GROUP BY nor inside an aggregate."
+                faults.add("not-grouped", detail, position=place(node), hint=hint)
+        else:
+            stack += [c for c in node.iter_expressions(reverse=True) if isinstance(c, exp.Expression)]
+
+
+def _refuse_nested(aggregate: exp.Expression, faults: Faults) -> None:
+    for argument in aggregate.expressions:
+        for part in argument.walk():
+            if isinstance(part, exp.Anonymous) and str(part.this) in AGGREGATES:
+                detail = f"The aggregate {str(part.this).upper()} cannot stand here."
+                faults.add("not-grouped", detail, position=place(part, "name_span"), hint=_INSIDE)
+
+
+def _names(
+    keys: Sequence[exp.Expression], items: Sequence[Item], given: Input, at: Position, faults: Faults
+) -> tuple[str, ...]:
+    """The output columns that are keys: together they are the primary key, so none may be left out."""
+    named: dict[str, str] = {}
+    for item in items:
+        text = _text(item.value)
+        if text is not None:
+            named.setdefault(text, item.name)
+    found: list[str] = []
+    window_named = False
+    for key in keys:
+        text = _text(key)
+        name = named.get(text) if text is not None else None
+        if name is not None:
+            found.append(name)
+        if _window_column(key, given) is not None:
+            # Windows have one size: either end of it names it.
+            window_named = window_named or name is not None
+        elif name is None and text is not None:
+            faults.add(
+                "not-grouped",
+                "A changelog's primary key is what it is grouped by, so SELECT must give this column too.",
+                position=place(key) or at,
+            )
+    if given.window is not None and not window_named:
+        detail = "A changelog's primary key is what it is grouped by: SELECT window_start or window_end too."
+        faults.add("not-grouped", detail, position=at)
+    return tuple(dict.fromkeys(found))
+
+
+def _text(node: exp.Expression) -> str | None:
+    """An expression's Spark form, equal for equal expressions; None if something in it is wrong."""
+    if any(isinstance(part, exp.Column) and "bound" not in part.meta for part in _columns(node)):
+        return None
+    renderer = Renderer()
+    try:
+        renderer.expr(node)
+    except LeatstreamError:
+        return None
+    return renderer.text
+
+
+def _columns(node: exp.Expression) -> list[exp.Column]:
+    found: list[exp.Column] = []
+    stack = [node]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, exp.Column):
+            found.append(part)
+        elif "bound" not in part.meta:
+            stack += [c for c in part.iter_expressions() if isinstance(c, exp.Expression)]
+    return found

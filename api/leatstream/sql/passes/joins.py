@@ -1,0 +1,117 @@
+"""Joins: which are possible on streams, and what they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from leatstream.plan.logical import Join, JoinType
+from leatstream.sql.passes.scope import Binding, BoundJoin, BoundQuery, BoundUnion, Input, place
+
+_TYPES = {
+    (): JoinType.INNER,
+    ("inner",): JoinType.INNER,
+    ("left",): JoinType.LEFT,
+    ("left", "outer"): JoinType.LEFT,
+    ("full",): JoinType.FULL,
+    ("full", "outer"): JoinType.FULL,
+}
+_HINTS = {
+    "right": "swap the sides and write LEFT JOIN",
+    "cross": "write JOIN … WITHIN … ON with an equality",
+    "natural": "write JOIN … WITHIN … ON with the columns named",
+    "semi": "write an inner JOIN and select the left side's columns",
+    "anti": "write LEFT JOIN … WHERE <right column> IS NULL",
+    "lateral": "a lateral join is not known on streams",
+}
+
+
+def check_join(
+    node: exp.Expression, left: list[Input], right: Input, earlier: list[BoundJoin], binding: Binding
+) -> BoundJoin | None:
+    """Read one join; its ON is not resolved yet. None after a fault."""
+    faults, words, at = binding.faults, node.meta["words"], node.meta["position"]
+    join_type = _TYPES.get(words)
+    if join_type is None:
+        shown = " ".join(words).upper()
+        hint = next((_HINTS[w] for w in words if w in _HINTS), None)
+        faults.add("unsupported", f"{shown} JOIN is not supported on streams.", position=at, hint=hint)
+        return None
+    inside = any(_has_full_join(given.query) for given in [*left, right])
+    if inside or any(join.type is JoinType.FULL for join in earlier):
+        # Either side's time may be missing then, so Spark could never forget old rows.
+        hint = "write the FULL JOIN last, or into a stream of its own"
+        faults.add("unsupported", "A join after a FULL JOIN is not supported.", position=at, hint=hint)
+    within, on = node.meta["within"], node.args.get("on")
+    if within is None:
+        faults.add(
+            "within-required",
+            "interval-join-stream-stream requires WITHIN: two streams can only be joined"
+            f" when their records are near in time ({left[0].shown} and {right.shown}).",
+            position=at,
+            hint="write WITHIN 5 MINUTES before ON",
+        )
+    if on is None:
+        hint = f"write ON {left[0].shown}.<column> = {right.shown}.<column>"
+        faults.add("sql-syntax", "A join needs ON.", position=at, hint=hint)
+    if within is None or on is None:
+        return None
+    size = within[0]
+    binding.joins.append(Join(join_type, size, size, left[0].shown, right.shown, at))
+    return BoundJoin(join_type, right, size, left[0].ref, on)
+
+
+def check_equality(join: BoundJoin, left: list[Input], binding: Binding) -> None:
+    """ON must hold an equality between both sides: Spark joins streams by key."""
+    lefts = {given.ref for given in left}
+    if any(given.columns is None for given in [*left, join.right]):
+        return
+    for part in conjuncts(join.on):
+        if isinstance(part, exp.EQ):
+            sides = (_refs(part.this), _refs(part.expression))
+            if None in sides:
+                return
+            for one, other in (sides, sides[::-1]):
+                if one and other and one <= lefts and other == {join.right.ref}:
+                    return
+    shown = f"{left[-1].shown}.<column> = {join.right.shown}.<column>"
+    binding.faults.add(
+        "unsupported",
+        "ON must hold an equality between a column of each side, because streams are joined by key.",
+        position=place(join.on),
+        hint=f"write {shown}, further conditions joined by AND",
+    )
+
+
+def _has_full_join(query: BoundQuery | None) -> bool:
+    if isinstance(query, BoundUnion):
+        return any(map(_has_full_join, query.branches))
+    if query is None:
+        return False
+    full = any(join.type is JoinType.FULL for join in query.joins)
+    return full or any(_has_full_join(given.query) for given in query.inputs)
+
+
+def conjuncts(node: exp.Expression) -> Iterator[exp.Expression]:
+    """The parts of a condition that are joined by AND."""
+    stack = [node]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, exp.And):
+            stack += [part.expression, part.this]
+        elif isinstance(part, exp.Paren):
+            stack.append(part.this)
+        else:
+            yield part
+
+
+def _refs(node: exp.Expression) -> set[str] | None:
+    """The inputs an expression reads; None if one of its columns has a fault already."""
+    found: set[str] = set()
+    for part in node.walk():
+        if "bound" in part.meta:
+            found.add(part.meta["bound"][0])
+        elif isinstance(part, exp.Column) and not isinstance(part.parent, exp.Anonymous):
+            return None
+    return found

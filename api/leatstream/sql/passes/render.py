@@ -1,0 +1,311 @@
+"""Bound queries to Spark SQL, noting which stretch of it came from which stretch of the user's text.
+
+Every node that may pass is named here; the user's text gets out as escaped literal or quoted name only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlglot import exp
+
+from leatstream.errors import InternalError, Position
+from leatstream.model.objects import DELETED, ROWKEY, ROWTIME
+from leatstream.model.types import parse_type
+from leatstream.plan.logical import JoinType
+from leatstream.sql.passes.calls import write_call
+from leatstream.sql.passes.quoting import literal, name
+from leatstream.sql.passes.scope import (
+    BoundGroup,
+    BoundJoin,
+    BoundQuery,
+    BoundSelect,
+    BoundUnion,
+    Input,
+    place,
+)
+from leatstream.sql.source_map import Mark
+
+_BINARY: dict[type[exp.Expression], str] = {
+    exp.Or: "OR",
+    exp.And: "AND",
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.NullSafeEQ: "<=>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^",
+    exp.BitwiseAnd: "&",
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.DPipe: "||",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.IntDiv: "DIV",
+    exp.Like: "LIKE",
+    exp.ILike: "ILIKE",
+    exp.RegexpLike: "RLIKE",
+    exp.Is: "IS",
+}
+_WINDOW = "__leat_window"
+_ENDS = {"window_start": "`start`", "window_end": "`end`"}
+
+
+class Renderer:
+    """Writes one statement; ``text`` and ``marks`` are the result."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._length = 0
+        self.marks: list[Mark] = []
+        self.filters: list[Mark] = []
+        self.windows: set[str] = set()
+
+    @property
+    def text(self) -> str:
+        """What has been written."""
+        return "".join(self._parts)
+
+    def put(self, text: str) -> None:
+        """Write text of ours."""
+        self._parts.append(text)
+        self._length += len(text)
+
+    @contextmanager
+    def mark(self, position: Position | None) -> Iterator[None]:
+        """What is written inside came from this place."""
+        start = self._length
+        yield
+        if position is not None:
+            self.marks.append((start, self._length - 1, position))
+
+    # Queries
+
+    def query(self, query: BoundQuery) -> None:
+        """A select or union, with row key and row time as last columns."""
+        if isinstance(query, BoundUnion):
+            start = self._length
+            for i, branch in enumerate(query.branches):
+                if i:
+                    self.put(" UNION ALL ")
+                self.put("(" if isinstance(branch, BoundUnion) else "")
+                self.query(branch)
+                self.put(")" if isinstance(branch, BoundUnion) else "")
+            if query.position is not None:
+                self.marks.append((start, self._length - 1, query.position))
+            return
+        with self.mark(query.position):
+            self._select(query)
+
+    def _select(self, query: BoundSelect) -> None:
+        self.windows |= {given.ref for given in query.inputs if given.window is not None}
+        self.put("SELECT ")
+        for item in query.items:
+            with self.mark(item.position):
+                self.expr(item.value)
+                self.put(f" AS {name(item.name)}")
+            self.put(", ")
+        group = query.group
+        if group is not None and group.update and group.having is not None:
+            # A group that was written and passes no more must be taken back.
+            self.template("(NOT coalesce({}, FALSE))", group.having)
+            self.put(f" AS {name(DELETED)}, ")
+        for hidden in (ROWKEY, ROWTIME):
+            self.put(f"{_hidden(query, hidden)} AS {name(hidden)}")
+            self.put(", " if hidden == ROWKEY else " FROM ")
+        self._input(query.inputs[0])
+        for join in query.joins:
+            self._join(join)
+        if query.where is not None:
+            self.put(" WHERE ")
+            start = self._length
+            self.expr(query.where)
+            position = place(query.where)
+            if position is not None:
+                self.filters.append((start, self._length - 1, position))
+        if group is not None:
+            self._group(query.inputs[0], group)
+
+    def _group(self, given: Input, group: BoundGroup) -> None:
+        # The window's own column, not its two ends: only that has the watermark, which lets old groups go.
+        keys = [f"{name(given.ref)}.{name(_WINDOW)}"] if given.window is not None else []
+        self.put(" GROUP BY " + ", ".join(keys))
+        for i, key in enumerate(group.keys):
+            self.put(", " if i or keys else "")
+            self.expr(key)
+        if group.having is not None and not group.update:
+            self.put(" HAVING ")
+            start = self._length
+            self.expr(group.having)
+            position = place(group.having)
+            if position is not None:
+                self.filters.append((start, self._length - 1, position))
+
+    def _input(self, given: Input) -> None:
+        window = given.window
+        if window is not None:
+            self.put("(SELECT *, ")
+            self.put(f"window({name(ROWTIME)}, '{window.size_ms} milliseconds'")
+            self.put(f", '{window.advance_ms} milliseconds'" if window.advance_ms < window.size_ms else "")
+            self.put(f") AS {name(_WINDOW)} FROM ")
+        self._from(given)
+        self.put(f") AS {name(given.ref)}" if window is not None else f" AS {name(given.ref)}")
+
+    def _from(self, given: Input) -> None:
+        if given.scan is not None:
+            with self.mark(given.scan.position):
+                self.put(f"{name(given.scan.view)}")
+        elif given.query is not None:
+            self.put("(")
+            self.query(given.query)
+            self.put(")")
+
+    def _join(self, join: BoundJoin) -> None:
+        words = {JoinType.INNER: "INNER", JoinType.LEFT: "LEFT OUTER", JoinType.FULL: "FULL OUTER"}
+        self.put(f" {words[join.type]} JOIN ")
+        self._input(join.right)
+        self.put(" ON (")
+        self.expr(join.on)
+        left, right = f"{name(join.left_ref)}.{name(ROWTIME)}", f"{name(join.right.ref)}.{name(ROWTIME)}"
+        size = f"INTERVAL {join.size_ms} MILLISECONDS"
+        # Two comparisons of plain columns: Spark reads the bound of its state from this form.
+        self.put(f") AND {right} >= {left} - {size} AND {right} <= {left} + {size}")
+
+    # Expressions
+
+    def expr(self, node: exp.Expression) -> None:
+        """One expression."""
+        if type(node) in _BINARY:
+            self._chain(node)
+            return
+        with self.mark(place(node)):
+            writer = _WRITERS.get(type(node))
+            if writer is None:
+                raise InternalError("internal", f"The expression {type(node).__name__} has no Spark form.")
+            writer(self, node)
+
+    def _chain(self, node: exp.Expression) -> None:
+        # The left spine may be a thousand operators long: no recursion along it.
+        spine: list[exp.Expression] = []
+        while type(node) in _BINARY:
+            spine.append(node)
+            node = node.this
+        start = self._length
+        self.expr(node)
+        for operator in reversed(spine):
+            self.put(f" {_BINARY[type(operator)]} ")
+            self.expr(operator.expression)
+            position = place(operator)
+            if position is not None:
+                self.marks.append((start, self._length - 1, position))
+
+    def call(self, function: str, arguments: Sequence[exp.Expression]) -> None:
+        """``function(a, b)``"""
+        self.put(f"{function}(")
+        for i, argument in enumerate(arguments):
+            self.put(", " if i else "")
+            self.expr(argument)
+        self.put(")")
+
+    def template(self, text: str, *values: exp.Expression) -> None:
+        """Our text with ``{}`` for each expression."""
+        pieces = text.split("{}")
+        self.put(pieces[0])
+        for value, piece in zip(values, pieces[1:], strict=True):
+            self.expr(value)
+            self.put(piece)
+
+
+def _hidden(query: BoundSelect, column: str) -> str:
+    if query.group is not None:
+        # A group has no record of its own; its time is the end of its window.
+        if column == ROWKEY:
+            return "CAST(NULL AS BINARY)"
+        given = query.inputs[0]
+        timed = given.window is not None
+        return f"{name(given.ref)}.{name(_WINDOW)}.`end`" if timed else "CAST(NULL AS TIMESTAMP)"
+    refs = [query.inputs[0].ref]
+    refs += [join.right.ref for join in query.joins if join.type is JoinType.FULL]
+    values = [f"{name(ref)}.{name(column)}" for ref in refs]
+    return values[0] if len(values) == 1 else f"coalesce({', '.join(values)})"
+
+
+def _column(r: Renderer, node: Any) -> None:
+    ref, column, fields = node.meta["bound"]
+    if ref in r.windows and column in _ENDS:
+        r.put(f"CAST({name(ref)}.{name(_WINDOW)}.{_ENDS[column]} AS TIMESTAMP_NTZ)")
+        return
+    r.put(".".join(map(name, (ref, column, *fields))))
+
+
+def _literal(r: Renderer, node: Any) -> None:
+    r.put(literal(node.this) if node.is_string else node.this)
+
+
+def _case(r: Renderer, node: Any) -> None:
+    r.put("CASE")
+    if node.this is not None:
+        r.template(" {}", node.this)
+    for branch in node.args["ifs"]:
+        r.template(" WHEN {} THEN {}", branch.this, branch.args["true"])
+    if node.args.get("default") is not None:
+        r.template(" ELSE {}", node.args["default"])
+    r.put(" END")
+
+
+def _cast(r: Renderer, node: Any) -> None:
+    word = "try_cast" if isinstance(node, exp.TryCast) else "CAST"
+    r.template(f"{word}({{}} AS {parse_type(node.args['to'].name).spark()})", node.this)
+
+
+def _not(r: Renderer, node: Any) -> None:
+    if isinstance(node.this, exp.Is):
+        r.template("{} IS NOT {}", node.this.this, node.this.expression)
+    else:
+        r.template("(NOT {})", node.this)
+
+
+def _in(r: Renderer, node: Any) -> None:
+    r.template("{} IN ", node.this)
+    r.call("", node.expressions)
+
+
+def _escape(r: Renderer, node: Any) -> None:
+    r.template("{} ESCAPE {}", node.this, node.expression)
+
+
+def _dot(r: Renderer, node: Any) -> None:
+    r.expr(node.this)
+    r.put(f".{name(node.expression.name)}")
+
+
+_WRITERS: dict[type[exp.Expression], Callable[[Renderer, Any], None]] = {
+    exp.Column: _column,
+    exp.Literal: _literal,
+    exp.Boolean: lambda r, n: r.put("TRUE" if n.this else "FALSE"),
+    exp.Null: lambda r, n: r.put("NULL"),
+    exp.Paren: lambda r, n: r.template("({})", n.this),
+    # A space, else -(-1) would read as a comment.
+    exp.Neg: lambda r, n: r.template("- {}", n.this),
+    exp.BitwiseNot: lambda r, n: r.template("~ {}", n.this),
+    # In parentheses: a NOT BETWEEN … is written NOT a BETWEEN …, which binds less tightly.
+    exp.Not: _not,
+    exp.NullSafeNEQ: lambda r, n: r.template("(NOT {} <=> {})", n.this, n.expression),
+    exp.Between: lambda r, n: r.template("{} BETWEEN {} AND {}", n.this, n.args["low"], n.args["high"]),
+    exp.In: _in,
+    exp.Escape: _escape,
+    exp.Case: _case,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Interval: lambda r, n: r.put(f"INTERVAL '{n.this.name}' {n.args['unit'].name}"),
+    exp.Bracket: lambda r, n: r.template("try_element_at({}, {})", n.this, n.expressions[0]),
+    exp.Dot: _dot,
+    exp.Anonymous: write_call,
+    exp.Star: lambda r, n: r.put("*"),
+}

@@ -1,0 +1,134 @@
+"""What a bound query is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from leatstream.errors import Faults, Position
+from leatstream.model.types import DataType
+from leatstream.plan.logical import Join, JoinType, Scan, Window
+from leatstream.sql.lexer import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A column a source or query gives; ``type`` where it is known without Spark."""
+
+    name: str
+    type: DataType | None = None
+
+
+@dataclass(slots=True)
+class Input:
+    """One relation or sub-select in FROM.
+
+    Attributes:
+        ref: its alias in the compiled SQL, such as ``t0``; the user's aliases never get there.
+        names: dotted names a column may be qualified with: the alias, or the relation's name parts.
+        shown: what the user calls it.
+        columns: its columns, None after a fault (nothing can be said about its columns then).
+        scan: of a relation.
+        query: of a sub-select.
+        window: of TUMBLE or HOP; its columns are the last two.
+    """
+
+    ref: str
+    names: tuple[str, ...]
+    shown: str
+    columns: tuple[Output, ...] | None
+    scan: Scan | None = None
+    query: BoundQuery | None = None
+    window: Window | None = None
+
+
+@dataclass(slots=True)
+class BoundJoin:
+    """A join of everything left of it with one input."""
+
+    type: JoinType
+    right: Input
+    size_ms: int
+    left_ref: str
+    on: exp.Expression
+
+
+@dataclass(slots=True)
+class Item:
+    """An output column and its expression."""
+
+    name: str
+    value: exp.Expression
+    type: DataType | None
+    position: Position
+
+
+@dataclass(slots=True)
+class BoundGroup:
+    """GROUP BY keys HAVING …
+
+    Attributes:
+        keys: the window's two columns left out.
+        names: output columns that are keys, the window's included, in the order of GROUP BY.
+        update: whether groups are written at each change, else once, when their window has closed.
+    """
+
+    keys: list[exp.Expression]
+    names: tuple[str, ...]
+    having: exp.Expression | None
+    update: bool
+
+
+@dataclass(slots=True)
+class BoundSelect:
+    """SELECT items FROM inputs WHERE … GROUP BY …"""
+
+    inputs: list[Input]
+    joins: list[BoundJoin]
+    items: list[Item]
+    where: exp.Expression | None
+    position: Position | None = None
+    group: BoundGroup | None = None
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The columns it gives."""
+        return tuple(Output(item.name, item.type) for item in self.items)
+
+
+@dataclass(slots=True)
+class BoundUnion:
+    """Branches of UNION ALL, in the order of the text; the first names the columns."""
+
+    branches: list[BoundSelect | BoundUnion]
+    position: Position | None = None
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The columns it gives; types may widen, so they are left to Spark."""
+        return tuple(Output(column.name) for column in self.branches[0].outputs)
+
+
+BoundQuery = BoundSelect | BoundUnion
+
+
+@dataclass(slots=True)
+class Binding:
+    """What binding one statement gathers."""
+
+    faults: Faults = field(default_factory=Faults)
+    scans: list[Scan] = field(default_factory=list)
+    joins: list[Join] = field(default_factory=list)
+    inputs: int = 0
+
+    def next_ref(self) -> str:
+        """A new alias for the compiled SQL."""
+        self.inputs += 1
+        return f"t{self.inputs - 1}"
+
+
+def place(node: exp.Expression, key: str = "span") -> Position | None:
+    """Where a node stands in the user's text."""
+    span, source = node.meta.get(key) or node.meta.get("span"), node.meta.get("source")
+    return source.position(*span) if span and isinstance(source, Source) else None

@@ -1,0 +1,255 @@
+"""SELECT: list, FROM with source properties, joins with WITHIN, WHERE, UNION ALL, WITH, sub-selects.
+
+What the language knows but streams cannot do yet is noted in ``meta["refused"]`` of the query, so that the
+binder reports it together with everything else that is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from leatstream.errors import Position
+from leatstream.sql.statements import Name
+from leatstream.sql.tokens_reader import MAX_DEPTH, NO_ALIAS
+from leatstream.sql.windows import WINDOW_FUNCTIONS, WindowParser
+
+
+class QueryParser(WindowParser):
+    """Reads query expressions."""
+
+    def _parse_statement(self) -> exp.Expr | None:
+        # sqlglot's entry: parse_one(text, read=Leat) gives a query.
+        return self.query()
+
+    def query(self) -> exp.Expression:
+        """``[WITH …] select [UNION ALL select …]`` and the clauses that may follow."""
+        first = self._curr
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.fail(f"Queries nest at most {MAX_DEPTH} deep.", code="too-complex", at=first)
+        ctes = self._ctes() if self.take("with") else []
+        node = self._term()
+        refused: list[tuple[str, Position, str]] = []
+        while self.is_word("union", "except", "intersect", "minus"):
+            word = self._curr
+            self._advance()
+            every = self.take("all")
+            distinct = not every and self.take("distinct")
+            if word.text.lower() != "union":
+                refused.append((word.text.upper(), self.place(word), "streams have no end to compare"))
+            elif not every:
+                hint = "write UNION ALL: removing duplicates from a stream without end needs all of it"
+                refused.append(("UNION DISTINCT" if distinct else "UNION", self.place(word), hint))
+            node = self.node(exp.Union(this=node, expression=self._term(), distinct=False), first)
+        refused += self._tail()
+        node.meta["refused"] = [*node.meta.get("refused", []), *refused]
+        node.meta["ctes"] = ctes + node.meta.get("ctes", [])
+        self.depth -= 1
+        return node
+
+    def _ctes(self) -> list[tuple[str, exp.Expression]]:
+        if self.is_word("recursive"):
+            self.refuse("WITH RECURSIVE")
+
+        def one() -> tuple[str, exp.Expression]:
+            token = self._curr
+            name = self.part("a name")
+            self.expect("as")
+            self.expect_mark(TokenType.L_PAREN, "(")
+            query = self.query()
+            self.expect_mark(TokenType.R_PAREN, ")")
+            query.meta["cte_span"] = (token.start, token.end + 1)
+            return name, query
+
+        found = self.many(one)
+        names = [name for name, _ in found]
+        for name in names:
+            if names.count(name) > 1:
+                self.fail(f"WITH names {name} twice.", at=self._prev)
+        return found
+
+    def _term(self) -> exp.Expression:
+        if self.take_mark(TokenType.L_PAREN):
+            node = self.query()
+            self.expect_mark(TokenType.R_PAREN, ")")
+            return node
+        return self._select()
+
+    def _tail(self) -> list[tuple[str, Position, str]]:
+        found = []
+        order = "a stream has no end to sort"
+        clauses: list[tuple[tuple[str, ...], str, Callable[[], Any]]] = [
+            (("order", "by"), order, lambda: self.many(self._ordered)),
+            (("limit",), "a continuous query has no last row; filter with WHERE", self.expr),
+            (("offset",), "use the source property 'starting.position'", self.expr),
+        ]
+        for words, hint, read in clauses:
+            token = self._curr
+            if self.take(*words):
+                found.append((" ".join(words).upper(), self.since(token), hint))
+                read()
+        if self.is_word("fetch"):
+            self.refuse("FETCH", hint="a continuous query has no last row")
+        return found
+
+    def _ordered(self) -> None:
+        self.expr()
+        _ = self.take("asc") or self.take("desc")
+        _ = self.take("nulls", "first") or self.take("nulls", "last")
+
+    def _select(self) -> exp.Expression:
+        first = self._curr
+        self.expect("select")
+        refused: list[tuple[str, Position, str]] = []
+        if self.is_word("distinct"):
+            hint = "duplicates can only be removed from a bounded set"
+            refused.append(("SELECT DISTINCT", self.place(), hint))
+            self._advance()
+        else:
+            self.take("all")
+        items = self.many(self._item)
+        if not self.is_word("from"):
+            self.unexpected(", or FROM")
+        self._advance()
+        table = self._relation()
+        joins = []
+        while True:
+            if self.is_mark(TokenType.COMMA):
+                self.refuse(
+                    "A list of relations in FROM", hint="write a JOIN b WITHIN 5 MINUTES ON a.x = b.x"
+                )
+            join = self._join()
+            if join is None:
+                break
+            joins.append(join)
+        where = exp.Where(this=self.expr()) if self.take("where") else None
+        keys, group = self._grouping()
+        having = exp.Having(this=self.expr()) if self.take("having") else None
+        if self.is_word("window", "qualify"):
+            self.refuse(self._curr.text.upper())
+        node = exp.Select(
+            expressions=items, from_=exp.From(this=table), joins=joins, where=where, group=keys, having=having
+        )
+        node.meta["group_position"] = group
+        node = self.node(node, first)
+        node.meta["refused"] = refused
+        return node
+
+    def _grouping(self) -> tuple[exp.Expression | None, Position | None]:
+        token = self._curr
+        if not self.take("group", "by"):
+            return None, None
+        place = self.since(token)
+        for words in (("grouping", "sets"), ("rollup",), ("cube",)):
+            said = all(self.is_word(word, ahead=i) for i, word in enumerate(words))
+            if said and self.is_mark(TokenType.L_PAREN, len(words)):
+                self.refuse(" ".join(words).upper(), hint="write a query for each set of columns")
+        return exp.Group(expressions=self.many(self.expr)), place
+
+    def _item(self) -> exp.Expression:
+        first = self._curr
+        ahead = 0
+        while not self.is_mark(TokenType.STAR, ahead):
+            named = self.is_mark(TokenType.VAR, ahead) or self.is_mark(TokenType.IDENTIFIER, ahead)
+            if not (named and self.is_mark(TokenType.DOT, ahead + 1)):
+                break
+            ahead += 2
+        else:
+            qualifier = []
+            for _ in range(ahead // 2):
+                qualifier.append(self.part("a name"))
+                self._advance()
+            self._advance()
+            star = self.node(exp.Star(), first)
+            star.meta["qualifier"] = tuple(qualifier)
+            return star
+        value = self.expr()
+        alias = self._alias()
+        if alias is None:
+            return value
+        node = exp.Alias(this=value, alias=exp.Identifier(this=alias[0], quoted=True))
+        node = self.node(node, first)
+        node.meta["alias_span"] = (alias[1].offset, alias[1].offset + alias[1].length)
+        return node
+
+    def _alias(self) -> tuple[str, Position] | None:
+        token = self._curr
+        if self.take("as"):
+            token = self._curr
+            return self.part("a name"), self.place(token)
+        # QUERY WITH (…) after the SELECT is no alias with source properties.
+        closing = self.is_word("query") and self.is_word("with", ahead=1)
+        word = token.token_type == TokenType.VAR and token.text.lower() not in NO_ALIAS and not closing
+        if word or token.token_type == TokenType.IDENTIFIER:
+            return self.part("a name"), self.place(token)
+        return None
+
+    def _relation(self) -> exp.Expression:
+        node: exp.Expression
+        if self.is_word(*WINDOW_FUNCTIONS) and self.is_mark(TokenType.L_PAREN, 1):
+            node = self._windowed(self._ranged)
+        else:
+            node = self._ranged()
+        alias = self._alias()
+        if alias is not None and self.is_mark(TokenType.L_PAREN):
+            self.refuse("A column list after an alias", hint="name the columns inside the sub-select with AS")
+        node.meta["alias"] = alias
+        word = self._curr
+        if self.take("with"):
+            node.meta["properties"] = self.properties()
+            node.meta["properties_position"] = self.since(word)
+        if self.is_word("match_recognize"):
+            self.refuse("MATCH_RECOGNIZE")
+        return node
+
+    def _ranged(self) -> exp.Expression:
+        first = self._curr
+        node: exp.Expression
+        if self.take_mark(TokenType.L_PAREN):
+            if not self.is_word("select", "with") and not self.is_mark(TokenType.L_PAREN):
+                self.refuse("A relation in parentheses", at=first, hint="leave the parentheses out")
+            node = exp.Subquery(this=self.query())
+            self.expect_mark(TokenType.R_PAREN, ")")
+            node = self.node(node, first)
+        else:
+            node = self._named(first)
+        return node
+
+    def _named(self, first: Token) -> exp.Expression:
+        if self.is_word("lateral", "unnest", "values"):
+            self.refuse(f"{first.text.upper()} in FROM")
+        name: Name = self.name("a relation")
+        if self.is_mark(TokenType.L_PAREN):
+            shown = name.parts[-1].upper()
+            self.refuse(f"The table function {shown}", at=name.position, hint="FROM takes relations")
+        node = self.node(exp.Table(this=exp.Identifier(this=name.parts[-1], quoted=True)), first)
+        node.meta["name"] = name
+        return node
+
+    def _join(self) -> exp.Expression | None:
+        first = self._curr
+        words: list[str] = []
+        known = ("natural", "inner", "left", "right", "full", "outer", "cross", "semi", "anti", "lateral")
+        while self.is_word(*known):
+            words.append(self._curr.text.lower())
+            self._advance()
+        if not self.take("join"):
+            if words:
+                self.unexpected("JOIN")
+            return None
+        place = self.since(first)
+        table = self._relation()
+        node = exp.Join(this=table)
+        within = self._within()
+        if self.is_word("using"):
+            self.refuse("USING", hint="write ON a.x = b.x")
+        if self.take("on"):
+            node.set("on", self.expr())
+            within = within or self._within()
+        node = self.node(node, first)
+        node.meta.update(words=tuple(words), within=within, position=place)
+        return node

@@ -1,0 +1,241 @@
+"""Properties of relations and sinks: one table of canonical names, with the aliases of both vocabularies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from leatstream.model.names import split
+from leatstream.model.types import parse_type
+from leatstream.sql.property_values import Given, PropertyReader
+from leatstream.sql.statements import Value
+
+# Canonical name -> other accepted names.
+ENTITY = {
+    "topic.partitions": ("kafka.partitions", "kafka.topic.partitions"),
+    "topic.replicas": ("kafka.replicas", "kafka.topic.replicas"),
+    "topic.shards": ("kinesis.shards", "kinesis.topic.shards"),
+}
+PLAIN = (
+    "store",
+    "topic",
+    "value.format",
+    "key.format",
+    "key.type",
+    "key.columns",
+    "timestamp",
+    "timestamp.format",
+    "sink.timestamp.strategy",
+    "delivery.guarantee",
+)
+UNBUILT = {
+    "value.columns.exclude": "key columns also stay in the value",
+    "key.descriptor.name": "protobuf is not built yet",
+    "value.descriptor.name": "protobuf is not built yet",
+    "enable.upsert.mode": "changelogs are always written as upserts",
+    "avro.base.store.name": "avro is not built yet",
+    "avro.base.subject.key": "avro is not built yet",
+    "avro.base.subject.value": "avro is not built yet",
+}
+# Names inside stores of other kinds: kept apart, for the connector to judge.
+STORE_FAMILIES = (
+    "postgresql.",
+    "snowflake.",
+    "databricks.",
+    "iceberg.",
+    "clickhouse.",
+    "oracle.",
+    "table.",
+    "s3.",
+)
+FORMATS = ("json", "avro", "protobuf", "primitive")
+VALUE_FORMATS, KEY_FORMATS, CHANGELOG_KEY_FORMATS = ("json",), ("primitive",), ("primitive", "json")
+KEY_TYPES = ("SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "VARCHAR")
+_CONFIGS = """
+cleanup.policy compression.gzip.level compression.lz4.level compression.type compression.zstd.level
+delete.retention.ms file.delete.delay.ms flush.messages flush.ms follower.replication.throttled.replicas
+index.interval.bytes leader.replication.throttled.replicas local.retention.bytes local.retention.ms
+max.compaction.lag.ms max.message.bytes message.downconversion.enable message.format.version
+message.timestamp.after.max.ms message.timestamp.before.max.ms message.timestamp.difference.max.ms
+message.timestamp.type min.cleanable.dirty.ratio min.compaction.lag.ms min.insync.replicas preallocate
+remote.log.copy.disable remote.log.delete.on.disable remote.storage.enable retention.bytes retention.ms
+segment.bytes segment.index.bytes segment.jitter.ms segment.ms unclean.leader.election.enable
+"""
+CONFIGS = frozenset(_CONFIGS.split())
+# A Kinesis stream's settings, and the connector's words for them.
+STREAM_CONFIGS = {"kinesis.stream.mode": "stream.mode", "kinesis.retention.hours": "retention.hours"}
+_ALIASES = {alias: name for name, aliases in ENTITY.items() for alias in aliases}
+_CONFIG_PREFIXES = ("kafka.topic.", "topic.")
+
+
+@dataclass(frozen=True, slots=True)
+class RelationProperties:
+    """WITH of a relation or sink, typed. None = not given.
+
+    Attributes:
+        topic: the entity, exact.
+        key_type: canonical type text.
+        key_columns: columns (folded) that make the record key.
+        timestamp: column of event time.
+        entity: canonical property (``topic.partitions``) to number.
+        configs: the entity's own settings in the store's words (``retention.ms``).
+        other: properties of other store kinds' families, as written.
+    """
+
+    store: str | None = None
+    topic: str | None = None
+    value_format: str | None = None
+    key_format: str | None = None
+    key_type: str | None = None
+    key_columns: tuple[str, ...] = ()
+    timestamp: str | None = None
+    timestamp_format: str | None = None
+    sink_timestamp_strategy: str | None = None
+    delivery_guarantee: str | None = None
+    entity: Mapping[str, int] = field(default_factory=dict)
+    configs: Mapping[str, str] = field(default_factory=dict)
+    other: Mapping[str, Any] = field(default_factory=dict)
+
+
+def canonical_name(key: str) -> str:
+    """Give a property's one name: ``kafka.partitions`` is topic.partitions; unknown ones stay as they are."""
+    key = key.strip().lower()
+    if key in _ALIASES or key in ENTITY:
+        return _ALIASES.get(key, key)
+    config = _config(key) if key not in STREAM_CONFIGS else None
+    return f"kafka.topic.{config}" if config else key
+
+
+def read_relation_properties(given: Given, *, changelog: bool = False) -> RelationProperties:
+    """Check and type a WITH list (SQL values, or plain ones from a REST body's ``properties``).
+
+    Args:
+        given: the list.
+        changelog: whether it is a changelog's, whose key is its primary key.
+
+    Raises:
+        RequestError: invalid-property or unsupported, with every fault found.
+    """
+    reader = PropertyReader(given, "relation")
+    _refuse_unknown(reader)
+    found = RelationProperties(
+        store=reader.name("store"),
+        topic=reader.text("topic"),
+        value_format=_format(reader, "value.format", VALUE_FORMATS),
+        key_format=_format(reader, "key.format", CHANGELOG_KEY_FORMATS if changelog else KEY_FORMATS),
+        key_type=_key_type(reader),
+        key_columns=_key_columns(reader),
+        timestamp=reader.name("timestamp"),
+        timestamp_format=reader.choice("timestamp.format", ("sql", "iso8601")),
+        sink_timestamp_strategy=reader.choice("sink.timestamp.strategy", ("proc.time", "event.time")),
+        delivery_guarantee=reader.choice("delivery.guarantee", ("at_least_once", "exactly_once")),
+        entity=_entity(reader),
+        configs=_configs(reader),
+        other={k: reader.raw(k) for k in reader.given if k.startswith(STORE_FAMILIES)},
+    )
+    if changelog:
+        for key in {"key.type", "key.columns"} & reader.given.keys():
+            reader.wrong(key, f"{key!r} is not for changelogs: the primary key is the record's key.")
+    else:
+        _check_key(reader, found)
+    reader.faults.raise_if_any()
+    return found
+
+
+def _config(key: str) -> str | None:
+    if key in STREAM_CONFIGS:
+        return STREAM_CONFIGS[key]
+    prefix = next((p for p in _CONFIG_PREFIXES if key.startswith(p)), None)
+    name = key[len(prefix) :] if prefix else ""
+    return name if name in CONFIGS or name.startswith("confluent.") else None
+
+
+def _refuse_unknown(reader: PropertyReader) -> None:
+    known = [*PLAIN, *ENTITY, *_ALIASES, *STREAM_CONFIGS, *(f"kafka.topic.{c}" for c in CONFIGS)]
+    for key in reader.given:
+        if key in UNBUILT:
+            reader.unbuilt(key, UNBUILT[key])
+        elif key not in known and _config(key) is None and not key.startswith(STORE_FAMILIES):
+            near = get_close_matches(key, known, n=1, cutoff=0.6)
+            reader.unknown(key, near or [*PLAIN, *ENTITY, "kafka.topic.<setting>"])
+
+
+def _format(reader: PropertyReader, key: str, built: tuple[str, ...]) -> str | None:
+    word = reader.choice(key, FORMATS)
+    if word is None or word in built:
+        return word
+    detail = f"{key!r} = {word} is not supported."
+    reader.faults.add("unsupported", detail, hint=f"there is {', '.join(built)}", **reader.where(key))
+    return None
+
+
+def _key_type(reader: PropertyReader) -> str | None:
+    text = reader.text("key.type")
+    if text is None:
+        return None
+    try:
+        parsed = str(parse_type(text))
+    except ValueError as error:
+        reader.wrong("key.type", f"'key.type': {error}.")
+        return None
+    if parsed.split("(")[0] not in KEY_TYPES:
+        reader.wrong("key.type", f"A primitive key is {', '.join(KEY_TYPES[:-1])} or {KEY_TYPES[-1]}.")
+        return None
+    return parsed
+
+
+def _key_columns(reader: PropertyReader) -> tuple[str, ...]:
+    text = reader.text("key.columns")
+    if text is None:
+        return ()
+    given = reader.given["key.columns"]
+    if isinstance(given, Value) and given.kind == "identifier":
+        return (text,)
+    columns: list[str] = []
+    for part in text.split(","):
+        try:
+            (name,) = split(part.strip()) if isinstance(given, Value) else (part.strip(),)
+        except ValueError:
+            reader.wrong("key.columns", "'key.columns' is a list of column names parted by commas.")
+            return ()
+        columns.append(name)
+    return tuple(columns)
+
+
+def _entity(reader: PropertyReader) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, aliases in ENTITY.items():
+        keys = [key for key in (name, *aliases) if key in reader.given]
+        for key in keys:
+            number = reader.number(key)
+            if number is not None and found.setdefault(name, number) != number:
+                first = keys[0]
+                reader.wrong(key, f"{first!r} and {key!r} are the same property with different values.")
+    return found
+
+
+def _configs(reader: PropertyReader) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for key in reader.given:
+        config = None if key in ENTITY or key in _ALIASES else _config(key)
+        if config is None:
+            continue
+        value = reader.raw(key)
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if found.setdefault(config, text) != text:
+            reader.wrong(key, f"The setting {config!r} is given twice with different values.")
+    return found
+
+
+def _check_key(reader: PropertyReader, found: RelationProperties) -> None:
+    given = reader.given
+    if "key.type" in given and "key.columns" in given:
+        hint = "leave 'key.type' out: the key column's type is used"
+        reader.wrong("key.type", "'key.type' and 'key.columns' exclude each other.", hint)
+    if ("key.type" in given or "key.columns" in given) and "key.format" not in given:
+        key = "key.type" if "key.type" in given else "key.columns"
+        reader.wrong(key, f"{key!r} needs 'key.format'.", "add 'key.format' = 'primitive'")
+    if found.key_format == "primitive" and len(found.key_columns) > 1:
+        reader.wrong("key.columns", "A primitive key is made of exactly one column.")

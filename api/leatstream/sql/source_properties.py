@@ -1,0 +1,167 @@
+"""Source properties: what may stand in FROM relation WITH (…)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from leatstream.errors import Faults
+from leatstream.model.objects import Relation
+from leatstream.sql.passes.columns import suggestion
+from leatstream.sql.statements import Properties, Value
+
+POSITION = "starting.position"
+POSITION_TIMESTAMP = "starting.position.timestamp"
+TIMESTAMP = "timestamp"
+ON_ERROR = "source.deserialization.error.handling"
+KNOWN = (POSITION, POSITION_TIMESTAMP, TIMESTAMP, ON_ERROR)
+UNBUILT = {
+    "source.idle.timeout.millis": "an idle partition holds the watermark back until it speaks again",
+    "source.deserialization.error.log.store": "IGNORE skips records that cannot be read and counts them",
+    "source.deserialization.error.log.topic": "IGNORE skips records that cannot be read and counts them",
+    "postgresql.slot.name": "PostgreSQL sources are not built yet",
+    "postgresql.decoding.plugin.name": "PostgreSQL sources are not built yet",
+}
+# The same as those of a relation's own timestamp column.
+_TIME_KINDS = {"BIGINT", "TIMESTAMP", "TIMESTAMP_LTZ", "VARCHAR"}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """Source properties, typed as ``plan.job_spec.SourceSpec`` takes them.
+
+    Attributes:
+        starting_timestamp_ms: epoch milliseconds; set exactly if the position is ``timestamp``.
+        timestamp: column that gives event time instead of the relation's own.
+    """
+
+    starting_position: Literal["earliest", "latest", "timestamp"] = "latest"
+    starting_timestamp_ms: int | None = None
+    on_error: Literal["terminate", "ignore"] = "terminate"
+    timestamp: str | None = None
+
+
+def read_source_options(properties: Mapping[str, str]) -> SourceOptions:
+    """Options from a scan's checked properties (``Scan.properties``)."""
+    since = properties.get(POSITION_TIMESTAMP)
+    return SourceOptions(
+        starting_position=cast(
+            Literal["earliest", "latest", "timestamp"], properties.get(POSITION, "latest")
+        ),
+        starting_timestamp_ms=int(since) if since is not None else None,
+        on_error=cast(Literal["terminate", "ignore"], properties.get(ON_ERROR, "terminate")),
+        timestamp=properties.get(TIMESTAMP),
+    )
+
+
+def check_source_properties(given: Properties, relation: Relation, faults: Faults) -> dict[str, str]:
+    """Check the WITH clause of one scan.
+
+    Returns:
+        canonical keys with canonical values, for ``read_source_options``; faults are noted in ``faults``.
+    """
+    found: dict[str, str] = {}
+    for key, value in given.items():
+        if key in UNBUILT:
+            faults.add(
+                "unsupported",
+                f"The source property {key!r} is not supported.",
+                position=value.key_position,
+                hint=UNBUILT[key],
+            )
+        elif key not in KNOWN:
+            hint = suggestion_of(key)
+            detail = f"{key!r} is not a source property."
+            faults.add("invalid-property", detail, position=value.key_position, hint=hint)
+        else:
+            read = _READERS[key](value, relation, faults)
+            if read is not None:
+                found[key] = read
+    _check_pair(given, found, faults)
+    return found
+
+
+def suggestion_of(key: str) -> str:
+    """What was probably meant, else the list."""
+    near = suggestion(key, KNOWN)
+    return near.replace('"', "'") if near else f"there is {', '.join(KNOWN)}"
+
+
+def _check_pair(given: Properties, found: dict[str, str], faults: Faults) -> None:
+    wanted = found.get(POSITION) == "timestamp"
+    if wanted and POSITION_TIMESTAMP not in given:
+        faults.add(
+            "invalid-property",
+            f"{POSITION!r} = 'timestamp' needs {POSITION_TIMESTAMP!r}.",
+            position=given[POSITION].position,
+            hint=f"add '{POSITION_TIMESTAMP}' = <epoch milliseconds>",
+        )
+    if POSITION_TIMESTAMP in given and not wanted and (POSITION not in given or POSITION in found):
+        faults.add(
+            "invalid-property",
+            f"{POSITION_TIMESTAMP!r} has a meaning only with {POSITION!r} = 'timestamp'.",
+            position=given[POSITION_TIMESTAMP].key_position,
+            hint=f"add '{POSITION}' = 'timestamp'",
+        )
+
+
+def _starting_position(value: Value, _: Relation, faults: Faults) -> str | None:
+    word = str(value.value).lower()
+    if word in ("earliest", "latest", "timestamp"):
+        return word
+    detail = f"{POSITION!r} is 'earliest', 'latest' or 'timestamp'."
+    faults.add("invalid-property", detail, position=value.position)
+    return None
+
+
+def _starting_timestamp(value: Value, _: Relation, faults: Faults) -> str | None:
+    text = str(value.value)
+    if not isinstance(value.value, bool | float) and text.isascii() and text.isdecimal() and len(text) < 16:
+        return str(int(text))
+    detail = f"{POSITION_TIMESTAMP!r} is a whole number of milliseconds since 1970."
+    faults.add("invalid-property", detail, position=value.position)
+    return None
+
+
+def _timestamp(value: Value, relation: Relation, faults: Faults) -> str | None:
+    name = str(value.value)
+    column = relation.find_column(name)
+    if column is None and value.kind == "string":
+        column = relation.find_column(name.lower())
+    if column is None:
+        detail = f"{TIMESTAMP!r} names the column {name!r}, which {relation.fqn} does not have."
+        hint = suggestion(name, [c.name for c in relation.columns])
+        faults.add("invalid-property", detail, position=value.position, hint=hint)
+        return None
+    if column.type.kind not in _TIME_KINDS:
+        faults.add(
+            "invalid-property",
+            f"{TIMESTAMP!r} names the column {name!r}, which is {column.type}.",
+            position=value.position,
+            hint="it takes a BIGINT (epoch milliseconds), TIMESTAMP, TIMESTAMP_LTZ or VARCHAR",
+        )
+        return None
+    return column.name
+
+
+def _on_error(value: Value, _: Relation, faults: Faults) -> str | None:
+    word = str(value.value).lower()
+    if word in ("terminate", "ignore"):
+        return word
+    if word == "ignore_and_log":
+        detail = f"{ON_ERROR!r} = IGNORE_AND_LOG is not supported."
+        hint = "IGNORE skips such records and counts them"
+        faults.add("unsupported", detail, position=value.position, hint=hint)
+    else:
+        detail = f"{ON_ERROR!r} is TERMINATE or IGNORE."
+        faults.add("invalid-property", detail, position=value.position)
+    return None
+
+
+_READERS = {
+    POSITION: _starting_position,
+    POSITION_TIMESTAMP: _starting_timestamp,
+    TIMESTAMP: _timestamp,
+    ON_ERROR: _on_error,
+}

@@ -1,0 +1,186 @@
+"""Expressions with their own grammar: CASE, CAST, typed literals, INTERVAL, calls as TRIM(… FROM …)."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from leatstream.model.types import parse_type
+from leatstream.sql.tokens_reader import TokensReader
+
+# How tightly operators bind, from loose to tight.
+OR, AND, NOT, PREDICATE, BIT_OR, BIT_XOR, BIT_AND, SUM, PRODUCT, UNARY = range(1, 11)
+_BARE_FUNCTIONS = ("current_timestamp", "current_date", "localtimestamp")
+_TIME_UNITS = ("year", "month", "week", "day", "hour", "minute", "second", "millisecond")
+_FIELDS = ("year", "quarter", "month", "week", "day", "doy", "dow", "hour", "minute", "second")
+
+
+class SpecialForms(TokensReader):
+    """Reads the special forms; whole expressions and queries are the subclasses' work."""
+
+    def expr(self, level: int = OR) -> exp.Expression:
+        """Read an expression whose operators bind at least as tightly as ``level``."""
+        raise NotImplementedError
+
+    def query(self) -> exp.Expression:
+        """Read a query expression."""
+        raise NotImplementedError
+
+    def _special(self, token: Token) -> exp.Expression | None:
+        word = token.text.lower()
+        if word in ("null", "true", "false"):
+            self._advance()
+            return self.node(exp.Null() if word == "null" else exp.Boolean(this=word == "true"), token)
+        if word == "case":
+            return self._case(token)
+        if word in ("cast", "try_cast") and self.is_mark(TokenType.L_PAREN, 1):
+            return self._cast(token)
+        if word == "exists" and self.is_mark(TokenType.L_PAREN, 1):
+            self.refuse("EXISTS (sub-query)", hint="write a join with WITHIN")
+        if word == "interval" and (self.is_mark(TokenType.STRING, 1) or self.is_mark(TokenType.NUMBER, 1)):
+            return self._interval(token)
+        if word in ("date", "timestamp", "timestamp_ltz") and self.is_mark(TokenType.STRING, 1):
+            self._advance()
+            return self._typed_literal(token, word)
+        if word in ("array", "map") and self.is_mark(TokenType.L_BRACKET, 1):
+            self._advance(2)
+            items = [] if self.is_mark(TokenType.R_BRACKET) else self.many(self.expr)
+            self.expect_mark(TokenType.R_BRACKET, ", or ]")
+            return self.node(exp.Anonymous(this=word, expressions=items), token)
+        if word in _BARE_FUNCTIONS and not self.is_mark(TokenType.L_PAREN, 1):
+            self._advance()
+            return self.node(exp.Anonymous(this=word, expressions=[]), token)
+        return None
+
+    def _typed_literal(self, first: Token, word: str) -> exp.Expression:
+        text = self._curr.text.strip()
+        read: Any = date if word == "date" else datetime
+        try:
+            read.fromisoformat(text)
+        except ValueError:
+            shown = "YYYY-MM-DD" if word == "date" else "YYYY-MM-DD HH:MM:SS"
+            self.fail(
+                f"This is no {word.upper()}.", code="type-mismatch", hint=f"write {word.upper()} '{shown}'"
+            )
+        self._advance()
+        return self.node(exp.Cast(this=exp.Literal.string(text), to=exp.Var(this=word.upper())), first)
+
+    def _case(self, first: Token) -> exp.Expression:
+        self._advance()
+        operand = None if self.is_word("when") else self.expr()
+        branches = []
+        while self.is_word("when"):
+            start = self._curr
+            self._advance()
+            condition = self.expr()
+            self.expect("then")
+            branches.append(self.node(exp.If(this=condition, true=self.expr()), start))
+        if not branches:
+            self.unexpected("WHEN")
+        default = self.expr() if self.take("else") else None
+        self.expect("end")
+        return self.node(exp.Case(this=operand, ifs=branches, default=default), first)
+
+    def _cast(self, first: Token) -> exp.Expression:
+        kind: Any = exp.Cast if first.text.lower() == "cast" else exp.TryCast
+        self._advance(2)
+        this = self.expr()
+        self.expect("as")
+        to = self._type()
+        self.expect_mark(TokenType.R_PAREN, ")")
+        cast: exp.Expression = kind(this=this, to=to)
+        return self.node(cast, first)
+
+    def _type(self) -> exp.Expression:
+        """A type, held as its canonical text."""
+        first = self._curr
+        text, place = self.type_text()
+        try:
+            return self.node(exp.Var(this=str(parse_type(text))), first)
+        except ValueError as error:
+            self.fail(_sentence(str(error)), code="type-mismatch", at=place)
+
+    def _interval(self, first: Token) -> exp.Expression:
+        self._advance()
+        amount = self._curr
+        self._advance()
+        unit = self._curr.text.lower().removesuffix("s") if self._curr.token_type == TokenType.VAR else ""
+        if unit not in _TIME_UNITS:
+            self.unexpected("a time unit such as MINUTE")
+        self._advance()
+        number = amount.text.strip()
+        if not number.lstrip("+-").replace(".", "", 1).isdecimal() or not number.isascii():
+            self.fail("An interval takes a number and one unit.", at=amount, hint="write INTERVAL '5' MINUTE")
+        return self.node(
+            exp.Interval(this=exp.Literal.string(number), unit=exp.Var(this=unit.upper())), first
+        )
+
+    def _call(self, token: Token) -> exp.Expression:
+        self._advance(2)
+        name = token.text if token.token_type == TokenType.IDENTIFIER else token.text.lower()
+        distinct = self.take("distinct")
+        if name in ("trim", "substring", "position", "extract"):
+            arguments = getattr(self, f"_{name}_arguments")(token)
+        elif self.is_mark(TokenType.R_PAREN):
+            arguments = []
+        elif self.is_mark(TokenType.STAR) and self.is_mark(TokenType.R_PAREN, 1):
+            star = self._curr
+            self._advance()
+            arguments = [self.node(exp.Star(), star)]
+        else:
+            arguments = self.many(self.expr)
+        self.expect_mark(TokenType.R_PAREN, ", or )")
+        node = self.node(exp.Anonymous(this=name, expressions=arguments), token)
+        node.meta["name_span"] = (token.start, token.end + 1)
+        node.meta["distinct"] = distinct
+        if self.is_word("over") or self.is_word("filter"):
+            self.refuse(
+                f"{self._curr.text.upper()} after a function", hint="streams have no window functions yet"
+            )
+        return node
+
+    def _trim_arguments(self, _: Token) -> list[exp.Expression]:
+        side = next((w for w in ("leading", "trailing", "both") if self.take(w)), "")
+        if side and self.take("from"):
+            return [exp.Var(this=side), self.expr()]
+        first = self.expr()
+        if self.take("from"):
+            second = self.expr()
+            return [exp.Var(this=side or "both"), first, second]
+        if side:
+            self.unexpected("FROM")
+        if self.take_mark(TokenType.COMMA):
+            return [exp.Var(this="both"), self.expr(), first]
+        return [first]
+
+    def _substring_arguments(self, _: Token) -> list[exp.Expression]:
+        found = [self.expr()]
+        if self.take("from"):
+            found.append(self.expr())
+            if self.take("for"):
+                found.append(self.expr())
+            return found
+        while self.take_mark(TokenType.COMMA):
+            found.append(self.expr())
+        return found
+
+    def _position_arguments(self, _: Token) -> list[exp.Expression]:
+        found = [self.expr(PREDICATE + 1)]
+        if not self.take("in"):
+            self.expect_mark(TokenType.COMMA, "IN")
+        return [*found, *self.many(self.expr)]
+
+    def _extract_arguments(self, _: Token) -> list[exp.Expression]:
+        if not self.is_word(*_FIELDS):
+            self.unexpected("a field such as HOUR")
+        field = exp.Var(this=self._curr.text.upper())
+        self._advance()
+        self.expect("from")
+        return [field, self.expr()]
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

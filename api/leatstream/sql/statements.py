@@ -1,0 +1,270 @@
+"""The statements of the language, as the parser gives them: names folded, values typed, positions kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from leatstream.errors import Position
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from leatstream.sql.constants import Constant
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A dotted name: its parts (folded unless quoted) and where it stands."""
+
+    parts: tuple[str, ...]
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A WITH value. ``kind`` tells how it was written: 'x', 3, TRUE or a bare word, "identifier"."""
+
+    value: str | int | float | bool
+    kind: Literal["string", "number", "keyword", "identifier"]
+    position: Position
+    key_position: Position | None = None
+
+
+Properties = Mapping[str, Value]  # keys lower case, as written; their aliases are resolved later
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDefinition:
+    """``name TYPE [NOT NULL] [COMMENT 'text']``; the type is text, read by ``model.types.parse_type``."""
+
+    name: str
+    type: str
+    not_null: bool
+    position: Position
+    type_position: Position
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """Base: ``text`` is the statement's own part of the source, verbatim, without the semicolon."""
+
+    text: str
+    position: Position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateDatabase(Statement):
+    """CREATE [OR REPLACE] DATABASE [IF NOT EXISTS] name [COMMENT 'text']"""
+
+    name: Name
+    if_not_exists: bool = False
+    or_replace: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSchema(Statement):
+    """CREATE [OR REPLACE] SCHEMA [IF NOT EXISTS] [db.]name [IN DATABASE db] [COMMENT 'text']"""
+
+    name: Name
+    database: Name | None = None
+    if_not_exists: bool = False
+    or_replace: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateStore(Statement):
+    """CREATE [OR REPLACE] STORE [IF NOT EXISTS] name [COMMENT 'text'] WITH (…)"""
+
+    name: Name
+    properties: Properties
+    if_not_exists: bool = False
+    or_replace: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateEntity(Statement):
+    """CREATE ENTITY|TOPIC [IF NOT EXISTS] path [IN STORE s] [WITH (…)]"""
+
+    name: Name
+    store: Name | None = None
+    properties: Properties = field(default_factory=dict)
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateStream(Statement):
+    """CREATE [OR REPLACE] STREAM [IF NOT EXISTS] name (columns) [COMMENT 'text'] WITH (…)"""
+
+    name: Name
+    columns: tuple[ColumnDefinition, ...]
+    properties: Properties
+    if_not_exists: bool = False
+    or_replace: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateAs(Statement):
+    """CREATE [OR REPLACE] kind [IF NOT EXISTS] name [COMMENT '…'] [WITH …] AS select [QUERY WITH …]"""
+
+    name: Name
+    properties: Properties
+    select: exp.Expression
+    if_not_exists: bool = False
+    or_replace: bool = False
+    comment: str | None = None
+    query_properties: Properties = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateStreamAs(CreateAs):
+    """CREATE STREAM … AS: every row is a fact of its own"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateChangelogAs(CreateAs):
+    """CREATE CHANGELOG … AS: a row replaces the one before with the same primary key"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InsertInto(Statement):
+    """INSERT INTO name [WITH (…)] select [QUERY WITH (…)]"""
+
+    name: Name
+    properties: Properties
+    select: exp.Expression
+    query_properties: Properties = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InsertValues(Statement):
+    """INSERT INTO name [(columns)] VALUES (…), (…); no columns = all, in their order"""
+
+    name: Name
+    columns: tuple[Name, ...]
+    rows: tuple[tuple[Constant, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InsertEntity(Statement):
+    """INSERT INTO ENTITY|TOPIC path [IN STORE s] VALUE('json') [WITH (…)]"""
+
+    name: Name
+    value: Constant
+    store: Name | None = None
+    properties: Properties = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateStore(Statement):
+    """UPDATE STORE name WITH (…)"""
+
+    name: Name
+    properties: Properties
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateEntity(Statement):
+    """UPDATE ENTITY|TOPIC path [IN STORE s] WITH (…)"""
+
+    name: Name
+    properties: Properties
+    store: Name | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop(Statement):
+    """DROP DATABASE|SCHEMA|STORE|ENTITY|STREAM|CHANGELOG|RELATION|QUERY [IF EXISTS] name [IN STORE s]"""
+
+    noun: Literal["database", "schema", "store", "entity", "stream", "changelog", "relation", "query"]
+    name: Name
+    store: Name | None = None
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use(Statement):
+    """USE DATABASE|SCHEMA|STORE|ROLE name"""
+
+    noun: Literal["database", "schema", "store", "role"]
+    name: Name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListObjects(Statement):
+    """LIST|SHOW DATABASES|SCHEMAS|STORES|ENTITIES|STREAMS|CHANGELOGS|RELATIONS|QUERIES [IN …]"""
+
+    noun: Literal[
+        "databases", "schemas", "stores", "entities", "streams", "changelogs", "relations", "queries"
+    ]
+    within: Name | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Describe(Statement):
+    """DESCRIBE DATABASE|SCHEMA|STORE|ENTITY|RELATION|STREAM|QUERY name [IN STORE s]"""
+
+    noun: Literal["database", "schema", "store", "entity", "relation", "query"]
+    name: Name
+    store: Name | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeQuery(Statement):
+    """DESCRIBE QUERY STATE|METRICS name"""
+
+    what: Literal["state", "metrics"]
+    name: Name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generate(Statement):
+    """GENERATE COLUMNS FROM | TEMPLATE FOR ENTITY|TOPIC path [IN STORE s] [WITH ('limit' = n)]"""
+
+    what: Literal["columns", "template"]
+    name: Name
+    store: Name | None = None
+    properties: Properties = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeStatement(Statement):
+    """DESCRIBE <CREATE … | INSERT …>: a dry run"""
+
+    statement: Statement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Print(Statement):
+    """PRINT ENTITY|TOPIC path [IN STORE s] [WITH ('from_beginning', 'limit'=n)]"""
+
+    name: Name
+    store: Name | None = None
+    properties: Properties = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminateQuery(Statement):
+    """TERMINATE QUERY name"""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartQuery(Statement):
+    """RESTART QUERY name"""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Select(Statement):
+    """A SELECT of its own (interactive)."""
+
+    select: exp.Expression

@@ -1,0 +1,60 @@
+"""Statements of the language that leatstream knows but has not built: they are refused by name."""
+
+from __future__ import annotations
+
+# First word of a statement -> what to call it.
+STATEMENTS = {
+    "accept": "ACCEPT INVITATION",
+    "alter": "ALTER",
+    "begin": "BEGIN APPLICATION",
+    "can": "CAN I",
+    "copy": "COPY",
+    "delete": "DELETE",
+    "explain": "EXPLAIN (write DESCRIBE before the statement)",
+    "grant": "GRANT",
+    "invite": "INVITE USER",
+    "merge": "MERGE",
+    "reject": "REJECT INVITATION",
+    "revoke": "REVOKE",
+    "set": "SET",
+    "start": "START",
+    "stop": "STOP",
+    "test": "TEST",
+    "truncate": "TRUNCATE",
+}
+
+# Noun after CREATE, DROP, LIST, DESCRIBE or USE -> what to call it.
+CREATES = {
+    "api_token": "API_TOKEN",
+    "api_tokens": "API_TOKENS",
+    "application": "APPLICATION",
+    "compute_pool": "COMPUTE_POOL",
+    "compute_pools": "COMPUTE_POOLS",
+    "descriptor_source": "DESCRIPTOR_SOURCE",
+    "descriptor_sources": "DESCRIPTOR_SOURCES",
+    "descriptors": "DESCRIPTORS",
+    "function": "FUNCTION",
+    "functions": "FUNCTIONS",
+    "function_source": "FUNCTION_SOURCE",
+    "function_sources": "FUNCTION_SOURCES",
+    "index": "INDEX",
+    "invitations": "INVITATIONS",
+    "materialized": "MATERIALIZED VIEW",
+    "metrics": "METRICS INTEGRATION",
+    "organization": "ORGANIZATION",
+    "organizations": "ORGANIZATIONS",
+    "role": "ROLE",
+    "roles": "ROLES",
+    "schema_registries": "SCHEMA_REGISTRIES",
+    "schema_registry": "SCHEMA_REGISTRY",
+    "secret": "SECRET",
+    "secrets": "SECRETS",
+    "security": "SECURITY INTEGRATION",
+    "table": "TABLE",
+    "tables": "TABLES",
+    "temporary": "TEMPORARY relations",
+    "user": "USER",
+    "users": "USERS",
+    "view": "VIEW",
+    "virtual": "VIRTUAL relations",
+}

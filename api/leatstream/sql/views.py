@@ -1,0 +1,17 @@
+"""The view that stands for a scan: declared columns, then the hidden ones."""
+
+from __future__ import annotations
+
+from leatstream.model.objects import ROWKEY, ROWMETA, ROWTIME
+from leatstream.plan.logical import Scan, ViewSchema
+
+HIDDEN_DDL = (
+    f"`{ROWTIME}` TIMESTAMP, `{ROWKEY}` BINARY,"
+    f" `{ROWMETA}` STRUCT<`topic`: STRING, `partition`: INT, `offset`: BIGINT, `timestamp_type`: INT>"
+)
+
+
+def view_schema(scan: Scan) -> ViewSchema:
+    """The scan's view as Spark DDL, for an empty view to analyze against."""
+    columns = [f"`{c.name.replace('`', '``')}` {c.type.spark()}" for c in scan.relation.columns]
+    return ViewSchema(scan.view, ", ".join([*columns, HIDDEN_DDL]))

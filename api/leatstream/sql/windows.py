@@ -1,0 +1,87 @@
+"""Lengths of time: windows in FROM (TUMBLE, HOP) and WITHIN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from leatstream.errors import Position
+from leatstream.plan.logical import Window
+from leatstream.sql.expressions import ExpressionParser
+
+WINDOW_FUNCTIONS = ("tumble", "hop", "cumulate", "session")
+UNITS_MS = {
+    "millisecond": 1,
+    "second": 1000,
+    "minute": 60_000,
+    "hour": 3_600_000,
+    "day": 86_400_000,
+    "week": 604_800_000,
+}
+MAX_WITHIN_MS = 366 * UNITS_MS["day"]
+MAX_OVERLAP = 1000
+_REFUSED = {
+    "cumulate": "write a TUMBLE into a changelog: each update is the count so far",
+    "session": "Spark does not update session windows; TUMBLE and HOP are there",
+}
+
+
+class WindowParser(ExpressionParser):
+    """Reads them."""
+
+    def _windowed(self, relation: Callable[[], exp.Expression]) -> exp.Expression:
+        """``TUMBLE(relation, SIZE n unit)`` or ``HOP(relation, SIZE n unit, ADVANCE BY n unit)``."""
+        first = self._curr
+        kind = first.text.lower()
+        if kind in _REFUSED:
+            self.refuse(f"The window {kind.upper()}", at=first, hint=_REFUSED[kind])
+        self._advance(2)
+        node = relation()
+        self.expect_mark(TokenType.COMMA, ", SIZE")
+        start = self._curr
+        self.expect("size")
+        size = advance = self._duration(start, "SIZE", "1 MINUTE")
+        if kind == "hop":
+            self.expect_mark(TokenType.COMMA, ", ADVANCE BY")
+            start = self._curr
+            self.expect("advance")
+            self.expect("by")
+            advance = self._duration(start, "ADVANCE BY", "1 MINUTE")
+            if size % advance or size // advance > MAX_OVERLAP:
+                self.fail(
+                    f"SIZE is a whole multiple of ADVANCE BY, at most {MAX_OVERLAP} times.",
+                    at=self.since(start),
+                )
+        self.expect_mark(TokenType.R_PAREN, ")")
+        node.meta["window"] = Window(kind, size, advance)
+        node.meta["window_position"] = self.since(first)
+        return node
+
+    def _within(self) -> tuple[int, Position] | None:
+        first = self._curr
+        if not self.take("within"):
+            return None
+        wrapped = self.take_mark(TokenType.L_PAREN)
+        size = self._duration(first, "WITHIN", "5 MINUTES")
+        if wrapped:
+            self.expect_mark(TokenType.R_PAREN, ")")
+        return size, self.since(first)
+
+    def _duration(self, first: Token, word: str, example: str) -> int:
+        """Milliseconds of ``[INTERVAL] n unit``; ``first`` is where its clause began."""
+        self.take("interval")
+        number = self._curr
+        if not (self.take_mark(TokenType.NUMBER) or self.take_mark(TokenType.STRING)):
+            self.unexpected(f"a number after {word}")
+        if not number.text.isdecimal() or not number.text.isascii() or len(number.text) > 15:
+            self.fail(f"{word} takes a whole number and a unit.", at=number, hint=f"write {word} {example}")
+        unit = self._curr.text.lower().removesuffix("s") if self._curr.token_type == TokenType.VAR else ""
+        if unit not in UNITS_MS:
+            self.unexpected("a time unit (SECONDS, MINUTES, HOURS, DAYS)")
+        self._advance()
+        size = int(number.text) * UNITS_MS[unit]
+        if not 0 < size <= MAX_WITHIN_MS:
+            self.fail(f"{word} takes more than nothing and at most 366 days.", at=self.since(first))
+        return size
