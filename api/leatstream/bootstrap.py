@@ -1,0 +1,249 @@
+"""The composition root: the one place that names concrete adapters."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+from leatstream.connectors.base import Connector
+from leatstream.connectors.registry import connector_classes, open_connector
+from leatstream.engine.analysis import AnalysisQueue
+from leatstream.engine.local_pool import LocalPool
+from leatstream.engine.loop import ReconcileLoop
+from leatstream.engine.processes import DriverCommand
+from leatstream.errors import CatalogError, EngineError, StackError
+from leatstream.model.objects import Store
+from leatstream.ports import OpenUnit
+from leatstream.services.authorization import hash_token, mint_token, well_formed
+from leatstream.services.environment import Environment, Principal, RuntimeSettings
+from leatstream.services.signal import Signal
+from leatstream.services.stores import put_store, resolve_store_secrets
+from leatstream.settings import Settings
+from leatstream.storage.migrate import at_head, migrate
+from leatstream.storage.secret_box import open_secret_box
+from leatstream.storage.unit_of_work import open_units
+
+_ADMIN = "admin"
+_SYSADMIN = "sysadmin"
+_TOKEN_VARIABLE = "LEATSTREAM_BOOTSTRAP_TOKEN"  # noqa: S105 - a name
+_TOKEN_FILE = "token"  # noqa: S105 - a file name
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        """The present moment, UTC."""
+        return datetime.now(UTC)
+
+
+@dataclass(slots=True)
+class Runtime:
+    """A running control plane without its REST face.
+
+    Attributes:
+        env: for the services.
+        token: of the administrator; only ever in memory and in a 0600 file of the data directory.
+    """
+
+    env: Environment
+    pool: LocalPool
+    loop: ReconcileLoop
+    token: str
+    close_catalog: Callable[[], None]
+    lock: IO[str]
+
+    def wait_warm(self, timeout: float) -> None:
+        """Wait until the analyzer and a driver are warm; EngineError engine-unavailable after a while."""
+        deadline = time.monotonic() + timeout
+        seen = self.env.changed.value
+        while not self.pool.ready():
+            if time.monotonic() > deadline:
+                raise EngineError(
+                    "engine-unavailable",
+                    f"no Spark driver was warm after {timeout:.0f} s",
+                    hint=f"the drivers' logs are in {self.env.settings.log_dir}",
+                )
+            seen = self.env.changed.wait(seen, 1.0)
+
+    def close(self) -> None:
+        """End the loop, every driver, and the catalog's connections."""
+        self.loop.stop()
+        self.pool.close()
+        self.close_catalog()
+        self.lock.close()
+
+
+class StoreConnections:
+    """Connectors by store version, so that their clients are opened once."""
+
+    def __init__(self, env: Callable[[], Environment]) -> None:
+        self._env = env
+        self._lock = threading.Lock()
+        self._open: dict[tuple[str, int], Connector] = {}
+
+    def __call__(self, store: Store) -> Connector:
+        """The connector of a store, secrets resolved."""
+        key = (store.meta.id, store.meta.generation)
+        with self._lock:
+            if store.meta.generation and key in self._open:
+                return self._open[key]
+        env = self._env()
+        with env.open_unit(write=False) as unit:
+            secrets = resolve_store_secrets(env, unit, store)
+        connector = open_connector(store.kind, store.name, store.config, secrets)
+        if store.meta.generation:
+            with self._lock:
+                for old in [k for k in self._open if k[0] == store.meta.id]:
+                    del self._open[old]
+                self._open[key] = connector
+        return connector
+
+
+def open_runtime(
+    settings: Settings, url: str, driver_environment: Mapping[str, str], *, migrate_catalog: bool = True
+) -> Runtime:
+    """Open the catalog, adopt or start drivers, and begin to reconcile.
+
+    Args:
+        settings: the server's.
+        url: where drivers reach the API.
+        driver_environment: Java, jars and the like for driver processes; no secrets.
+        migrate_catalog: bring the catalog to the newest schema; else an old one is refused.
+
+    Raises:
+        StackError: ``part-failed``, the catalog is old and may not be migrated.
+    """
+    data_dir = settings.data_dir.resolve()
+    data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = _hold(data_dir)
+    if migrate_catalog:
+        migrate(settings.catalog)
+    elif not at_head(settings.catalog):
+        raise StackError(
+            "part-failed",
+            "the catalog's schema is not the newest and may not be migrated here",
+            hint="start one server with LEATSTREAM_MIGRATE=true",
+        )
+    open_unit = open_units(settings.catalog)
+    changed = Signal()
+    clock = SystemClock()
+    url_file = data_dir / "api.url"
+    _write_private(url_file, url)
+    pool = LocalPool(
+        open_unit,
+        clock,
+        _driver_command(settings, data_dir, url_file, driver_environment),
+        warm=settings.warm_drivers,
+        limit=settings.max_drivers,
+        wake=changed.notify,
+    )
+    env: Environment
+    connections = StoreConnections(lambda: env)
+    env = Environment(
+        open_unit=open_unit,
+        clock=clock,
+        secrets=open_secret_box(data_dir / "keys.json"),
+        connect=connections,
+        connector_classes=connector_classes(),
+        analyzer=AnalysisQueue(changed.notify),
+        drivers=pool,
+        settings=RuntimeSettings(
+            checkpoint_root=settings.checkpoints,
+            log_dir=data_dir / "logs" / "drivers",
+            slots=settings.driver_slots,
+            watermark_delay_ms=settings.watermark_delay_ms,
+            default_store=settings.default_store,
+        ),
+        changed=changed,
+        listening_since=clock.now(),
+    )
+    token = admin_token(open_unit, clock, data_dir)
+    pool.adopt()
+    loop = ReconcileLoop(env, pool)
+    loop.start()
+    return Runtime(env, pool, loop, token, open_unit.close, lock)
+
+
+def _hold(data_dir: Path) -> IO[str]:
+    """Hold the data directory: two servers would end each other's drivers. It is freed with the process.
+
+    Raises:
+        StackError: ``already-running``.
+    """
+    lock = (data_dir / "server.lock").open("a")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise StackError(
+            "already-running",
+            f"another server works in {data_dir}",
+            hint="end that one, or set LEATSTREAM_DATA_DIR to another directory",
+        ) from error
+    return lock
+
+
+def _driver_command(
+    settings: Settings, data_dir: Path, url_file: Path, environment: Mapping[str, str]
+) -> DriverCommand:
+    return DriverCommand(
+        url_file=url_file,
+        work_dir=data_dir / "drivers",
+        log_dir=data_dir / "logs" / "drivers",
+        environment={
+            "LEATSTREAM_DRIVER_MEMORY": settings.driver_memory,
+            "LEATSTREAM_DRIVER_JVM_OPTIONS": settings.driver_jvm_options,
+            **environment,
+        },
+        slots=settings.driver_slots,
+        warm_up_kafka=settings.warm_up_kafka,
+        orphan_seconds=settings.driver_orphan_seconds,
+    )
+
+
+def admin_token(open_unit: OpenUnit, clock: SystemClock, data_dir: Path) -> str:
+    """The administrator's token: LEATSTREAM_BOOTSTRAP_TOKEN, else that of the last run, else a new one."""
+    path = data_dir / _TOKEN_FILE
+    token = os.environ.get(_TOKEN_VARIABLE, "")
+    if token and not well_formed(token):
+        raise StackError(
+            "part-failed",
+            f"{_TOKEN_VARIABLE} is not a leatstream token",
+            hint="take the one of an earlier start, or leave it out and a new one is made",
+        )
+    if not token and path.exists():
+        token = path.read_text().strip()
+    if not well_formed(token):
+        token, _, _ = mint_token()
+    _write_private(path, token)
+    token_id = token.split("_")[1]
+    with open_unit() as unit:
+        unit.tokens.delete_of(_ADMIN)  # a token that was replaced is worth nothing any more
+        unit.tokens.add(token_id, hash_token(token), _ADMIN, _SYSADMIN, created_at=clock.now())
+        unit.commit()
+    return token
+
+
+def declare_embedded_store(env: Environment, name: str, bootstrap_servers: str) -> None:
+    """Declare the embedded broker as a store, so that the first statement has somewhere to go."""
+    principal = Principal(_ADMIN, _SYSADMIN)
+    try:
+        put_store(env, principal, name, "kafka", {"bootstrap_servers": bootstrap_servers}, {})
+    except CatalogError:  # a store of another kind has taken the name: the user's word counts
+        return
+
+
+def _write_private(path: Path, text: str) -> None:
+    temporary = path.with_suffix(".tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as stream:
+        stream.write(text)
+    temporary.replace(path)

@@ -1,0 +1,1 @@
+"""Store kinds, one file each; ``registry`` lists them."""

@@ -1,0 +1,191 @@
+"""What a store kind must offer. One class per kind, both halves in one file.
+
+The admin half is used by the REST service, the Spark half inside a driver. Client libraries and pyspark are
+imported inside methods, so that importing a connector costs nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import BaseModel
+
+from leatstream.errors import StoreError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from leatstream.plan.job_spec import SinkSpec, SourceSpec
+
+# Set on the session by the job: one micro-batch's bound per source, which a SourceSpec does not carry.
+MAX_OFFSETS = "leatstream.max_offsets_per_trigger"
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a kind can be used for; shown by REST and quoted in errors."""
+
+    source: bool
+    sink: bool
+    create_entity: bool
+    print_records: bool
+    realtime: bool = False
+    delivery: tuple[str, ...] = ("at_least_once",)
+
+
+@dataclass(frozen=True, slots=True)
+class EntityProperty:
+    """A property of this kind's entities that a sink needs a value for.
+
+    Attributes:
+        name: canonical relation property, such as ``topic.partitions``.
+        aliases: other accepted names, such as ``kafka.partitions``.
+        inheritable: whether the left-most source of the same kind may give it.
+        minimum: smallest legal value.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    inheritable: bool = True
+    minimum: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A topic, data stream, table or path in a store.
+
+    Attributes:
+        properties: canonical property name to live value; None where it has no fixed value.
+        configs: the entity's own settings in the store's words, only those set for it.
+    """
+
+    name: str
+    properties: Mapping[str, int | None] = field(default_factory=dict)
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record as it lies in the store. ``timestamp`` is epoch milliseconds."""
+
+    key: bytes | None
+    value: bytes | None
+    partition: int | str
+    offset: int | str
+    timestamp: int | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewRecord:
+    """A record to be written. The store gives it its place and its time."""
+
+    key: bytes | None
+    value: bytes | None
+
+
+class Connector(ABC):
+    """A store kind, bound to one store's settings (secrets already resolved)."""
+
+    kind: ClassVar[str]
+    capabilities: ClassVar[Capabilities]
+    entity_properties: ClassVar[tuple[EntityProperty, ...]]
+    Config: ClassVar[type[BaseModel]]
+
+    def __init__(self, name: str, config: BaseModel) -> None:
+        self.name = name
+        self.config = config
+
+    @classmethod
+    def secret_fields(cls) -> tuple[str, ...]:
+        """Dotted paths of the config fields that are secrets, such as ``sasl.password``."""
+        return ()
+
+    @classmethod
+    def entity_name_fault(cls, name: str) -> str | None:
+        """Why the store cannot have an entity of this name, or None."""
+        return None
+
+    @classmethod
+    def needed_properties(cls, configs: Mapping[str, str]) -> tuple[EntityProperty, ...]:
+        """Properties that a new entity with these configs needs.
+
+        Raises:
+            RequestError: invalid-property, for configs that entities of this kind cannot have.
+        """
+        return cls.entity_properties
+
+    @abstractmethod
+    def test(self, timeout: float) -> None:
+        """Reach the store and log in. Raises StoreError within ``timeout`` seconds."""
+
+    @abstractmethod
+    def list_entities(self, timeout: float = 5.0) -> list[Entity]:
+        """Every entity the credentials may see, sorted by name, internal ones left out."""
+
+    @abstractmethod
+    def find_entity(self, entity: str, timeout: float = 5.0) -> Entity | None:
+        """The entity with live properties, or None. Raises StoreError if the store cannot be asked."""
+
+    def incarnation(self, entity: str, timeout: float = 5.0) -> str | None:
+        """What tells this entity from a later one of the same name; None when it is not there.
+
+        Kinds whose store gives no identity answer with the name, so that only "gone" is noticed.
+        """
+        return entity if self.find_entity(entity, timeout) is not None else None
+
+    @abstractmethod
+    def create_entity(
+        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
+    ) -> None:
+        """Create it; succeeds if it exists with the same properties, else StoreError entity-conflict."""
+
+    @abstractmethod
+    def update_entity(
+        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
+    ) -> None:
+        """Change what the store can change in place; StoreError store-rejected for the rest."""
+
+    @abstractmethod
+    def drop_entity(self, entity: str, timeout: float = 10.0) -> None:
+        """Delete it and wait until it is gone; succeeds if it is not there."""
+
+    @abstractmethod
+    def property_limits(self, timeout: float = 5.0) -> Mapping[str, int]:
+        """Largest value the store can give a property now, such as ``topic.replicas`` = brokers."""
+
+    @abstractmethod
+    def read_records(
+        self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
+    ) -> Iterator[Record | None]:
+        """Records as they come; None now and then while idle, so that the caller can stop.
+
+        Ends after ``limit`` records, or after ``idle_timeout`` seconds without one.
+        """
+
+    def write_records(self, entity: str, records: Sequence[NewRecord], timeout: float = 10.0) -> None:
+        """Write a few records and wait until the store has them, in order per key.
+
+        They are not one transaction: when the store stops answering in between, those before are there.
+
+        Raises:
+            StoreError: entity-not-found, or what the store says; its detail tells how many were written.
+        """
+        raise StoreError(
+            "store-rejected", f"Records cannot be written to stores of kind {self.kind} by a statement."
+        )
+
+    @abstractmethod
+    def read_stream(self, spark: SparkSession, source: SourceSpec, *, realtime: bool) -> DataFrame:
+        """Raw records: ``key`` BINARY, ``value`` BINARY, ``timestamp``, ``__leat_rowmeta`` STRUCT."""
+
+    @abstractmethod
+    def write_stream(self, frame: DataFrame, sink: SinkSpec, *, realtime: bool) -> DataStreamWriter:
+        """A writer for a frame of ``key`` BINARY, ``value`` BINARY and optionally ``timestamp`` TIMESTAMP.
+
+        Output mode, trigger and checkpoint are set by the caller.
+        """

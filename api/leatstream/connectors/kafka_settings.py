@@ -1,0 +1,181 @@
+"""A Kafka store's settings, and how the two client libraries want to hear them.
+
+``KafkaConfig`` is the ``kafka {…}`` object of REST, Terraform and SQL. librdkafka (admin half) and the Java
+client (Spark half) use different words for the same thing; both maps are made here, so that they agree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, Self, cast
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+SecurityProtocol = Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"]
+Mechanism = Literal["plain", "scram_sha_256", "scram_sha_512"]
+
+_SERVER = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(\d{1,5})\Z")
+_PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+-----END CERTIFICATE-----\s*\Z", re.S)
+_WIRE_MECHANISM = {"plain": "PLAIN", "scram_sha_256": "SCRAM-SHA-256", "scram_sha_512": "SCRAM-SHA-512"}
+
+
+class KafkaSasl(BaseModel):
+    """Who logs in, and how."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mechanism: Mechanism = Field(description="plain, scram_sha_256 or scram_sha_512")
+    username: str = Field(min_length=1, max_length=255)
+    password: SecretStr
+
+    @field_validator("username")
+    @classmethod
+    def _no_control(cls, value: str) -> str:
+        if any(ord(c) < 32 for c in value):
+            raise PydanticCustomError("username", "a user name has no control characters")
+        return value
+
+    @field_validator("password")
+    @classmethod
+    def _not_empty(cls, value: SecretStr) -> SecretStr:
+        text = value.get_secret_value()
+        if not text or any(ord(c) < 32 for c in text):
+            raise PydanticCustomError("password", "a password is not empty and has no control characters")
+        return value
+
+
+class KafkaTls(BaseModel):
+    """How the brokers prove who they are."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    ca_certificate: str | None = Field(
+        None, description="PEM text of the authority; absent = the system's own"
+    )
+    verify_hostname: bool = True
+
+    @field_validator("ca_certificate")
+    @classmethod
+    def _is_pem(cls, value: str | None) -> str | None:
+        if value is not None and not _PEM.search(value.strip()):
+            raise PydanticCustomError("pem", "write the certificate itself as PEM text, not a file name")
+        return value
+
+
+class KafkaConfig(BaseModel):
+    """How to reach a Kafka cluster (Apache Kafka, MSK, Confluent Cloud and Redpanda alike)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    bootstrap_servers: str = Field(description="host:port, several joined by commas")
+    security_protocol: SecurityProtocol = "plaintext"
+    sasl: KafkaSasl | None = None
+    tls: KafkaTls | None = None
+
+    @field_validator("bootstrap_servers")
+    @classmethod
+    def _servers(cls, value: str) -> str:
+        servers = [part.strip() for part in value.split(",")]
+        for server in servers:
+            match = _SERVER.match(server)
+            if match is None or not 0 < int(match[1]) < 65536:
+                raise PydanticCustomError("servers", "write host:port, several joined by commas")
+        return ",".join(servers)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _all_faults(cls, data: Any, handler: Any) -> Self:
+        """Report what is wrong between fields beside what is wrong inside them, not only after it."""
+        between = _between(data) if isinstance(data, Mapping) else []
+        try:
+            checked = cast("Self", handler(data))
+        except ValidationError as error:
+            inside = [
+                InitErrorDetails(
+                    type=PydanticCustomError("kafka", "{text}", {"text": e["msg"]}), loc=e["loc"], input=None
+                )
+                for e in error.errors(include_input=False, include_url=False)
+            ]
+            raise ValidationError.from_exception_data("kafka", inside + between, hide_input=True) from None
+        if between:
+            raise ValidationError.from_exception_data("kafka", between, hide_input=True)
+        return checked
+
+
+def _between(data: Mapping[str, Any]) -> list[InitErrorDetails]:
+    protocol = data.get("security_protocol", "plaintext")
+    if not isinstance(protocol, str):
+        return []
+    found: list[tuple[str, str]] = []
+    if protocol.startswith("sasl") and data.get("sasl") is None:
+        found.append(
+            ("sasl", f"security_protocol {protocol} needs sasl with mechanism, username and password")
+        )
+    if not protocol.startswith("sasl") and data.get("sasl") is not None:
+        found.append(("security_protocol", f"sasl is set: use sasl_ssl or sasl_plaintext, not {protocol}"))
+    if not protocol.endswith("ssl") and data.get("tls") is not None:
+        found.append(("security_protocol", f"tls is set: use ssl or sasl_ssl, not {protocol}"))
+    return [
+        InitErrorDetails(type=PydanticCustomError("kafka", "{text}", {"text": text}), loc=(at,), input=None)
+        for at, text in found
+    ]
+
+
+def librdkafka_settings(config: KafkaConfig) -> dict[str, Any]:
+    """The store's settings in librdkafka's words. Holds the password: never log it."""
+    settings: dict[str, Any] = {
+        "bootstrap.servers": config.bootstrap_servers,
+        "security.protocol": config.security_protocol,
+    }
+    if config.sasl:
+        settings |= {
+            "sasl.mechanism": _WIRE_MECHANISM[config.sasl.mechanism],
+            "sasl.username": config.sasl.username,
+            "sasl.password": config.sasl.password.get_secret_value(),
+        }
+    if config.security_protocol.endswith("ssl"):
+        tls = config.tls or KafkaTls(ca_certificate=None)
+        settings["ssl.endpoint.identification.algorithm"] = "https" if tls.verify_hostname else "none"
+        if tls.ca_certificate:
+            settings["ssl.ca.pem"] = tls.ca_certificate
+    return settings
+
+
+def java_settings(config: KafkaConfig) -> dict[str, str]:
+    """The store's settings in the Java client's words, without Spark's ``kafka.``. Holds the password.
+
+    The JAAS line is made here from checked parts only; a user cannot bring a login module of their own.
+    """
+    settings = {
+        "bootstrap.servers": config.bootstrap_servers,
+        "security.protocol": config.security_protocol.upper(),
+    }
+    if config.sasl:
+        kind = "plain.Plain" if config.sasl.mechanism == "plain" else "scram.Scram"
+        module = f"org.apache.kafka.common.security.{kind}LoginModule"
+        name, password = _jaas(config.sasl.username), _jaas(config.sasl.password.get_secret_value())
+        settings |= {
+            "sasl.mechanism": _WIRE_MECHANISM[config.sasl.mechanism],
+            "sasl.jaas.config": f"{module} required username={name} password={password};",
+        }
+    if config.security_protocol.endswith("ssl"):
+        tls = config.tls or KafkaTls(ca_certificate=None)
+        settings["ssl.endpoint.identification.algorithm"] = "https" if tls.verify_hostname else ""
+        if tls.ca_certificate:
+            settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": tls.ca_certificate}
+    return settings
+
+
+def _jaas(text: str) -> str:
+    """A quoted string of the JAAS grammar (Java's stream tokenizer: backslash escapes)."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

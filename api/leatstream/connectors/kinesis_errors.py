@@ -1,0 +1,117 @@
+"""What AWS says, as a StoreError a person can act on. No credential passes through here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leatstream.errors import StoreError
+
+_AUTH = frozenset(
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "IncompleteSignature",
+        "IncompleteSignatureException",
+        "InvalidClientTokenId",
+        "InvalidSignatureException",
+        "MissingAuthenticationToken",
+        "MissingAuthenticationTokenException",
+        "NotAuthorized",
+        "OptInRequired",
+        "RequestExpired",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
+        "UnauthorizedOperation",
+        "KMSAccessDeniedException",
+    }
+)
+THROTTLED = frozenset(
+    {
+        "ProvisionedThroughputExceededException",
+        "ReadProvisionedThroughputExceeded",
+        "Throttling",
+        "ThrottlingException",
+        "RequestLimitExceeded",
+        "TooManyRequestsException",
+        "KMSThrottlingException",
+    }
+)
+_AWAY = frozenset({"InternalFailure", "InternalFailureException", "ServiceUnavailable", "RequestTimeout"})
+_KEYS_HINT = (
+    "Check access_key_id and secret_access_key, or the machine's own credentials when none are given."
+)
+_ROLE_HINT = "Check that the policy allows it, and role_arn and external_id if there are any."
+_CLOCK_HINT = "The clock of this machine and of AWS differ too much; set this machine's clock."
+
+
+def code_of(error: Exception) -> str:
+    """AWS's code of an error, or the name of the library's exception."""
+    response: Any = getattr(error, "response", None)
+    if isinstance(response, dict):
+        return str(response.get("Error", {}).get("Code") or "")
+    return type(error).__name__
+
+
+def is_throttled(error: Exception) -> bool:
+    """Whether waiting helps: the shard or the account is asked more than it may be, or AWS is away."""
+    return code_of(error) in THROTTLED | _AWAY or _is_connection(error)
+
+
+def store_error(store: str, what: str, error: Exception, where: str, timeout: float) -> StoreError:
+    """What to say when a call failed.
+
+    Args:
+        store: the store's name.
+        what: what was tried, such as ``listing streams``.
+        error: from botocore.
+        where: address or region.
+        timeout: seconds that the call had.
+    """
+    code, said = code_of(error), _said(error)
+    if code in ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError"):
+        return StoreError(
+            "store-auth-failed",
+            f"Store {store}: there are no AWS credentials for {what}.",
+            hint="Give access_key_id and secret_access_key, or credentials to the machine itself.",
+        )
+    if code in _AUTH or _status(error) in (401, 403):
+        clock = "expired" in said.lower() and "signature" in said.lower()
+        hint = _CLOCK_HINT if clock else _ROLE_HINT if "Denied" in code else _KEYS_HINT
+        return StoreError("store-auth-failed", f"Store {store}: AWS refused {what} ({code}).", hint=hint)
+    if _is_connection(error):
+        return StoreError(
+            "store-unreachable",
+            f"Store {store}: Kinesis did not answer at {where} within {timeout:g} s ({code}).",
+            hint="Check region and endpoint_url, and that the address can be reached from here.",
+        )
+    if code in THROTTLED | _AWAY:
+        return StoreError(
+            "store-unreachable",
+            f"Store {store}: Kinesis puts off {what} ({code}).",
+            hint="It is asked too often, or has a disturbance; try again.",
+        )
+    if code == "ResourceNotFoundException":
+        return StoreError("entity-not-found", f"Store {store}: {what}: there is no such stream.")
+    return StoreError("store-rejected", f"Store {store}: {what} was refused: {said.rstrip('.')} ({code}).")
+
+
+def _status(error: Exception) -> int:
+    response: Any = getattr(error, "response", None)
+    meta = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
+    return int(meta.get("HTTPStatusCode") or 0)
+
+
+def _is_connection(error: Exception) -> bool:
+    from botocore.exceptions import ConnectionError as NoConnection
+    from botocore.exceptions import HTTPClientError
+
+    return isinstance(error, NoConnection | HTTPClientError)
+
+
+def _said(error: Exception) -> str:
+    response: Any = getattr(error, "response", None)
+    text = response.get("Error", {}).get("Message") if isinstance(response, dict) else str(error)
+    # A refused signature quotes the request that was signed; its first line says enough.
+    return " ".join(str(text or "").split("\n\n")[0].split())[:300]

@@ -1,0 +1,56 @@
+"""The thread that keeps bringing jobs and drivers to what is wanted."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from leatstream.engine.local_pool import LocalPool
+from leatstream.services.environment import Environment
+from leatstream.services.reconciler import reconcile_all, release_strays
+
+_log = logging.getLogger(__name__)
+_PASS_SECONDS = 1.0
+_GAP_SECONDS = 5.0
+
+
+class ReconcileLoop:
+    """Runs a pass at every change, and once a second."""
+
+    def __init__(self, env: Environment, pool: LocalPool) -> None:
+        self._env = env
+        self._pool = pool
+        self._stop = threading.Event()
+        self._last = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the present pass."""
+        self._stop.set()
+        self._env.changed.notify()
+        self._thread.join(timeout=30)
+
+    def _reconcile(self) -> None:
+        now = time.monotonic()
+        if now - self._last > _GAP_SECONDS:
+            # This process slept or was slow: heartbeats may have come that nobody took down yet.
+            self._env.listening_since = self._env.clock.now()
+        self._last = now
+        release_strays(self._env)
+        reconcile_all(self._env)
+
+    def _run(self) -> None:
+        seen = self._env.changed.value
+        while not self._stop.is_set():
+            for step in (self._reconcile, self._pool.maintain):
+                try:
+                    step()
+                except Exception:  # the loop must live; the next pass sees the same state again
+                    _log.exception("a reconcile pass failed")
+                    self._stop.wait(_PASS_SECONDS)
+            seen = self._env.changed.wait(seen, _PASS_SECONDS)

@@ -1,0 +1,219 @@
+"""The catalog as a statement sees it: what is stored, plus what the caller asks to assume.
+
+Terraform plans several objects before any of them exists; it sends the planned bodies along so that the whole
+chain can be checked. Assumed objects hide stored ones of the same name.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from leatstream.connectors.base import Entity
+from leatstream.errors import RequestError
+from leatstream.model.names import Fqn, quote
+from leatstream.model.objects import Column, Meta, Relation, Store
+from leatstream.model.types import parse_type
+from leatstream.ports import UnitOfWork
+from leatstream.services.environment import Context
+from leatstream.services.relation_draft import RelationDefinition
+from leatstream.services.schemas import schema_key
+from leatstream.sql.statements import Name
+
+
+@dataclass(frozen=True, slots=True)
+class AssumedQuery:
+    """A planned query whose sink relation others may read."""
+
+    name: str
+    sql: str
+    context: Context
+
+
+@dataclass(slots=True)
+class Assumed:
+    """Planned objects, as read from a request."""
+
+    stores: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    relations: dict[str, RelationDefinition] = field(default_factory=dict)
+    schemas: set[str] = field(default_factory=set)
+    databases: set[str] = field(default_factory=set)
+    entities: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
+    queries: list[AssumedQuery] = field(default_factory=list)
+    dropped: set[tuple[str, str]] = field(default_factory=set)
+
+    @classmethod
+    def read(cls, body: Mapping[str, Any] | None) -> Assumed:
+        """Read the ``assume`` member of a validation request.
+
+        Raises:
+            RequestError: ``validation``, if a planned object cannot be read.
+        """
+        assumed = cls()
+        try:
+            for item in (body or {}).get("databases") or []:
+                assumed.databases.add(item["name"])
+                assumed.schemas.add(schema_key(item["name"], "public"))
+            for item in (body or {}).get("schemas") or []:
+                assumed.schemas.add(schema_key(item["database"], item["name"]))
+            for item in (body or {}).get("stores") or []:
+                kind = next(k for k, v in item.items() if isinstance(v, Mapping))
+                assumed.stores[item["name"]] = (kind, dict(item[kind]))
+            for item in (body or {}).get("entities") or []:
+                shape = next((v for v in item.values() if isinstance(v, Mapping)), {})
+                numbers = {f"topic.{k}": v for k, v in shape.items() if isinstance(v, int)}
+                assumed.entities[item["store"], item["name"]] = numbers
+            for item in (body or {}).get("relations") or []:
+                fqn = Fqn(item["database"], item["schema"], item["name"])
+                assumed.relations[str(fqn)] = _definition(item)
+            for item in (body or {}).get("queries") or []:
+                context = Context(item.get("database"), item.get("schema"), item.get("store"))
+                assumed.queries.append(AssumedQuery(item["name"], item["sql"], context))
+        except (KeyError, TypeError, ValueError, StopIteration) as error:
+            raise RequestError(
+                "validation", f"an assumed object cannot be read: {error!r}", pointer="#/assume"
+            ) from error
+        return assumed
+
+
+def _definition(item: Mapping[str, Any]) -> RelationDefinition:
+    columns = tuple(
+        Column(c["name"], parse_type(c["type"]), bool(c.get("not_null")), c.get("comment"))
+        for c in item.get("columns") or []
+    )
+    return RelationDefinition(
+        columns=columns,
+        store=item.get("store"),
+        topic=item.get("topic"),
+        value_format=item.get("value_format"),
+        key_format=item.get("key_format"),
+        key_type=item.get("key_type"),
+        timestamp=item.get("timestamp"),
+        timestamp_format=item.get("timestamp_format"),
+        properties=dict(item.get("properties") or {}),
+    )
+
+
+class CatalogView:
+    """Reads objects for planning.
+
+    Args:
+        unit: an open unit of work.
+        assumed: planned objects; ``stores`` and ``relations`` take the checked ones among them.
+    """
+
+    def __init__(self, unit: UnitOfWork, assumed: Assumed | None = None) -> None:
+        self.unit = unit
+        self.assumed = assumed or Assumed()
+        self.stores: dict[str, Store] = {}
+        self.relations: dict[str, Relation] = {}
+        self._late: Callable[[Fqn], Relation | None] | None = None
+
+    def plan_late(self, late: Callable[[Fqn], Relation | None]) -> None:
+        """Ask ``late`` for relations that are neither planned nor stored: a planned query may make them."""
+        self._late = late
+
+    def find_store(self, name: str) -> Store | None:
+        """The planned or stored store."""
+        return self.stores.get(name) or self.unit.stores.find(name)
+
+    def find_relation(self, fqn: Fqn) -> Relation | None:
+        """The planned or stored relation."""
+        found = self.relations.get(str(fqn)) or self.unit.relations.find(str(fqn))
+        if found is None and self._late is not None:
+            found = self._late(fqn)
+        return found
+
+    def is_assumed(self, relation: Relation) -> bool:
+        """Whether the relation is only planned."""
+        return self.relations.get(str(relation.fqn)) is relation
+
+    def planned_entity(self, store: str, entity: str) -> Entity | None:
+        """An entity that the same plan makes."""
+        properties = self.assumed.entities.get((store, entity))
+        return None if properties is None else Entity(entity, properties)
+
+    def has_database(self, name: str) -> bool:
+        """Whether the database is planned or stored."""
+        return name in self.assumed.databases or self.unit.databases.find(name) is not None
+
+    def has_schema(self, database: str, schema: str) -> bool:
+        """Whether the schema is planned or stored."""
+        key = schema_key(database, schema)
+        return key in self.assumed.schemas or self.unit.schemas.find(key) is not None
+
+    def require_store(self, name: str, position: Any = None) -> Store:
+        """The store, or a RequestError with near names."""
+        found = self.find_store(name)
+        if found is None:
+            names = [s.name for s in self.unit.stores.page(limit=1000)] + list(self.stores)
+            raise RequestError(
+                "unknown-relation",
+                f"store {quote(name)} does not exist",
+                position=position,
+                hint=did_you_mean(name, names),
+                sqlstate="3D006",
+            )
+        return found
+
+    def resolve(self, name: Name, context: Context) -> Relation:
+        """The relation a name in FROM or INTO means in a context.
+
+        Raises:
+            RequestError: ``unknown-relation`` with position and near names.
+        """
+        fqn = qualify(name, context)
+        found = self.find_relation(fqn)
+        if found is None:
+            names = [r.fqn.name for r in self.unit.relations.page(limit=10_000)]
+            names += [r.fqn.name for r in self.relations.values()]
+            missing = (
+                ""
+                if self.has_schema(fqn.database, fqn.schema)
+                else (f"; schema {schema_key(fqn.database, fqn.schema)} does not exist")
+            )
+            raise RequestError(
+                "unknown-relation",
+                f"relation {fqn} does not exist{missing}",
+                position=name.position,
+                hint=did_you_mean(fqn.name, names),
+                fqn=str(fqn),
+            )
+        return found
+
+
+def did_you_mean(name: str, names: list[str]) -> str | None:
+    """A hint with the nearest of the names, or None."""
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    return f"did you mean {quote(near[0])}?" if near else None
+
+
+def qualify(name: Name, context: Context) -> Fqn:
+    """The full name; missing parts come from the context, the schema ``public`` at last.
+
+    Raises:
+        RequestError: ``unknown-relation`` if there is no database or too many parts.
+    """
+    parts = name.parts
+    if len(parts) > 3:
+        raise RequestError("sql-syntax", "a relation's name has at most three parts", position=name.position)
+    if len(parts) < 3 and context.database is None and len(parts) != 3:
+        raise RequestError(
+            "unknown-relation",
+            f"no database is chosen, so {'.'.join(map(quote, parts))} cannot be found",
+            position=name.position,
+            hint="write database.schema.name, or USE DATABASE first",
+            sqlstate="3D003",
+        )
+    database = parts[0] if len(parts) == 3 else context.database or ""
+    schema = parts[-2] if len(parts) > 1 else context.schema or "public"
+    return Fqn(database, schema, parts[-1])
+
+
+def assumed_meta(env_now: Any, name: str) -> Meta:
+    """Meta of an object that is only planned."""
+    return Meta(
+        id=f"assumed_{name}", generation=0, created_at=env_now, updated_at=env_now, created_by="", owner=""
+    )

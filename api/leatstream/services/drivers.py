@@ -1,0 +1,188 @@
+"""The drivers' side of the house: they pull work, send heartbeats, and are told what is wanted.
+
+docs/driver-protocol.md describes the exchange.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from leatstream.errors import AccessError, EngineError
+from leatstream.model.objects import DesiredState, Query, QueryState
+from leatstream.plan.job_spec import JobSpec
+from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn
+from leatstream.ports import UnitOfWork
+from leatstream.services.environment import Environment
+from leatstream.services.planned_job import store_ref
+from leatstream.services.reconciler import after_loss, ended
+
+_LOG_LINES = 200
+_TERMINAL = {"stopped", "failed"}
+
+
+def authenticate_driver(env: Environment, driver_id: str, token: str) -> None:
+    """Check a driver's own token; AccessError unauthenticated."""
+    if not env.drivers.authenticate(driver_id, token):
+        raise AccessError("unauthenticated", "this driver is not known here")
+
+
+def poll(env: Environment, driver_id: str, report: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Work for a driver, or None for now; never blocks."""
+    env.drivers.report(driver_id, str(report.get("state", "idle")), int(report.get("pid", 0)))
+    role = env.drivers.role(driver_id)
+    if role is None:
+        return {"kind": "exit"}
+    if report.get("state") != "idle":
+        return None
+    if role == "analyzer":
+        request = env.analyzer.take(driver_id)
+        if request is None:
+            return None
+        views = [{"name": v.name, "ddl": v.ddl} for v in request.views]
+        return {"kind": "analyze", "id": request.id, "views": views, "sql": request.sql}
+    query_id = env.drivers.assigned(driver_id)
+    if query_id is None:
+        return None
+    with env.open_unit(write=False) as unit:
+        query = unit.queries.find_by_id(query_id)
+        if query is None:
+            return {"kind": "exit"}
+        if query.status.driver_id != driver_id:
+            return None
+        spec = build_spec(env, unit, query)
+    return {"kind": "run", "spec": spec.model_dump(mode="json")}
+
+
+def build_spec(env: Environment, unit: UnitOfWork, query: Query) -> JobSpec:
+    """The JobSpec of the query's present attempt; store settings are read afresh (rotation)."""
+    spec = JobSpec.model_validate(query.job)
+
+    def fresh(name: str) -> Any:
+        store = unit.stores.find(name)
+        return store_ref(store) if store else None
+
+    sources = [s.model_copy(update={"store": fresh(s.store.name) or s.store}) for s in spec.sources]
+    sink = spec.sink.model_copy(update={"store": fresh(spec.sink.store.name) or spec.sink.store})
+    root = env.settings.checkpoint_root.rstrip("/")
+    return spec.model_copy(
+        update={
+            "query_id": query.meta.id,
+            "query_name": query.name,
+            "generation": query.meta.generation,
+            "attempt": query.status.attempt,
+            "fencing_token": fencing_token(query),
+            "checkpoint": f"{root}/queries/{query.meta.id}/g{query.checkpoint_generation}",
+            "sources": sources,
+            "sink": sink,
+        }
+    )
+
+
+def fencing_token(query: Query) -> str:
+    """Names one attempt by one driver; a heartbeat with another is refused."""
+    text = f"{query.meta.id}:{query.status.attempt}:{query.status.driver_id}"
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def analysis_result(env: Environment, driver_id: str, request_id: str, body: Mapping[str, Any]) -> None:
+    """Take an analyzer's answer."""
+    failure = body.get("failure")
+    if failure is not None:
+        known = {k: v for k, v in failure.items() if k in AnalysisFailure.__dataclass_fields__}
+        env.analyzer.complete(request_id, AnalysisFailure(**known))
+        return
+    columns = [AnalyzedColumn(c["name"], c["type"], bool(c["nullable"])) for c in body.get("columns", [])]
+    env.analyzer.complete(request_id, columns)
+
+
+def resolve_secrets(env: Environment, driver_id: str, references: Sequence[str]) -> dict[str, str]:
+    """Secret values for a driver, only those of the query it runs."""
+    query_id = env.drivers.assigned(driver_id)
+    with env.open_unit(write=False) as unit:
+        query = unit.queries.find_by_id(query_id) if query_id else None
+        if query is None or query.status.driver_id != driver_id:
+            raise EngineError("fenced", "this driver runs no query")
+        spec = build_spec(env, unit, query)
+        stores = [*(s.store for s in spec.sources), spec.sink.store]
+        allowed = {reference for store in stores for reference in store.secrets.values()}
+        values: dict[str, str] = {}
+        for reference in references:
+            envelope = unit.secrets.find(reference) if reference in allowed else None
+            if envelope is None:
+                raise AccessError("permission-denied", "this driver may not read that secret")
+            values[reference] = env.secrets.open(reference, envelope)
+    return values
+
+
+def heartbeat(env: Environment, driver_id: str, report: Mapping[str, Any]) -> dict[str, str]:
+    """Take a driver's word on its query and answer what is wanted: continue, stop or die.
+
+    Raises:
+        EngineError: ``fenced``, if another attempt has taken over.
+    """
+    with env.open_unit() as unit:
+        query = unit.queries.find_by_id(str(report.get("query_id", "")))
+        if (
+            query is None
+            or query.status.driver_id != driver_id
+            or query.status.attempt != report.get("attempt")
+            or fencing_token(query) != report.get("fencing_token")
+        ):
+            raise EngineError("fenced", "another attempt has taken over this query, or it is gone")
+        updated = _observe(env, query, report)
+        unit.queries.update(updated)
+        unit.commit()
+    if updated.status.state is not query.status.state:
+        env.changed.notify()
+    return {"directive": _directive(updated)}
+
+
+def _directive(query: Query) -> str:
+    stopping = query.status.state is QueryState.STOPPING
+    return "continue" if _wanted(query) and _current(query) and not stopping else "stop"
+
+
+def _wanted(query: Query) -> bool:
+    return query.desired_state is DesiredState.RUNNING and not query.deleting
+
+
+def _current(query: Query) -> bool:
+    """Whether the job runs what the user wants now; an older one's end says nothing of the new one."""
+    return query.status.observed_generation == query.meta.generation
+
+
+def _observe(env: Environment, query: Query, report: Mapping[str, Any]) -> Query:
+    now = env.clock.now()
+    state = str(report.get("state", ""))
+    lines = [str(line)[:2000] for line in report.get("log") or []]
+    status = replace(
+        query.status,
+        heartbeat_at=now,
+        metrics=dict(report.get("progress") or query.status.metrics),
+        log_tail=(*query.status.log_tail, *lines)[-_LOG_LINES:],
+    )
+    if state in _TERMINAL:
+        return replace(query, status=_terminal(env, query, status, state, report))
+    if state == "running" and status.state is QueryState.STARTING:
+        status = replace(status, state=QueryState.RUNNING, since=now, message=None, error=None)
+    return replace(query, status=status)
+
+
+def _terminal(env: Environment, query: Query, status: Any, state: str, report: Mapping[str, Any]) -> Any:
+    now = env.clock.now()
+    wanted = _wanted(query)
+    if wanted and not _current(query):
+        return ended(status, QueryState.PENDING, now)
+    if state == "stopped":
+        if not wanted:
+            return replace(status, state=QueryState.STOPPING, since=status.since or now)
+        return ended(status, QueryState.PENDING, now)
+    error = dict(report.get("error") or {"code": "job-failed", "detail": "the job failed", "retryable": True})
+    if not wanted:
+        return ended(status, QueryState.STOPPED, now)
+    if error.get("retryable"):
+        return after_loss(env.settings, status, now, str(error.get("detail")), error)
+    return replace(ended(status, QueryState.FAILED, now), error=error, message=str(error.get("detail")))

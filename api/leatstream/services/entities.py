@@ -1,0 +1,138 @@
+"""Entities: topics and the like, which live in the user's stores and are only shown here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from leatstream.connectors.base import Connector, Entity, Record
+from leatstream.errors import Faults, StoreError
+from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
+from leatstream.model.names import quote
+from leatstream.services.authorization import READ, WRITE, authorize
+from leatstream.services.databases import refuse_dependents
+from leatstream.services.environment import Environment, Page, Principal, Stored
+from leatstream.services.pages import make_page
+from leatstream.services.stores import get_store
+
+
+def _connect(env: Environment, principal: Principal, store: str) -> Connector:
+    return env.connect(get_store(env, principal, store))
+
+
+def list_entities(
+    env: Environment, principal: Principal, store: str, page_size: int = 100, page_token: str | None = None
+) -> Page[Entity]:
+    """One page of a store's entities by name, read live."""
+    authorize(principal, READ, "entities")
+    found = sorted(
+        _connect(env, principal, store).list_entities(env.settings.store_timeout), key=lambda e: e.name
+    )
+    return make_page(
+        lambda after, limit: [e for e in found if e.name > after][:limit],
+        lambda e: e.name,
+        f"entities/{store}",
+        page_size,
+        page_token,
+    )
+
+
+def get_entity(env: Environment, principal: Principal, store: str, entity: str) -> Entity:
+    """The entity, read live; StoreError entity-not-found."""
+    authorize(principal, READ, "entity", entity)
+    found = _connect(env, principal, store).find_entity(entity, env.settings.store_timeout)
+    if found is None:
+        raise StoreError("entity-not-found", f"store {quote(store)} has no entity '{entity}'")
+    return found
+
+
+def put_entity(
+    env: Environment,
+    principal: Principal,
+    store: str,
+    entity: str,
+    properties: Mapping[str, int],
+    configs: Mapping[str, str],
+) -> Stored[Entity]:
+    """Create an entity or bring it to the given properties and configs; those not given stay as they are.
+
+    Raises:
+        RequestError: ``property-required`` naming what a new entity still needs, ``invalid-property``.
+        StoreError: what the store says; ``store-rejected`` for what it cannot change in place.
+    """
+    authorize(principal, WRITE, "entity", entity)
+    connector = _connect(env, principal, store)
+    timeout = env.settings.store_timeout
+    needed = connector.needed_properties(configs)
+    old = connector.find_entity(entity, timeout)
+    if old is None:
+        request = SinkRequest(
+            kind=connector.kind,
+            store=store,
+            declared=needed,
+            explicit=properties,
+            limits=connector.property_limits(timeout),
+        )
+        infer_sink_properties(request)
+        connector.create_entity(entity, properties, configs)
+    else:
+        _refuse_foreign(connector, store, properties)
+        unlike = {k: v for k, v in properties.items() if old.properties.get(k) != v}
+        changed = {k: v for k, v in configs.items() if old.configs.get(k) != v}
+        if not unlike and not changed:
+            return Stored(old, created=False, changed=False)
+        # A connector takes a setting that it is not given back to the default; here that means: leave it.
+        connector.update_entity(entity, unlike, {**old.configs, **configs})
+    env.changed.notify()
+    return Stored(get_entity(env, principal, store, entity), created=old is None, changed=True)
+
+
+def update_entity(
+    env: Environment,
+    principal: Principal,
+    store: str,
+    entity: str,
+    properties: Mapping[str, int],
+    configs: Mapping[str, str],
+) -> Stored[Entity]:
+    """Change an entity that is there; StoreError entity-not-found."""
+    get_entity(env, principal, store, entity)
+    return put_entity(env, principal, store, entity, properties, configs)
+
+
+def _refuse_foreign(connector: Connector, store: str, properties: Mapping[str, int]) -> None:
+    known = {p.name for p in connector.entity_properties}
+    faults = Faults()
+    for name in sorted(set(properties) - known):
+        faults.add(
+            "invalid-property",
+            f"{name} does not fit store {quote(store)}, which is of kind {connector.kind}",
+            hint=f"there is {', '.join(sorted(known)) or 'none'}",
+        )
+    faults.raise_if_any()
+
+
+def delete_entity(env: Environment, principal: Principal, store: str, entity: str) -> None:
+    """Delete an entity that no relation stands on; StoreError entity-not-found."""
+    authorize(principal, WRITE, "entity", entity)
+    get_entity(env, principal, store, entity)
+    with env.open_unit(write=False) as unit:
+        used = [r for r in unit.relations.page(limit=100_000) if (r.store, r.entity) == (store, entity)]
+    refuse_dependents(f"entity {quote(entity)}", [f"stream {r.fqn}" for r in used])
+    _connect(env, principal, store).drop_entity(entity)
+
+
+def read_records(
+    env: Environment,
+    principal: Principal,
+    store: str,
+    entity: str,
+    from_beginning: bool,
+    limit: int | None,
+    idle_timeout: float | None,
+) -> Iterator[Record | None]:
+    """Records as they come, None while idle; StoreError entity-not-found before the first."""
+    authorize(principal, READ, "entity", entity)
+    get_entity(env, principal, store, entity)
+    return _connect(env, principal, store).read_records(
+        entity, from_beginning=from_beginning, limit=limit, idle_timeout=idle_timeout
+    )

@@ -1,0 +1,166 @@
+"""What every service function is given: the outside world behind ports, and who is asking."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from leatstream.connectors.base import Connector
+from leatstream.errors import CatalogError
+from leatstream.model.objects import Meta, Store
+from leatstream.ports import Analyzer, Clock, Drivers, OpenUnit, SecretBox
+from leatstream.services.signal import Signal
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who is asking, and in which role."""
+
+    name: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What unqualified names mean. There is no session on the server: clients send it with each statement."""
+
+    database: str | None = None
+    schema: str | None = None
+    store: str | None = None
+    role: str | None = None
+
+    def as_json(self) -> dict[str, str | None]:
+        """The JSON form."""
+        return {"database": self.database, "schema": self.schema, "store": self.store, "role": self.role}
+
+
+@dataclass(frozen=True, slots=True)
+class Precondition:
+    """What must hold for a write: If-Match's generation, or that the object is new."""
+
+    if_match: int | None = None
+    must_be_new: bool = False
+
+    def check(self, generation: int | None, noun: str, name: str) -> None:
+        """Compare with the object's generation (None = it does not exist).
+
+        Raises:
+            CatalogError: ``stale`` or ``already-exists``.
+        """
+        if self.must_be_new and generation is not None:
+            raise CatalogError("already-exists", f"{noun} {name} exists already")
+        if self.if_match is not None and self.if_match != generation:
+            found = "does not exist" if generation is None else f"is at generation {generation}"
+            raise CatalogError(
+                "stale",
+                f"{noun} {name} {found}, not at {self.if_match}",
+                hint="read it again, look at what has changed, and repeat with the new ETag",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Stored(Generic[T]):
+    """Result of a put: the object, whether it is new, whether anything changed."""
+
+    item: T
+    created: bool
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """One page of a list; ``next_page_token`` is None on the last."""
+
+    items: list[T]
+    next_page_token: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeSettings:
+    """Knobs of the services.
+
+    Attributes:
+        checkpoint_root: directory or URI under which queries keep their checkpoints.
+        log_dir: directory of the drivers' logs.
+        slots: task slots of one driver.
+        analysis_timeout, store_timeout: seconds.
+        watermark_delay_ms: how late a record may be in a stateful query.
+        heartbeat_timeout: seconds without a word after which a driver counts as lost.
+        start_timeout: seconds a driver may take from hand-over to its first heartbeat.
+        stop_grace: seconds a job may take to stop before it is ended.
+        backoff_initial, backoff_maximum: seconds between restarts, doubling.
+        max_restarts: restarts in a row before a query is given up as failed.
+        default_store: store taken when neither statement nor context names one.
+    """
+
+    checkpoint_root: str
+    log_dir: Path
+    slots: int = 8
+    analysis_timeout: float = 60.0
+    store_timeout: float = 5.0
+    watermark_delay_ms: int = 10_000
+    heartbeat_timeout: float = 30.0
+    start_timeout: float = 120.0
+    stop_grace: float = 20.0
+    backoff_initial: float = 0.5
+    backoff_maximum: float = 30.0
+    max_restarts: int = 8
+    default_store: str | None = None
+
+
+@dataclass(slots=True)
+class Environment:
+    """The outside world, behind ports.
+
+    Attributes:
+        connect: opens a connector for a store, its secrets resolved; cheap, no I/O.
+        changed: notified at every change a waiter may care for.
+        listening_since: when this process began to hear heartbeats.
+    """
+
+    open_unit: OpenUnit
+    clock: Clock
+    secrets: SecretBox
+    connect: Callable[[Store], Connector]
+    connector_classes: Mapping[str, type[Connector]]
+    analyzer: Analyzer
+    drivers: Drivers
+    settings: RuntimeSettings
+    changed: Signal = field(default_factory=Signal)
+    listening_since: datetime | None = None
+
+
+def new_id(prefix: str) -> str:
+    """An opaque id that sorts by creation time: prefix, 48 bits of milliseconds, 80 random bits, in hex."""
+    return f"{prefix}_{int(time.time() * 1000):012x}{os.urandom(10).hex()}"
+
+
+def new_meta(prefix: str, principal: Principal, now: datetime) -> Meta:
+    """Meta of a new object."""
+    return Meta(
+        id=new_id(prefix),
+        generation=1,
+        created_at=now,
+        updated_at=now,
+        created_by=principal.name,
+        owner=principal.role,
+    )
+
+
+def next_meta(meta: Meta, now: datetime) -> Meta:
+    """Meta after a change of what the user wrote."""
+    return Meta(
+        id=meta.id,
+        generation=meta.generation + 1,
+        created_at=meta.created_at,
+        updated_at=now,
+        created_by=meta.created_by,
+        owner=meta.owner,
+    )

@@ -1,0 +1,54 @@
+"""Stores and their live entities as one planning run sees them, each asked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from leatstream.connectors.base import Connector, Entity
+from leatstream.errors import Position
+from leatstream.model.objects import Relation, Store
+from leatstream.services.catalog_view import CatalogView
+from leatstream.services.environment import Environment
+
+
+@dataclass(slots=True)
+class LiveStores:
+    """Reads stores from the catalog view and entities from the stores, and remembers both."""
+
+    env: Environment
+    view: CatalogView
+    stores: dict[str, Store] = field(default_factory=dict)
+    _connectors: dict[str, Connector] = field(default_factory=dict)
+    _entities: dict[tuple[str, str], Entity | None] = field(default_factory=dict)
+
+    def store(self, name: str, position: Position | None = None) -> Store:
+        """The store; RequestError if there is none of this name."""
+        if name not in self.stores:
+            self.stores[name] = self.view.require_store(name, position)
+        return self.stores[name]
+
+    def connector(self, name: str) -> Connector:
+        """The store's connector."""
+        if name not in self._connectors:
+            self._connectors[name] = self.env.connect(self.store(name))
+        return self._connectors[name]
+
+    def entity(self, store: str, entity: str) -> Entity | None:
+        """The live entity, or one that the same plan makes, or None."""
+        key = (store, entity)
+        if key not in self._entities:
+            live = self.connector(store).find_entity(entity, self.env.settings.store_timeout)
+            self._entities[key] = live or self.view.planned_entity(store, entity)
+        return self._entities[key]
+
+    def source_entity(self, relation: Relation) -> Entity | None:
+        """The live entity; where a plan is still to make it, what the plan says of it."""
+        found = self.entity(relation.store, relation.entity)
+        if found is None and (self.view.is_assumed(relation) or relation.created_by_query is not None):
+            planned = {
+                p.name: relation.effective[p.name].value
+                for p in self.connector(relation.store).entity_properties
+                if p.name in relation.effective
+            }
+            return Entity(relation.entity, planned) if planned else None
+        return found

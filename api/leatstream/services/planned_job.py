@@ -1,0 +1,188 @@
+"""The JobSpec of a planned statement: sources, sink, mode, settings. No identity, no checkpoint yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leatstream.connectors.base import Entity
+from leatstream.errors import Faults, RequestError
+from leatstream.model.objects import Column, Relation, Store
+from leatstream.plan.job_spec import ColumnSpec, Delivery, JobSpec, Mode, SinkSpec, SourceSpec, StoreRef
+from leatstream.plan.logical import LogicalPlan, Scan
+from leatstream.plan.mode import Shape, choose_mode
+from leatstream.services.environment import Environment
+from leatstream.services.live_stores import LiveStores
+from leatstream.sql.relation_properties import RelationProperties
+from leatstream.sql.source_properties import SourceOptions, read_source_options
+from leatstream.sql.statements import Properties
+
+_MODES = ("auto", "realtime", "micro_batch")
+_QUERY_PROPERTIES = ("query.name", "mode")
+
+
+def plan_job(
+    live: LiveStores,
+    logical: LogicalPlan,
+    given: RelationProperties,
+    sink: Relation,
+    sql: str,
+    properties: Properties,
+) -> JobSpec:
+    """Write the JobSpec.
+
+    Args:
+        live: stores and entities.
+        logical: the bound SELECT.
+        given: the sink's WITH.
+        sink: the relation to write.
+        sql: Spark SQL whose columns are the sink's, then the hidden ones.
+        properties: of QUERY WITH.
+
+    Raises:
+        RequestError: ``unsupported`` or ``invalid-property``, for what the job cannot do.
+    """
+    env = live.env
+    wanted = _wanted_mode(properties)
+    options = [read_source_options(scan.properties) for scan in logical.scans]
+    sources = [
+        _source(env, live.store(scan.relation.store), scan, option, logical.timed)
+        for scan, option in zip(logical.scans, options, strict=True)
+    ]
+    partitions = [_partitions(live.source_entity(scan.relation)) for scan in logical.scans]
+    mode, reason = choose_mode(
+        Shape(
+            stateful=logical.stateful,
+            realtime_sources=all(_realtime(env, source.store.kind) for source in sources),
+            realtime_sink=_realtime(env, live.store(sink.store).kind),
+            skips_records=any(source.on_error == "ignore" for source in sources),
+            source_partitions=partitions,
+            slots=env.settings.slots,
+            wanted=wanted,
+        )
+    )
+    if wanted == "realtime" and mode is not Mode.REALTIME:
+        raise RequestError(
+            "unsupported",
+            f"this query cannot run in real-time mode: {reason}",
+            position=properties["mode"].position,
+            hint="leave the query property 'mode' out",
+        )
+    return JobSpec(
+        query_id="",
+        query_name="",
+        generation=0,
+        attempt=0,
+        fencing_token="",
+        sql=sql,
+        sources=sources,
+        sink=_sink(live.store(sink.store), sink, given, logical),
+        mode=mode,
+        mode_reason=reason,
+        output_mode="update" if logical.aggregation is not None and logical.aggregation.update else "append",
+        checkpoint="",
+        conf={"spark.sql.shuffle.partitions": _shuffle_partitions(logical, partitions)},
+    )
+
+
+def refuse_unbuilt(given: RelationProperties, properties: Properties) -> None:
+    """Refuse, at plan, what the jobs cannot do; RequestError with every fault."""
+    faults = Faults()
+    if given.delivery_guarantee not in (None, Delivery.AT_LEAST_ONCE.value):
+        _unbuilt(faults, properties, "delivery.guarantee", "exactly_once is not built yet", "at_least_once")
+    if given.sink_timestamp_strategy not in (None, "proc.time"):
+        reason = "Spark's Kafka sink does not write a record's time"
+        _unbuilt(faults, properties, "sink.timestamp.strategy", reason, "proc.time")
+    for name in given.other:
+        value = properties.get(name)
+        position = value.position if value else None
+        faults.add(
+            "invalid-property", f"{name} belongs to stores of a kind that is not built yet", position=position
+        )
+    faults.raise_if_any()
+
+
+def _unbuilt(faults: Faults, properties: Properties, name: str, reason: str, instead: str) -> None:
+    value = properties.get(name)
+    position = value.position if value else None
+    faults.add("unsupported", f"{name}: {reason}", position=position, hint=f"use {instead}")
+
+
+def query_name(properties: Properties) -> str | None:
+    """The query property ``query.name``."""
+    value = properties.get("query.name")
+    return str(value.value) if value else None
+
+
+def _wanted_mode(properties: Properties) -> str:
+    faults = Faults()
+    for key, value in properties.items():
+        if key not in _QUERY_PROPERTIES:
+            known = ", ".join(_QUERY_PROPERTIES)
+            faults.add(
+                "invalid-property", f"unknown query property {key}; known: {known}", position=value.position
+            )
+    mode = properties.get("mode")
+    wanted = str(mode.value).lower() if mode else "auto"
+    if wanted not in _MODES and mode is not None:
+        faults.add("invalid-property", f"mode is one of {', '.join(_MODES)}", position=mode.position)
+    faults.raise_if_any()
+    return wanted
+
+
+def store_ref(store: Store) -> StoreRef:
+    """How a job reaches the store: settings and secret references, no values."""
+    return StoreRef(name=store.name, kind=store.kind, config=dict(store.config), secrets=dict(store.secrets))
+
+
+def _columns(columns: Sequence[Column]) -> list[ColumnSpec]:
+    return [ColumnSpec(name=c.name, type=str(c.type), not_null=c.not_null) for c in columns]
+
+
+def _source(env: Environment, store: Store, scan: Scan, options: SourceOptions, timed: bool) -> SourceSpec:
+    relation = scan.relation
+    return SourceSpec(
+        view=scan.view,
+        relation=str(relation.fqn),
+        store=store_ref(store),
+        entity=relation.entity,
+        columns=_columns(relation.columns),
+        value_format=relation.value_format,
+        key_format=relation.key_format,
+        key_type=relation.key_type,
+        timestamp=options.timestamp or relation.timestamp,
+        timestamp_format=relation.timestamp_format,
+        starting_position=options.starting_position,
+        starting_timestamp_ms=options.starting_timestamp_ms,
+        on_error=options.on_error,
+        watermark_delay_ms=env.settings.watermark_delay_ms if timed else None,
+    )
+
+
+def _sink(store: Store, sink: Relation, given: RelationProperties, logical: LogicalPlan) -> SinkSpec:
+    return SinkSpec(
+        relation=str(sink.fqn),
+        store=store_ref(store),
+        entity=sink.entity,
+        columns=_columns(sink.columns),
+        value_format=sink.value_format,
+        key_format=sink.key_format,
+        key_type=sink.key_type,
+        key_columns=list(sink.primary_key or given.key_columns),
+        deletes=logical.aggregation is not None and logical.aggregation.deletes,
+    )
+
+
+def _realtime(env: Environment, kind: str) -> bool:
+    connector_class = env.connector_classes.get(kind)
+    return connector_class is not None and connector_class.capabilities.realtime
+
+
+def _partitions(entity: Entity | None) -> int:
+    """How many tasks read the entity."""
+    first = next(iter(entity.properties.values()), None) if entity else None
+    return first or 1
+
+
+def _shuffle_partitions(logical: LogicalPlan, partitions: Sequence[int]) -> str:
+    """Frozen with the checkpoint of a stateful query, so it follows the sources and not the machine."""
+    return str(max([2, *partitions])) if logical.stateful else "1"

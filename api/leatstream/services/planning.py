@@ -1,0 +1,337 @@
+"""From a parsed statement to a checked plan: bind, analyze, infer, choose a mode, write the JobSpec.
+
+Nothing is changed here; the only I/O is reading the stores and asking the engine's analyzer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from leatstream.errors import Faults, Position, RequestError, StoreError
+from leatstream.inference.sink_properties import LeftMostSource, SinkRequest, infer_sink_properties
+from leatstream.model.names import quote
+from leatstream.model.objects import (
+    HIDDEN_PREFIX,
+    Effective,
+    Origin,
+    QueryKind,
+    Relation,
+    RelationKind,
+    Store,
+)
+from leatstream.plan.change import Change
+from leatstream.plan.job_spec import JobSpec
+from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, LogicalPlan
+from leatstream.services.catalog_view import CatalogView, assumed_meta, qualify
+from leatstream.services.environment import Context, Environment
+from leatstream.services.live_stores import LiveStores
+from leatstream.services.planned_job import plan_job, refuse_unbuilt
+from leatstream.services.relation_draft import check_entity_name, check_timestamp
+from leatstream.services.sink_columns import insert_columns, new_columns, wrap_insert
+from leatstream.services.sink_formats import sink_formats
+from leatstream.sql.analysis import explain_failure
+from leatstream.sql.binder import bind
+from leatstream.sql.relation_properties import RelationProperties, canonical_name, read_relation_properties
+from leatstream.sql.statements import CreateAs, CreateChangelogAs, InsertInto
+from leatstream.sql.views import view_schema
+
+ContinuousStatement = CreateAs | InsertInto
+_INSERT_PROPERTIES = {"key.columns", "sink.timestamp.strategy", "delivery.guarantee"}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedQuery:
+    """A continuous statement that may run.
+
+    Attributes:
+        sink: the relation to write; for CREATE … AS a new one (meta to be replaced), else that stored.
+        entity_action: ``create`` or ``reuse``.
+        job: attempt 0, without fencing token, checkpoint and query identity.
+    """
+
+    kind: QueryKind
+    sql: str
+    sink: Relation
+    sources: tuple[str, ...]
+    entity_action: str
+    job: JobSpec
+    logical: LogicalPlan
+    stores: Mapping[str, Store]
+    effective: Mapping[str, Effective]
+
+    def as_json(self, change: Change | None = None) -> dict[str, Any]:
+        """The plan as ``statements:validate`` shows it."""
+        scans = self.logical.scans
+        body: dict[str, Any] = {
+            "sources": [
+                {
+                    "fqn": str(s.relation.fqn),
+                    "kind": s.relation.kind.value,
+                    "store": s.relation.store,
+                    "store_kind": self.stores[s.relation.store].kind,
+                    "left_most": index == 0,
+                }
+                for index, s in enumerate(scans)
+            ],
+            "sink": {
+                "fqn": str(self.sink.fqn),
+                "kind": self.sink.kind.value,
+                "store": self.sink.store,
+                "store_kind": self.stores[self.sink.store].kind,
+                "entity": self.sink.entity,
+                "entity_action": self.entity_action,
+                "columns": [
+                    {"name": c.name, "type": str(c.type), "not_null": c.not_null} for c in self.sink.columns
+                ],
+                "primary_key": list(self.sink.primary_key),
+                "properties": {k: v.as_json() for k, v in self.effective.items()},
+            },
+            "joins": [
+                {
+                    "kind": j.kind,
+                    "type": j.type.value,
+                    "within": {"before_ms": j.before_ms, "after_ms": j.after_ms},
+                    "left": j.left,
+                    "right": j.right,
+                }
+                for j in self.logical.joins
+            ],
+            "window": self._window_json(),
+            "output_mode": self.job.output_mode,
+            "mode": self.job.mode.value,
+            "mode_reason": self.job.mode_reason,
+            "delivery": self.job.delivery.value,
+        }
+        if change is not None:
+            body["change"] = {"class": change.kind, "reason": change.reason}
+        return body
+
+    def _window_json(self) -> dict[str, Any] | None:
+        aggregation = self.logical.aggregation
+        window = aggregation.window if aggregation is not None else None
+        if window is None:
+            return None
+        delay = self.job.sources[0].watermark_delay_ms
+        sizes = {"size_ms": window.size_ms, "advance_ms": window.advance_ms}
+        return {"kind": window.kind, **sizes, "late_after_ms": delay}
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A statement on its way to a plan.
+
+    Attributes:
+        given: the sink's WITH, typed.
+        places: canonical property name to where the user wrote it.
+        analyzed: the SELECT's columns.
+    """
+
+    env: Environment
+    view: CatalogView
+    context: Context
+    live: LiveStores
+    logical: LogicalPlan
+    given: RelationProperties
+    places: Mapping[str, Position]
+    analyzed: list[AnalyzedColumn]
+
+
+def plan_statement(
+    env: Environment, view: CatalogView, statement: ContinuousStatement, context: Context
+) -> PlannedQuery:
+    """Check a continuous statement whole and write its JobSpec.
+
+    Raises:
+        RequestError: everything that is wrong with the statement.
+        StoreError: a store cannot be asked, or an entity is gone.
+        EngineError: no driver is there to analyze.
+    """
+    live = LiveStores(env, view)
+    logical = bind(
+        statement.select,
+        lambda name: view.resolve(name, context),
+        statement.text,
+        named=isinstance(statement, CreateAs),
+        changelog=isinstance(statement, CreateChangelogAs),
+    )
+    given = read_relation_properties(statement.properties, changelog=isinstance(statement, CreateChangelogAs))
+    refuse_unbuilt(given, statement.properties)
+    draft = _Draft(
+        env=env,
+        view=view,
+        context=context,
+        live=live,
+        logical=logical,
+        given=given,
+        places={canonical_name(k): v.position for k, v in statement.properties.items()},
+        analyzed=_analyze(env, logical),
+    )
+    _require_sources(draft)
+    if isinstance(statement, CreateAs):
+        return _plan_create(draft, statement)
+    return _plan_insert(draft, statement)
+
+
+def _analyze(env: Environment, logical: LogicalPlan) -> list[AnalyzedColumn]:
+    views = [view_schema(s) for s in logical.scans]
+    result = env.analyzer.analyze(views, logical.sql, env.settings.analysis_timeout)
+    if isinstance(result, AnalysisFailure):
+        raise explain_failure(logical, result)
+    return [c for c in result if not c.name.startswith(HIDDEN_PREFIX)]
+
+
+def _require_sources(draft: _Draft) -> None:
+    for scan in draft.logical.scans:
+        relation = scan.relation
+        if draft.live.source_entity(relation) is None and not draft.view.is_assumed(relation):
+            raise _entity_gone(relation, scan.position)
+
+
+def _entity_gone(relation: Relation, position: Position) -> StoreError:
+    return StoreError(
+        "entity-not-found",
+        f"'{relation.entity}', the entity behind {relation.fqn}, is not in store '{relation.store}' any more",
+        position=position,
+    )
+
+
+def _plan_create(draft: _Draft, statement: CreateAs) -> PlannedQuery:
+    fqn = qualify(statement.name, draft.context)
+    where = statement.name.position
+    if not draft.view.has_schema(fqn.database, fqn.schema):
+        raise RequestError(
+            "unknown-relation",
+            f"schema {quote(fqn.database)}.{quote(fqn.schema)} does not exist",
+            position=where,
+            sqlstate="3D004",
+        )
+    chosen = _choose_store(draft)
+    store = draft.live.store(chosen.value, draft.places.get("store"))
+    given, left = draft.given, draft.logical.left_most.relation
+    entity = given.topic or fqn.name
+    faults = Faults()
+    connector = draft.live.connector(store.name)
+    check_entity_name(connector, entity, faults, position=draft.places.get("topic") or where)
+    faults.raise_if_any()
+    _refuse_loop(draft, store.name, entity, draft.places.get("topic") or where)
+    columns = new_columns(draft.analyzed, where)
+    effective = {
+        "store": chosen,
+        "topic": Effective(entity, Origin.EXPLICIT if given.topic else Origin.DEFAULT),
+        **sink_formats(given, left, draft.logical.aggregation, columns, draft.places),
+        **_entity_properties(draft, store, entity, left),
+    }
+    check_timestamp(given.timestamp, columns, faults, position=draft.places.get("timestamp"))
+    faults.raise_if_any()
+    changelog = isinstance(statement, CreateChangelogAs)
+    aggregation = draft.logical.aggregation
+
+    def text(name: str) -> str | None:
+        return str(effective[name].value) if name in effective else None
+
+    sink = Relation(
+        meta=assumed_meta(draft.env.clock.now(), str(fqn)),
+        fqn=fqn,
+        kind=RelationKind.CHANGELOG if changelog else RelationKind.STREAM,
+        columns=columns,
+        store=store.name,
+        entity=entity,
+        value_format=effective["value.format"].value,
+        key_format=text("key.format"),
+        key_type=text("key.type"),
+        timestamp=given.timestamp,
+        timestamp_format=given.timestamp_format,
+        properties={k: v.value for k, v in statement.properties.items()},
+        effective=effective,
+        primary_key=aggregation.keys if aggregation is not None else (),
+        comment=statement.comment,
+    )
+    kind = QueryKind.CREATE_CHANGELOG_AS if changelog else QueryKind.CREATE_STREAM_AS
+    return _finish(draft, kind, statement, sink, draft.logical.sql)
+
+
+def _plan_insert(draft: _Draft, statement: InsertInto) -> PlannedQuery:
+    target = draft.view.resolve(statement.name, draft.context)
+    where = statement.name.position
+    if target.kind is not RelationKind.STREAM:
+        detail = f"{target.fqn} is a {target.kind.value}; INSERT INTO writes to streams only yet"
+        raise RequestError("unsupported", detail, position=where)
+    fixed = [k for k in draft.places if k not in _INSERT_PROPERTIES]
+    if fixed:
+        raise RequestError(
+            "invalid-property",
+            f"INSERT INTO writes to a stream that exists: {', '.join(fixed)} cannot be given",
+            position=draft.places[fixed[0]],
+        )
+    _refuse_loop(draft, target.store, target.entity, where)
+    insert_columns(draft.analyzed, target.columns, where)
+    if draft.live.source_entity(target) is None:
+        raise _entity_gone(target, where)
+    sql = wrap_insert(draft.logical.sql, draft.analyzed, target.columns)
+    return _finish(draft, QueryKind.INSERT_INTO, statement, target, sql)
+
+
+def _finish(
+    draft: _Draft, kind: QueryKind, statement: ContinuousStatement, sink: Relation, sql: str
+) -> PlannedQuery:
+    live = draft.live
+    live.store(sink.store)
+    exists = live.entity(sink.store, sink.entity) is not None
+    return PlannedQuery(
+        kind=kind,
+        sql=statement.text,
+        sink=sink,
+        sources=tuple(dict.fromkeys(str(s.relation.fqn) for s in draft.logical.scans)),
+        entity_action="reuse" if exists else "create",
+        job=plan_job(live, draft.logical, draft.given, sink, sql, statement.query_properties),
+        logical=draft.logical,
+        stores=live.stores,
+        effective=sink.effective,
+    )
+
+
+def _choose_store(draft: _Draft) -> Effective:
+    if draft.given.store:
+        return Effective(draft.given.store, Origin.EXPLICIT)
+    if draft.context.store:
+        return Effective(draft.context.store, Origin.SESSION)
+    if draft.env.settings.default_store:
+        return Effective(draft.env.settings.default_store, Origin.DEFAULT)
+    raise RequestError(
+        "property-required",
+        "no store is named for the sink and the session has none",
+        hint="WITH ('store' = …), or USE STORE first",
+    )
+
+
+def _entity_properties(draft: _Draft, store: Store, entity: str, left: Relation) -> dict[str, Effective]:
+    live = draft.live
+    connector = live.connector(store.name)
+    existing = live.entity(store.name, entity)
+    left_kind = live.store(left.store).kind
+    return infer_sink_properties(
+        SinkRequest(
+            kind=store.kind,
+            store=store.name,
+            declared=connector.needed_properties(draft.given.configs),
+            explicit=draft.given.entity,
+            positions=draft.places,
+            existing=existing,
+            left_most=LeftMostSource(str(left.fqn), left_kind, live.source_entity(left)),
+            limits={} if existing else connector.property_limits(draft.env.settings.store_timeout),
+        )
+    )
+
+
+def _refuse_loop(draft: _Draft, store: str, entity: str, position: Position) -> None:
+    for scan in draft.logical.scans:
+        if (scan.relation.store, scan.relation.entity) == (store, entity):
+            raise RequestError(
+                "invalid-property",
+                f"the sink's entity '{entity}' in store '{store}' is also read by this query (as "
+                f"{scan.relation.fqn}), which would feed it with its own output for ever",
+                position=position,
+                hint="write to another topic",
+            )

@@ -1,0 +1,440 @@
+"""Queries: continuous statements, each with a job of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from leatstream.errors import CatalogError, LeatstreamError, RequestError
+from leatstream.model.names import Fqn, quote
+from leatstream.model.objects import (
+    DesiredState,
+    Effective,
+    Meta,
+    Query,
+    QueryState,
+    QueryStatus,
+    Relation,
+    Store,
+)
+from leatstream.plan.change import Change, classify
+from leatstream.plan.job_spec import JobSpec
+from leatstream.ports import UnitOfWork
+from leatstream.services.authorization import OPERATE, READ, WRITE, authorize
+from leatstream.services.catalog_view import CatalogView
+from leatstream.services.databases import refuse_dependents
+from leatstream.services.environment import (
+    Context,
+    Environment,
+    Page,
+    Precondition,
+    Principal,
+    Stored,
+    new_meta,
+    next_meta,
+)
+from leatstream.services.pages import repository_page
+from leatstream.services.planning import ContinuousStatement, PlannedQuery, plan_statement
+from leatstream.services.query_removal import remove_query
+from leatstream.services.relations import query_dependents
+from leatstream.services.schemas import require_schema
+from leatstream.sql.canonical import statement_hash
+from leatstream.sql.parser import parse
+from leatstream.sql.statements import CreateAs, InsertInto, Properties
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDefinition:
+    """What the user writes of a query."""
+
+    sql: str
+    context: Context = field(default_factory=Context)
+    desired_state: DesiredState = DesiredState.RUNNING
+    delete_sink_entity: bool = False
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    comment: str | None = None
+
+
+def parse_continuous(sql: str) -> ContinuousStatement:
+    """Read text that must be one CREATE STREAM or CHANGELOG … AS SELECT, or INSERT INTO … SELECT."""
+    statements = parse(sql)
+    if len(statements) != 1 or not isinstance(statements[0], CreateAs | InsertInto):
+        what = f"{len(statements)} statements" if len(statements) != 1 else "another statement"
+        raise RequestError(
+            "validation",
+            "a query's sql is one CREATE STREAM or CHANGELOG … AS SELECT, or INSERT INTO … SELECT; "
+            f"this is {what}",
+            pointer="#/sql",
+            position=statements[0].position if statements else None,
+        )
+    return statements[0]
+
+
+def put_query(
+    env: Environment,
+    principal: Principal,
+    name: str,
+    body: QueryDefinition,
+    pre: Precondition = Precondition(),  # noqa: B008 - immutable
+) -> Stored[Query]:
+    """Create or replace a query. The plan is checked whole before anything is stored; then the job starts.
+
+    An unchanged body changes nothing. A changed SQL text restarts the job; ``plan.change`` says what
+    happens to its state. ``desired_state`` and ``delete_sink_entity`` alone never restart it.
+    """
+    authorize(principal, WRITE, "query", name)
+    with env.open_unit(write=False) as unit:
+        old = unit.queries.find(name)
+        pre.check(old.meta.generation if old else None, "query", name)
+        _refuse_deleting(old)
+        planned = change = None
+        if old is None or not _same_statement(old, body):
+            planned = plan_statement(env, CatalogView(unit), parse_continuous(body.sql), body.context)
+            change = _check_replacement(unit, old, planned) if old else None
+    with env.open_unit() as unit:
+        current = unit.queries.find(name)
+        pre.check(current.meta.generation if current else None, "query", name)
+        _refuse_deleting(current)
+        if planned is not None:
+            _require_basis(unit, planned)
+            change = _check_replacement(unit, current, planned) if current else None
+        if current is None and planned is not None:
+            stored = Stored(_add(env, principal, unit, name, body, planned), created=True, changed=True)
+        elif current is not None and old is not None and current.meta == old.meta:
+            stored = _replace(env, unit, current, body, planned, change)
+        else:
+            raise CatalogError("stale", f"query {name} was changed by someone else at the same moment")
+        unit.commit()
+    env.changed.notify()
+    return stored
+
+
+def create_query(env: Environment, principal: Principal, name: str, body: QueryDefinition) -> Stored[Query]:
+    """Create; CatalogError already-exists if it is there."""
+    return put_query(env, principal, name, body, Precondition(must_be_new=True))
+
+
+def patch_query(
+    env: Environment,
+    principal: Principal,
+    name: str,
+    changes: Mapping[str, Any],
+    pre: Precondition = Precondition(),  # noqa: B008
+) -> Stored[Query]:
+    """Change some members: any field of QueryDefinition by name."""
+    old = get_query(env, principal, name)
+    body = QueryDefinition(
+        sql=old.sql,
+        context=Context(**old.context),
+        desired_state=old.desired_state,
+        delete_sink_entity=old.delete_sink_entity,
+        properties=old.properties,
+        comment=old.comment,
+    )
+    return put_query(env, principal, name, replace(body, **changes), pre)
+
+
+def _refuse_deleting(query: Query | None) -> None:
+    if query is not None and query.deleting:
+        raise CatalogError(
+            "invalid-transition",
+            f"query {quote(query.name)} is being deleted",
+            hint="wait until it is gone",
+        )
+
+
+def _same_statement(old: Query, body: QueryDefinition) -> bool:
+    """Whether the job stays: equal by meaning, in the same context."""
+    return (
+        (old.sql == body.sql or old.statement_hash == statement_hash(body.sql))
+        and dict(old.context) == body.context.as_json()
+        and dict(old.properties) == dict(body.properties)
+    )
+
+
+def _require_basis(unit: UnitOfWork, planned: PlannedQuery) -> None:
+    """What was planned with must still be so: planning asks stores, and meanwhile others may write."""
+    relations = [scan.relation for scan in planned.logical.scans]
+    if not planned.kind.makes_sink:
+        relations.append(planned.sink)
+    known: list[tuple[str, Meta, Relation | Store | None]] = [
+        *((str(r.fqn), r.meta, unit.relations.find(str(r.fqn))) for r in relations),
+        *((s.name, s.meta, unit.stores.find(s.name)) for s in planned.stores.values()),
+    ]
+    for name, meta, now in known:
+        if now is None or now.meta != meta:
+            raise CatalogError(
+                "stale", f"{name} was changed by someone else while this was planned", hint="send it again"
+            )
+
+
+def _check_replacement(unit: UnitOfWork, old: Query, planned: PlannedQuery) -> Change:
+    """What replacing the statement does; CatalogError if it cannot be replaced in place."""
+    if planned.kind is not old.kind or str(planned.sink.fqn) != old.sink:
+        raise CatalogError(
+            "requires-replacement",
+            f"query {quote(old.name)} writes to {old.sink} by {old.kind.value}; a query cannot change "
+            "its sink",
+            pointer="#/sql",
+            hint="delete it and create it again",
+        )
+    if planned.kind.makes_sink:
+        relation = unit.relations.find(old.sink)
+        if relation is not None and any(c not in planned.sink.columns for c in relation.columns):
+            others = [d for d in query_dependents(unit, planned.sink.fqn) if d != f"query {old.name}"]
+            refuse_dependents(f"the shape of {old.sink}", others)
+        if relation is not None and (relation.store, relation.entity) != (
+            planned.sink.store,
+            planned.sink.entity,
+        ):
+            raise CatalogError(
+                "requires-replacement",
+                f"query {quote(old.name)} writes to topic {relation.entity}; a query cannot change its topic",
+                pointer="#/sql",
+            )
+    return classify(JobSpec.model_validate(old.job), planned.job)
+
+
+def _add(
+    env: Environment,
+    principal: Principal,
+    unit: UnitOfWork,
+    name: str,
+    body: QueryDefinition,
+    planned: PlannedQuery,
+) -> Query:
+    now = env.clock.now()
+    meta = new_meta("qry", principal, now)
+    if planned.kind.makes_sink:
+        fqn = planned.sink.fqn
+        require_schema(unit, fqn.database, fqn.schema)
+        if unit.relations.find(str(fqn)) is not None:
+            raise CatalogError("already-exists", f"relation {fqn} exists already", sqlstate="42P17")
+        relation_meta = new_meta("rel", principal, now)
+        unit.relations.add(replace(planned.sink, meta=relation_meta, created_by_query=meta.id))
+    query = Query(
+        meta=meta,
+        name=name,
+        kind=planned.kind,
+        sql=body.sql,
+        statement_hash=statement_hash(body.sql),
+        context=body.context.as_json(),
+        sources=planned.sources,
+        sink=str(planned.sink.fqn),
+        desired_state=body.desired_state,
+        delete_sink_entity=body.delete_sink_entity,
+        comment=body.comment,
+        properties=dict(body.properties),
+        effective=planned.effective,
+        plan=planned.as_json(),
+        job=_job_document(planned),
+        status=_initial_status(body.desired_state, now),
+    )
+    unit.queries.add(query)
+    return query
+
+
+def _initial_status(desired: DesiredState, now: Any) -> QueryStatus:
+    state = QueryState.PENDING if desired is DesiredState.RUNNING else QueryState.STOPPED
+    return QueryStatus(state=state, since=now, observed_generation=0 if state is QueryState.PENDING else 1)
+
+
+def _job_document(planned: PlannedQuery) -> dict[str, Any]:
+    return {**planned.job.model_dump(mode="json")}
+
+
+def _replace(
+    env: Environment,
+    unit: UnitOfWork,
+    old: Query,
+    body: QueryDefinition,
+    planned: PlannedQuery | None,
+    change: Change | None,
+) -> Stored[Query]:
+    query = replace(
+        old,
+        sql=body.sql,
+        desired_state=body.desired_state,
+        delete_sink_entity=body.delete_sink_entity,
+        comment=body.comment,
+        properties=dict(body.properties),
+    )
+    if planned is not None:
+        effective = keep_origins(old.effective, planned.effective)
+        query = replace(
+            query,
+            statement_hash=statement_hash(body.sql),
+            context=body.context.as_json(),
+            sources=planned.sources,
+            effective=effective,
+            plan=replace(planned, effective=effective).as_json(change),
+            job=_job_document(planned),
+            checkpoint_generation=old.checkpoint_generation
+            + (change is not None and change.kind == "new-state"),
+        )
+        if planned.kind.makes_sink:
+            _update_sink(env, unit, old, replace(planned.sink, effective=effective))
+    if query == old:
+        return Stored(old, created=False, changed=False)
+    restart = planned is not None and change is not None and change.kind != "none"
+    status = old.status if restart else replace(old.status, observed_generation=old.meta.generation + 1)
+    if old.status.observed_generation != old.meta.generation and not restart:
+        status = old.status
+    if query.desired_state is not old.desired_state or restart:
+        status = replace(status, error=None, message=None, restarts=0, next_attempt_at=None)
+        if query.desired_state is DesiredState.RUNNING and old.status.driver_id is None:
+            status = replace(status, state=QueryState.PENDING, since=env.clock.now())
+    query = replace(query, meta=next_meta(old.meta, env.clock.now()), status=status)
+    unit.queries.update(query)
+    return Stored(query, created=False, changed=True)
+
+
+def keep_origins(old: Mapping[str, Effective], new: Mapping[str, Effective]) -> dict[str, Effective]:
+    """New values, but what has not changed keeps telling where it first came from."""
+    return {k: old[k] if k in old and old[k].value == v.value else v for k, v in new.items()}
+
+
+def _update_sink(env: Environment, unit: UnitOfWork, query: Query, sink: Relation) -> None:
+    relation = unit.relations.find(query.sink)
+    if relation is None:
+        return
+    updated = replace(sink, meta=relation.meta, created_by_query=relation.created_by_query)
+    if updated != relation:
+        unit.relations.update(replace(updated, meta=next_meta(relation.meta, env.clock.now())))
+
+
+def get_query(env: Environment, principal: Principal, name: str) -> Query:
+    """The query; CatalogError not-found."""
+    authorize(principal, READ, "query", name)
+    with env.open_unit(write=False) as unit:
+        return require_query(unit, name)
+
+
+def require_query(unit: UnitOfWork, name: str) -> Query:
+    """The query inside a unit; CatalogError not-found."""
+    found = unit.queries.find(name)
+    if found is None:
+        raise CatalogError("not-found", f"query {quote(name)} does not exist", sqlstate="3D019")
+    return found
+
+
+def made_by(env: Environment, fqn: Fqn, properties: Properties) -> Query | None:
+    """The query that makes a stream, for CREATE OR REPLACE; None when there is no such stream yet.
+
+    Raises:
+        CatalogError: requires-replacement, when the stream was declared or the statement names another query.
+    """
+    with env.open_unit(write=False) as unit:
+        relation = unit.relations.find(str(fqn))
+        if relation is None:
+            return None
+        query = unit.queries.find_by_id(relation.created_by_query or "")
+    if query is None:
+        raise CatalogError(
+            "requires-replacement",
+            f"stream {fqn} was declared, it is not made by a query that could be replaced",
+            hint=f"DROP STREAM {fqn} first; its topic keeps the records",
+        )
+    named = properties.get("query.name")
+    if named is not None and named.value != query.name:
+        raise CatalogError(
+            "requires-replacement",
+            f"stream {fqn} is made by query {quote(query.name)}; it cannot become query {named.value}",
+            position=named.position,
+            hint="leave 'query.name' out",
+        )
+    return query
+
+
+def list_queries(
+    env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
+) -> Page[Query]:
+    """One page of queries by name."""
+    authorize(principal, READ, "queries")
+    with env.open_unit(write=False) as unit:
+        return repository_page(unit.queries, lambda q: q.name, "queries", page_size, page_token)
+
+
+def delete_query(
+    env: Environment,
+    principal: Principal,
+    name: str,
+    delete_entity: bool = False,
+    pre: Precondition = Precondition(),  # noqa: B008
+) -> Query | None:
+    """End and delete a query, its checkpoints, and the stream that it made. The topic stays unless asked.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: exact name.
+        delete_entity: also delete the sink's entity; so does ``delete_sink_entity`` of the query.
+        pre: precondition.
+
+    Returns:
+        None if it is gone, else the query while its job is stopping or its topic cannot be dropped yet.
+    """
+    authorize(principal, WRITE, "query", name)
+    with env.open_unit() as unit:
+        query = require_query(unit, name)
+        pre.check(query.meta.generation, "query", name)
+        if query.kind.makes_sink:
+            others = [d for d in query_dependents(unit, Fqn.parse(query.sink)) if d != f"query {query.name}"]
+            refuse_dependents(f"{query.sink}, which query {quote(name)} makes,", others)
+            if delete_entity or query.delete_sink_entity:
+                _refuse_shared_entity(unit, query)
+        query = replace(
+            query,
+            deleting=True,
+            delete_sink_entity=delete_entity or query.delete_sink_entity,
+            desired_state=DesiredState.STOPPED,
+        )
+        unit.queries.update(query)
+        unit.commit()
+    if query.status.driver_id is not None:
+        env.changed.notify()
+        return query
+    try:
+        remove_query(env, query)
+    except LeatstreamError:
+        env.changed.notify()  # the reconciler tries again and tells why in the status
+        return query
+    return None
+
+
+def _refuse_shared_entity(unit: UnitOfWork, query: Query) -> None:
+    """A topic on which other streams stand does not go with this query."""
+    mine = unit.relations.find(query.sink)
+    if mine is None:
+        return
+    place = (mine.store, mine.entity)
+    others = [r for r in unit.relations.page(limit=100_000) if (r.store, r.entity) == place and r != mine]
+    refuse_dependents(f"topic {mine.entity}", [f"stream {r.fqn}" for r in others])
+
+
+def restart_query(env: Environment, principal: Principal, name: str) -> Query:
+    """Start again from the last checkpoint, whatever the state; also brings a stopped query back."""
+    authorize(principal, OPERATE, "query", name)
+    with env.open_unit() as unit:
+        query = require_query(unit, name)
+        _refuse_deleting(query)
+        status = replace(
+            query.status, error=None, message="restart asked for", restarts=0, next_attempt_at=None
+        )
+        if status.driver_id is None:
+            status = replace(status, state=QueryState.PENDING, since=env.clock.now())
+        else:
+            # The reconciler takes a job that runs an older generation down and starts the present one.
+            status = replace(status, observed_generation=0)
+        query = replace(query, desired_state=DesiredState.RUNNING, status=status)
+        unit.queries.update(query)
+        unit.commit()
+    env.changed.notify()
+    return query
+
+
+def query_logs(env: Environment, principal: Principal, name: str, tail: int = 50) -> list[str]:
+    """The job's last log lines, oldest first."""
+    query = get_query(env, principal, name)
+    return list(query.status.log_tail)[-tail:]

@@ -1,0 +1,197 @@
+"""A declared stream, checked against its store before anything is stored or made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from leatstream.connectors.base import Connector, Entity
+from leatstream.errors import Faults, RequestError
+from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
+from leatstream.model.names import Fqn, quote
+from leatstream.model.objects import (
+    HIDDEN_PREFIX,
+    Column,
+    Effective,
+    Meta,
+    Origin,
+    Relation,
+    RelationKind,
+    Store,
+)
+from leatstream.services.environment import Environment
+from leatstream.sql.relation_properties import RelationProperties
+
+_TIMESTAMP_KINDS = ("BIGINT", "TIMESTAMP", "TIMESTAMP_LTZ", "VARCHAR")
+
+
+@dataclass(frozen=True, slots=True)
+class RelationDefinition:
+    """What the user writes of a relation; None = left out."""
+
+    columns: tuple[Column, ...]
+    kind: RelationKind = RelationKind.STREAM
+    store: str | None = None
+    topic: str | None = None
+    value_format: str | None = None
+    key_format: str | None = None
+    key_type: str | None = None
+    timestamp: str | None = None
+    timestamp_format: str | None = None
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    comment: str | None = None
+
+    def as_properties(self) -> dict[str, Any]:
+        """All WITH keys in one mapping, the typed fields under their canonical names."""
+        typed = {
+            "store": self.store,
+            "topic": self.topic,
+            "value.format": self.value_format,
+            "key.format": self.key_format,
+            "key.type": self.key_type,
+            "timestamp": self.timestamp,
+            "timestamp.format": self.timestamp_format,
+        }
+        return {**self.properties, **{k: v for k, v in typed.items() if v is not None}}
+
+
+@dataclass(frozen=True, slots=True)
+class DraftRelation:
+    """A checked relation that is not stored yet, and what must happen to its entity."""
+
+    relation: Relation
+    entity_exists: bool
+    entity_properties: Mapping[str, int]
+    entity_configs: Mapping[str, str]
+
+
+def draft_relation(
+    env: Environment,
+    store: Store,
+    fqn: Fqn,
+    body: RelationDefinition,
+    read: RelationProperties,
+    meta: Meta,
+    planned_entity: Callable[[str, str], Entity | None] | None = None,
+) -> DraftRelation:
+    """Check a declared stream against its store, without changing anything.
+
+    Args:
+        env: the environment.
+        store: holds the entity.
+        fqn: the stream's name.
+        body: what the user wrote.
+        read: its properties, typed.
+        meta: of the drafted relation.
+        planned_entity: gives (store, entity) that the same plan makes.
+    """
+    if body.kind is not RelationKind.STREAM:
+        raise RequestError(
+            "unsupported", f"relations of kind {body.kind} are not built yet", pointer="#/kind"
+        )
+    connector = env.connect(store)
+    entity_name = read.topic or fqn.name
+    faults = Faults()
+    _check_shape(body, read, faults)
+    check_entity_name(connector, entity_name, faults, pointer="#/topic")
+    faults.raise_if_any()
+    entity = connector.find_entity(entity_name, env.settings.store_timeout)
+    if entity is None and planned_entity is not None:
+        entity = planned_entity(store.name, entity_name)
+    effective: dict[str, Effective] = {
+        "store": Effective(store.name, Origin.EXPLICIT if read.store else Origin.DEFAULT),
+        "topic": Effective(entity_name, Origin.EXPLICIT if read.topic else Origin.DEFAULT),
+    }
+    effective |= _infer(env, connector, store, read, entity)
+    relation = Relation(
+        meta=meta,
+        fqn=fqn,
+        kind=body.kind,
+        columns=body.columns,
+        store=store.name,
+        entity=entity_name,
+        value_format=read.value_format or "",
+        key_format=read.key_format,
+        key_type=read.key_type,
+        timestamp=read.timestamp,
+        timestamp_format=read.timestamp_format,
+        properties=dict(body.properties),
+        effective=effective,
+        comment=body.comment,
+    )
+    properties = {
+        p.name: int(effective[p.name].value) for p in connector.entity_properties if p.name in effective
+    }
+    return DraftRelation(relation, entity is not None, properties, dict(read.configs))
+
+
+def _infer(
+    env: Environment, connector: Connector, store: Store, read: RelationProperties, entity: Entity | None
+) -> dict[str, Effective]:
+    limits = {} if entity else connector.property_limits(env.settings.store_timeout)
+    return infer_sink_properties(
+        SinkRequest(
+            kind=store.kind,
+            store=store.name,
+            declared=connector.needed_properties(read.configs),
+            explicit=read.entity,
+            existing=entity,
+            limits=limits,
+        )
+    )
+
+
+def _check_shape(body: RelationDefinition, read: RelationProperties, faults: Faults) -> None:
+    for name in read.other:
+        faults.add(
+            "invalid-property",
+            f"{name} belongs to stores of a kind that is not built yet",
+            pointer=f"#/properties/{name}",
+        )
+    if not body.columns:
+        faults.add("validation", "a stream needs at least one column", pointer="#/columns")
+    seen: set[str] = set()
+    for index, column in enumerate(body.columns):
+        where = f"#/columns/{index}/name"
+        if column.name.lower() in seen:
+            faults.add("validation", f"column {column.name} is declared twice", pointer=where)
+        if column.name.startswith(HIDDEN_PREFIX):
+            faults.add("validation", f"column names may not start with {HIDDEN_PREFIX}", pointer=where)
+        seen.add(column.name.lower())
+    if read.value_format is None:
+        faults.add(
+            "property-required",
+            "value.format must be given",
+            hint="WITH ('value.format' = 'json')",
+            pointer="#/value_format",
+        )
+    check_timestamp(read.timestamp, body.columns, faults, pointer="#/timestamp")
+
+
+def check_timestamp(name: str | None, columns: Sequence[Column], faults: Faults, **where: Any) -> None:
+    """Note a timestamp column that does not exist or has no type that can tell time."""
+    if name is None:
+        return
+    kind = next((c.type.kind for c in columns if c.name == name), None)
+    if kind is None:
+        faults.add("unknown-column", f"timestamp column {quote(name)} is not a column of the stream", **where)
+    elif kind not in _TIMESTAMP_KINDS:
+        detail = f"timestamp column {quote(name)} is {kind}; {', '.join(_TIMESTAMP_KINDS)} can give the time"
+        faults.add("type-mismatch", detail, **where)
+
+
+def check_entity_name(connector: Connector, name: str, faults: Faults, **where: Any) -> None:
+    """Note a name that the store's kind cannot have."""
+    fault = connector.entity_name_fault(name)
+    if fault is not None:
+        detail = f"store {quote(connector.name)} cannot have a topic '{name}': {fault}"
+        faults.add("invalid-property", detail, hint="name another: 'topic' = '…'", **where)
+
+
+def ensure_entity(env: Environment, store: Store, draft: DraftRelation) -> bool:
+    """Create the relation's entity if it is not there; whether this call made it."""
+    if draft.entity_exists:
+        return False
+    env.connect(store).create_entity(draft.relation.entity, draft.entity_properties, draft.entity_configs)
+    return True

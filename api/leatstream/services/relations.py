@@ -1,0 +1,213 @@
+"""Relations: the relational face of entities. Streams so far."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from leatstream.errors import CatalogError, Faults, RequestError
+from leatstream.model.names import Fqn
+from leatstream.model.objects import (
+    Meta,
+    Relation,
+)
+from leatstream.ports import UnitOfWork
+from leatstream.services.authorization import READ, WRITE, authorize
+from leatstream.services.databases import refuse_dependents
+from leatstream.services.environment import (
+    Environment,
+    Page,
+    Precondition,
+    Principal,
+    Stored,
+    new_meta,
+)
+from leatstream.services.pages import repository_page
+from leatstream.services.relation_draft import (
+    DraftRelation,
+    RelationDefinition,
+    draft_relation,
+    ensure_entity,
+)
+from leatstream.services.schemas import require_schema, schema_key
+from leatstream.services.stores import require_store
+from leatstream.services.upsert import upsert
+from leatstream.sql.relation_properties import RelationProperties, read_relation_properties
+
+
+def put_relation(
+    env: Environment,
+    principal: Principal,
+    fqn: Fqn,
+    body: RelationDefinition,
+    pre: Precondition = Precondition(),  # noqa: B008 - immutable
+) -> Stored[Relation]:
+    """Create or replace a stream; makes its entity if the store has none and the properties say how.
+
+    Raises:
+        RequestError: every fault of the definition at once.
+        CatalogError: preconditions, ``requires-replacement``, ``has-dependents`` for columns in use.
+        StoreError: the store cannot be asked or refuses the entity.
+    """
+    authorize(principal, WRITE, "stream", str(fqn))
+    read = read_relation_properties(body.as_properties())
+    with env.open_unit(write=False) as unit:
+        require_schema(unit, fqn.database, fqn.schema)
+        old = unit.relations.find(str(fqn))
+        store = require_store(unit, _store_name(env, read))
+    meta = old.meta if old else new_meta("rel", principal, env.clock.now())
+    draft = draft_relation(env, store, fqn, body, read, meta)
+    if old is not None:
+        _refuse_replacement(old, draft.relation)
+    made = ensure_entity(env, store, draft)
+    try:
+        return _store_relation(env, principal, draft, pre)
+    except Exception:
+        if made:
+            env.connect(store).drop_entity(draft.relation.entity)
+        raise
+
+
+def _store_relation(
+    env: Environment, principal: Principal, draft: DraftRelation, pre: Precondition
+) -> Stored[Relation]:
+    fqn = draft.relation.fqn
+    with env.open_unit() as unit:
+        require_schema(unit, fqn.database, fqn.schema)
+        require_store(unit, draft.relation.store)
+
+        def make(meta: Meta, old: Relation | None) -> Relation:
+            effective = dict(draft.relation.effective)
+            if old is not None:
+                # The entity now exists; what decided about it when it was made stays told.
+                effective = {
+                    k: old.effective.get(k, v) if _entity_key(k) else v for k, v in effective.items()
+                }
+                if old.created_by_query is not None:
+                    raise _made_by_query(unit, old)
+            return replace(draft.relation, meta=meta, effective=effective)
+
+        old = unit.relations.find(str(fqn))
+        stored = upsert(env, principal, unit.relations, str(fqn), "stream", "rel", pre, make)
+        if old is not None and stored.changed and not _compatible(old, stored.item):
+            refuse_dependents(f"the shape of stream {fqn}", query_dependents(unit, fqn))
+        unit.commit()
+    env.changed.notify()
+    return stored
+
+
+def _entity_key(name: str) -> bool:
+    return name.startswith("topic.")
+
+
+def _made_by_query(unit: UnitOfWork, relation: Relation) -> CatalogError:
+    query = unit.queries.find_by_id(relation.created_by_query or "")
+    name = query.name if query else relation.created_by_query
+    return CatalogError(
+        "has-dependents",
+        f"{relation.fqn} is made by query {name}; it changes and goes with that query",
+        hint=f"change or delete query {name}",
+    )
+
+
+def _compatible(old: Relation, new: Relation) -> bool:
+    """Whether running readers can go on: same bytes, same old columns (new ones may be added)."""
+    same = ("value_format", "key_format", "key_type", "timestamp", "timestamp_format")
+    if any(getattr(old, f) != getattr(new, f) for f in same):
+        return False
+    now = [replace(c, comment=None) for c in new.columns]
+    return all(replace(c, comment=None) in now for c in old.columns)
+
+
+def _refuse_replacement(old: Relation, new: Relation) -> None:
+    moved = [f for f in ("kind", "store", "entity") if getattr(old, f) != getattr(new, f)]
+    if moved:
+        faults = Faults()
+        for name in moved:
+            pointer = "topic" if name == "entity" else name
+            faults.add(
+                "validation",
+                f"{pointer} of stream {old.fqn} cannot change from {getattr(old, name)} to "
+                f"{getattr(new, name)}",
+                pointer=f"#/{pointer}",
+            )
+        raise CatalogError(
+            "requires-replacement",
+            faults.items[0].detail,
+            faults=faults.items,
+            hint="drop the stream and create it again; its topic keeps the records",
+        )
+
+
+def _store_name(env: Environment, read: RelationProperties) -> str:
+    name = read.store or env.settings.default_store
+    if name is None:
+        raise RequestError(
+            "property-required",
+            "no store is named and the session has none",
+            hint="WITH ('store' = …), or USE STORE",
+            pointer="#/store",
+        )
+    return name
+
+
+def get_relation(env: Environment, principal: Principal, fqn: Fqn) -> Relation:
+    """The relation; CatalogError not-found."""
+    authorize(principal, READ, "relation", str(fqn))
+    with env.open_unit(write=False) as unit:
+        return require_relation(unit, fqn)
+
+
+def require_relation(unit: UnitOfWork, fqn: Fqn) -> Relation:
+    """The relation inside a unit; CatalogError not-found."""
+    found = unit.relations.find(str(fqn))
+    if found is None:
+        raise CatalogError("not-found", f"relation {fqn} does not exist", sqlstate="3D020")
+    return found
+
+
+def list_relations(
+    env: Environment,
+    principal: Principal,
+    database: str | None = None,
+    schema: str | None = None,
+    page_size: int = 100,
+    page_token: str | None = None,
+) -> Page[Relation]:
+    """One page of relations by full name, of one database or schema if given."""
+    authorize(principal, READ, "relations")
+    prefix = ""
+    with env.open_unit(write=False) as unit:
+        if database is not None and schema is not None:
+            require_schema(unit, database, schema)
+            prefix = f"{schema_key(database, schema)}."
+        elif database is not None:
+            prefix = schema_key(database, "x")[:-1]
+        return repository_page(
+            unit.relations, lambda r: str(r.fqn), "relations", page_size, page_token, prefix
+        )
+
+
+def query_dependents(unit: UnitOfWork, fqn: Fqn) -> list[str]:
+    """Queries that read or write the relation, for messages."""
+    name = str(fqn)
+    queries = unit.queries.page(limit=100_000)
+    return [f"query {q.name}" for q in queries if not q.deleting and (name in q.sources or name == q.sink)]
+
+
+def delete_relation(
+    env: Environment,
+    principal: Principal,
+    fqn: Fqn,
+    pre: Precondition = Precondition(),  # noqa: B008
+) -> None:
+    """Forget a relation that no query uses; the entity and its records stay."""
+    authorize(principal, WRITE, "relation", str(fqn))
+    with env.open_unit() as unit:
+        relation = require_relation(unit, fqn)
+        pre.check(relation.meta.generation, "relation", str(fqn))
+        if relation.created_by_query is not None and unit.queries.find_by_id(relation.created_by_query):
+            raise _made_by_query(unit, relation)
+        refuse_dependents(f"{relation.kind.value} {fqn}", query_dependents(unit, fqn))
+        unit.relations.delete(relation.meta.id)
+        unit.commit()
+    env.changed.notify()

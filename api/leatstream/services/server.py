@@ -1,0 +1,36 @@
+"""What the server says of itself."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from leatstream import __version__
+from leatstream.services.authorization import READ, authorize
+from leatstream.services.environment import Environment, Principal
+
+API_VERSION = "v1"
+
+
+def describe_server(env: Environment, principal: Principal) -> dict[str, Any]:
+    """Name, versions, and the capability matrix of the store kinds."""
+    authorize(principal, READ, "server")
+    kinds = {k: asdict(c.capabilities) for k, c in sorted(env.connector_classes.items())}
+    return {
+        "name": "leatstream",
+        "version": __version__,
+        "api_version": API_VERSION,
+        "features": ["interval-join-stream-stream", "realtime-mode", "sink-property-inference"],
+        "capabilities": kinds,
+    }
+
+
+def readiness(env: Environment) -> dict[str, bool]:
+    """Whether each part can do its work; the catalog is asked, a fault there counts as not ready."""
+    try:
+        with env.open_unit(write=False) as unit:
+            unit.databases.page(limit=1)
+        catalog = True
+    except Exception:  # whatever the database driver raises, the answer is no
+        catalog = False
+    return {"catalog": catalog, "engine": env.drivers.ready()}

@@ -1,0 +1,115 @@
+"""How a SELECT's columns become a sink's: new ones for CREATE … AS, checked ones for INSERT INTO."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leatstream.errors import Faults, Position
+from leatstream.model.names import quote
+from leatstream.model.objects import ROWKEY, ROWTIME, Column
+from leatstream.model.types import DataType, from_spark
+from leatstream.plan.logical import AnalyzedColumn
+
+# Left fits into right without loss.
+_WIDER = {
+    "TINYINT": {"SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE"},
+    "SMALLINT": {"INTEGER", "BIGINT", "FLOAT", "DOUBLE"},
+    "INTEGER": {"BIGINT", "DOUBLE"},
+    "FLOAT": {"DOUBLE"},
+    "DATE": {"TIMESTAMP"},
+}
+_SAME = [{"VARCHAR", "TIME"}, {"BYTES", "VARBINARY"}]
+
+
+def new_columns(analyzed: Sequence[AnalyzedColumn], position: Position) -> tuple[Column, ...]:
+    """Columns of a new stream.
+
+    Raises:
+        RequestError: ``type-mismatch`` for a type without counterpart, ``validation`` for a doubled name.
+    """
+    faults = Faults()
+    columns: list[Column] = []
+    seen: set[str] = set()
+    for item in analyzed:
+        if item.name.lower() in seen:
+            faults.add(
+                "ambiguous-column",
+                f"two columns of the result are called {quote(item.name)}",
+                position=position,
+                hint="give one of them another name: … AS other_name",
+            )
+        seen.add(item.name.lower())
+        try:
+            columns.append(Column(item.name, from_spark(item.type), not item.nullable))
+        except ValueError:
+            faults.add(
+                "type-mismatch",
+                f"column {quote(item.name)} is of Spark type {item.type}, which no stream column can have",
+                position=position,
+                hint=f"CAST({quote(item.name)} AS VARCHAR)"
+                if item.type != "void"
+                else "CAST(NULL AS VARCHAR)",
+            )
+    faults.raise_if_any()
+    return tuple(columns)
+
+
+def insert_columns(analyzed: Sequence[AnalyzedColumn], target: Sequence[Column], position: Position) -> None:
+    """Check that a SELECT's columns fit a target's, by position.
+
+    Raises:
+        RequestError: ``type-mismatch`` naming every column that does not fit.
+    """
+    faults = Faults()
+    if len(analyzed) != len(target):
+        faults.add(
+            "type-mismatch",
+            f"the SELECT gives {len(analyzed)} columns, the stream has {len(target)}: "
+            f"{', '.join(quote(c.name) for c in target)}",
+            position=position,
+        )
+        faults.raise_if_any()
+    for given, column in zip(analyzed, target, strict=True):
+        if given.type != "void" and not _fits(from_spark(given.type), column.type):
+            faults.add(
+                "type-mismatch",
+                f"column {quote(given.name)} is {from_spark(given.type)} but {quote(column.name)} of the "
+                f"stream is {column.type}",
+                position=position,
+                hint=f"CAST({quote(given.name)} AS {column.type})",
+            )
+        if column.not_null and given.nullable:
+            faults.add(
+                "type-mismatch",
+                f"column {quote(given.name)} may be NULL but {quote(column.name)} of the stream is NOT NULL",
+                position=position,
+                hint=f"COALESCE({quote(given.name)}, …)",
+            )
+    faults.raise_if_any()
+
+
+def _fits(given: DataType, wanted: DataType) -> bool:
+    if given.spark() == wanted.spark() or wanted.kind in _WIDER.get(given.kind, set()):
+        return True
+    if any({given.kind, wanted.kind} <= group for group in _SAME):
+        return True
+    if given.kind == wanted.kind == "DECIMAL":
+        (gp, gs), (wp, ws) = _decimal(given), _decimal(wanted)
+        return ws >= gs and wp - ws >= gp - gs
+    return False
+
+
+def _decimal(data_type: DataType) -> tuple[int, int]:
+    precision, scale = (*data_type.parameters, 0)[:2] if data_type.parameters else (10, 0)
+    return precision, scale
+
+
+def wrap_insert(sql: str, analyzed: Sequence[AnalyzedColumn], target: Sequence[Column]) -> str:
+    """Rename and widen the SELECT's columns to the target's; hidden columns pass."""
+    names = [f"leat_c{i}" for i in range(len(analyzed))]
+    picked = [
+        f"CAST({name} AS {column.type.spark()}) AS `{column.name.replace('`', '``')}`"
+        for name, column in zip(names, target, strict=True)
+    ]
+    inner = ", ".join([*names, ROWKEY, ROWTIME])
+    return f"SELECT {', '.join([*picked, ROWKEY, ROWTIME])} FROM ({sql}) AS leat_insert({inner})"  # noqa: S608 - names of our own

@@ -1,0 +1,108 @@
+"""How a new sink's records are written: value format, key format, and which columns make the key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from leatstream.errors import Faults, Position
+from leatstream.formats.primitive import KEY_TYPES
+from leatstream.model.names import quote
+from leatstream.model.objects import Column, Effective, Origin, Relation
+from leatstream.model.types import DataType
+from leatstream.plan.logical import Aggregation
+from leatstream.sql.relation_properties import RelationProperties
+
+Places = Mapping[str, Position]
+
+
+def sink_formats(
+    given: RelationProperties,
+    left: Relation,
+    aggregation: Aggregation | None,
+    columns: Sequence[Column],
+    places: Places,
+) -> dict[str, Effective]:
+    """Value and key properties in force, each with its origin.
+
+    Args:
+        given: the sink's WITH.
+        left: the left-most source.
+        aggregation: of the SELECT.
+        columns: of the sink.
+        places: canonical property name to where the user wrote it.
+
+    Raises:
+        RequestError: a key that cannot be made of these columns.
+    """
+    origin = Origin.EXPLICIT if given.value_format else Origin.LEFT_MOST_SOURCE
+    source = None if given.value_format else str(left.fqn)
+    value = {"value.format": Effective(given.value_format or left.value_format, origin, source)}
+    if aggregation is None:
+        _check_key_columns(given, columns, places)
+        return value | _row_key(given, left)
+    if not aggregation.update:
+        _check_key_columns(given, columns, places, needed=True)
+        return value | _given_key(given)
+    return value | _primary_key(given, aggregation.keys, columns, places)
+
+
+def _row_key(given: RelationProperties, left: Relation) -> dict[str, Effective]:
+    """A row's key is the left-most record's, unless the user has another made."""
+    if given.key_format:
+        return _given_key(given)
+    found = {"key.format": left.key_format, "key.type": left.key_type}
+    return {
+        k: Effective(v, Origin.LEFT_MOST_SOURCE, str(left.fqn)) for k, v in found.items() if v is not None
+    }
+
+
+def _given_key(given: RelationProperties) -> dict[str, Effective]:
+    found = {"key.format": given.key_format, "key.type": given.key_type}
+    return {k: Effective(v, Origin.EXPLICIT) for k, v in found.items() if v is not None}
+
+
+def _primary_key(
+    given: RelationProperties, keys: Sequence[str], columns: Sequence[Column], places: Places
+) -> dict[str, Effective]:
+    """A changelog's key: one plain column as it is, else an object of the key's columns."""
+    types = {column.name: column.type for column in columns}
+    plain = len(keys) == 1 and types[keys[0]].kind in KEY_TYPES
+    if given.key_format == "primitive" and not plain:
+        faults = Faults()
+        shown = ", ".join(f"{quote(key)} {types[key]}" for key in keys)
+        faults.add(
+            "invalid-property",
+            f"a primitive key is one column of type {', '.join(KEY_TYPES)}, but the primary key is {shown}",
+            position=places.get("key.format"),
+            hint="leave 'key.format' out, or write 'key.format' = 'json'",
+        )
+        faults.raise_if_any()
+    format_ = given.key_format or ("primitive" if plain else "json")
+    struct = DataType("STRUCT", arguments=tuple(types[key] for key in keys), fields=tuple(keys))
+    type_ = types[keys[0]] if format_ == "primitive" else struct
+    origin = Origin.EXPLICIT if given.key_format else Origin.DEFAULT
+    return {
+        "key.format": Effective(format_, origin),
+        "key.type": Effective(str(type_), Origin.DEFAULT),
+        "key.columns": Effective(", ".join(map(quote, keys)), Origin.DEFAULT),
+    }
+
+
+def _check_key_columns(
+    given: RelationProperties, columns: Sequence[Column], places: Places, *, needed: bool = False
+) -> None:
+    names = {c.name for c in columns}
+    faults = Faults()
+    for name in given.key_columns:
+        if name not in names:
+            where = places.get("key.columns")
+            faults.add(
+                "unknown-column", f"key column {quote(name)} is not a column of the sink", position=where
+            )
+    if needed and given.key_format and not given.key_columns:
+        faults.add(
+            "property-required",
+            "a group has no record whose key could be passed on: key.columns must be given with key.format",
+            position=places.get("key.format"),
+        )
+    faults.raise_if_any()

@@ -1,0 +1,251 @@
+"""What can be said of a statement before it runs: whether what it names is there, or is not there yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from leatstream.errors import CatalogError, RequestError
+from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
+from leatstream.model.names import quote
+from leatstream.services.catalog_view import Assumed, AssumedQuery, CatalogView, qualify
+from leatstream.services.databases import PUBLIC, refuse_dependents, require_database
+from leatstream.services.environment import Context, Environment
+from leatstream.services.live_stores import LiveStores
+from leatstream.services.queries import require_query
+from leatstream.services.records import check_json, check_values
+from leatstream.services.relations import query_dependents
+from leatstream.services.schemas import schema_key
+from leatstream.services.statement_bodies import (
+    entity_name,
+    entity_properties,
+    qualify_schema,
+    relation_definition,
+    single,
+    store_of,
+)
+from leatstream.services.stores import check_config, split_secrets
+from leatstream.sql import statements as ast
+from leatstream.sql.store_properties import read_store_properties, read_store_update
+
+
+def check_statement(env: Environment, view: CatalogView, statement: ast.Statement, context: Context) -> None:
+    """Raise what running the statement would raise, as far as that shows without running it.
+
+    Raises:
+        LeatstreamError: the first thing that is wrong.
+    """
+    check = _CHECKS.get(type(statement))
+    if check is not None:
+        check(env, view, statement, context)
+
+
+def after(
+    env: Environment, statement: ast.Statement, context: Context, assumed: Assumed, planned_query: str | None
+) -> Context:
+    """Count what the statement would make as there, for the statements behind it; the context then."""
+    if isinstance(statement, ast.Use):
+        return _use(statement, context)
+    if isinstance(statement, ast.CreateDatabase):
+        assumed.databases.add(single(statement.name))
+        assumed.schemas.add(schema_key(single(statement.name), PUBLIC))
+    elif isinstance(statement, ast.CreateSchema):
+        assumed.schemas.add(schema_key(*qualify_schema(statement.name, statement.database, context)))
+    elif isinstance(statement, ast.CreateStore):
+        assumed.stores[single(statement.name)] = read_store_properties(statement.properties)
+    elif isinstance(statement, ast.CreateEntity):
+        store = store_of(env, statement.store, context)
+        properties, _ = entity_properties(statement.properties)
+        assumed.entities[store, entity_name(statement.name)] = properties
+    elif isinstance(statement, ast.CreateStream):
+        fqn = qualify(statement.name, context)
+        assumed.relations[str(fqn)] = relation_definition(statement, context)
+    elif isinstance(statement, ast.CreateAs):
+        name = planned_query or f"statement {statement.position.offset}"
+        assumed.queries.append(AssumedQuery(name, statement.text, context))
+    elif isinstance(statement, ast.Drop):
+        assumed.dropped.add((_noun(statement.noun), ".".join(map(quote, statement.name.parts))))
+    return context
+
+
+def _use(statement: ast.Use, context: Context) -> Context:
+    if statement.noun == "database":
+        return replace(context, database=single(statement.name), schema=PUBLIC)
+    if statement.noun == "schema":
+        database, schema = qualify_schema(statement.name, None, context)
+        return replace(context, database=database, schema=schema)
+    return replace(context, **{statement.noun: single(statement.name)})
+
+
+def _noun(noun: str) -> str:
+    return "relation" if noun in ("stream", "changelog") else noun
+
+
+def _refuse_existing(view: CatalogView, noun: str, name: str, there: bool, allowed: bool) -> None:
+    if there and not allowed and (noun, name) not in view.assumed.dropped:
+        raise CatalogError("already-exists", f"{noun} {name} exists already")
+
+
+def _may_exist(s: ast.CreateDatabase | ast.CreateSchema | ast.CreateStore | ast.CreateStream) -> bool:
+    return s.if_not_exists or s.or_replace
+
+
+def _create_database(env: Environment, view: CatalogView, s: ast.CreateDatabase, context: Context) -> None:
+    name = single(s.name)
+    _refuse_existing(view, "database", quote(name), view.has_database(name), _may_exist(s))
+
+
+def _create_schema(env: Environment, view: CatalogView, s: ast.CreateSchema, context: Context) -> None:
+    database, name = qualify_schema(s.name, s.database, context)
+    if not view.has_database(database):
+        require_database(view.unit, database)
+    key = schema_key(database, name)
+    _refuse_existing(view, "schema", key, view.has_schema(database, name), _may_exist(s))
+
+
+def _create_store(env: Environment, view: CatalogView, s: ast.CreateStore, context: Context) -> None:
+    name = single(s.name)
+    kind, config = read_store_properties(s.properties)
+    plain, secrets = split_secrets(env, kind, config)
+    check_config(env, kind, plain, {k: v for k, v in secrets.items() if v is not None})
+    _refuse_existing(view, "store", quote(name), view.find_store(name) is not None, _may_exist(s))
+
+
+def _create_entity(env: Environment, view: CatalogView, s: ast.CreateEntity, context: Context) -> None:
+    live = LiveStores(env, view)
+    store = live.store(store_of(env, s.store, context), s.store.position if s.store else None)
+    name = entity_name(s.name)
+    existing = live.entity(store.name, name)
+    _refuse_existing(view, "entity", name, existing is not None, s.if_not_exists)
+    if existing is None:
+        connector = live.connector(store.name)
+        properties, configs = entity_properties(s.properties)
+        limits = connector.property_limits(env.settings.store_timeout)
+        infer_sink_properties(
+            SinkRequest(
+                kind=store.kind,
+                store=store.name,
+                declared=connector.needed_properties(configs),
+                explicit=properties,
+                limits=limits,
+            )
+        )
+
+
+def _create_stream(env: Environment, view: CatalogView, s: ast.CreateStream, context: Context) -> None:
+    fqn = qualify(s.name, context)
+    _require_schema(view, fqn.database, fqn.schema)
+    _refuse_existing(view, "relation", str(fqn), view.find_relation(fqn) is not None, _may_exist(s))
+
+
+def _require_schema(view: CatalogView, database: str, schema: str) -> None:
+    if not view.has_schema(database, schema):
+        raise CatalogError(
+            "not-found", f"schema {schema_key(database, schema)} does not exist", sqlstate="3D004"
+        )
+
+
+def _exists(env: Environment, view: CatalogView, noun: str, s: Any, context: Context) -> None:
+    """Raise not-found unless the object is there or planned."""
+    if noun == "database":
+        if not view.has_database(single(s.name)):
+            require_database(view.unit, single(s.name))
+    elif noun == "schema":
+        _require_schema(view, *qualify_schema(s.name, None, context))
+    elif noun == "store":
+        view.require_store(single(s.name), s.name.position)
+    elif noun == "query":
+        require_query(view.unit, single(s.name))
+    elif noun in ("relation", "stream", "changelog"):
+        view.resolve(s.name, context)
+    elif noun == "role":
+        return
+    else:
+        store = store_of(env, s.store, context)
+        name = entity_name(s.name)
+        if LiveStores(env, view).entity(store, name) is None:
+            raise CatalogError("not-found", f"store {quote(store)} has no entity '{name}'", sqlstate="3D007")
+
+
+def _drop(env: Environment, view: CatalogView, s: ast.Drop, context: Context) -> None:
+    if s.if_exists:
+        return
+    _exists(env, view, s.noun, s, context)
+    if s.noun in ("relation", "stream", "changelog"):
+        fqn = qualify(s.name, context)
+        refuse_dependents(f"stream {fqn}", query_dependents(view.unit, fqn))
+    elif s.noun == "store":
+        name = single(s.name)
+        used = [f"stream {r.fqn}" for r in view.unit.relations.page(limit=100_000) if r.store == name]
+        refuse_dependents(f"store {quote(name)}", used)
+
+
+def _by_noun(env: Environment, view: CatalogView, s: ast.Use | ast.Describe, context: Context) -> None:
+    _exists(env, view, s.noun, s, context)
+
+
+def _of_query(
+    env: Environment, view: CatalogView, s: ast.TerminateQuery | ast.DescribeQuery, context: Context
+) -> None:
+    _exists(env, view, "query", s, context)
+
+
+def _of_entity(env: Environment, view: CatalogView, s: ast.Print | ast.Generate, context: Context) -> None:
+    _exists(env, view, "entity", s, context)
+
+
+def _insert_values(env: Environment, view: CatalogView, s: ast.InsertValues, context: Context) -> None:
+    check_values(view, s, context)
+
+
+def _insert_entity(env: Environment, view: CatalogView, s: ast.InsertEntity, context: Context) -> None:
+    check_json(s)
+    _exists(env, view, "entity", s, context)
+
+
+def _update_entity(env: Environment, view: CatalogView, s: ast.UpdateEntity, context: Context) -> None:
+    entity_properties(s.properties)
+    _exists(env, view, "entity", s, context)
+
+
+def _update_store(env: Environment, view: CatalogView, s: ast.UpdateStore, context: Context) -> None:
+    store = view.require_store(single(s.name), s.name.position)
+    read_store_update(s.properties, store.kind, store.config)
+
+
+def _select(env: Environment, view: CatalogView, s: ast.Select, context: Context) -> None:
+    raise interactive(s)
+
+
+def interactive(s: ast.Select) -> RequestError:
+    """Interactive queries are not built; what to do instead."""
+    return RequestError(
+        "unsupported",
+        "a SELECT of its own (interactive query) is not built yet",
+        position=s.position,
+        hint="CREATE STREAM … AS SELECT …, then PRINT ENTITY its topic",
+    )
+
+
+_Check = Callable[[Environment, CatalogView, Any, Context], None]
+_CHECKS: dict[type[ast.Statement], _Check] = {
+    ast.CreateDatabase: _create_database,
+    ast.CreateSchema: _create_schema,
+    ast.CreateStore: _create_store,
+    ast.CreateEntity: _create_entity,
+    ast.CreateStream: _create_stream,
+    ast.InsertValues: _insert_values,
+    ast.InsertEntity: _insert_entity,
+    ast.UpdateStore: _update_store,
+    ast.UpdateEntity: _update_entity,
+    ast.Drop: _drop,
+    ast.Use: _by_noun,
+    ast.Describe: _by_noun,
+    ast.Print: _of_entity,
+    ast.Generate: _of_entity,
+    ast.DescribeQuery: _of_query,
+    ast.TerminateQuery: _of_query,
+    ast.RestartQuery: _of_query,
+    ast.Select: _select,
+}

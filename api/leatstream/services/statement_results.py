@@ -1,0 +1,45 @@
+"""What a statement gives, and what the statements of one request share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from leatstream.services.environment import Context, Environment, Principal
+
+
+@dataclass(frozen=True, slots=True)
+class StatementResult:
+    """What one statement did.
+
+    Attributes:
+        kind: such as ``create_stream``.
+        status: ``succeeded``, or ``running`` while a job is starting.
+        object: ``{noun, name}`` of the object it is about.
+        query: name of the query it made.
+        columns: ``[{name, type}]`` of ``rows``.
+        rows: a table of strings and NULLs.
+    """
+
+    kind: str
+    status: str = "succeeded"
+    object: Mapping[str, Any] | None = None
+    query: str | None = None
+    columns: list[dict[str, str]] | None = None
+    rows: list[list[Any]] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {f: getattr(self, f) for f in self.__dataclass_fields__}
+
+
+@dataclass(slots=True)
+class Run:
+    """State of one request."""
+
+    env: Environment
+    principal: Principal
+    context: Context
+    deadline: float
+    results: list[StatementResult] = field(default_factory=list)

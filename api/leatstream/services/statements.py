@@ -1,0 +1,292 @@
+"""SQL statements: each one ends in the same service functions as the typed resources."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from leatstream.errors import CatalogError, LeatstreamError, RequestError
+from leatstream.model.names import quote
+from leatstream.model.objects import DesiredState, Query
+from leatstream.services import databases, entities, queries, relations, schemas, stores
+from leatstream.services.authorization import READ, authorize
+from leatstream.services.catalog_view import qualify
+from leatstream.services.environment import Context, Environment, Precondition, Principal, Stored
+from leatstream.services.listings import described, listed, records_table
+from leatstream.services.statement_bodies import (
+    entity_name,
+    entity_properties,
+    qualify_schema,
+    relation_definition,
+    single,
+    store_of,
+    suggest_query_name,
+)
+from leatstream.services.statement_checks import interactive
+from leatstream.services.statement_results import Run, StatementResult
+from leatstream.services.statement_writes import (
+    describe_query,
+    generate,
+    insert_entity,
+    insert_values,
+    replace_query,
+    update_entity,
+    update_store,
+    wait_running,
+)
+from leatstream.services.validation import kind_of, plan_of
+from leatstream.sql import statements as ast
+from leatstream.sql.parser import parse
+from leatstream.sql.store_properties import read_store_properties
+
+_NEW = Precondition(must_be_new=True)
+
+
+@dataclass(frozen=True, slots=True)
+class StatementOutcome:
+    """Results in order, and the context after the last one."""
+
+    results: list[StatementResult]
+    context: Context
+
+
+def execute(
+    env: Environment, principal: Principal, sql: str, context: Context, wait_timeout: float = 0.0
+) -> StatementOutcome:
+    """Run a text of one or more statements, one after the other.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        sql: statements separated by semicolons; the whole text is parsed before the first one runs.
+        context: what unqualified names mean; USE changes it for the statements after.
+        wait_timeout: seconds to wait for a created query's job to run.
+
+    Raises:
+        LeatstreamError: of the first statement that fails; ``extra['results']`` holds what ran before it.
+    """
+    run = Run(env, principal, context, time.monotonic() + wait_timeout)
+    for statement in parse(sql):
+        try:
+            run.results.append(_HANDLERS[type(statement)](run, statement))
+        except LeatstreamError as error:
+            error.at(statement.position)
+            error.extra["results"] = [r.as_json() for r in run.results]
+            raise
+    return StatementOutcome(run.results, run.context)
+
+
+def _unless_exists(allowed: bool, make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except CatalogError as error:
+        if allowed and error.code == "already-exists":
+            return None
+        raise
+
+
+def _condition(s: ast.CreateDatabase | ast.CreateSchema | ast.CreateStore | ast.CreateStream) -> Precondition:
+    """OR REPLACE puts, as PUT does; without it the object must be new."""
+    return Precondition() if s.or_replace else _NEW
+
+
+def _create_database(run: Run, s: ast.CreateDatabase) -> StatementResult:
+    name = single(s.name)
+    _unless_exists(
+        s.if_not_exists,
+        lambda: databases.put_database(run.env, run.principal, name, s.comment, _condition(s)),
+    )
+    return StatementResult("create_database", object={"noun": "database", "name": name})
+
+
+def _create_schema(run: Run, s: ast.CreateSchema) -> StatementResult:
+    database, name = qualify_schema(s.name, s.database, run.context)
+    _unless_exists(
+        s.if_not_exists,
+        lambda: schemas.put_schema(run.env, run.principal, database, name, s.comment, _condition(s)),
+    )
+    return StatementResult(
+        "create_schema", object={"noun": "schema", "name": schemas.schema_key(database, name)}
+    )
+
+
+def _create_store(run: Run, s: ast.CreateStore) -> StatementResult:
+    name = single(s.name)
+    kind, config = read_store_properties(s.properties)
+    plain, secrets = stores.split_secrets(run.env, kind, config)
+    _unless_exists(
+        s.if_not_exists,
+        lambda: stores.put_store(
+            run.env, run.principal, name, kind, plain, secrets, s.comment, _condition(s)
+        ),
+    )
+    return StatementResult("create_store", object={"noun": "store", "name": name})
+
+
+def _create_entity(run: Run, s: ast.CreateEntity) -> StatementResult:
+    store = store_of(run.env, s.store, run.context)
+    name = entity_name(s.name)
+    properties, configs = entity_properties(s.properties)
+    try:
+        found = entities.get_entity(run.env, run.principal, store, name)
+    except LeatstreamError as error:
+        if error.code != "entity-not-found":
+            raise
+        entities.put_entity(run.env, run.principal, store, name, properties, configs)
+    else:
+        if not s.if_not_exists:
+            raise CatalogError("already-exists", f"store {quote(store)} has an entity '{found.name}' already")
+    return StatementResult("create_entity", object={"noun": "entity", "name": name, "store": store})
+
+
+def _create_stream(run: Run, s: ast.CreateStream) -> StatementResult:
+    fqn = qualify(s.name, run.context)
+    body = relation_definition(s, run.context)
+    _unless_exists(
+        s.if_not_exists,
+        lambda: relations.put_relation(run.env, run.principal, fqn, body, _condition(s)),
+    )
+    return StatementResult("create_stream", object={"noun": "relation", "name": str(fqn)})
+
+
+def _create_query(run: Run, s: ast.CreateAs | ast.InsertInto) -> StatementResult:
+    kind = kind_of(s)
+    fqn = qualify(s.name, run.context)
+    if isinstance(s, ast.CreateAs) and s.or_replace:
+        old = queries.made_by(run.env, fqn, s.query_properties)
+        if old is not None:
+            return replace_query(run, s, fqn, old)
+    if isinstance(s, ast.CreateAs) and s.if_not_exists:
+        with run.env.open_unit(write=False) as unit:
+            if unit.relations.find(str(fqn)) is not None:
+                return StatementResult(kind, object={"noun": "relation", "name": str(fqn)})
+    name = suggest_query_name(run.env, s, fqn)
+    body = queries.QueryDefinition(sql=s.text, context=replace(run.context, role=None))
+    stored: Stored[Query] = queries.create_query(run.env, run.principal, name, body)
+    running = wait_running(run, stored.item)
+    return StatementResult(
+        kind,
+        status="succeeded" if running else "running",
+        object={"noun": "relation", "name": str(fqn)},
+        query=name,
+    )
+
+
+def _drop(run: Run, s: ast.Drop) -> StatementResult:
+    env, who = run.env, run.principal
+    name = ".".join(map(quote, s.name.parts))
+    try:
+        if s.noun == "database":
+            databases.delete_database(env, who, single(s.name))
+        elif s.noun == "schema":
+            schemas.delete_schema(env, who, *qualify_schema(s.name, None, run.context))
+        elif s.noun == "store":
+            stores.delete_store(env, who, single(s.name))
+        elif s.noun == "entity":
+            entities.delete_entity(env, who, store_of(env, s.store, run.context), entity_name(s.name))
+        elif s.noun == "query":
+            queries.delete_query(env, who, single(s.name))
+        else:
+            fqn = qualify(s.name, run.context)
+            name = str(fqn)
+            relations.delete_relation(env, who, fqn)
+    except LeatstreamError as error:
+        if not (s.if_exists and error.code in ("not-found", "entity-not-found")):
+            raise
+    return StatementResult(f"drop_{s.noun}", object={"noun": s.noun, "name": name})
+
+
+def _use(run: Run, s: ast.Use) -> StatementResult:
+    env, who, context = run.env, run.principal, run.context
+    if s.noun == "database":
+        name = databases.get_database(env, who, single(s.name)).name
+        run.context = replace(context, database=name, schema=databases.PUBLIC)
+    elif s.noun == "schema":
+        database, name = qualify_schema(s.name, None, context)
+        schemas.get_schema(env, who, database, name)
+        run.context = replace(context, database=database, schema=name)
+    elif s.noun == "store":
+        name = stores.get_store(env, who, single(s.name)).name
+        run.context = replace(context, store=name)
+    else:
+        name = single(s.name)
+        if name != who.role:
+            raise RequestError(
+                "unsupported", f"roles cannot be switched yet; the token is of role {who.role}"
+            )
+        run.context = replace(context, role=name)
+    return StatementResult(f"use_{s.noun}", object={"noun": s.noun, "name": name})
+
+
+def _list(run: Run, s: ast.ListObjects) -> StatementResult:
+    columns, rows = listed(run.env, run.principal, s, run.context)
+    return StatementResult(f"list_{s.noun}", columns=columns, rows=rows)
+
+
+def _describe(run: Run, s: ast.Describe) -> StatementResult:
+    columns, rows = described(run.env, run.principal, s, run.context)
+    thing = None
+    if s.noun == "relation":
+        relation = relations.get_relation(run.env, run.principal, qualify(s.name, run.context))
+        thing = {"noun": "relation", "name": str(relation.fqn), "comment": relation.comment}
+    return StatementResult(f"describe_{s.noun}", object=thing, columns=columns, rows=rows)
+
+
+def _describe_statement(run: Run, s: ast.DescribeStatement) -> StatementResult:
+    authorize(run.principal, READ, "statements")
+    kind, plan = plan_of(run.env, s.statement, run.context)
+    columns = [{"name": "kind", "type": "VARCHAR"}, {"name": "plan", "type": "JSON"}]
+    return StatementResult("describe_statement", columns=columns, rows=[[kind, plan]])
+
+
+def _print(run: Run, s: ast.Print) -> StatementResult:
+    store = store_of(run.env, s.store, run.context)
+    columns, rows = records_table(run.env, run.principal, store, entity_name(s.name), s.properties)
+    return StatementResult("print", columns=columns, rows=rows)
+
+
+def _terminate(run: Run, s: ast.TerminateQuery) -> StatementResult:
+    name = single(s.name)
+    queries.patch_query(run.env, run.principal, name, {"desired_state": DesiredState.STOPPED})
+    return StatementResult("terminate_query", object={"noun": "query", "name": name}, query=name)
+
+
+def _restart(run: Run, s: ast.RestartQuery) -> StatementResult:
+    name = single(s.name)
+    queries.restart_query(run.env, run.principal, name)
+    return StatementResult(
+        "restart_query", status="running", object={"noun": "query", "name": name}, query=name
+    )
+
+
+def _select(run: Run, s: ast.Select) -> StatementResult:
+    raise interactive(s)
+
+
+_HANDLERS: dict[type[ast.Statement], Callable[[Run, Any], StatementResult]] = {
+    ast.CreateDatabase: _create_database,
+    ast.CreateSchema: _create_schema,
+    ast.CreateStore: _create_store,
+    ast.CreateEntity: _create_entity,
+    ast.CreateStream: _create_stream,
+    ast.CreateStreamAs: _create_query,
+    ast.CreateChangelogAs: _create_query,
+    ast.InsertInto: _create_query,
+    ast.InsertValues: insert_values,
+    ast.InsertEntity: insert_entity,
+    ast.UpdateStore: update_store,
+    ast.UpdateEntity: update_entity,
+    ast.Generate: generate,
+    ast.Drop: _drop,
+    ast.Use: _use,
+    ast.ListObjects: _list,
+    ast.Describe: _describe,
+    ast.DescribeQuery: describe_query,
+    ast.DescribeStatement: _describe_statement,
+    ast.Print: _print,
+    ast.TerminateQuery: _terminate,
+    ast.RestartQuery: _restart,
+    ast.Select: _select,
+}

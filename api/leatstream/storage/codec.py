@@ -1,0 +1,78 @@
+"""Catalog objects to table rows and back.
+
+A row's columns hold the object's ``Meta`` and its key; its document holds every other field under the field's
+own name, so a new field with a default needs no migration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Generic, TypeVar
+
+import msgspec
+import sqlalchemy as sa
+
+from leatstream.model.names import quote
+from leatstream.model.objects import Database, Meta, Query, Relation, Schema, Store
+from leatstream.storage import tables
+
+T = TypeVar("T", Database, Schema, Store, Relation, Query)
+
+_META = tuple(field.name for field in fields(Meta))
+
+
+@dataclass(frozen=True, slots=True)
+class Noun(Generic[T]):
+    """How one kind of object is kept.
+
+    Attributes:
+        word: what people call it, for errors.
+        type: its class.
+        table: its table.
+        key: its unique, exact name.
+    """
+
+    word: str
+    type: type[T]
+    table: sa.Table
+    key: Callable[[T], str]
+
+
+def _schema_key(schema: Schema) -> str:
+    return f"{quote(schema.database)}.{quote(schema.name)}"
+
+
+DATABASES: Noun[Database] = Noun("database", Database, tables.databases, lambda d: d.name)
+SCHEMAS: Noun[Schema] = Noun("schema", Schema, tables.schemas, _schema_key)
+STORES: Noun[Store] = Noun("store", Store, tables.stores, lambda s: s.name)
+RELATIONS: Noun[Relation] = Noun("relation", Relation, tables.relations, lambda r: str(r.fqn))
+QUERIES: Noun[Query] = Noun("query", Query, tables.queries, lambda q: q.name)
+
+
+def to_row(noun: Noun[T], item: T) -> dict[str, Any]:
+    """The object as values of its table's columns."""
+    document = msgspec.to_builtins(item)
+    del document["meta"]
+    meta = {name: getattr(item.meta, name) for name in _META}
+    return {**meta, "key": noun.key(item), "document": document}
+
+
+def from_row(noun: Noun[T], row: Mapping[str, Any]) -> T:
+    """The object of a row.
+
+    Raises:
+        msgspec.ValidationError: the document does not fit the class; the message says where.
+    """
+    meta = {name: row[name] for name in _META}
+    return msgspec.convert({**row["document"], "meta": meta}, noun.type)
+
+
+def encode_json(value: Any) -> str:
+    """A document as JSON text."""
+    return msgspec.json.encode(value).decode()
+
+
+def decode_json(text: str | bytes) -> Any:
+    """A document from JSON text."""
+    return msgspec.json.decode(text)

@@ -1,0 +1,94 @@
+"""Database engines: SQLite for one process, PostgreSQL for more."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from leatstream.errors import StackError
+from leatstream.storage.codec import decode_json, encode_json
+
+WRITE = "leatstream_write"
+# One writer at a time on PostgreSQL as well: services look first and then write, and must not race.
+_WRITER_LOCK = 0x6C656174
+_BUSY_SECONDS = 15
+
+
+def make_engine(url: str) -> sa.Engine:
+    """An engine for ``sqlite:////path/file.db`` or ``postgresql://user@host/name``.
+
+    Connections whose execution option ``leatstream_write`` is true exclude each other from their begin on.
+
+    Raises:
+        StackError: part-failed, the URL names no database that can hold the catalog.
+    """
+    parsed = sa.make_url(url)
+    backend = parsed.get_backend_name()
+    options: dict[str, Any] = {"json_serializer": encode_json, "json_deserializer": decode_json}
+    if backend == "postgresql":
+        engine = sa.create_engine(
+            parsed.set(drivername="postgresql+psycopg"),
+            pool_pre_ping=True,
+            pool_size=10,
+            max_overflow=30,
+            **options,
+        )
+        sa.event.listen(engine, "begin", _begin_postgresql)
+        return engine
+    if backend != "sqlite":
+        raise StackError(
+            "part-failed",
+            f"The catalog cannot be kept in {backend!r}.",
+            hint="Give a URL that starts with sqlite:/// or postgresql://.",
+        )
+    _prepare_file(parsed.database)
+    engine = sa.create_engine(
+        parsed,
+        connect_args={"check_same_thread": False, "timeout": _BUSY_SECONDS},
+        pool_size=20,
+        max_overflow=60,
+        **options,
+    )
+    sa.event.listen(engine, "connect", _connect_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_file(name: str | None) -> None:
+    if not name or name == ":memory:":
+        raise StackError(
+            "part-failed",
+            "The catalog needs a file: one in memory would be another one for each thread.",
+            hint="Give a URL such as sqlite:////var/lib/leatstream/catalog.db.",
+        )
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # It holds hashes of tokens and sealed secrets: nobody else's to read. -wal and -shm get the same mode.
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, stat.S_IRUSR | stat.S_IWUSR)
+    os.close(descriptor)
+
+
+def _connect_sqlite(connection: Any, _record: Any) -> None:
+    # The driver must not begin transactions by itself: _begin_sqlite says which kind.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    # IMMEDIATE takes the write lock at once, so that what was read stays true until the commit.
+    write = connection.get_execution_options().get(WRITE, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _begin_postgresql(connection: sa.Connection) -> None:
+    if connection.get_execution_options().get(WRITE, False):
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITER_LOCK})")
+    else:
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")

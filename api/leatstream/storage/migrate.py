@@ -1,0 +1,49 @@
+"""Brings a catalog's tables to this version's, step by step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from leatstream.storage.engine import WRITE, make_engine
+
+SCRIPTS = Path(__file__).parent / "migrations"
+
+
+def config(connection: sa.Connection | None = None) -> Config:
+    """Alembic's configuration, without a file."""
+    made = Config()
+    made.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
+    made.set_main_option("path_separator", "os")
+    made.attributes["connection"] = connection
+    return made
+
+
+def migrate(url: str, revision: str = "head") -> None:
+    """Bring the catalog to a revision, creating it if it is new. One transaction; safe to call twice."""
+    engine = make_engine(url)
+    try:
+        with engine.execution_options(**{WRITE: True}).begin() as connection:
+            target = config(connection)
+            if revision == "base" or revision.startswith("-"):
+                command.downgrade(target, revision)
+            else:
+                command.upgrade(target, revision)
+    finally:
+        engine.dispose()
+
+
+def at_head(url: str) -> bool:
+    """Whether the catalog has exactly the tables that this version wants."""
+    heads = set(ScriptDirectory.from_config(config()).get_heads())
+    engine = make_engine(url)
+    try:
+        with engine.connect() as connection:
+            return set(MigrationContext.configure(connection).get_current_heads()) == heads
+    finally:
+        engine.dispose()

@@ -1,0 +1,210 @@
+"""Repositories over one open connection; they neither begin nor commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+import sqlalchemy as sa
+
+from leatstream.errors import CatalogError
+from leatstream.model.objects import Database, Query, Relation, Schema, Store
+from leatstream.ports import DriverRow
+from leatstream.storage import tables
+from leatstream.storage.codec import Noun, from_row, to_row
+
+T = TypeVar("T", Database, Schema, Store, Relation, Query)
+
+_LAST = chr(0x10FFFF)
+
+
+def end_of_prefix(prefix: str) -> str | None:
+    """The smallest text after all that start with ``prefix``, by code point; None if there is none."""
+    kept = prefix.rstrip(_LAST)
+    if not kept:
+        return None
+    following = ord(kept[-1]) + 1
+    # Surrogates are no characters of their own and cannot be sent to a database.
+    return kept[:-1] + chr(0xE000 if 0xD800 <= following <= 0xDFFF else following)
+
+
+class SqlRepository(Generic[T]):
+    """Objects of one noun (``ports.Repository``)."""
+
+    def __init__(self, connection: sa.Connection, noun: Noun[T]) -> None:
+        self._connection = connection
+        self._noun: Noun[T] = noun
+        self._columns = noun.table.c
+
+    def find(self, key: str) -> T | None:
+        """The object of exactly this key, or None."""
+        return self._find(self._columns.key, key)
+
+    def find_by_id(self, object_id: str) -> T | None:
+        """The object of this opaque id, or None."""
+        return self._find(self._columns.id, object_id)
+
+    def _find(self, column: sa.Column[str], value: str) -> T | None:
+        statement = sa.select(self._noun.table).where(column == value)
+        row = self._connection.execute(statement).mappings().first()
+        return None if row is None else from_row(self._noun, dict(row))
+
+    def add(self, item: T) -> None:
+        """Insert.
+
+        Raises:
+            CatalogError: already-exists, if the key is taken.
+        """
+        row = to_row(self._noun, item)
+        taken = sa.select(self._columns.id).where(self._columns.key == row["key"])
+        # Write units exclude each other, so looking first cannot race.
+        if self._connection.execute(taken).first() is not None:
+            raise CatalogError(
+                "already-exists",
+                f"The {self._noun.word} {row['key']} exists already.",
+                hint="Choose another name, or change the existing one.",
+            )
+        self._connection.execute(sa.insert(self._noun.table), row)
+
+    def update(self, item: T) -> None:
+        """Replace the object with the same id.
+
+        Raises:
+            CatalogError: not-found, if it has been deleted meanwhile.
+        """
+        row = to_row(self._noun, item)
+        statement = sa.update(self._noun.table).where(self._columns.id == row["id"]).values(row)
+        if self._connection.execute(statement).rowcount == 0:
+            raise CatalogError("not-found", f"The {self._noun.word} {row['key']} is no longer there.")
+
+    def delete(self, object_id: str) -> None:
+        """Remove it; nothing happens if it is not there."""
+        self._connection.execute(sa.delete(self._noun.table).where(self._columns.id == object_id))
+
+    def page(self, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[T]:
+        """Objects whose key starts with ``prefix`` and is greater than ``after``, ordered by key."""
+        key = self._columns.key
+        statement = sa.select(self._noun.table).order_by(key).limit(limit)
+        if prefix:
+            statement = statement.where(key >= prefix)
+            end = end_of_prefix(prefix)
+            statement = statement if end is None else statement.where(key < end)
+        if after:
+            statement = statement.where(key > after)
+        return [from_row(self._noun, dict(row)) for row in self._connection.execute(statement).mappings()]
+
+
+class SqlSecretRows:
+    """Enveloped secret values by reference (``ports.SecretRows``)."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def put(self, reference: str, envelope: bytes) -> None:
+        """Store or replace."""
+        self.delete(reference)
+        row = {"reference": reference, "envelope": envelope}
+        self._connection.execute(sa.insert(tables.secrets), row)
+
+    def find(self, reference: str) -> bytes | None:
+        """The envelope, or None."""
+        statement = sa.select(tables.secrets.c.envelope).where(tables.secrets.c.reference == reference)
+        found = self._connection.execute(statement).scalar()
+        return None if found is None else bytes(found)
+
+    def delete(self, reference: str) -> None:
+        """Forget it."""
+        statement = sa.delete(tables.secrets).where(tables.secrets.c.reference == reference)
+        self._connection.execute(statement)
+
+
+class SqlTokenRows:
+    """API tokens by hash (``ports.TokenRows``)."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def add(
+        self,
+        token_id: str,
+        token_hash: str,
+        principal: str,
+        role: str,
+        *,
+        created_at: datetime,
+        expires_at: datetime | None = None,
+    ) -> None:
+        """Remember a token; one with the same id is replaced."""
+        self.delete(token_id)
+        row = {
+            "id": token_id,
+            "hash": token_hash,
+            "principal": principal,
+            "role": role,
+            "created_at": created_at,
+            "expires_at": expires_at,
+        }
+        self._connection.execute(sa.insert(tables.tokens), row)
+
+    def find(self, token_hash: str, at: datetime) -> tuple[str, str] | None:
+        """Principal and role of a token that has not expired at this moment, or None."""
+        c = tables.tokens.c
+        live = sa.or_(c.expires_at.is_(None), c.expires_at > at)
+        statement = sa.select(c.principal, c.role).where(c.hash == token_hash, live)
+        row = self._connection.execute(statement).first()
+        return None if row is None else (row[0], row[1])
+
+    def delete(self, token_id: str) -> None:
+        """Revoke it."""
+        self._connection.execute(sa.delete(tables.tokens).where(tables.tokens.c.id == token_id))
+
+    def delete_of(self, principal: str) -> None:
+        """Revoke every token of a principal."""
+        self._connection.execute(sa.delete(tables.tokens).where(tables.tokens.c.principal == principal))
+
+    def mark_used(self, token_hash: str, at: datetime) -> None:
+        """Note when it was last used."""
+        statement = sa.update(tables.tokens).where(tables.tokens.c.hash == token_hash).values(last_used=at)
+        self._connection.execute(statement)
+
+
+class SqlDriverRows:
+    """Driver processes (``ports.DriverRows``)."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def add(self, row: DriverRow) -> None:
+        """Remember a driver."""
+        self._connection.execute(sa.insert(tables.drivers), asdict(row))
+
+    def find(self, driver_id: str) -> DriverRow | None:
+        """The driver, or None."""
+        statement = sa.select(tables.drivers).where(tables.drivers.c.id == driver_id)
+        row = self._connection.execute(statement).mappings().first()
+        return None if row is None else _driver(row)
+
+    def update(self, row: DriverRow) -> None:
+        """Replace what is known of the driver with the same id.
+
+        Raises:
+            CatalogError: not-found, if it has been forgotten meanwhile.
+        """
+        statement = sa.update(tables.drivers).where(tables.drivers.c.id == row.id).values(asdict(row))
+        if self._connection.execute(statement).rowcount == 0:
+            raise CatalogError("not-found", f"The driver {row.id} is no longer known.")
+
+    def delete(self, driver_id: str) -> None:
+        """Forget it; nothing happens if it is not there."""
+        self._connection.execute(sa.delete(tables.drivers).where(tables.drivers.c.id == driver_id))
+
+    def list(self) -> Sequence[DriverRow]:
+        """All of them, oldest first."""
+        statement = sa.select(tables.drivers).order_by(tables.drivers.c.created_at, tables.drivers.c.id)
+        return [_driver(row) for row in self._connection.execute(statement).mappings()]
+
+
+def _driver(row: Any) -> DriverRow:
+    return DriverRow(**row)

@@ -1,0 +1,95 @@
+"""The catalog's tables: one per noun, columns to look up by, and a JSON document for the rest."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import sqlalchemy as sa
+
+NAMING = {
+    "ix": "ix_%(column_0_label)s",
+    "uq": "uq_%(table_name)s_%(column_0_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+metadata = sa.MetaData(naming_convention=NAMING)
+
+
+class UtcDateTime(sa.types.TypeDecorator[datetime]):
+    """A moment with time zone UTC; SQLite keeps no zone, so it is taken off and put back there."""
+
+    impl = sa.DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        """Turn any aware moment into UTC."""
+        if value is None:
+            return None
+        value = value.astimezone(UTC)
+        return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        """Give the moment its zone back."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def key_type() -> sa.types.TypeEngine[str]:
+    """Text compared by code point on every database, so that names are exact and pages have one order."""
+    return sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
+
+def _noun(name: str) -> sa.Table:
+    return sa.Table(
+        name,
+        metadata,
+        sa.Column("id", sa.Text(), primary_key=True),
+        sa.Column("key", key_type(), nullable=False, unique=True),
+        sa.Column("generation", sa.Integer(), nullable=False),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.Column("updated_at", UtcDateTime(), nullable=False),
+        sa.Column("created_by", sa.Text(), nullable=False),
+        sa.Column("owner", sa.Text(), nullable=False),
+        sa.Column("document", sa.JSON(), nullable=False),
+    )
+
+
+databases = _noun("databases")
+schemas = _noun("schemas")
+stores = _noun("stores")
+relations = _noun("relations")
+queries = _noun("queries")
+
+secrets = sa.Table(
+    "secrets",
+    metadata,
+    sa.Column("reference", key_type(), primary_key=True),
+    sa.Column("envelope", sa.LargeBinary(), nullable=False),
+)
+
+tokens = sa.Table(
+    "tokens",
+    metadata,
+    sa.Column("id", sa.Text(), primary_key=True),
+    sa.Column("hash", sa.Text(), nullable=False, unique=True),
+    sa.Column("principal", sa.Text(), nullable=False),
+    sa.Column("role", sa.Text(), nullable=False),
+    sa.Column("created_at", UtcDateTime(), nullable=False),
+    sa.Column("expires_at", UtcDateTime(), nullable=True),
+    sa.Column("last_used", UtcDateTime(), nullable=True),
+)
+
+drivers = sa.Table(
+    "drivers",
+    metadata,
+    sa.Column("id", sa.Text(), primary_key=True),
+    sa.Column("role", sa.Text(), nullable=False),
+    sa.Column("token_hash", sa.Text(), nullable=False),
+    sa.Column("pid", sa.Integer(), nullable=False),
+    sa.Column("started_at", sa.Double(), nullable=False),
+    sa.Column("query_id", sa.Text(), nullable=True),
+    sa.Column("attempt", sa.Integer(), nullable=True),
+    sa.Column("created_at", UtcDateTime(), nullable=False),
+)

@@ -1,0 +1,90 @@
+"""Units of work: one transaction on the catalog each."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime
+
+import sqlalchemy as sa
+
+from leatstream.errors import InternalError
+from leatstream.model.objects import Database, Query, Relation, Schema, Store
+from leatstream.ports import DriverRows, Repository, SecretRows, TokenRows, UnitOfWork
+from leatstream.storage import codec
+from leatstream.storage.engine import WRITE, make_engine
+from leatstream.storage.repositories import SqlDriverRows, SqlRepository, SqlSecretRows, SqlTokenRows
+
+_WAIT_FOR_WRITER_SECONDS = 15.0
+
+
+class SqlUnitOfWork:
+    """One transaction (``ports.UnitOfWork``). Nothing is kept unless ``commit`` is called."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+        self._tokens = SqlTokenRows(connection)
+        self.databases: Repository[Database] = SqlRepository(connection, codec.DATABASES)
+        self.schemas: Repository[Schema] = SqlRepository(connection, codec.SCHEMAS)
+        self.stores: Repository[Store] = SqlRepository(connection, codec.STORES)
+        self.relations: Repository[Relation] = SqlRepository(connection, codec.RELATIONS)
+        self.queries: Repository[Query] = SqlRepository(connection, codec.QUERIES)
+        self.secrets: SecretRows = SqlSecretRows(connection)
+        self.drivers: DriverRows = SqlDriverRows(connection)
+        self.tokens: TokenRows = self._tokens
+
+    def commit(self) -> None:
+        """Make every change of this unit lasting, at once. The unit is over then."""
+        self._connection.commit()
+
+    def find_token(self, token_hash: str) -> tuple[str, str] | None:
+        """Principal name and role of a live API token by its SHA-256, or None."""
+        return self._tokens.find(token_hash, datetime.now(UTC))
+
+
+class SqlUnits:
+    """Opens units of work on one database (``ports.OpenUnit``)."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+        self._reading = engine
+        self._writing = engine.execution_options(**{WRITE: True})
+        # SQLite's own waiting is by sleeping ever longer; a lock inside the process hands over at once.
+        self._writer = threading.Lock() if engine.dialect.name == "sqlite" else None
+
+    def __call__(self, *, write: bool = True) -> AbstractContextManager[UnitOfWork]:
+        """A unit; ``write=False`` for reading only. Leaving the block without commit rolls back."""
+        return self._open(write)
+
+    @contextmanager
+    def _open(self, write: bool) -> Iterator[UnitOfWork]:
+        alone = self._alone() if write else nullcontext()
+        with alone, (self._writing if write else self._reading).connect() as connection:
+            connection.begin()
+            yield SqlUnitOfWork(connection)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        if self._writer is None:
+            yield
+            return
+        if not self._writer.acquire(timeout=_WAIT_FOR_WRITER_SECONDS):
+            raise InternalError("internal", "The catalog is busy: another change has not ended. Try again.")
+        try:
+            yield
+        finally:
+            self._writer.release()
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+
+def open_units(url: str) -> SqlUnits:
+    """Units of work on the catalog at this URL; it must have been migrated (``migrate``).
+
+    Raises:
+        StackError: part-failed, the URL names no database that can hold the catalog.
+    """
+    return SqlUnits(make_engine(url))
