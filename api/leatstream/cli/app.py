@@ -1,0 +1,117 @@
+"""All commands of ``leat``, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from leatstream import __version__
+from leatstream.cli import embedded, queries, records, sql, terraform
+from leatstream.cli.connection import NoServer
+from leatstream.cli.exits import Exit, status_of
+from leatstream.cli.nouns import NOUNS, make_app
+from leatstream.cli.output import Output, stderr
+from leatstream.cli.session import Session
+from leatstream.errors import LeatstreamError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Streaming SQL over your own stores, deployed as code.",
+    epilog="The server: --url, or LEATSTREAM_URL and LEATSTREAM_TOKEN, or the `leat dev` that runs here.",
+)
+
+
+@app.callback()
+def _root(
+    context: typer.Context,
+    url: Annotated[str | None, typer.Option(help="Base URL of the service.")] = None,
+    version: Annotated[bool, typer.Option("--version", "-V", help="Show the version and exit.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"leat {__version__}")
+        raise typer.Exit
+    context.ensure_object(Session).url = url
+
+
+app.command()(embedded.dev)
+app.command()(embedded.serve)
+app.command()(embedded.doctor)
+app.command()(embedded.demo)
+app.command()(embedded.openapi)
+app.command()(sql.sql)
+app.command("print")(records.print_records)
+for _noun in NOUNS:
+    if _noun.name != "query":
+        app.add_typer(make_app(_noun), name=_noun.name)
+app.add_typer(queries.app, name="query")
+app.add_typer(terraform.app, name="terraform")
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run one command line.
+
+    Args:
+        argv: arguments without the program's name.
+
+    Returns:
+        The exit status; errors have been written to standard error.
+    """
+    session = Session()
+    try:
+        # It ends by SystemExit: 0, 2 for wrong usage, 130 for Ctrl-C, or what a command asked for.
+        app(list(argv), prog_name="leat", obj=session)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BrokenPipeError:  # the reader, such as `head`, has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return Exit.OK
+    except NoServer as error:
+        return _fail(str(error), Exit.UNREACHABLE)
+    except LeatstreamError as error:
+        return _fail_known(error, session)
+    except Exception as error:
+        return _fail_of_client(error, session)
+    return Exit.OK
+
+
+def _fail_of_client(error: Exception, session: Session) -> int:
+    """Errors of modules that are imported only when they are needed."""
+    from leatstream.cli.client import ProblemAnswer, Unreachable
+
+    if isinstance(error, ProblemAnswer):
+        return _fail_problem(error.problem, error.sql, session)
+    if isinstance(error, Unreachable):
+        return _fail(str(error), Exit.UNREACHABLE)
+    if isinstance(error, queries.WaitTimeout):
+        return _fail(str(error), Exit.TIMED_OUT)
+    raise error
+
+
+def _fail(message: str, status: Exit) -> int:
+    stderr().print(Text.assemble(("error", "bold red"), (f": {message}", "bold")))
+    return status
+
+
+def _fail_problem(problem: dict[str, Any], sql_text: str | None, session: Session) -> int:
+    if session.output is Output.JSON:
+        import json
+
+        sys.stderr.write(json.dumps(problem, ensure_ascii=False, indent=2) + "\n")
+    else:
+        from leatstream.cli.problems import render
+
+        stderr().print(render(problem, sql_text))
+    return status_of(problem)
+
+
+def _fail_known(error: LeatstreamError, session: Session) -> int:
+    """An error of our own that never went over the wire, such as a missing Java."""
+    faults = [{"detail": f.detail, "code": f.code, "hint": f.hint} for f in error.faults]
+    problem = {"code": error.code, "detail": error.detail, "status": error.status, "errors": faults}
+    return _fail_problem(problem, None, session)

@@ -1,0 +1,147 @@
+"""Calls the REST service; answers that are problems become exceptions that carry the document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import httpx2
+
+from leatstream.cli.connection import Connection
+
+TIMEOUT = 90.0  # seconds; longer than the service's longest long poll
+_LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+
+
+class ProblemAnswer(Exception):
+    """The service said no.
+
+    Attributes:
+        problem: the problem document as it came.
+        sql: the text it speaks of, where the request carried one.
+    """
+
+    def __init__(self, problem: dict[str, Any]) -> None:
+        super().__init__(problem.get("detail") or problem.get("title") or "the server refused the request")
+        self.problem = problem
+        self.sql: str | None = None
+
+
+class Unreachable(Exception):
+    """No answer came."""
+
+
+def segment(name: str) -> str:
+    """A name as one path segment."""
+    return quote(name, safe="")
+
+
+class Client:
+    """One server, one token."""
+
+    def __init__(self, connection: Connection, transport: httpx2.BaseTransport | None = None) -> None:
+        """Prepare; nothing is sent yet. ``transport`` is for tests."""
+        self.connection = connection
+        headers = {"Authorization": f"Bearer {connection.token}"} if connection.token else {}
+        self._http = httpx2.Client(
+            base_url=connection.url,
+            headers=headers,
+            timeout=httpx2.Timeout(TIMEOUT, connect=5.0),
+            transport=transport,
+            # A proxy for the world must not get the requests to this very machine.
+            trust_env=urlsplit(connection.url).hostname not in _LOOPBACK,
+        )
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        body: Any = None,
+        content_type: str = "application/json",
+    ) -> Any:
+        """Send a request and return the answer's JSON; None for an empty answer.
+
+        Raises:
+            ProblemAnswer: a status of 400 or above.
+            Unreachable: no answer.
+        """
+        headers = {"Content-Type": content_type} if body is not None else {}
+        with self._failures():
+            answer = self._http.request(method, path, params=_given(params), json=body, headers=headers)
+        _refuse_problem(answer)
+        return answer.json() if answer.content else None
+
+    def items(self, path: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """Every item of a list, page after page."""
+        found: list[dict[str, Any]] = []
+        token: str | None = None
+        while True:
+            page = self.call("GET", path, params={**(params or {}), "page_size": 1000, "page_token": token})
+            found.extend(page["items"])
+            token = page.get("next_page_token")
+            if not token:
+                return found
+
+    def records(self, entity: str, params: Mapping[str, Any] | None = None) -> Iterator[str]:
+        """Records of an entity as NDJSON lines, as they come; without a time limit between them.
+
+        Args:
+            entity: its REST path.
+            params: from, limit, timeout.
+
+        Raises:
+            ProblemAnswer: at once, or in the midst when the store fails.
+        """
+        for line in self._lines(entity + "/records", params):
+            if line.startswith('{"error"'):  # the status had been sent already
+                raise ProblemAnswer(json.loads(line)["error"])
+            yield line
+
+    def _lines(self, path: str, params: Mapping[str, Any] | None) -> Iterator[str]:
+        accept = {"Accept": "application/x-ndjson"}
+        request = self._http.build_request("GET", path, params=_given(params), headers=accept)
+        request.extensions["timeout"] = {"connect": 5.0, "read": None, "write": 30.0, "pool": 5.0}
+        with self._failures():
+            answer = self._http.send(request, stream=True)
+            try:
+                if answer.status_code >= 400:
+                    answer.read()
+                    _refuse_problem(answer)
+                yield from (line for line in answer.iter_lines() if line.strip())
+            finally:
+                answer.close()
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        try:
+            yield
+        except httpx2.InvalidURL as error:
+            raise Unreachable(
+                f"{self.connection.url} ({self.connection.origin}) is not a URL: {error}"
+            ) from error
+        except httpx2.TransportError as error:
+            what = str(error) or type(error).__name__
+            raise Unreachable(
+                f"No answer from {self.connection.url} ({self.connection.origin}): {what}"
+            ) from error
+
+
+def _given(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {name: value for name, value in (params or {}).items() if value is not None}
+
+
+def _refuse_problem(answer: httpx2.Response) -> None:
+    if answer.status_code < 400:
+        return
+    try:
+        problem = answer.json()
+    except ValueError:
+        problem = None
+    if not isinstance(problem, dict):  # something between us and the service answered
+        problem = {"title": answer.reason_phrase or "Request refused", "detail": answer.text[:500] or None}
+    raise ProblemAnswer({"status": answer.status_code, **problem})

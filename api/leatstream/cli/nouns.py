@@ -1,0 +1,199 @@
+"""``leat <noun> list | get | delete``: one set of commands for every noun of the REST service."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from leatstream.cli.output import Output, stderr, write_items, write_object
+from leatstream.cli.session import OutputOption, open_client
+
+Name = Annotated[str, typer.Argument(metavar="NAME")]
+Parent = Annotated[str, typer.Argument(metavar="PARENT")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Noun:
+    """How a noun is addressed and shown.
+
+    Attributes:
+        name: singular.
+        plural: as lists are headed.
+        form: how its name is written, for help texts.
+        path: from the name as typed to the REST path.
+        columns: dotted paths shown in lists.
+        parent: what a list needs to be told, such as ``database``; None = nothing.
+        list_path: from the parent as typed to the REST path of the list.
+    """
+
+    name: str
+    plural: str
+    form: str
+    path: Callable[[str], str]
+    columns: tuple[str, ...]
+    list_path: Callable[[str], str]
+    parent: str | None = None
+
+
+def flat(collection: str) -> Callable[[str], str]:
+    """Paths of nouns that are addressed by one segment."""
+
+    def path(name: str) -> str:
+        from leatstream.cli.client import segment
+
+        return f"/v1/{collection}/{segment(name)}"
+
+    return path
+
+
+def schema_path(name: str) -> str:
+    """``database.schema`` as a REST path."""
+    from leatstream.cli.client import segment
+    from leatstream.model.names import quote, split
+
+    try:
+        parts = split(name)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    if len(parts) != 2:
+        raise typer.BadParameter(f"{name!r} is not DATABASE.SCHEMA")
+    return f"/v1/databases/{segment(quote(parts[0]))}/schemas/{segment(quote(parts[1]))}"
+
+
+def split_entity(name: str) -> tuple[str, str]:
+    """``store/entity`` as two names; a slash inside double quotes does not part them."""
+    quoted = False
+    for at, character in enumerate(name):
+        if character == '"':
+            quoted = not quoted
+        elif character == "/" and not quoted and 0 < at < len(name) - 1:
+            return name[:at], name[at + 1 :]
+    raise typer.BadParameter(f"{name!r} is not STORE/ENTITY")
+
+
+def entity_path(name: str) -> str:
+    """``store/entity`` as a REST path."""
+    from leatstream.cli.client import segment
+
+    store, entity = split_entity(name)
+    return f"/v1/stores/{segment(store)}/entities/{segment(entity)}"
+
+
+def _under(collection: str, child: str) -> Callable[[str], str]:
+    return lambda parent: f"{flat(collection)(parent)}/{child}"
+
+
+def _top(collection: str) -> Callable[[str], str]:
+    return lambda _parent: f"/v1/{collection}"
+
+
+NOUNS = (
+    Noun(
+        "database",
+        "databases",
+        "DATABASE",
+        flat("databases"),
+        ("name", "comment", "owner", "created_at"),
+        _top("databases"),
+    ),
+    Noun(
+        "schema",
+        "schemas",
+        "DATABASE.SCHEMA",
+        schema_path,
+        ("fqn", "comment", "owner", "created_at"),
+        _under("databases", "schemas"),
+        "DATABASE",
+    ),
+    Noun(
+        "store",
+        "stores",
+        "STORE",
+        flat("stores"),
+        ("name", "kind", "status.state", "status.message", "owner"),
+        _top("stores"),
+    ),
+    Noun(
+        "entity",
+        "entities",
+        "STORE/ENTITY",
+        entity_path,
+        ("name", "effective.partitions", "effective.replicas"),
+        _under("stores", "entities"),
+        "STORE",
+    ),
+    Noun(
+        "relation",
+        "relations",
+        "DATABASE.SCHEMA.NAME",
+        flat("relations"),
+        ("fqn", "kind", "store", "topic=effective.topic.value", "value_format", "created_by_query"),
+        _top("relations"),
+    ),
+    Noun(
+        "query",
+        "queries",
+        "QUERY",
+        flat("queries"),
+        ("name", "kind", "status.state", "sources", "sink", "status.job.mode", "status.message"),
+        _top("queries"),
+    ),
+)
+
+
+def make_app(noun: Noun, *, with_delete: bool = True) -> typer.Typer:
+    """The commands of a noun."""
+    app = typer.Typer(no_args_is_help=True, help=f"List, show and delete {noun.plural}.")
+    if noun.parent is None:
+        _add_list(app, noun)
+    else:
+        _add_list_within(app, noun, noun.parent)
+
+    @app.command("get", help=f"Show one {noun.name}; its name is written {noun.form}.")
+    def get(
+        context: typer.Context,
+        name: Name,
+        output: OutputOption = Output.TABLE,
+    ) -> None:
+        write_object(open_client(context).call("GET", noun.path(name)), output)
+
+    if with_delete:
+
+        @app.command("delete", help=f"Delete one {noun.name}; its name is written {noun.form}.")
+        def delete(
+            context: typer.Context,
+            name: Name,
+            yes: YesOption = False,
+        ) -> None:
+            confirm(f"Delete {noun.name} {name}?", yes)
+            open_client(context).call("DELETE", noun.path(name))
+            stderr().print(f"Deleted {noun.name} {name}.", markup=False)
+
+    return app
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Ask a person; a script is taken at its word."""
+    if not yes and sys.stdin.isatty():
+        typer.confirm(question, abort=True, err=True)
+
+
+def _add_list(app: typer.Typer, noun: Noun) -> None:
+    @app.command("list", help=f"List {noun.plural}.")
+    def list_all(context: typer.Context, output: OutputOption = Output.TABLE) -> None:
+        write_items(open_client(context).items(noun.list_path("")), noun.columns, output)
+
+
+def _add_list_within(app: typer.Typer, noun: Noun, parent_form: str) -> None:
+    @app.command("list", help=f"List the {noun.plural} of one {parent_form.lower()}, PARENT.")
+    def list_within(
+        context: typer.Context,
+        parent: Parent,
+        output: OutputOption = Output.TABLE,
+    ) -> None:
+        write_items(open_client(context).items(noun.list_path(parent)), noun.columns, output)

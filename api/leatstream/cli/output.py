@@ -1,0 +1,152 @@
+"""Writes results to standard output: tables for people; JSON, NDJSON and CSV for programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+# Written to a pipe a table must not be folded at some made-up width.
+_UNFOLDED = 100_000
+
+
+class Output(StrEnum):
+    """Forms of output. ``json`` is the service's own answer, unchanged."""
+
+    TABLE = "table"
+    JSON = "json"
+    NDJSON = "ndjson"
+    CSV = "csv"
+
+
+def stdout() -> Console:
+    """Console for results."""
+    return Console(width=None if sys.stdout.isatty() else _UNFOLDED, highlight=False)
+
+
+def stderr() -> Console:
+    """Console for messages, progress and errors."""
+    return Console(stderr=True, width=None if sys.stderr.isatty() else _UNFOLDED, highlight=False)
+
+
+def printable(text: str) -> str:
+    """Text that cannot steer a terminal: control characters become visible escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+
+
+def cell(value: Any) -> str:
+    """A value in a table or CSV field; nested ones as compact JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+
+
+def look_up(item: Mapping[str, Any], path: str) -> Any:
+    """Follow a dotted path, such as ``status.state``; None where it ends early."""
+    value: Any = item
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def write_json(body: Any) -> None:
+    """One JSON document."""
+    json.dump(body, sys.stdout, ensure_ascii=False, indent=2)
+    sys.stdout.write("\n")
+
+
+def write_ndjson(items: Iterable[Any]) -> None:
+    """One JSON document a line."""
+    for item in items:
+        sys.stdout.write(json.dumps(item, ensure_ascii=False) + "\n")
+
+
+def write_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], output: Output) -> None:
+    """A result set as table, CSV or NDJSON objects."""
+    if output is Output.NDJSON:
+        write_ndjson(dict(zip(columns, row, strict=False)) for row in rows)
+    elif output is Output.CSV:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([cell(value) for value in row] for row in rows)
+    else:
+        _print_trimmed(_table(columns, rows))
+
+
+def write_items(items: Sequence[Mapping[str, Any]], columns: Sequence[str], output: Output) -> None:
+    """Objects of a list; ``columns`` are dotted paths for tables and CSV, as ``head=path`` to be named so."""
+    if output is Output.JSON:
+        write_json({"items": items, "next_page_token": None})
+    elif output is Output.NDJSON:
+        write_ndjson(items)
+    else:
+        named = [(path.partition("=")[0].rsplit(".", 1)[-1], path.rpartition("=")[2]) for path in columns]
+        rows = [[_joined(look_up(item, path)) for _, path in named] for item in items]
+        write_rows([head for head, _ in named], rows, output)
+
+
+def _joined(value: Any) -> Any:
+    return ", ".join(value) if isinstance(value, list) and all(isinstance(i, str) for i in value) else value
+
+
+def write_object(body: Mapping[str, Any], output: Output) -> None:
+    """One object: as it came, or its fields one a line, nested ones indented."""
+    if output is Output.JSON:
+        write_json(body)
+    elif output is Output.NDJSON:
+        write_ndjson([body])
+    elif output is Output.CSV:
+        write_rows(("field", "value"), list(body.items()), output)
+    else:
+        console = stdout()
+        for depth, label, value in _outline(body, 0):
+            line = Text.assemble(
+                "  " * depth, (printable(label), "bold"), f" {printable(value)}" if value else ""
+            )
+            console.print(line, soft_wrap=True)
+
+
+def _outline(value: Any, depth: int) -> Iterator[tuple[int, str, str]]:
+    """Lines of a nested value: depth, label, text. What is null or empty is left out."""
+    pairs = value.items() if isinstance(value, Mapping) else (("-", item) for item in value)
+    for label, item in pairs:
+        mark = label if label == "-" else f"{label}:"
+        if item is None or item in ({}, []):
+            continue
+        if isinstance(item, Mapping) or (
+            isinstance(item, list) and any(isinstance(i, Mapping) for i in item)
+        ):
+            yield depth, mark, ""
+            yield from _outline(item, depth + 1)
+        else:
+            text = ", ".join(map(cell, item)) if isinstance(item, list) else cell(item)
+            yield depth, mark, text.replace("\n", "\n" + "  " * (depth + 2))
+
+
+def _print_trimmed(table: Table) -> None:
+    """Without the blanks that fill up the last column."""
+    console = stdout()
+    with console.capture() as captured:
+        console.print(table)
+    sys.stdout.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for name in columns:
+        table.add_column(Text(printable(name)), overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable(cell(value))) for value in row))
+    return table

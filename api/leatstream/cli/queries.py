@@ -1,0 +1,166 @@
+"""``leat query``: what a query has beyond other nouns: a job that runs, logs, and stops."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leatstream.cli.exits import Exit
+from leatstream.cli.nouns import NOUNS, YesOption, confirm, flat, make_app
+from leatstream.cli.output import printable, stderr
+from leatstream.cli.session import open_client
+
+if TYPE_CHECKING:
+    from leatstream.cli.client import Client
+
+_NOUN = next(noun for noun in NOUNS if noun.name == "query")
+_POLL = 30  # seconds of one long poll
+path = flat("queries")
+app = make_app(_NOUN, with_delete=False)
+
+Name = Annotated[str, typer.Argument(metavar="QUERY")]
+WaitOption = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is so.")]
+TimeoutOption = Annotated[float, typer.Option("--timeout", help="Seconds to wait.")]
+
+
+class WaitTimeout(Exception):
+    """A state was not reached in time."""
+
+
+def wait_for(client: Client, name: str, states: Iterable[str], timeout: float) -> dict[str, Any] | None:
+    """Wait until the query is in one of the states.
+
+    Args:
+        client: the server.
+        name: the query's name.
+        states: such as ``running``; none = until it is gone.
+        timeout: seconds.
+
+    Returns:
+        The query; None when it no longer exists.
+
+    Raises:
+        WaitTimeout: it is not so within ``timeout``.
+    """
+    from leatstream.cli.client import ProblemAnswer
+
+    wanted = list(states)
+    deadline = time.monotonic() + timeout
+    while True:
+        left = deadline - time.monotonic()
+        poll = f"{max(0, min(_POLL, int(left)))}s"
+        try:
+            long_poll = {"wait_for": ",".join(wanted), "timeout": poll} if wanted else None
+            query = client.call("GET", path(name), params=long_poll)
+        except ProblemAnswer as answer:
+            if answer.problem.get("status") == 404:
+                return None
+            raise
+        state = query["status"]["state"]
+        if state in wanted:
+            return dict(query)
+        if left <= 0:
+            raise WaitTimeout(
+                f"Query {name} is {state}, not {' or '.join(wanted) or 'gone'}, after {timeout:g} s."
+                + (f" {query['status']['message']}" if query["status"].get("message") else "")
+            )
+        time.sleep(0.2)  # a service that does not hold the poll must not be flooded
+
+
+@app.command()
+def logs(
+    context: typer.Context,
+    name: Name,
+    tail: Annotated[int, typer.Option(help="How many of the last lines.", min=1)] = 50,
+) -> None:
+    """Show the last lines of the query's job."""
+    answer = open_client(context).call("GET", path(name) + "/logs", params={"tail": tail})
+    for line in answer["lines"]:
+        typer.echo(printable(line))
+
+
+@app.command()
+def restart(
+    context: typer.Context, name: Name, wait: WaitOption = True, timeout: TimeoutOption = 120.0
+) -> None:
+    """Restart the job from its checkpoint."""
+    client = open_client(context)
+    before = client.call("GET", path(name))["status"]["job"]
+    client.call("POST", path(name) + ":restart")
+    if wait:
+        _wait_for_new_attempt(client, name, before, timeout)
+    stderr().print(f"Query {name} {'runs again' if wait else 'is restarting'}.", markup=False)
+
+
+@app.command()
+def stop(context: typer.Context, name: Name, wait: WaitOption = True, timeout: TimeoutOption = 120.0) -> None:
+    """Stop the job; its checkpoint and its topic stay."""
+    _set_desired(context, name, "stopped", timeout if wait else None)
+
+
+@app.command()
+def start(
+    context: typer.Context, name: Name, wait: WaitOption = True, timeout: TimeoutOption = 120.0
+) -> None:
+    """Start a stopped or failed job from its checkpoint."""
+    _set_desired(context, name, "running", timeout if wait else None)
+
+
+@app.command()
+def delete(
+    context: typer.Context,
+    name: Name,
+    yes: YesOption = False,
+    delete_entity: Annotated[bool, typer.Option(help="Also delete the topic it writes to.")] = False,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = 120.0,
+) -> None:
+    """Stop and delete a query, its checkpoint and the stream it made. The topic stays unless told."""
+    confirm(f"Delete query {name}{' and its topic' if delete_entity else ''}?", yes)
+    client = open_client(context)
+    flags = {"delete_entity": "true" if delete_entity else None}
+    stopping = client.call("DELETE", path(name), params=flags)
+    if stopping is not None and wait:
+        wait_for(client, name, (), timeout)
+    stderr().print(f"Deleted query {name}.", markup=False)
+
+
+def _set_desired(context: typer.Context, name: str, state: str, timeout: float | None) -> None:
+    client = open_client(context)
+    client.call(
+        "PATCH", path(name), body={"desired_state": state}, content_type="application/merge-patch+json"
+    )
+    if timeout is not None:
+        query = wait_for(client, name, (state, "failed"), timeout)
+        _refuse_failure(name, state, query)
+    stderr().print(f"Query {name} is {state if timeout is not None else f'to be {state}'}.", markup=False)
+
+
+def _wait_for_new_attempt(client: Client, name: str, before: dict[str, Any], timeout: float) -> None:
+    deadline = time.monotonic() + timeout
+    while True:
+        query = wait_for(client, name, ("running", "failed"), max(0.0, deadline - time.monotonic()))
+        job = query["status"]["job"] if query else {}
+        if (
+            query is None
+            or query["status"]["state"] == "failed"
+            or job.get("attempt") != before.get("attempt")
+        ):
+            _refuse_failure(name, "running", query)
+            return
+        if time.monotonic() > deadline:
+            raise WaitTimeout(f"Query {name} has not restarted after {timeout:g} s.")
+        time.sleep(0.2)
+
+
+def _refuse_failure(name: str, wanted: str, query: dict[str, Any] | None) -> None:
+    state = query["status"]["state"] if query else "gone"
+    if state == wanted:
+        return
+    status = query["status"] if query else {}
+    why = (status.get("error") or {}).get("detail") or status.get("message") or ""
+    stderr().print(f"Query {name} is {state}. {printable(why)}", style="bold red", markup=False)
+    raise typer.Exit(Exit.FAILURE)

@@ -1,0 +1,54 @@
+"""``leat print``: the records of an entity as they come."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+from leatstream.cli.nouns import entity_path
+from leatstream.cli.output import Output, cell, printable
+from leatstream.cli.session import OutputOption, open_client
+
+
+def print_records(
+    context: typer.Context,
+    entity: Annotated[str, typer.Argument(metavar="STORE/ENTITY")],
+    from_beginning: Annotated[
+        bool, typer.Option("--from-beginning", help="All records, not only new ones.")
+    ] = False,
+    limit: Annotated[int | None, typer.Option(help="End after so many records.", min=1)] = None,
+    timeout: Annotated[
+        int | None, typer.Option(help="End after so many seconds without a record.", min=1)
+    ] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Print the records of an entity: without a limit until Ctrl-C."""
+    if output is Output.CSV:
+        raise typer.BadParameter(
+            "records are nested; csv cannot hold them, ndjson can", param_hint="--output"
+        )
+    client = open_client(context)
+    params = {
+        "from": "beginning" if from_beginning else "latest",
+        "limit": limit,
+        "timeout": f"{timeout}s" if timeout else None,
+    }
+    for line in client.records(entity_path(entity), params):
+        sys.stdout.write((describe(json.loads(line)) if output is Output.TABLE else line) + "\n")
+        sys.stdout.flush()  # whoever reads the pipe sees each record at once
+
+
+def describe(record: dict[str, Any]) -> str:
+    """A record on one line: position, time, key, value."""
+    stamp = record.get("timestamp")
+    if isinstance(stamp, int):
+        stamp = datetime.fromtimestamp(stamp / 1000, UTC).isoformat(timespec="milliseconds")
+    place = f"{record['partition']}:{record['offset']}"
+    key = cell(record.get("key")) or "-"
+    value = record.get("value")
+    shown = "(no value: tombstone)" if value is None else cell(value)
+    return printable(f"{place:>8}  {stamp or '-'}  {key}  {shown}").replace("\n", "\\n")

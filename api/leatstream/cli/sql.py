@@ -1,0 +1,109 @@
+"""``leat sql``: statements from the command line, a file, a pipe or a prompt."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leatstream.cli.output import Output, printable, write_json, write_ndjson, write_object, write_rows
+from leatstream.cli.session import OutputOption, open_client
+
+if TYPE_CHECKING:
+    from leatstream.cli.client import Client
+
+Context = dict[str, str | None]
+
+
+def sql(
+    context: typer.Context,
+    execute: Annotated[str | None, typer.Option("--execute", "-e", help="Statements to run.")] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", help="File of statements; - is the pipe.")
+    ] = None,
+    database: Annotated[str | None, typer.Option(help="Database of unqualified names.")] = None,
+    schema: Annotated[str | None, typer.Option(help="Schema of unqualified names.")] = None,
+    store: Annotated[str | None, typer.Option(help="Store of new relations.")] = None,
+    wait: Annotated[
+        int, typer.Option("--wait", help="Seconds to wait for a new query's job to run.", min=0, max=60)
+    ] = 0,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Run SQL statements. Without -e, -f or a pipe: a prompt."""
+    if execute is not None and file is not None:
+        raise typer.BadParameter("give -e or -f, not both")
+    client = open_client(context)
+    names: Context = {"database": database, "schema": schema, "store": store}
+    if wait:
+        names["wait_timeout"] = f"{wait}s"
+    text = execute if execute is not None else _read(file)
+    if text is None:
+        from leatstream.cli.prompt import Prompt
+
+        Prompt(client, names, output).run()
+        return
+    run(client, text, names, output)
+
+
+def run(client: Client, text: str, names: Context, output: Output) -> Context:
+    """Run statements, write their results, and return the context that USE may have changed.
+
+    Raises:
+        ProblemAnswer: a statement failed; results of those before it have been written.
+    """
+    from leatstream.cli.client import ProblemAnswer
+
+    try:
+        answer = client.call("POST", "/v1/statements", body={"sql": text, **names})
+    except ProblemAnswer as failure:
+        failure.sql = text
+        if output is not Output.JSON:
+            write_results(failure.problem.get("results") or [], output)
+        raise
+    if output is Output.JSON:
+        write_json(answer)
+    else:
+        write_results(answer["results"], output)
+    return {**names, **answer["context"]}
+
+
+def write_results(results: list[dict[str, Any]], output: Output) -> None:
+    """Result sets as such; of the others one line each that says what was done."""
+    for result in results:
+        if result.get("columns") is not None and result.get("rows") is not None:
+            _write_result_set(result["columns"], result["rows"], output)
+        elif output is Output.NDJSON:
+            write_ndjson([result])
+        else:
+            done = " ".join(str(result["kind"]).replace("_", " ").upper().split())
+            about = _what(result)
+            line = printable(f"{done}: {result['status']}{f' ({about})' if about else ''}")
+            typer.echo(line, err=output is Output.CSV)
+
+
+def _write_result_set(columns: list[dict[str, Any]], rows: list[list[Any]], output: Output) -> None:
+    heads = [column["name"] for column in columns]
+    if output is Output.TABLE and len(rows) == 1 and any(column.get("type") == "JSON" for column in columns):
+        write_object(dict(zip(heads, rows[0], strict=True)), output)  # a plan is no table
+    else:
+        write_rows(heads, rows, output)
+
+
+def _what(result: dict[str, Any]) -> str:
+    thing = result.get("object") or {}
+    name = thing.get("fqn") or thing.get("name")
+    query = result.get("query")
+    return ", ".join(text for text in (name, f"query {query}" if query else None) if text)
+
+
+def _read(file: Path | None) -> str | None:
+    if file is not None and str(file) != "-":
+        try:
+            return file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise typer.BadParameter(f"{file} cannot be read: {error}") from error
+    if file is None and sys.stdin.isatty():
+        return None
+    return sys.stdin.read()

@@ -1,0 +1,120 @@
+"""Serves an ASGI application from a thread of this process."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leatstream.dev import ports
+from leatstream.errors import StackError
+
+if TYPE_CHECKING:
+    import uvicorn
+
+STOP_TIMEOUT = 10.0  # seconds for open requests, such as long polls, to end
+
+
+def listen(port: int, host: str = ports.LOOPBACK) -> socket.socket:
+    """Take a port before anything slow starts, so that a taken one is told at once.
+
+    Args:
+        port: 0 = any free one.
+        host: address to listen on.
+
+    Raises:
+        StackError: ``port-taken`` naming the port and, where the system tells, who has it.
+    """
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # asyncio does this for sockets of its own only; without it every answer waits 40 ms for the client's ACK.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        holder = ports.holder(port)
+        by = f" by {holder}" if holder else f" ({error.strerror})"
+        raise StackError(
+            "port-taken",
+            f"Port {port} on {host} is taken{by}, so the API cannot listen there.",
+            hint="Choose another with --port, or --port 0 for any free one.",
+        ) from error
+    return listener
+
+
+class ApiServer:
+    """One uvicorn server in a thread."""
+
+    def __init__(self, app: Any, listener: socket.socket, log_file: Path) -> None:
+        """Describe it.
+
+        Args:
+            app: the ASGI application.
+            listener: a bound socket; closed at the end.
+            log_file: uvicorn's own messages go there, not to the terminal.
+        """
+        self._app = app
+        self._listener = listener
+        self._log_file = log_file
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self, timeout: float = 60.0) -> None:
+        """Start and wait until the application's start-up is done.
+
+        Raises:
+            StackError: ``part-failed`` when it ends or takes longer than ``timeout`` seconds.
+        """
+        import uvicorn
+
+        _log_to(self._log_file)
+        config = uvicorn.Config(
+            self._app,
+            log_config=None,
+            access_log=False,
+            lifespan="on",
+            timeout_graceful_shutdown=int(STOP_TIMEOUT / 2),
+        )
+        server = self._server = uvicorn.Server(config)
+        run = {"sockets": [self._listener]}
+        self._thread = threading.Thread(target=server.run, kwargs=run, name="api", daemon=True)
+        self._thread.start()
+        deadline = time.monotonic() + timeout
+        while not server.started:
+            if not self._thread.is_alive() or time.monotonic() > deadline:
+                self.stop()
+                raise StackError("part-failed", f"The API did not start; see {self._log_file}.")
+            time.sleep(0.02)
+
+    @property
+    def running(self) -> bool:
+        """Whether it serves."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def stop(self) -> None:
+        """End it; open requests get a few seconds. May be called twice."""
+        server, thread = self._server, self._thread
+        self._server = self._thread = None
+        if server is not None:
+            server.should_exit = True
+        if thread is not None:
+            thread.join(STOP_TIMEOUT)
+        self._listener.close()
+
+
+def _log_to(log_file: Path) -> None:
+    log_file.parent.mkdir(parents=True, exist_ok=True)
+    logger = logging.getLogger("uvicorn")
+    for old in logger.handlers[:]:
+        logger.removeHandler(old)
+        old.close()
+    handler = logging.FileHandler(log_file, encoding="utf-8", delay=True)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False

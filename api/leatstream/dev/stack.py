@@ -1,0 +1,259 @@
+"""The embedded stack, whole: libraries, Kafka, catalog and API, a warm Spark driver, sample data.
+
+What the API is made of is not known here (this package lies below ``bootstrap``): the caller hands in a
+function that builds it. ``DevStack.run`` starts the parts in order, shows each, and ends them in the
+opposite order, whenever the end comes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from leatstream.dev import jars, ports
+from leatstream.dev.api_server import ApiServer, listen
+from leatstream.dev.broker import Broker, serves_metadata
+from leatstream.dev.closing_words import closing_words
+from leatstream.dev.display import Display
+from leatstream.dev.java import Java, find_java
+from leatstream.dev.samples import SampleOptions, SampleProducer
+from leatstream.dev.signals import Ended, Signals
+from leatstream.dev.workspace import READY_FILE, Workspace, write_private
+from leatstream.errors import StackError
+
+WARM_TIMEOUT = 180.0  # seconds; a cold Spark on a loaded machine takes a minute
+KAFKA_ANSWER_TIMEOUT = 15.0
+WATCH_INTERVAL = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class DevOptions:
+    """What to start and where.
+
+    Attributes:
+        data_dir: catalog, topics, checkpoints, logs.
+        ephemeral: use a temporary directory instead and remove it at the end.
+        port: of the API; 0 = any free one.
+        host: address the API listens on.
+        kafka_bootstrap: use this cluster and start no broker.
+        kafka_port: of the embedded broker; 0 = that of the last run, else any free one.
+        sample: produce sample records.
+        sample_options: how many.
+        ready_file: where to write ``{url, token, kafka_bootstrap, pid}`` when all is up.
+        log_dir: default ``<data_dir>/logs``.
+    """
+
+    data_dir: Path = Path(".leatstream")
+    ephemeral: bool = False
+    port: int = 8585
+    host: str = ports.LOOPBACK
+    kafka_bootstrap: str | None = None
+    kafka_port: int = 0
+    sample: bool = True
+    sample_options: SampleOptions = field(default_factory=SampleOptions)
+    ready_file: Path | None = None
+    log_dir: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DevSettings:
+    """What the API's builder is told about the stack it runs in.
+
+    Attributes:
+        url: the API's own base URL; its socket already listens.
+        data_dir: directory for the catalog's file, checkpoints and the rest; exists.
+        log_dir: for log files; exists.
+        kafka_bootstrap: ``host:port`` of a broker that answers.
+        spark_jars: absolute paths for ``spark.jars``.
+        java: for ``java_environment``.
+        ephemeral: whether ``data_dir`` is removed at the end.
+    """
+
+    url: str
+    data_dir: Path
+    log_dir: Path
+    kafka_bootstrap: str
+    spark_jars: tuple[Path, ...]
+    java: Java
+    ephemeral: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ServedApp:
+    """What the API's builder gives back.
+
+    Attributes:
+        asgi: the application.
+        token: bearer token for the one who started the stack.
+        wait_warm: waits at most so many seconds until a driver is warm; raises LeatstreamError otherwise.
+        shutdown: ends drivers and whatever else the builder started; called while the API still answers.
+    """
+
+    asgi: Any
+    token: str = field(repr=False)
+    wait_warm: Callable[[float], None]
+    shutdown: Callable[[], None]
+
+
+class DevStack:
+    """One run of the embedded stack."""
+
+    def __init__(
+        self,
+        options: DevOptions,
+        app_factory: Callable[[DevSettings], ServedApp],
+        display: Display | None = None,
+    ) -> None:
+        """Describe it; nothing happens before ``run``.
+
+        Args:
+            options: what to start.
+            app_factory: builds the API once everything it needs is up.
+            display: where to show progress; standard error when not given.
+        """
+        self._options = options
+        self._app_factory = app_factory
+        self._display = display or Display()
+
+    def run(self) -> int:
+        """Start all, wait for SIGINT, SIGTERM or SIGHUP, end all. Call it in the main thread.
+
+        Returns:
+            0 when it ran until a signal; 128 + signal when that came during the start.
+
+        Raises:
+            StackError: a part cannot start, or ended by itself; everything else has been ended.
+        """
+        up = False
+        with Signals() as signals, ExitStack() as parts:
+            try:
+                watched = self._start(parts, signals)
+                up = True
+                _watch(watched)
+            except Ended as ended:
+                self._say("Stopping." if up else "Interrupted; ending what was started.")
+                return 0 if up else 128 + ended.number
+            finally:
+                signals.ignore()  # leaving the ExitStack ends the parts, and nothing may cut that short
+        raise AssertionError("unreachable: watching ends by an exception")
+
+    def _start(self, parts: ExitStack, signals: Signals) -> dict[str, Callable[[], bool]]:
+        """Start every part and leave its end in ``parts``; returns what must keep running, by name."""
+        options = self._options
+        workspace = Workspace(None if options.ephemeral else options.data_dir)
+        parts.callback(workspace.release)
+        workspace.acquire()
+        if options.ready_file is not None:
+            options.ready_file.unlink(missing_ok=True)  # of a killed one; it would look like this one's
+        log_dir = (options.log_dir or workspace.path / "logs").resolve()
+        log_dir.mkdir(parents=True, exist_ok=True)
+        listener = parts.enter_context(contextlib.closing(listen(options.port, options.host)))
+        url = f"http://{options.host}:{listener.getsockname()[1]}"
+        workspace.publish(url=url)
+        watched: dict[str, Callable[[], bool]] = {}
+        with self._display as display:
+            java = _need_java()
+            spark_jars = self._libraries()
+            kafka = self._kafka(parts, workspace.path / "kafka", log_dir / "kafka.log", watched)
+            settings = DevSettings(
+                url, workspace.path, log_dir, kafka, tuple(spark_jars), java, options.ephemeral
+            )
+            with display.part("Catalog and API") as note:
+                with signals.held_back():  # half-built, it could not be ended
+                    app = self._app_factory(settings)
+                    server = ApiServer(app.asgi, listener, log_dir / "api.log")
+                    parts.callback(server.stop)
+                    parts.callback(app.shutdown)
+                server.start()
+                watched["The API"] = lambda: server.running
+                note(url)
+            self._sample(parts, kafka)
+            with display.part("Spark driver") as note:
+                app.wait_warm(WARM_TIMEOUT)
+                note("warm")
+        self._announce(parts, workspace, settings, app.token)
+        return watched
+
+    def _libraries(self) -> list[Path]:
+        with self._display.part("Libraries") as note:
+
+            def progress(done: int, wanted: int) -> None:
+                note(f"downloading, {done} of {wanted}")
+
+            found = jars.spark_jars(progress)
+            if self._options.kafka_bootstrap is None:
+                found_for_kafka = jars.broker_jars(progress)
+                note(f"{len(found) + len(found_for_kafka)} files, verified")
+            return found
+
+    def _kafka(
+        self, parts: ExitStack, data_dir: Path, log_file: Path, watched: dict[str, Callable[[], bool]]
+    ) -> str:
+        given = self._options.kafka_bootstrap
+        with self._display.part("Kafka") as note:
+            if given is not None:
+                _check_given(given)
+                note(f"{given}, yours")
+                return given
+            broker = Broker(data_dir, self._options.kafka_port, log_file)
+            parts.callback(broker.stop)
+            broker.start()
+            watched["Kafka"] = lambda: broker.running
+            note(broker.bootstrap_servers)
+            return broker.bootstrap_servers
+
+    def _sample(self, parts: ExitStack, kafka: str) -> None:
+        if not self._options.sample:
+            return
+        with self._display.part("Sample data") as note:
+            producer = SampleProducer(kafka, self._options.sample_options)
+            parts.callback(producer.stop)
+            producer.start()
+            note(f"topics pageviews and users, {self._options.sample_options.rate:g} page views a second")
+
+    def _announce(self, parts: ExitStack, workspace: Workspace, settings: DevSettings, token: str) -> None:
+        ready = {"url": settings.url, "token": token, "kafka_bootstrap": settings.kafka_bootstrap}
+        for path in filter(None, (workspace.path / READY_FILE, self._options.ready_file)):
+            parts.callback(path.unlink, missing_ok=True)
+            write_private(path, {**ready, "pid": os.getpid()})
+        self._display.box(
+            "leatstream", closing_words(settings, workspace.path / READY_FILE, self._options.sample)
+        )
+
+    def _say(self, text: str) -> None:
+        self._display.console.print(text, markup=False)
+
+
+def _watch(watched: dict[str, Callable[[], bool]]) -> NoReturn:
+    while True:
+        time.sleep(WATCH_INTERVAL)
+        for name, alive in watched.items():
+            if not alive():
+                raise StackError("part-failed", f"{name} ended by itself; its log is in the logs directory.")
+
+
+def _need_java() -> Java:
+    java = find_java()
+    if java is None:
+        raise StackError(
+            "tool-missing",
+            "Spark and Kafka need Java 17 or newer; there is none in JAVA_HOME, on PATH or as a wheel.",
+            hint="pip install 'leatstream[tools]', or set JAVA_HOME to a newer one. See `leat doctor`.",
+        )
+    return java
+
+
+def _check_given(bootstrap_servers: str) -> None:
+    if not serves_metadata(bootstrap_servers, KAFKA_ANSWER_TIMEOUT):
+        raise StackError(
+            "part-failed",
+            f"No Kafka answers at {bootstrap_servers} (waited {KAFKA_ANSWER_TIMEOUT:.0f} s).",
+            hint="Is the address right and reachable without TLS or a password? "
+            "Leave --kafka-bootstrap out to start a broker here.",
+        )

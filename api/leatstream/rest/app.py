@@ -1,0 +1,83 @@
+"""The FastAPI application over an environment."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.routing import APIRoute
+
+from leatstream import __version__
+from leatstream.rest import openapi, problem
+from leatstream.rest.deps import refuse_unknown_parameters
+from leatstream.rest.gate import Gate
+from leatstream.rest.metrics import RequestTimes
+from leatstream.rest.routes import (
+    databases,
+    drivers,
+    entities,
+    queries,
+    relations,
+    schemas,
+    server,
+    statements,
+    stores,
+)
+from leatstream.services.environment import Environment
+
+# Calls to stores block for seconds; reads of the catalog must not queue behind them.
+THREADS = 100
+Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+
+ROUTERS: tuple[APIRouter, ...] = tuple(
+    module.router
+    for module in (databases, schemas, stores, entities, relations, queries, statements, server, drivers)
+)
+
+
+def _operation_id(route: APIRoute) -> str:
+    return route.name
+
+
+def create_app(env: Environment, *, lifespan: Lifespan | None = None) -> FastAPI:
+    """Make the application.
+
+    Args:
+        env: the outside world; its database must have been migrated.
+        lifespan: started before the first request and ended after the last one.
+    """
+
+    @asynccontextmanager
+    async def living(app: FastAPI) -> AsyncIterator[None]:
+        to_thread.current_default_thread_limiter().total_tokens = THREADS
+        if lifespan is None:
+            yield
+            return
+        async with lifespan(app):
+            yield
+
+    app = FastAPI(
+        title="leatstream",
+        version=__version__,
+        lifespan=living,
+        redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
+        generate_unique_id_function=_operation_id,
+        separate_input_output_schemas=False,
+        **openapi.ABOUT,
+    )
+    times = RequestTimes()
+    app.state.env = env
+    app.state.times = times
+    routes: list[Any] = []
+    for router in ROUTERS:
+        app.include_router(router, dependencies=[Depends(refuse_unknown_parameters)])
+        routes.extend(router.routes)
+    problem.install(app, routes)
+    app.add_middleware(Gate, env=env, times=times)
+    openapi.install(app)
+    return app

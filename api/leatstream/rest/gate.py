@@ -1,0 +1,137 @@
+"""What every request passes first: request id, bearer token, the clock, and the net for unexpected errors."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from urllib.parse import unquote_to_bytes
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from leatstream.errors import AccessError, LeatstreamError, RequestError
+from leatstream.rest import problem
+from leatstream.rest.metrics import RequestTimes
+from leatstream.services import authorization
+from leatstream.services.environment import Environment
+
+MAX_BODY_BYTES = 1024 * 1024
+_MAX_DRAINED_BYTES = 32 * MAX_BODY_BYTES
+# A slash inside a path segment (%2F), kept apart from those between segments. No name holds this character.
+SLASH = "\x1f"
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
+_OPEN = ("/healthz", "/readyz", "/openapi.json", "/problems/")
+_DRIVERS = "/v1/drivers/"
+
+
+class Gate:
+    """ASGI middleware. A request without a valid token gets 401 before its body is even read."""
+
+    def __init__(self, app: ASGIApp, env: Environment, times: RequestTimes) -> None:
+        self._app = app
+        self._env = env
+        self._times = times
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or answer it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        given = headers.get("x-request-id", "")
+        request_id = given if _REQUEST_ID.match(given) else uuid.uuid4().hex
+        scope["leatstream.request_id"] = request_id
+        started, status = time.perf_counter(), 0
+
+        async def tag(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                out = MutableHeaders(scope=message)
+                out["X-Request-Id"] = request_id
+                out.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        try:
+            await self._pass(scope, headers, _bounded(receive), tag)
+        except LeatstreamError as error:
+            if status == 0:
+                await problem.answer(error, scope["path"], request_id)(scope, receive, tag)
+        except HTTPException:
+            # Only the bound on the body gets here; inside the application the handlers answer it.
+            if status == 0:
+                await problem.answer(problem.TOO_LARGE, scope["path"], request_id)(scope, receive, tag)
+        except Exception as error:
+            told = problem.unexpected(error, scope["path"], request_id)
+            if status == 0:
+                await told(scope, receive, tag)
+        finally:
+            self._times.observe(scope, status, time.perf_counter() - started)
+
+    async def _pass(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        _keep_slashes(scope)
+        length = headers.get("content-length", "")
+        if length.isdecimal() and int(length) > MAX_BODY_BYTES:
+            await _drain(receive)
+        if scope["path"].startswith(_OPEN):
+            await self._app(scope, receive, send)
+            return
+        token = _bearer(headers)
+        if scope["path"].startswith(_DRIVERS):
+            # Drivers have tokens of their own, which the routes check.
+            scope["leatstream.token"] = token
+        else:
+            principal = await run_in_threadpool(authorization.authenticate, self._env, token)
+            scope["leatstream.principal"] = principal
+        await self._app(scope, receive, send)
+
+
+def _bounded(receive: Receive) -> Receive:
+    """Count the body's bytes; FastAPI's own limit answers in plain text and breaks connections."""
+    total = 0
+
+    async def bounded() -> Message:
+        nonlocal total
+        message = await receive()
+        total += len(message.get("body", b""))
+        if total > MAX_BODY_BYTES:
+            # The body is read to its end, or the client would see a broken connection instead of the answer.
+            while message.get("more_body") and total < _MAX_DRAINED_BYTES:
+                message = await receive()
+                total += len(message.get("body", b""))
+            raise HTTPException(413)
+        return message
+
+    return bounded
+
+
+async def _drain(receive: Receive) -> None:
+    while (await receive()).get("more_body"):
+        pass
+
+
+def _bearer(headers: Headers) -> str:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise AccessError(
+            "unauthenticated",
+            "The request carries no bearer token.",
+            hint="Send the header Authorization: Bearer leat_…; leat dev prints a token.",
+        )
+    return token.strip()
+
+
+def _keep_slashes(scope: Scope) -> None:
+    raw = scope.get("raw_path")
+    if raw is None:
+        return
+    try:
+        parts = [unquote_to_bytes(part).decode() for part in raw.partition(b"?")[0].split(b"/")]
+    except UnicodeDecodeError as error:
+        raise RequestError("validation", "The path is not UTF-8.") from error
+    if any(SLASH in part for part in parts):
+        raise RequestError("validation", "The path holds a control character.")
+    scope["path"] = "/".join(part.replace("/", SLASH) for part in parts)

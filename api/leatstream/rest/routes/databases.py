@@ -1,0 +1,59 @@
+"""``/v1/databases``"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from leatstream.model.objects import Database
+from leatstream.rest import etag
+from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
+from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
+from leatstream.rest.schemas.databases import DatabaseBody, DatabaseCreation, DatabaseList, DatabaseView
+from leatstream.services import databases as service
+from leatstream.services.environment import Stored
+
+router = APIRouter(prefix="/v1", tags=["databases"])
+
+
+def _answer(stored: Stored[Database], response: Response) -> DatabaseView:
+    response.status_code = 201 if stored.created else 200
+    response.headers["ETag"] = etag.write(stored.item.meta.generation)
+    if stored.created:
+        response.headers["Location"] = location("databases", stored.item.name)
+    return DatabaseView.from_domain(stored.item)
+
+
+@router.get("/databases", responses=LISTING)
+def list_databases(
+    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None
+) -> DatabaseList:
+    """List databases by name."""
+    return DatabaseList.from_domain(service.list_databases(env, caller, page_size, page_token))
+
+
+@router.post("/databases", status_code=201, responses=WRITING)
+def create_database(env: Env, caller: Caller, body: DatabaseCreation, response: Response) -> DatabaseView:
+    """Create a database, which must not exist yet. It gets a schema `public`."""
+    return _answer(service.create_database(env, caller, body.name, body.comment), response)
+
+
+@router.get("/databases/{database}", responses=READING)
+def get_database(env: Env, caller: Caller, database: NamePath, response: Response) -> DatabaseView:
+    """Show a database."""
+    found = service.get_database(env, caller, database)
+    response.headers["ETag"] = etag.write(found.meta.generation)
+    return DatabaseView.from_domain(found)
+
+
+@router.put("/databases/{database}", responses={201: {"model": DatabaseView}, **WRITING})
+def put_database(
+    env: Env, caller: Caller, database: NamePath, body: DatabaseBody, pre: Pre, response: Response
+) -> DatabaseView:
+    """Create or replace a database. A new one gets a schema `public`."""
+    return _answer(service.put_database(env, caller, database, body.comment, pre), response)
+
+
+@router.delete("/databases/{database}", status_code=204, responses=DELETING)
+def delete_database(env: Env, caller: Caller, database: NamePath, pre: PreMatch) -> None:
+    """Delete a database that holds nothing but an empty schema `public`."""
+    service.delete_database(env, caller, database, pre)

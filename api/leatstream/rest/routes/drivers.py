@@ -1,0 +1,66 @@
+"""``/v1/drivers``: how drivers pull work. Internal: not part of the published contract."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Body, Path
+from starlette.concurrency import run_in_threadpool
+
+from leatstream.rest.deps import DriverToken, Env
+from leatstream.services import drivers as service
+from leatstream.services.environment import Environment
+
+router = APIRouter(prefix="/v1/drivers/{driver}", include_in_schema=False)
+
+DriverPath = Annotated[str, Path(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_-]+$")]
+Report = Annotated[dict[str, Any], Body()]
+T = TypeVar("T")
+_LONG_POLL = 20.0
+_LOOK_AGAIN = 2.0
+
+
+async def _as_driver(env: Environment, driver: str, token: str, call: Callable[..., T], *values: Any) -> T:
+    def checked() -> T:
+        service.authenticate_driver(env, driver, token)
+        return call(env, driver, *values)
+
+    return await run_in_threadpool(checked)
+
+
+@router.post("/poll")
+async def poll(env: Env, token: DriverToken, driver: DriverPath, report: Report) -> dict[str, Any]:
+    """Ask for work; an idle driver waits here for up to 20 s, holding neither thread nor transaction."""
+    deadline = time.monotonic() + _LONG_POLL
+    while True:
+        seen = env.changed.value
+        work = await _as_driver(env, driver, token, service.poll, report)
+        left = deadline - time.monotonic()
+        if work is not None or report.get("state") != "idle" or left <= 0:
+            return {"work": work}
+        await env.changed.wait_async(seen, min(left, _LOOK_AGAIN))
+
+
+@router.post("/heartbeat")
+async def heartbeat(env: Env, token: DriverToken, driver: DriverPath, report: Report) -> dict[str, str]:
+    """Report on a query and hear what is wanted."""
+    return await _as_driver(env, driver, token, service.heartbeat, report)
+
+
+@router.post("/analysis/{request_id}", status_code=204)
+async def complete_analysis(
+    env: Env, token: DriverToken, driver: DriverPath, request_id: str, body: Report
+) -> None:
+    """Deliver the analyzer's answer."""
+    await _as_driver(env, driver, token, service.analysis_result, request_id, body)
+
+
+@router.post("/secrets")
+async def resolve_secrets(
+    env: Env, token: DriverToken, driver: DriverPath, body: Annotated[dict[str, list[str]], Body()]
+) -> dict[str, dict[str, str]]:
+    """Resolve the secret references of the driver's own query."""
+    references = body.get("references", [])
+    return {"values": await _as_driver(env, driver, token, service.resolve_secrets, references)}

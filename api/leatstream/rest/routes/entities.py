@@ -1,0 +1,117 @@
+"""``/v1/stores/{store}/entities``"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Header, Query, Response
+from fastapi.responses import StreamingResponse
+from starlette.concurrency import run_in_threadpool
+
+from leatstream.errors import CatalogError, StoreError
+from leatstream.rest import streams
+from leatstream.rest.answers import DELETING, READING_STORE, WRITING_STORE
+from leatstream.rest.deps import (
+    DURATION_PATTERN,
+    Caller,
+    EntityPath,
+    Env,
+    MustBeNew,
+    NamePath,
+    PageSize,
+    PageToken,
+    location,
+    seconds,
+)
+from leatstream.rest.schemas.entities import EntityBody, EntityList, EntityView, RecordView
+from leatstream.services import entities as service
+from leatstream.services.environment import Environment, Principal
+
+router = APIRouter(prefix="/v1/stores/{store}", tags=["entities"])
+
+_RECORDS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "model": RecordView,
+        "description": "Records as they come, one JSON object a line, or as server-sent events. "
+        "An error on the way is a last line or event with the member `error`.",
+    },
+    **READING_STORE,
+}
+
+
+@router.get("/entities", responses=READING_STORE)
+def list_entities(
+    env: Env, caller: Caller, store: NamePath, page_size: PageSize = 100, page_token: PageToken = None
+) -> EntityList:
+    """List the entities of a store by name, read live."""
+    return EntityList.from_domain(service.list_entities(env, caller, store, page_size, page_token), store)
+
+
+@router.get("/entities/{entity}", responses=READING_STORE)
+def get_entity(env: Env, caller: Caller, store: NamePath, entity: EntityPath) -> EntityView:
+    """Show an entity, read live."""
+    return EntityView.from_domain(service.get_entity(env, caller, store, entity), store)
+
+
+@router.put("/entities/{entity}", responses={201: {"model": EntityView}, **WRITING_STORE})
+def put_entity(
+    env: Env,
+    caller: Caller,
+    store: NamePath,
+    entity: EntityPath,
+    body: EntityBody,
+    new: MustBeNew,
+    response: Response,
+) -> EntityView:
+    """Create an entity, or bring it to the given settings."""
+    if new:
+        _refuse_existing(env, caller, store, entity)
+    stored = service.put_entity(env, caller, store, entity, body.properties(), body.configs())
+    response.status_code = 201 if stored.created else 200
+    if stored.created:
+        response.headers["Location"] = location("stores", store, "entities", raw=stored.item.name)
+    return EntityView.from_domain(stored.item, store)
+
+
+def _refuse_existing(env: Environment, caller: Principal, store: str, entity: str) -> None:
+    try:
+        service.get_entity(env, caller, store, entity)
+    except StoreError as error:
+        if error.code != "entity-not-found":
+            raise
+    else:
+        raise CatalogError("already-exists", f"Store {store} has an entity '{entity}' already.")
+
+
+@router.delete("/entities/{entity}", status_code=204, responses=DELETING)
+def delete_entity(env: Env, caller: Caller, store: NamePath, entity: EntityPath) -> None:
+    """Delete an entity and its records; no relation may stand on it."""
+    service.delete_entity(env, caller, store, entity)
+
+
+@router.get("/entities/{entity}/records", response_class=StreamingResponse, responses=_RECORDS)
+async def read_records(
+    env: Env,
+    caller: Caller,
+    store: NamePath,
+    entity: EntityPath,
+    start: Annotated[
+        Literal["beginning", "latest"], Query(alias="from", description="Where to begin.")
+    ] = "latest",
+    limit: Annotated[int | None, Query(ge=1, le=1_000_000, description="End after so many records.")] = None,
+    timeout: Annotated[
+        str | None,
+        Query(pattern=DURATION_PATTERN, description="End after so long without a record, such as `10s`."),
+    ] = None,
+    accept: Annotated[str | None, Header(include_in_schema=False)] = None,
+) -> Response:
+    """Print records as they come: NDJSON, or server-sent events for `Accept: text/event-stream`.
+
+    Without limit and timeout the answer ends when the client goes.
+    """
+    idle = seconds(timeout) if timeout is not None else None
+    records = await run_in_threadpool(
+        service.read_records, env, caller, store, entity, start == "beginning", limit, idle
+    )
+    wanted = streams.EVENTS if accept and streams.EVENTS in accept else streams.NDJSON
+    return await streams.respond(records, wanted)

@@ -1,0 +1,174 @@
+"""``/v1/queries``"""
+
+from __future__ import annotations
+
+import time
+from functools import lru_cache
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+from starlette.concurrency import run_in_threadpool
+
+from leatstream.errors import RequestError
+from leatstream.model import objects
+from leatstream.model.objects import QueryState
+from leatstream.rest import etag
+from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE
+from leatstream.rest.deps import (
+    DURATION_PATTERN,
+    Caller,
+    Env,
+    NamePath,
+    PageSize,
+    PageToken,
+    Pre,
+    PreMatch,
+    location,
+    seconds,
+)
+from leatstream.rest.problem import about_sql
+from leatstream.rest.schemas.queries import QueryBody, QueryList, QueryLogs, QueryPatch, QueryView, page_view
+from leatstream.services import queries as service
+from leatstream.services.environment import Environment, Principal, Stored
+from leatstream.sql.canonical import canonical
+
+router = APIRouter(prefix="/v1", tags=["queries"])
+
+_STATES = "|".join(state.value for state in QueryState)
+_LONGEST_WAIT = 60.0
+# A change by another process does not notify this one: look again at least so often.
+_LOOK_AGAIN = 1.0
+_spelled = lru_cache(maxsize=4096)(canonical)
+
+
+def _view(query: objects.Query, response: Response) -> QueryView:
+    response.headers["ETag"] = etag.write(query.meta.generation)
+    return QueryView.from_domain(query, _spelled(query.sql))
+
+
+def _answer(stored: Stored[objects.Query], response: Response) -> QueryView:
+    response.status_code = 201 if stored.created else 200
+    if stored.created:
+        response.headers["Location"] = location("queries", stored.item.name)
+    return _view(stored.item, response)
+
+
+@router.get("/queries", responses=LISTING)
+def list_queries(
+    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None
+) -> QueryList:
+    """List queries by name."""
+    return page_view(service.list_queries(env, caller, page_size, page_token), _spelled)
+
+
+@router.post("/queries/{query}:restart", status_code=202, responses=WRITING_STORE)
+def restart_query(env: Env, caller: Caller, query: NamePath, response: Response) -> QueryView:
+    """Start the job again from its last checkpoint."""
+    return _view(service.restart_query(env, caller, query), response)
+
+
+@router.get("/queries/{query:noun}", responses=READING)
+async def get_query(
+    env: Env,
+    caller: Caller,
+    query: NamePath,
+    response: Response,
+    wait_for: Annotated[
+        str | None,
+        Query(
+            pattern=f"^({_STATES})(,({_STATES})){{0,9}}$",
+            description="Answer only when the query is in one of these states, or the time is over.",
+            examples=["running,failed"],
+        ),
+    ] = None,
+    timeout: Annotated[
+        str, Query(pattern=DURATION_PATTERN, description="How long to wait, such as `30s`; at most 60 s.")
+    ] = "30s",
+) -> QueryView:
+    """Show a query; with `wait_for`, wait until it is in one of the states."""
+    if wait_for is None:
+        found = await run_in_threadpool(service.get_query, env, caller, query)
+    else:
+        states = {QueryState(word) for word in wait_for.split(",")}
+        found = await _wait(env, caller, query, states, min(seconds(timeout), _LONGEST_WAIT))
+    return _view(found, response)
+
+
+async def _wait(
+    env: Environment, caller: Principal, name: str, states: set[QueryState], timeout: float
+) -> objects.Query:
+    deadline = time.monotonic() + timeout
+    while True:
+        # Read the counter before the query: a change in between then wakes the wait at once.
+        seen = env.changed.value
+        found = await run_in_threadpool(service.get_query, env, caller, name)
+        left = deadline - time.monotonic()
+        if left <= 0 or _reached(found, states):
+            return found
+        await env.changed.wait_async(seen, min(left, _LOOK_AGAIN))
+
+
+def _reached(query: objects.Query, states: set[QueryState]) -> bool:
+    status = query.status
+    if status.state is QueryState.RUNNING and status.observed_generation < query.meta.generation:
+        # The job of the version before still runs.
+        return False
+    return status.state in states
+
+
+@router.put("/queries/{query:noun}", responses={201: {"model": QueryView}, **WRITING_STORE})
+def put_query(
+    env: Env, caller: Caller, query: NamePath, body: QueryBody, pre: Pre, response: Response
+) -> QueryView:
+    """Create or replace a query. Its plan is checked whole before anything is kept."""
+    with about_sql():
+        stored = service.put_query(env, caller, query, body.to_domain(), pre)
+    return _answer(stored, response)
+
+
+@router.patch("/queries/{query:noun}", responses=WRITING_STORE)
+def patch_query(
+    env: Env, caller: Caller, query: NamePath, body: QueryPatch, pre: PreMatch, response: Response
+) -> QueryView:
+    """Change some members of a query (JSON merge patch), such as `{"desired_state": "stopped"}`."""
+    if "sql" in body.model_fields_set and not body.sql:
+        raise RequestError("validation", "sql cannot be taken away.", pointer="#/sql")
+    changes = body.changes(service.get_query(env, caller, query))
+    with about_sql():
+        stored = service.patch_query(env, caller, query, changes, pre)
+    return _answer(stored, response)
+
+
+@router.delete(
+    "/queries/{query:noun}",
+    status_code=204,
+    responses={202: {"model": QueryView}, **DELETING},
+    response_model=None,
+)
+def delete_query(
+    env: Env,
+    caller: Caller,
+    query: NamePath,
+    pre: PreMatch,
+    response: Response,
+    delete_entity: Annotated[
+        bool, Query(description="Also delete the sink's topic and its records.")
+    ] = False,
+) -> Any:
+    """End and delete a query, its checkpoints and the stream that it made. The topic stays unless asked."""
+    left = service.delete_query(env, caller, query, delete_entity, pre)
+    if left is None:
+        return None
+    response.status_code = 202
+    return _view(left, response)
+
+
+@router.get("/queries/{query}/logs", responses=READING)
+def get_query_logs(
+    env: Env,
+    caller: Caller,
+    query: NamePath,
+    tail: Annotated[int, Query(ge=1, le=1000, description="How many lines at most.")] = 50,
+) -> QueryLogs:
+    """Show the last log lines of the query's job."""
+    return QueryLogs(lines=service.query_logs(env, caller, query, tail))

@@ -1,0 +1,66 @@
+"""``/v1/relations``"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from leatstream.rest import etag
+from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE
+from leatstream.rest.deps import (
+    Caller,
+    Env,
+    FqnPath,
+    NameQuery,
+    PageSize,
+    PageToken,
+    Pre,
+    PreMatch,
+    location,
+    read_fqn,
+)
+from leatstream.rest.schemas.relations import RelationBody, RelationList, RelationView
+from leatstream.services import relations as service
+
+router = APIRouter(prefix="/v1", tags=["relations"])
+
+
+@router.get("/relations", responses=LISTING)
+def list_relations(
+    env: Env,
+    caller: Caller,
+    database: NameQuery = None,
+    schema: NameQuery = None,
+    page_size: PageSize = 100,
+    page_token: PageToken = None,
+) -> RelationList:
+    """List relations by full name, of one database or schema if given."""
+    return RelationList.from_domain(
+        service.list_relations(env, caller, database, schema, page_size, page_token)
+    )
+
+
+@router.get("/relations/{relation}", responses=READING)
+def get_relation(env: Env, caller: Caller, relation: FqnPath, response: Response) -> RelationView:
+    """Show a relation."""
+    found = service.get_relation(env, caller, read_fqn(relation))
+    response.headers["ETag"] = etag.write(found.meta.generation)
+    return RelationView.from_domain(found)
+
+
+@router.put("/relations/{relation}", responses={201: {"model": RelationView}, **WRITING_STORE})
+def put_relation(
+    env: Env, caller: Caller, relation: FqnPath, body: RelationBody, pre: Pre, response: Response
+) -> RelationView:
+    """Create or replace a stream. Its entity is made if the store has none and the properties say how."""
+    stored = service.put_relation(env, caller, read_fqn(relation), body.to_domain(), pre)
+    response.status_code = 201 if stored.created else 200
+    response.headers["ETag"] = etag.write(stored.item.meta.generation)
+    if stored.created:
+        response.headers["Location"] = location("relations", raw=str(stored.item.fqn))
+    return RelationView.from_domain(stored.item)
+
+
+@router.delete("/relations/{relation}", status_code=204, responses=DELETING)
+def delete_relation(env: Env, caller: Caller, relation: FqnPath, pre: PreMatch) -> None:
+    """Forget a relation that no query uses; its entity and records stay."""
+    service.delete_relation(env, caller, read_fqn(relation), pre)

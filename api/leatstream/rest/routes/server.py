@@ -1,0 +1,64 @@
+"""``/v1/server``, health, metrics, and what problem codes mean."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request, Response
+from fastapi.responses import PlainTextResponse
+
+from leatstream.errors import FAMILIES, CatalogError
+from leatstream.rest import metrics
+from leatstream.rest.answers import READING, problems
+from leatstream.rest.deps import Caller, Env
+from leatstream.rest.schemas.server import HealthView, ProblemType, ReadinessView, ServerView
+from leatstream.services import server as service
+from leatstream.services.authorization import READ, authorize
+
+router = APIRouter(tags=["server"])
+
+
+@router.get("/v1/server", responses=problems())
+def get_server(env: Env, caller: Caller) -> ServerView:
+    """Show the server's version, features, and what each kind of store can be used for."""
+    return ServerView.model_validate(service.describe_server(env, caller))
+
+
+@router.get("/healthz")
+async def get_health() -> HealthView:
+    """Tell that the process answers. Needs no token."""
+    return HealthView(status="ok")
+
+
+@router.get("/readyz", responses={503: {"model": ReadinessView, "description": "Not ready."}})
+def get_readiness(env: Env, response: Response) -> ReadinessView:
+    """Tell whether the server can do its work. Needs no token."""
+    parts = service.readiness(env)
+    ready = all(value is True for value in parts.values())
+    response.status_code = 200 if ready else 503
+    return ReadinessView(ready=ready, parts=dict(parts))
+
+
+@router.get("/metrics", response_class=PlainTextResponse, responses=problems())
+def get_metrics(env: Env, caller: Caller, request: Request) -> Response:
+    """Metrics in Prometheus' text format. Needs a token, as they name queries."""
+    authorize(caller, READ, "metrics")
+    text = metrics.render(env, request.app.state.times)
+    return Response(text, media_type=metrics.CONTENT_TYPE)
+
+
+@router.get("/problems/{code}", responses={404: READING[404], 422: READING[422]})
+def get_problem_type(code: Annotated[str, Path(pattern=r"^[a-z-]{1,64}$")]) -> ProblemType:
+    """Explain a problem code. Needs no token."""
+    for family in FAMILIES:
+        kind = family.kinds.get(code)
+        if kind is not None:
+            return ProblemType(
+                code=code,
+                title=kind.title,
+                status=kind.status,
+                sqlstate=kind.sqlstate,
+                domain=family.domain,
+                retryable=kind.retryable,
+            )
+    raise CatalogError("not-found", f"There is no problem code {code}.")

@@ -1,0 +1,56 @@
+"""``/v1/stores``"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from leatstream.rest import etag
+from leatstream.rest.answers import DELETING, LISTING, READING, WRITING, problems
+from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
+from leatstream.rest.schemas.stores import StoreBody, StoreList, StoreView
+from leatstream.services import stores as service
+
+router = APIRouter(prefix="/v1", tags=["stores"])
+
+
+@router.get("/stores", responses=LISTING)
+def list_stores(
+    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None
+) -> StoreList:
+    """List stores by name."""
+    return StoreList.from_domain(service.list_stores(env, caller, page_size, page_token))
+
+
+@router.post("/stores/{store}:test", responses=problems(404, 409))
+def test_store(env: Env, caller: Caller, store: NamePath) -> StoreView:
+    """Ask the store now; the answer's status tells how it went."""
+    return StoreView.from_domain(service.test_store(env, caller, store))
+
+
+@router.get("/stores/{store:noun}", responses=READING)
+def get_store(env: Env, caller: Caller, store: NamePath, response: Response) -> StoreView:
+    """Show a store, without its secrets."""
+    found = service.get_store(env, caller, store)
+    response.headers["ETag"] = etag.write(found.meta.generation)
+    return StoreView.from_domain(found)
+
+
+@router.put("/stores/{store:noun}", responses={201: {"model": StoreView}, **WRITING})
+def put_store(
+    env: Env, caller: Caller, store: NamePath, body: StoreBody, pre: Pre, response: Response
+) -> StoreView:
+    """Create or replace a store and ask it once. One that does not answer is kept; its status says why."""
+    connector_class = env.connector_classes.get(body.kind)
+    config, secrets = body.settings(connector_class.secret_fields() if connector_class else ())
+    stored = service.put_store(env, caller, store, body.kind, config, secrets, body.comment, pre)
+    response.status_code = 201 if stored.created else 200
+    response.headers["ETag"] = etag.write(stored.item.meta.generation)
+    if stored.created:
+        response.headers["Location"] = location("stores", store)
+    return StoreView.from_domain(stored.item)
+
+
+@router.delete("/stores/{store:noun}", status_code=204, responses=DELETING)
+def delete_store(env: Env, caller: Caller, store: NamePath, pre: PreMatch) -> None:
+    """Delete a store that no relation uses. Its secrets go with it; the data in it stays."""
+    service.delete_store(env, caller, store, pre)

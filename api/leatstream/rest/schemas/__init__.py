@@ -1,0 +1,1 @@
+"""Bodies and answers of the REST contract; ``from_domain`` maps the services' objects onto them."""

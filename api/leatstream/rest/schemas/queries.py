@@ -1,0 +1,286 @@
+"""Queries: continuous statements with a job each."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, StrictBool
+
+from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, QueryStatus
+from leatstream.rest.schemas.base import (
+    OMIT,
+    Body,
+    Comment,
+    EffectiveView,
+    Name,
+    ObjectView,
+    Properties,
+    View,
+    effective_view,
+    meta_fields,
+    properties_view,
+    terraform,
+)
+from leatstream.rest.schemas.plans import Plan
+from leatstream.services.environment import Context, Page
+from leatstream.services.queries import QueryDefinition
+
+Sql = Annotated[str, Field(min_length=1, max_length=500_000)]
+
+
+class QueryBody(Body):
+    """A query: SQL that runs until it is stopped, as a PySpark job of its own."""
+
+    model_config = ConfigDict(
+        json_schema_extra=terraform(
+            resource="leatstream_query",
+            path="/v1/queries/{name}",
+            key=["name"],
+            path_attributes={"name": "Name of the query, exact."},
+            assume="queries",
+            delete_query={"delete_entity": "{delete_sink_entity}"},
+            wait={
+                "follow": "desired_state",
+                "targets": {"running": ["running"], "stopped": ["stopped"]},
+                "failed": ["failed"],
+                "logs": "logs",
+            },
+            timeouts=["create", "update", "delete"],
+            omit=["statement_canonical", "statement_hash"],
+            attributes={
+                "kind": {"infer": "kind", "replace": True},
+                "sources": {"infer": "plan.sources[].fqn"},
+                "sink": {"infer": "plan.sink.fqn", "replace": True},
+                "effective": {"infer": "plan.sink.properties"},
+                "plan": {"infer": "plan"},
+                "plan.sink.store": {"replace": True},
+                "plan.sink.entity": {"replace": True},
+                "status": {"volatile": True},
+            },
+            **{"import": "{name}"},
+        )
+        | {
+            "examples": [
+                {
+                    "sql": "CREATE STREAM views_of_b AS SELECT * FROM pageviews WHERE userid = 'b'",
+                    "database": "demo",
+                    "schema": "public",
+                }
+            ]
+        }
+    )
+
+    sql: Sql = Field(
+        description="`CREATE STREAM … AS SELECT` or `INSERT INTO … SELECT`. White space, comments and a "
+        "final semicolon make no difference.",
+        json_schema_extra=terraform(semantic="sql"),
+    )
+    database: Name | None = Field(None, description="Database of unqualified names.")
+    schema_: Name | None = Field(None, alias="schema", description="Schema of unqualified names.")
+    store: Name | None = Field(None, description="Store of the sink, where the SQL names none.")
+    desired_state: DesiredState = Field(DesiredState.RUNNING, description="Whether the job should run.")
+    properties: Properties = Field(None, description="Properties of the query.")
+    delete_sink_entity: StrictBool = Field(
+        False,
+        description="Whether destroying the query deletes the sink's topic and its records.",
+        json_schema_extra=terraform(provider_only=True),
+    )
+    comment: Comment = None
+
+    def to_domain(self) -> QueryDefinition:
+        """The definition for the services."""
+        return QueryDefinition(
+            sql=self.sql,
+            context=Context(self.database, self.schema_, self.store),
+            desired_state=self.desired_state,
+            delete_sink_entity=self.delete_sink_entity,
+            properties=dict(self.properties or {}),
+            comment=self.comment,
+        )
+
+
+class QueryPatch(Body):
+    """Members to change (JSON merge patch, RFC 7396); those left out stay, null resets."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"desired_state": "stopped"}]})
+
+    sql: Sql | None = Field(None, description="The statement; it can be changed, not taken away.")
+    database: Name | None = Field(None, description="Database of unqualified names.")
+    schema_: Name | None = Field(None, alias="schema", description="Schema of unqualified names.")
+    store: Name | None = Field(None, description="Store of the sink, where the SQL names none.")
+    desired_state: DesiredState | None = Field(None, description="Whether the job should run.")
+    properties: dict[str, str | None] | None = Field(
+        None, max_length=100, description="Properties to set; null takes one away."
+    )
+    delete_sink_entity: StrictBool | None = Field(
+        None, description="Whether destroying the query deletes its topic."
+    )
+    comment: Comment = None
+
+    def changes(self, old: Query) -> dict[str, Any]:
+        """The fields of ``QueryDefinition`` that change, with their new values."""
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        defaults = {"desired_state": DesiredState.RUNNING, "delete_sink_entity": False}
+        found = {
+            name: defaults[name] if value is None and name in defaults else value
+            for name, value in given.items()
+            if name not in ("database", "schema_", "store", "properties")
+        }
+        if given.keys() & {"database", "schema_", "store"}:
+            context = {**old.context, **{n.rstrip("_"): v for n, v in given.items() if n in _CONTEXT}}
+            found["context"] = Context(**context)
+        if "properties" in given:
+            merged = (
+                {**old.properties, **(given["properties"] or {})} if given["properties"] is not None else {}
+            )
+            found["properties"] = {name: value for name, value in merged.items() if value is not None}
+        return found
+
+
+_CONTEXT = ("database", "schema_", "store")
+
+
+class JobView(View):
+    """The job that runs the query."""
+
+    driver_id: str | None = Field(None, description="The driver that runs the job.")
+    attempt: int = Field(description="Counts starts of the job.")
+    pid: int | None = Field(None, description="Process id of the driver.", json_schema_extra=OMIT)
+    mode: str | None = Field(None, description="Mode in force.")
+    mode_reason: str | None = Field(None, description="Why.")
+
+
+class JobErrorView(View):
+    """Why the job failed."""
+
+    code: str = Field(description="Stable code, such as source-gone.")
+    detail: str = Field(description="What happened.")
+    retryable: bool = Field(False, description="Whether a restart may cure it.")
+    condition: str | None = Field(None, description="The engine's own name of the error.")
+
+
+class Condition(View):
+    """One aspect of a query's state."""
+
+    type: str = Field(description="EntityReady, JobRunning or Deleting.")
+    status: bool
+    message: str | None = None
+
+
+class QueryStatusView(View):
+    """What the query does now."""
+
+    state: QueryState = Field(description="pending, starting, running, stopping, stopped, failed or lost.")
+    desired_state: DesiredState = Field(description="What is wanted.", json_schema_extra=OMIT)
+    message: str | None = Field(None, description="More about the state.")
+    error: JobErrorView | None = Field(None, description="Cause of the failure.", json_schema_extra=OMIT)
+    conditions: list[Condition] = Field(description="Aspects of the state.", json_schema_extra=OMIT)
+    observed_generation: int = Field(description="Generation that the job runs.", json_schema_extra=OMIT)
+    since: datetime | None = Field(None, description="When the state began.", json_schema_extra=OMIT)
+    restarts: int = Field(0, description="Restarts since the user last started it.", json_schema_extra=OMIT)
+    job: JobView | None = Field(None, description="The job that runs the query.")
+    metrics: dict[str, Any] = Field(description="Last progress.", json_schema_extra=OMIT)
+
+    @classmethod
+    def from_domain(cls, query: Query) -> QueryStatusView:
+        """The status of a query."""
+        status = query.status
+        error = (
+            JobErrorView.model_validate({"code": "job-failed", "detail": "", **status.error})
+            if status.error
+            else None
+        )
+        return cls(
+            state=status.state,
+            desired_state=query.desired_state,
+            message=status.message,
+            error=error,
+            conditions=_conditions(query, status),
+            observed_generation=status.observed_generation,
+            since=status.since,
+            restarts=status.restarts,
+            job=JobView(
+                driver_id=status.driver_id,
+                attempt=status.attempt,
+                pid=status.pid,
+                mode=query.plan.get("mode"),
+                mode_reason=query.plan.get("mode_reason"),
+            ),
+            metrics=dict(status.metrics),
+        )
+
+
+def _conditions(query: Query, status: QueryStatus) -> list[Condition]:
+    found = [
+        Condition(type="EntityReady", status=status.entity_ready),
+        Condition(type="JobRunning", status=status.state is QueryState.RUNNING, message=status.message),
+    ]
+    return [*found, Condition(type="Deleting", status=True)] if query.deleting else found
+
+
+class QueryView(ObjectView):
+    """A query."""
+
+    name: str = Field(description="Name of the query, exact.")
+    kind: QueryKind = Field(description="create_stream_as, create_changelog_as or insert_into.")
+    sql: str = Field(description="The statement as it was written.")
+    database: str | None = Field(None, description="Database of unqualified names.")
+    schema_: str | None = Field(None, alias="schema", description="Schema of unqualified names.")
+    store: str | None = Field(None, description="Store of the sink, where the SQL names none.")
+    desired_state: DesiredState = Field(description="Whether the job should run.")
+    properties: dict[str, str] | None = Field(None, description="Properties of the query.")
+    delete_sink_entity: bool = Field(description="Whether destroying the query deletes the sink's topic.")
+    comment: Comment = None
+    statement_canonical: str = Field(description="The statement without comments, in one spelling.")
+    statement_hash: str = Field(description="Equal for statements of the same meaning.")
+    sources: list[str] = Field(description="Relations read.")
+    sink: str = Field(description="Relation written.")
+    effective: dict[str, EffectiveView] = Field(
+        description="Every property in force, with where it came from."
+    )
+    plan: Plan | None = Field(None, description="How the query runs.")
+    status: QueryStatusView = Field(description="What the query does now.")
+
+    @classmethod
+    def from_domain(cls, item: Query, canonical: str) -> QueryView:
+        """The answer for a query; ``canonical`` is its statement in one spelling."""
+        return cls(
+            **meta_fields(item.meta),
+            name=item.name,
+            kind=item.kind,
+            sql=item.sql,
+            database=item.context.get("database"),
+            schema=item.context.get("schema"),
+            store=item.context.get("store"),
+            desired_state=item.desired_state,
+            properties=properties_view(item.properties),
+            delete_sink_entity=item.delete_sink_entity,
+            comment=item.comment,
+            statement_canonical=canonical,
+            statement_hash=item.statement_hash,
+            sources=list(item.sources),
+            sink=item.sink,
+            effective=effective_view(item.effective),
+            plan=Plan.model_validate(item.plan) if item.plan else None,
+            status=QueryStatusView.from_domain(item),
+        )
+
+
+class QueryList(View):
+    """One page of queries."""
+
+    items: list[QueryView]
+    next_page_token: str | None = None
+
+
+class QueryLogs(View):
+    """The last log lines of a query's job, oldest first."""
+
+    lines: list[str]
+
+
+def page_view(page: Page[Query], canonical: Any) -> QueryList:
+    """The answer for a page; ``canonical`` writes a statement in one spelling."""
+    items = [QueryView.from_domain(item, canonical(item.sql)) for item in page.items]
+    return QueryList(items=items, next_page_token=page.next_page_token)

@@ -1,0 +1,217 @@
+"""Relations: streams so far."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, StrictBool
+
+from leatstream.errors import Faults
+from leatstream.model import objects
+from leatstream.model.objects import Origin, Relation, RelationKind
+from leatstream.model.types import parse_type
+from leatstream.rest.schemas.base import (
+    Body,
+    Comment,
+    EffectiveView,
+    Name,
+    ObjectView,
+    Properties,
+    View,
+    Word,
+    effective_view,
+    meta_fields,
+    properties_view,
+    terraform,
+)
+from leatstream.rest.schemas.ddl import create_relation
+from leatstream.services.environment import Page
+from leatstream.services.relation_draft import RelationDefinition
+
+_TIMESTAMP_FORMAT = (
+    "Form that the writer uses for the timestamp column, `sql` or `iso8601`. "
+    "Kept for information: both are always read."
+)
+
+
+class ColumnBody(Body):
+    """A declared column."""
+
+    name: Name = Field(description="Name of the column, exact.")
+    type: Annotated[str, Field(min_length=1, max_length=4000)] = Field(
+        description="SQL type, such as `BIGINT`.", json_schema_extra=terraform(semantic="type")
+    )
+    not_null: StrictBool = Field(False, description="Whether a value is required.")
+    comment: Comment = None
+
+
+class RelationBody(Body):
+    """A stream: the relational face of an entity."""
+
+    model_config = ConfigDict(
+        json_schema_extra=terraform(
+            resource="leatstream_stream",
+            path="/v1/relations/{database}.{schema}.{name}",
+            key=["database", "schema", "name"],
+            path_attributes={
+                "database": "Name of the database.",
+                "schema": "Name of the schema.",
+                "name": "Name of the stream, exact.",
+            },
+            constants={"kind": "stream"},
+            assume="relations",
+            attributes={"effective": {"volatile": True}},
+            omit=["statement", "created_by_query", "primary_key"],
+            **{"import": "{database}.{schema}.{name}"},
+        )
+        | {
+            "examples": [
+                {
+                    "kind": "stream",
+                    "columns": [
+                        {"name": "viewtime", "type": "BIGINT"},
+                        {"name": "userid", "type": "VARCHAR"},
+                    ],
+                    "store": "kafka_store",
+                    "topic": "pageviews",
+                    "value_format": "json",
+                }
+            ]
+        }
+    )
+
+    kind: RelationKind = Field(
+        RelationKind.STREAM,
+        description="`stream`; changelogs are made by queries, other kinds are not built yet.",
+    )
+    columns: Annotated[list[ColumnBody], Field(min_length=1, max_length=2000)] = Field(
+        description="Columns, in order."
+    )
+    store: Name = Field(description="Name of the store.", json_schema_extra=terraform(replace=True))
+    topic: Name | None = Field(
+        None,
+        description="Entity behind the stream; default: the stream's name.",
+        json_schema_extra=terraform(replace=True),
+    )
+    value_format: Word = Field(description="Format of record values, such as `json`.", examples=["json"])
+    key_format: Word | None = Field(None, description="Format of record keys.", examples=["primitive"])
+    key_type: Word | None = Field(None, description="SQL type of record keys.", examples=["VARCHAR"])
+    timestamp: Name | None = Field(None, description="Column that gives event time.")
+    timestamp_format: Word | None = Field(None, description=_TIMESTAMP_FORMAT)
+    properties: Properties = Field(None, description="Other WITH keys, such as `topic.partitions`.")
+    comment: Comment = None
+
+    def to_domain(self) -> RelationDefinition:
+        """The definition for the services.
+
+        Raises:
+            RequestError: validation, with every column whose type cannot be read.
+        """
+        faults = Faults()
+        columns = []
+        for index, column in enumerate(self.columns):
+            try:
+                parsed = parse_type(column.type)
+            except ValueError as error:
+                faults.add("validation", str(error), pointer=f"#/columns/{index}/type")
+                continue
+            columns.append(objects.Column(column.name, parsed, column.not_null, column.comment))
+        faults.raise_if_any()
+        return RelationDefinition(
+            columns=tuple(columns),
+            kind=self.kind,
+            store=self.store,
+            topic=self.topic,
+            value_format=self.value_format,
+            key_format=self.key_format,
+            key_type=self.key_type,
+            timestamp=self.timestamp,
+            timestamp_format=self.timestamp_format,
+            properties=dict(self.properties or {}),
+            comment=self.comment,
+        )
+
+
+class ColumnView(View):
+    """A column."""
+
+    name: str = Field(description="Name of the column, exact.")
+    type: str = Field(description="SQL type, such as `BIGINT`.")
+    not_null: bool = Field(False, description="Whether a value is required.")
+    comment: Comment = None
+
+
+class RelationView(ObjectView):
+    """A relation."""
+
+    database: str = Field(description="Name of the database.")
+    schema_: str = Field(alias="schema", description="Name of the schema.")
+    name: str = Field(description="Name of the stream, exact.")
+    fqn: str = Field(
+        description="Full name, quoted where SQL needs it.",
+        json_schema_extra=terraform(template="{database}.{schema}.{name}"),
+    )
+    kind: RelationKind = Field(description="Kind of the relation.")
+    columns: list[ColumnView] = Field(description="Columns, in order.")
+    store: str = Field(description="Name of the store.")
+    topic: str | None = Field(None, description="Entity behind the stream, where it was named.")
+    value_format: str = Field(description="Format of record values.")
+    key_format: str | None = Field(None, description="Format of record keys.")
+    key_type: str | None = Field(None, description="SQL type of record keys.")
+    timestamp: str | None = Field(None, description="Column that gives event time.")
+    timestamp_format: str | None = Field(None, description=_TIMESTAMP_FORMAT)
+    properties: dict[str, str] | None = Field(None, description="Other WITH keys, as they were written.")
+    comment: Comment = None
+    statement: str = Field(description="The statement that makes this relation.")
+    effective: dict[str, EffectiveView] = Field(
+        description="Every property in force, with where it came from."
+    )
+    primary_key: list[str] = Field(
+        default_factory=list, description="Columns that identify a row of a changelog."
+    )
+    created_by_query: str | None = Field(None, description="Id of the query that made it.")
+
+    @classmethod
+    def from_domain(cls, item: Relation) -> RelationView:
+        """The answer for a relation."""
+        topic = item.effective.get("topic")
+        named = topic is None or topic.origin is Origin.EXPLICIT
+        columns = [
+            ColumnView(name=c.name, type=str(c.type), not_null=c.not_null, comment=c.comment)
+            for c in item.columns
+        ]
+        return cls(
+            **meta_fields(item.meta),
+            database=item.fqn.database,
+            schema=item.fqn.schema,
+            name=item.fqn.name,
+            fqn=str(item.fqn),
+            kind=item.kind,
+            columns=columns,
+            store=item.store,
+            topic=item.entity if named else None,
+            value_format=item.value_format,
+            key_format=item.key_format,
+            key_type=item.key_type,
+            timestamp=item.timestamp,
+            timestamp_format=item.timestamp_format,
+            properties=properties_view(item.properties),
+            comment=item.comment,
+            statement=create_relation(item),
+            effective=effective_view(item.effective),
+            primary_key=list(item.primary_key),
+            created_by_query=item.created_by_query,
+        )
+
+
+class RelationList(View):
+    """One page of relations."""
+
+    items: list[RelationView]
+    next_page_token: str | None = None
+
+    @classmethod
+    def from_domain(cls, page: Page[Relation]) -> RelationList:
+        """The answer for a page."""
+        items = [RelationView.from_domain(item) for item in page.items]
+        return cls(items=items, next_page_token=page.next_page_token)

@@ -1,0 +1,227 @@
+"""Statements: SQL text in, results or a verdict out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from leatstream.model.names import Fqn
+from leatstream.rest.schemas.base import Body, EffectiveView, FaultView, Name, View
+from leatstream.rest.schemas.entities import KafkaEntity
+from leatstream.rest.schemas.plans import Plan
+from leatstream.rest.schemas.queries import Sql
+from leatstream.rest.schemas.relations import ColumnBody
+from leatstream.rest.schemas.stores import KafkaBody
+from leatstream.services.environment import Context
+
+_DURATION = r"^[0-9]{1,6}(ms|s|m)?$"
+
+
+class _ContextBody(Body):
+    database: Name | None = Field(None, description="Database of unqualified names.")
+    schema_: Name | None = Field(None, alias="schema", description="Schema of unqualified names.")
+    store: Name | None = Field(None, description="Store, where the SQL names none.")
+
+
+class StatementBody(_ContextBody):
+    """SQL to run: one or more statements."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"sql": "CREATE DATABASE demo; USE DATABASE demo;", "wait_timeout": "10s"}]
+        }
+    )
+
+    sql: Sql = Field(description="Statements, separated by semicolons.")
+    role: Name | None = Field(None, description="Role of the session, as an answer's context told it.")
+    wait_timeout: Annotated[str, Field(pattern=_DURATION)] | None = Field(
+        None,
+        description="How long to wait for the job of a created query to run, such as `10s`; at most 60 s.",
+    )
+
+    def context(self) -> Context:
+        """What unqualified names mean."""
+        return Context(self.database, self.schema_, self.store, self.role)
+
+
+class StatementResultView(View):
+    """What one statement did."""
+
+    kind: str = Field(description="Such as create_stream.")
+    status: Literal["succeeded", "running"] = Field(description="running while a job is starting.")
+    object: dict[str, Any] | None = Field(None, description="Noun and name of the object it is about.")
+    query: str | None = Field(None, description="Name of the query it made.")
+    columns: list[dict[str, Any]] | None = Field(None, description="Name and type of each column of rows.")
+    rows: list[list[Any]] | None = Field(None, description="A table.")
+
+
+class ContextView(View):
+    """What unqualified names mean now; send it with the next statement."""
+
+    database: str | None = None
+    schema_: str | None = Field(None, alias="schema")
+    store: str | None = None
+    role: str | None = None
+
+
+class StatementAnswer(View):
+    """Results of the statements, in order, and the context after them."""
+
+    results: list[StatementResultView]
+    context: ContextView
+
+
+class _Assumed(BaseModel):
+    """An object that is planned; what is not known yet is left out."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class AssumedDatabase(_Assumed):
+    """A planned database."""
+
+    name: Name
+
+
+class AssumedSchema(_Assumed):
+    """A planned schema."""
+
+    database: Name
+    name: Name
+
+
+class AssumedStore(_Assumed):
+    """A planned store."""
+
+    name: Name
+    kafka: KafkaBody | None = None
+
+
+class AssumedEntity(_Assumed):
+    """A planned entity."""
+
+    store: Name
+    name: Name
+    kafka: KafkaEntity | None = None
+
+
+class AssumedRelation(_Assumed):
+    """A planned relation: its body and its names, as three members or as ``fqn``."""
+
+    database: Name | None = None
+    schema_: Name | None = Field(None, alias="schema")
+    name: Name | None = None
+    fqn: Annotated[str, Field(min_length=5, max_length=800)] | None = None
+    columns: Annotated[list[ColumnBody], Field(max_length=2000)] | None = None
+    store: Name | None = None
+    topic: Name | None = None
+    value_format: Name | None = None
+    key_format: Name | None = None
+    key_type: Name | None = None
+    timestamp: Name | None = None
+    timestamp_format: Name | None = None
+    properties: dict[str, str] | None = Field(None, max_length=100)
+
+    def with_names(self) -> dict[str, Any]:
+        """The members that are set, the names as three members.
+
+        Raises:
+            ValueError: the names are missing.
+        """
+        body = self.model_dump(exclude_none=True, by_alias=True)
+        fqn = body.pop("fqn", None)
+        if fqn is not None:
+            parsed = Fqn.parse(fqn)
+            body |= {"database": parsed.database, "schema": parsed.schema, "name": parsed.name}
+        return body
+
+
+class AssumedQuery(_Assumed):
+    """A planned query, whose sink others may read."""
+
+    name: Name
+    sql: Sql
+    database: Name | None = None
+    schema_: Name | None = Field(None, alias="schema")
+    store: Name | None = None
+
+
+class Assume(Body):
+    """Objects that count as existing, because the same plan makes them."""
+
+    databases: Annotated[list[AssumedDatabase], Field(max_length=1000)] | None = None
+    schemas: Annotated[list[AssumedSchema], Field(max_length=1000)] | None = None
+    stores: Annotated[list[AssumedStore], Field(max_length=1000)] | None = None
+    entities: Annotated[list[AssumedEntity], Field(max_length=1000)] | None = None
+    relations: Annotated[list[AssumedRelation], Field(max_length=1000)] | None = None
+    queries: Annotated[list[AssumedQuery], Field(max_length=1000)] | None = None
+
+    def to_domain(self) -> dict[str, Any]:
+        """The mapping that the services read.
+
+        Raises:
+            ValueError: a relation has no names.
+        """
+        found = self.model_dump(exclude_none=True, by_alias=True)
+        if self.relations is not None:
+            found["relations"] = [one.with_names() for one in self.relations]
+        return found
+
+
+class ValidationBody(_ContextBody):
+    """SQL to check; nothing is changed."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "sql": "CREATE STREAM views_of_b AS SELECT * FROM pageviews WHERE userid = 'b'",
+                    "database": "demo",
+                    "schema": "public",
+                }
+            ]
+        }
+    )
+
+    sql: Sql = Field(description="Statements, separated by semicolons.")
+    name: Name | None = Field(
+        None, description="Query that the text would replace; the plan then tells the change."
+    )
+    assume: Assume | None = Field(None, description="Objects that count as existing.")
+
+    def context(self) -> Context:
+        """What unqualified names mean."""
+        return Context(self.database, self.schema_, self.store)
+
+
+class StreamPlan(View):
+    """What CREATE STREAM would make."""
+
+    fqn: str = Field(description="Full name.")
+    properties: dict[str, EffectiveView] = Field(
+        description="Every property in force, with where it came from."
+    )
+
+
+class ProblemView(FaultView):
+    """One thing that is wrong with a statement."""
+
+    fqn: str | None = Field(None, description="The relation that is missing.")
+
+
+class ValidatedStatement(View):
+    """The verdict on one statement."""
+
+    kind: str = Field(description="Such as create_stream_as; unknown if the text cannot be read.")
+    plan: Plan | StreamPlan | None = Field(None, description="What it would do, where there is more to say.")
+    problems: list[ProblemView] = Field(description="Everything that is wrong with it.")
+
+
+class ValidationAnswer(View):
+    """The verdict on a text."""
+
+    valid: bool
+    statements: list[ValidatedStatement]
+    canonical: str = Field(description="The text without comments, in one spelling.")
+    hash: str = Field(description="Equal for texts of the same meaning.")

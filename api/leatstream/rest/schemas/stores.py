@@ -1,0 +1,260 @@
+"""Stores: exactly one typed object per kind; secrets go in and never come out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
+
+from leatstream.errors import RequestError
+from leatstream.model.objects import Store, StoreState
+from leatstream.rest.schemas.base import OMIT, Body, Comment, ObjectView, View, meta_fields, terraform
+from leatstream.services.environment import Page
+
+# Kinds whose names are taken; a store of one of them is refused until its connector is built.
+PLANNED_KINDS = ("postgres", "s3", "snowflake", "databricks", "clickhouse", "oracle", "iceberg")
+_SERVERS = (
+    r"^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}(,([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5})*$"
+)
+_KAFKA = "An Apache Kafka cluster, or one that speaks its protocol."
+_TEXT = r"^[^\x00-\x1f\x7f]+$"
+_PROTOCOLS = Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"]
+
+
+class _Sasl(BaseModel):
+    mechanism: Literal["plain", "scram_sha_256", "scram_sha_512"] = Field(description="SASL mechanism.")
+    username: Annotated[str, Field(min_length=1, max_length=255, pattern=_TEXT)] = Field(
+        description="User name."
+    )
+
+
+class SaslBody(_Sasl):
+    """User and password."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    password: Annotated[str, Field(min_length=1, max_length=1000, pattern=_TEXT)] | None = Field(
+        None,
+        description="Password; left out = the stored one stays.",
+        json_schema_extra={"writeOnly": True},
+    )
+
+
+class SaslView(_Sasl):
+    """User; the password is never shown."""
+
+
+class TlsSettings(BaseModel):
+    """Transport encryption."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ca_certificate: Annotated[str, Field(min_length=1, max_length=100_000)] | None = Field(
+        None, description="Certificate authority to trust, PEM."
+    )
+    verify_hostname: StrictBool | None = Field(
+        None, description="Whether the broker's name must match its certificate; default true."
+    )
+
+
+class _Kafka(BaseModel):
+    bootstrap_servers: Annotated[str, Field(min_length=3, max_length=2000, pattern=_SERVERS)] = Field(
+        description="Comma-separated host:port.", examples=["localhost:9092"]
+    )
+    security_protocol: _PROTOCOLS | None = Field(None, description="How to connect; default plaintext.")
+
+
+class KafkaBody(_Kafka):
+    """An Apache Kafka cluster, or one that speaks its protocol."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    sasl: SaslBody | None = Field(None, description="User and password.")
+    tls: TlsSettings | None = Field(None, description="Transport encryption.")
+
+
+class KafkaView(_Kafka):
+    """Settings of a Kafka store, without secrets."""
+
+    sasl: SaslView | None = Field(None, description="User.")
+    tls: TlsSettings | None = Field(None, description="Transport encryption.")
+
+
+_ROLE = r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+$"
+
+
+class _Kinesis(BaseModel):
+    region: Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]{1,2}$")] = (
+        Field(description="AWS region.", examples=["eu-west-1"])
+    )
+    endpoint_url: Annotated[str, Field(max_length=300, pattern=r"^https?://[^/ ]+/?$")] | None = Field(
+        None, description="Another address than the region's own, such as a VPC endpoint."
+    )
+    access_key_id: Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_]+$")] | None = (
+        Field(None, description="Access key; without one the server's own AWS credentials are used.")
+    )
+    role_arn: Annotated[str, Field(max_length=2048, pattern=_ROLE)] | None = Field(
+        None, description="Role to take on with these credentials."
+    )
+    external_id: (
+        Annotated[str, Field(min_length=2, max_length=1224, pattern=r"^[A-Za-z0-9_+=,.@:/-]+$")] | None
+    ) = Field(None, description="External id that the role asks for.")
+
+
+class KinesisBody(_Kinesis):
+    """Kinesis Data Streams of one AWS region."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    secret_access_key: Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[!-~]+$")] | None = (
+        Field(
+            None,
+            description="Secret of the access key; left out = the stored one stays.",
+            json_schema_extra={"writeOnly": True},
+        )
+    )
+
+
+class KinesisView(_Kinesis):
+    """Settings of a Kinesis store, without secrets."""
+
+
+_KINDS = ("kafka", "kinesis")
+
+
+class StoreBody(Body):
+    """A store: connectivity and access to a system of yours."""
+
+    model_config = ConfigDict(
+        json_schema_extra=terraform(
+            resource="leatstream_store",
+            path="/v1/stores/{name}",
+            key=["name"],
+            path_attributes={"name": "Name of the store, exact."},
+            assume="stores",
+            exactly_one_of=[list(_KINDS)],
+            warn={"attribute": "status", "states": ["errored"]},
+            attributes={"status": {"volatile": True}},
+            **{"import": "{name}"},
+        )
+        | {
+            "oneOf": [{"required": [kind]} for kind in _KINDS],
+            "examples": [
+                {"kafka": {"bootstrap_servers": "localhost:9092"}, "comment": "Web shop"},
+                {"kinesis": {"region": "eu-west-1", "role_arn": "arn:aws:iam::123456789012:role/leatstream"}},
+            ],
+        }
+    )
+
+    comment: Comment = None
+    kafka: KafkaBody | None = Field(
+        None,
+        description="An Apache Kafka cluster, or one that speaks its protocol.",
+        json_schema_extra=terraform(mode="optional"),
+    )
+    kinesis: KinesisBody | None = Field(
+        None,
+        description="Kinesis Data Streams of one AWS region.",
+        json_schema_extra=terraform(mode="optional"),
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _exactly_one_kind(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        for kind in PLANNED_KINDS:
+            if kind in data:
+                raise RequestError(
+                    "unsupported",
+                    f"Stores of kind {kind} are not built yet.",
+                    pointer=f"#/{kind}",
+                    hint=f"Use {' or '.join(_KINDS)}.",
+                )
+        if sum(data.get(kind) is not None for kind in _KINDS) != 1:
+            raise ValueError(f"a store has exactly one object that tells its kind: {' or '.join(_KINDS)}")
+        return data
+
+    @property
+    def kind(self) -> str:
+        """Kind of the store: the name of its one typed object."""
+        return next(kind for kind in _KINDS if getattr(self, kind) is not None)
+
+    def settings(self, secret_fields: Sequence[str]) -> tuple[dict[str, Any], dict[str, str | None]]:
+        """Settings without secrets, and the secrets by dotted path (None = keep the stored one).
+
+        Args:
+            secret_fields: dotted paths of the kind's secret fields.
+        """
+        config = getattr(self, self.kind).model_dump(exclude_none=True)
+        secrets: dict[str, str | None] = {}
+        for path in secret_fields:
+            *parents, leaf = path.split(".")
+            place: Any = config
+            for parent in parents:
+                place = place.get(parent) if isinstance(place, dict) else None
+            # A stored key's secret goes with the key.
+            if isinstance(place, dict) and (
+                leaf != "secret_access_key" or {leaf, "access_key_id"} & set(place)
+            ):
+                secrets[path] = place.pop(leaf, None)
+        return config, secrets
+
+
+class StoreError(View):
+    """Why a store did not answer."""
+
+    code: str = Field(description="Stable code, such as store-unreachable.")
+    detail: str = Field(description="What happened.")
+
+
+class StoreStatus(View):
+    """Whether the store answered when it was last asked."""
+
+    state: StoreState = Field(description="pending, ready or errored.")
+    message: str | None = Field(None, description="What is wrong.")
+    checked_at: datetime | None = Field(None, description="When it was last asked.", json_schema_extra=OMIT)
+    error: StoreError | None = Field(None, description="What is wrong.", json_schema_extra=OMIT)
+
+
+class StoreView(ObjectView):
+    """A store."""
+
+    name: str = Field(description="Name of the store, exact.")
+    kind: str = Field(description="Kind of the store, such as kafka.")
+    comment: Comment = None
+    kafka: KafkaView | None = Field(None, description="Settings of a Kafka store.")
+    kinesis: KinesisView | None = Field(None, description="Settings of a Kinesis store.")
+    status: StoreStatus = Field(description="Whether the store answered when it was last asked.")
+
+    @classmethod
+    def from_domain(cls, item: Store) -> StoreView:
+        """The answer for a store."""
+        error = StoreError(code=item.error_code, detail=item.message or "") if item.error_code else None
+        status = StoreStatus(state=item.state, message=item.message, checked_at=item.checked_at, error=error)
+        kafka = KafkaView.model_validate(item.config) if item.kind == "kafka" else None
+        kinesis = KinesisView.model_validate(item.config) if item.kind == "kinesis" else None
+        return cls(
+            **meta_fields(item.meta),
+            name=item.name,
+            kind=item.kind,
+            comment=item.comment,
+            kafka=kafka,
+            kinesis=kinesis,
+            status=status,
+        )
+
+
+class StoreList(View):
+    """One page of stores."""
+
+    items: list[StoreView]
+    next_page_token: str | None = None
+
+    @classmethod
+    def from_domain(cls, page: Page[Store]) -> StoreList:
+        """The answer for a page."""
+        items = [StoreView.from_domain(item) for item in page.items]
+        return cls(items=items, next_page_token=page.next_page_token)

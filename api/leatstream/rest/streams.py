@@ -1,0 +1,129 @@
+"""Streamed answers: records as NDJSON lines or server-sent events."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import anyio
+from anyio import to_thread
+from fastapi.responses import StreamingResponse
+
+from leatstream.connectors.base import Record
+from leatstream.errors import LeatstreamError
+from leatstream.rest.problem import fault_json
+
+NDJSON = "application/x-ndjson"
+EVENTS = "text/event-stream"
+_END = object()
+
+
+def read_bytes(raw: bytes | None, name: str) -> dict[str, Any]:
+    """A key or value as JSON if it parses, else as text, else as base64 (``<name>_encoding`` says so)."""
+    if raw is None:
+        return {name: None}
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        return {name: base64.b64encode(raw).decode(), f"{name}_encoding": "base64"}
+    try:
+        return {name: json.loads(text, parse_constant=_refuse)}
+    except (ValueError, RecursionError):
+        return {name: text}
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def record_json(record: Record) -> dict[str, Any]:
+    """A record as this service shows it."""
+    headers = [{"name": key, **read_header(value)} for key, value in record.headers]
+    return {
+        **read_bytes(record.key, "key"),
+        **read_bytes(record.value, "value"),
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "headers": headers,
+    }
+
+
+def read_header(raw: bytes | None) -> dict[str, Any]:
+    """A header's value as text, or base64."""
+    try:
+        return {"value": None if raw is None else raw.decode()}
+    except UnicodeDecodeError:
+        return {"value": base64.b64encode(raw or b"").decode(), "value_encoding": "base64"}
+
+
+def _dump(value: Any) -> str:
+    # JSON text may name lone surrogates, which UTF-8 cannot hold: everything beyond ASCII is escaped.
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def ndjson_line(record: Record) -> bytes:
+    """A record as one line."""
+    return (_dump(record_json(record)) + "\n").encode()
+
+
+def event(record: Record) -> bytes:
+    """A record as a server-sent event."""
+    position, data = f"{record.partition}:{record.offset}", _dump(record_json(record))
+    return f"event: record\nid: {position}\ndata: {data}\n\n".encode()
+
+
+def _failure(error: LeatstreamError, media_type: str) -> bytes:
+    faults = [fault_json(fault) for fault in error.faults]
+    body = _dump({"error": {"code": error.code, "detail": error.detail, "errors": faults}})
+    return f"event: error\ndata: {body}\n\n".encode() if media_type == EVENTS else f"{body}\n".encode()
+
+
+async def respond(records: Iterator[Record | None], media_type: str) -> StreamingResponse:
+    """Stream records until they end or the client goes; then the iterator is closed.
+
+    The first step is made before the answer starts, so that an error of the store has its own status.
+    """
+    encode = event if media_type == EVENTS else ndjson_line
+    try:
+        first = await _step(records)
+    except BaseException:
+        await _close(records)
+        raise
+    headers = {"X-Accel-Buffering": "no"}
+    return StreamingResponse(
+        _chunks(records, first, encode, media_type), media_type=media_type, headers=headers
+    )
+
+
+async def _chunks(
+    records: Iterator[Record | None], first: Any, encode: Callable[[Record], bytes], media_type: str
+) -> AsyncIterator[bytes]:
+    try:
+        item = first
+        while item is not _END:
+            if item is not None:
+                yield encode(item)
+            elif media_type == EVENTS:
+                # A comment: keeps proxies from closing an idle stream, and finds out if the client is there.
+                yield b": idle\n\n"
+            item = await _step(records)
+        if media_type == EVENTS:
+            yield b"event: end\ndata: {}\n\n"
+    except LeatstreamError as error:
+        yield _failure(error, media_type)
+    finally:
+        await _close(records)
+
+
+async def _step(records: Iterator[Record | None]) -> Any:
+    return await to_thread.run_sync(next, records, _END)
+
+
+async def _close(records: Iterator[Record | None]) -> None:
+    close = getattr(records, "close", None)
+    if close is not None:
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(close)

@@ -1,0 +1,189 @@
+"""The driver's life: warm up, ask for work, run one query (or analyze for ever), report, end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leatstream_jobs.protocol import ApiUnreachable, Client, Fenced, NotKnown
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOG = logging.getLogger("leatstream_jobs")
+
+EXIT_DONE, EXIT_FAILED, EXIT_FENCED = 0, 1, 3
+
+
+class LogTail(logging.Handler):
+    """Keeps the driver's own lines until a heartbeat takes them away."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: deque[str] = deque(maxlen=500)
+        formatter = logging.Formatter("%(asctime)sZ %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S")
+        formatter.converter = time.gmtime
+        self.setFormatter(formatter)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep one line."""
+        self._lines.append(self.format(record))
+
+    def take(self) -> list[str]:
+        """Every line not taken yet."""
+        lines = list(self._lines)
+        self._lines.clear()
+        return lines
+
+    def give_back(self, lines: list[str]) -> None:
+        """Put lines back that could not be delivered."""
+        self._lines.extendleft(reversed(lines))
+
+
+class Driver:
+    """One driver process.
+
+    Attributes:
+        client: the API.
+        role: ``dedicated`` or ``analyzer``.
+        stop_asked: set by SIGTERM; the query is then stopped in order.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        role: str,
+        slots: int,
+        work_dir: Path,
+        warm_up_kafka: str | None,
+        orphan_seconds: float,
+    ) -> None:
+        self.client = client
+        self.role = role
+        self.slots = slots
+        self.work_dir = work_dir
+        self.warm_up_kafka = warm_up_kafka
+        self.orphan_seconds = orphan_seconds
+        self.stop_asked = False
+        self.tail = LogTail()
+        self._contact = time.monotonic()
+
+    def run(self) -> int:
+        """Live; returns the process's exit code."""
+        _LOG.addHandler(self.tail)
+        signal.signal(signal.SIGTERM, self._on_term)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            spark = self._warm()
+            while not self.stop_asked:
+                work = self._ask("idle")
+                if work is None:
+                    continue
+                kind = work.get("kind")
+                if kind == "exit":
+                    return EXIT_DONE
+                if kind == "analyze":
+                    self._analyze(spark, work)
+                elif kind == "run":
+                    from leatstream_jobs.attempt import Attempt
+
+                    return Attempt(self, spark, work["spec"]).run()
+                else:
+                    _LOG.warning("unknown kind of work %r is passed over", kind)
+            return EXIT_DONE
+        except NotKnown:
+            _LOG.info("the API does not know this driver any more; it ends")
+            return EXIT_DONE
+
+    def reached(self) -> None:
+        """Note that the API has answered."""
+        self._contact = time.monotonic()
+
+    def is_orphan(self) -> bool:
+        """Whether the API has been silent for too long."""
+        return time.monotonic() - self._contact > self.orphan_seconds
+
+    def _warm(self) -> SparkSession:
+        from leatstream_jobs.session import start_session
+
+        self._tell("starting Spark")
+        spark = start_session(self.work_dir, self.slots)
+        if self.role == "analyzer":
+            self._tell("warming the analyzer")
+            _warm_analyzer(spark)
+            return spark
+        from leatstream_jobs.warmup import warm_up
+
+        try:
+            warm_up(spark, self.warm_up_kafka, self.work_dir, self._tell)
+        except NotKnown:
+            raise
+        except Exception as error:
+            # A cold driver still works, only slower; the query's own start will say what is really wrong.
+            _LOG.warning("warming up did not finish: %s", type(error).__name__)
+        return spark
+
+    def _tell(self, message: str) -> None:
+        """Report a step of warming up. Nobody waits for the answer's content."""
+        try:
+            self.client.poll(self._report("warming") | {"message": message})
+            self.reached()
+        except (ApiUnreachable, Fenced):
+            pass
+
+    def _ask(self, state: str) -> dict[str, Any] | None:
+        try:
+            work = self.client.poll(self._report(state))
+            self.reached()
+        except Fenced:
+            raise NotKnown from None
+        except ApiUnreachable:
+            if self.is_orphan():
+                raise NotKnown from None
+            time.sleep(0.25)
+            return None
+        return work
+
+    def _analyze(self, spark: SparkSession, work: dict[str, Any]) -> None:
+        from leatstream_jobs.analyze import analyze
+
+        answer = analyze(spark, work["views"], work["sql"])
+        try:
+            self.client.send_analysis(work["id"], answer)
+            self.reached()
+        except (ApiUnreachable, Fenced, NotKnown) as error:
+            # Whoever asked has gone; the next poll says whether this driver is still wanted.
+            _LOG.info("an analysis could not be handed over: %s", error)
+
+    def _report(self, state: str) -> dict[str, Any]:
+        return {"pid": os.getpid(), "role": self.role, "state": state}
+
+    def _on_term(self, _signal: int, _frame: Any) -> None:
+        self.stop_asked = True
+
+
+def _warm_analyzer(spark: SparkSession) -> None:
+    """Analyze the usual constructs twenty times: the first analysis takes a second, later ones 20 ms."""
+    from leatstream_jobs.analyze import analyze
+
+    ddl = "id BIGINT, name STRING, at TIMESTAMP, __leat_rowtime TIMESTAMP, __leat_rowkey BINARY"
+    views = [{"name": "leat_src_0", "ddl": ddl}, {"name": "leat_src_1", "ddl": ddl}]
+    statements = (
+        "SELECT a.id, upper(a.name) AS name, CASE WHEN b.id > 1 THEN 'x' ELSE coalesce(b.name, '-') END AS c,"
+        " CAST(a.id AS STRING) AS d, a.__leat_rowkey, a.__leat_rowtime FROM leat_src_0 a"
+        " LEFT JOIN leat_src_1 b ON a.id = b.id"
+        " AND b.__leat_rowtime BETWEEN a.__leat_rowtime - INTERVAL 5 MINUTES AND a.__leat_rowtime",
+        "SELECT id FROM leat_src_0 WHERE name LIKE 'a%' UNION ALL SELECT length(name) FROM leat_src_1",
+        "SELECT nme FROM leat_src_0",
+        "SELECT id + FROM leat_src_0",
+        "SELECT upper(id, 2) FROM leat_src_0",
+    )
+    for _ in range(4):
+        for statement in statements:
+            analyze(spark, views, statement)

@@ -1,0 +1,234 @@
+"""From what Spark and the Kafka client throw to what a person reads: a JobError's code and a plain sentence.
+
+No stack trace, no plan dump, no record content, no secret ever passes through here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leatstream.connectors.store_marks import find_mark
+from leatstream.errors import JobError, StoreError
+from leatstream.plan.job_spec import JobSpec, SourceSpec
+
+_MARK = re.compile(r"LEAT_UNDECODABLE (\S+) (\{.*?\}) LEAT_UNDECODABLE_END", re.S)
+_NULL_MARK = re.compile(r"LEAT_NULL_COLUMN (.*?) LEAT_NULL_COLUMN_END", re.S)
+_CODE = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
+_SECRET = re.compile(r"(?i)((?:password|secret|token|jaas[.\w]*|truststore[.\w]*)\s*[=:]\s*)(\"[^\"]*\"|\S+)")
+_ABORTED = re.compile(r"Job aborted due to stage failure:.*?most recent failure: [^:]*:\s*", re.S)
+_CLASS = re.compile(r"^(?:[a-z_]\w*\.)+[A-Z]\w*(?:\$\w+)?:\s*")
+_NOISE = re.compile(r"\n\s*at .*|\nDriver stacktrace:.*|\n===? .*|\nCaused by: .*|SQLSTATE: \w{5}", re.S)
+_LIMIT = 600
+
+_GONE = (
+    "UnknownTopicOrPartition",
+    "UnknownTopicId",
+    "KAFKA_DATA_LOSS",
+    "OffsetOutOfRange",
+    "Cannot fetch record for offset",
+    "have been deleted",
+    "Some data may have been lost",
+    "partitions have been lost",
+    "PARTITIONS_DELETED",
+    "PARTITION_OFFSET_CHANGED",
+    "InvalidTopicException",
+)
+_AUTH = ("SaslAuthenticationException", "SslAuthenticationException", "AuthorizationException")
+_CHECKPOINT = (
+    "STATE_STORE_",
+    "CANNOT_LOAD_STATE_STORE",
+    "STATE_REPARTITION",
+    "STREAMING_CHECKPOINT",
+    "CHECKPOINT_",
+    "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",
+    "INVALID_OFFSET_LOG",
+    "BATCH_METADATA_NOT_FOUND",
+    "MISSING_METADATA_FILE",
+    "RESOURCE_CLOSED_STATE",
+    "batchId",
+)
+_CHECKPOINT_TEXT = ("Incomplete log file", "Malformed log file", "offset log", "commit log", "delta file")
+_REJECTED = (
+    "AnalysisException",
+    "ParseException",
+    "STREAMING_REAL_TIME_MODE",
+    "UNSUPPORTED_OPERATION",
+    "SparkUnsupportedOperationException",
+)
+# Spark's arithmetic and cast errors: the same record fails again after every restart.
+_VALUE = (
+    "DIVIDE_BY_ZERO",
+    "ARITHMETIC_OVERFLOW",
+    "CAST_INVALID_INPUT",
+    "CAST_OVERFLOW",
+    "NUMERIC_VALUE_OUT_OF_RANGE",
+    "INVALID_ARRAY_INDEX",
+    "DATETIME_OVERFLOW",
+    "CANNOT_PARSE_TIMESTAMP",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One exception of a chain, outermost first."""
+
+    name: str
+    message: str
+    condition: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a query failed, as a heartbeat reports it."""
+
+    code: str
+    detail: str
+    condition: str | None = None
+    retryable: bool | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """``{code, detail, retryable, condition?}``."""
+        known = JobError.kinds[self.code].retryable
+        body: dict[str, Any] = {
+            "code": self.code,
+            "detail": redacted(self.detail),
+            "retryable": known if self.retryable is None else self.retryable,
+        }
+        return body | ({"condition": self.condition} if self.condition else {})
+
+
+def chain_of(error: Any) -> list[Link]:
+    """The chain behind a Python exception that Py4J made, or behind a Java exception itself."""
+    # A Java object answers to any attribute name, so it has to be told apart by its Python class.
+    python = isinstance(error, BaseException)
+    java = (getattr(error, "java_exception", None) or getattr(error, "_origin", None)) if python else error
+    if java is None:
+        return [Link(type(error).__name__, str(error))]
+    links: list[Link] = []
+    while java is not None and len(links) < 12:
+        name = java.getClass().getName()
+        condition = java.getCondition() if _is_spark_throwable(java) else None
+        links.append(Link(name, str(java.getMessage() or ""), condition))
+        java = java.getCause()
+    return links
+
+
+def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
+    """Decide the code and write the sentence.
+
+    Args:
+        chain: outermost first.
+        spec: for the names of sources and sink.
+    """
+    text = "\n".join(f"{link.name}: {link.message}" for link in chain)
+    condition = _condition(chain, text)
+    mark = _MARK.search(text)
+    if mark:
+        return Failure("undecodable-record", _undecodable(mark, spec), "UNDECODABLE_RECORD")
+    null = _NULL_MARK.search(text)
+    if null:
+        detail = f"A row has NULL in column {null[1]}, which {spec.sink.relation} declares NOT NULL."
+        return Failure("job-failed", detail, "NOT_NULL_VIOLATION", retryable=False)
+    store = find_mark(text)
+    if store is not None:
+        return _of_store(*store)
+    said = _innermost(chain)
+    if any(word in text for word in _GONE):
+        topics = " and ".join(sorted({f"{s.entity} ({s.relation})" for s in spec.sources}))
+        return Failure("source-gone", f"A source's records are gone: {topics}. Spark says: {said}", condition)
+    if any(word in text for word in _AUTH):
+        return Failure(
+            "job-failed", f"A store refused the job's login or access: {said}", condition, retryable=False
+        )
+    if _is_checkpoint(condition, text):
+        detail = f"The checkpoint {spec.checkpoint} does not fit this query or is damaged: {said}"
+        return Failure("checkpoint-damaged", detail, condition)
+    if any(word in (condition or "") for word in _VALUE):
+        # Spark's own sentence quotes the value, which may be anybody's data.
+        detail = f"A value could not be computed ({condition}); TRY_CAST or CASE keeps such a record out."
+        return Failure("job-failed", detail, condition, retryable=False)
+    if any(word in text or word in (condition or "") for word in _REJECTED):
+        return Failure("job-rejected", f"Spark refused the query: {said}", condition)
+    return Failure("job-failed", f"The job ended with an error: {said}", condition)
+
+
+def _of_store(role: str, code: str, sentence: str) -> Failure:
+    """What a connector's Python worker has said."""
+    if code == "entity-not-found" and role == "source":
+        return Failure("source-gone", sentence, code)
+    return Failure("job-failed", sentence, code, retryable=StoreError.kinds[code].retryable)
+
+
+def redacted(text: str) -> str:
+    """The text with what looks like a secret taken out, cut to a readable length."""
+    text = " ".join(_SECRET.sub(r"\1***", text).split())
+    return text if len(text) <= _LIMIT else text[: _LIMIT - 1] + "…"
+
+
+def source_gone(source: SourceSpec, recreated: bool) -> Failure:
+    """The driver itself has noticed that a source's entity is not the one it started with."""
+    what = "was deleted and made anew" if recreated else "does not exist any more"
+    return Failure(
+        "source-gone",
+        f"Entity {source.entity} of {source.relation} in store {source.store.name} {what}.",
+        "SOURCE_ENTITY_RECREATED" if recreated else "SOURCE_ENTITY_GONE",
+    )
+
+
+def _undecodable(mark: re.Match[str], spec: JobSpec) -> str:
+    source = next((s for s in spec.sources if s.view == mark[1]), spec.sources[0])
+    try:
+        position = json.loads(mark[2])
+    except ValueError:
+        position = {}
+    place = ", ".join(f"{k} {v}" for k, v in position.items() if k != "timestamp_type")
+    return (
+        f"A record of {source.relation} is not {source.value_format.upper()} with the declared columns and "
+        f"types: {place}. Correct the columns, or skip such records with "
+        "'source.deserialization.error.handling'='IGNORE'."
+    )
+
+
+def _condition(chain: Sequence[Link], text: str) -> str | None:
+    named = [link.condition for link in chain if link.condition and link.condition != "STREAM_FAILED"]
+    if named:
+        return named[-1]
+    found = [code for code in _CODE.findall(text) if code != "STREAM_FAILED"]
+    return found[-1] if found else None
+
+
+def _is_checkpoint(condition: str | None, text: str) -> bool:
+    if condition and condition.startswith(_CHECKPOINT):
+        return True
+    if any(f"[{word}" in text for word in _CHECKPOINT):
+        return True
+    return any(word in text for word in _CHECKPOINT_TEXT)
+
+
+def _innermost(chain: Sequence[Link]) -> str:
+    """The deepest cause that says something, freed of class names, codes and stack frames."""
+    for link in reversed(chain):
+        text = _ABORTED.sub("", link.message)
+        text = _CODE.sub("", _NOISE.sub("", text)).strip()
+        while _CLASS.match(text):
+            text = _CLASS.sub("", text, count=1)
+        text = " ".join(text.split())
+        if text:
+            return redacted(text)
+    return chain[-1].name.rsplit(".", 1)[-1] if chain else "no cause was given"
+
+
+def _is_spark_throwable(java: Any) -> bool:
+    return any(c.getName() == "org.apache.spark.SparkThrowable" for c in _interfaces(java.getClass()))
+
+
+def _interfaces(cls: Any) -> list[Any]:
+    found: list[Any] = []
+    while cls is not None:
+        found.extend(cls.getInterfaces())
+        cls = cls.getSuperclass()
+    return found

@@ -1,0 +1,171 @@
+"""What a running query has done so far, from Spark's progress reports."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leatstream_jobs.live import LiveCounts, look
+from leatstream_jobs.scans import SKIPPED
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from leatstream.plan.job_spec import SourceSpec
+
+_NO_WATERMARK = "1970-01-01T00:00:00"
+
+
+@dataclass(slots=True)
+class Progress:
+    """Totals of one attempt.
+
+    Attributes:
+        late_rows: rows behind the watermark that state operators left out. Groups count once per batch and
+            task, and some joins do not tell all of theirs.
+        latest: Spark's newest report; None until the first batch is committed.
+        live: rows of the batch at work, in real-time mode.
+        live_rate: its records per second.
+    """
+
+    sources: Sequence[SourceSpec]
+    input_rows: int = 0
+    output_rows: int | None = None
+    skipped_rows: int = 0
+    late_rows: int = 0
+    latest: dict[str, Any] | None = None
+    live: LiveCounts | None = None
+    live_rate: float | None = None
+    _seen: str = ""
+    _done: int = -1
+    _live_at: float = 0.0
+
+    def look(self, query: StreamingQuery) -> bool:
+        """Take in every report since the last look. Spark keeps the last 100; a look a second misses none.
+
+        Returns:
+            Whether there was a new one.
+        """
+        reports: Any = query._jsq.recentProgress()
+        fresh: list[dict[str, Any]] = []
+        for i in range(len(reports) - 1, -1, -1):
+            if reports[i].timestamp() <= self._seen:
+                break
+            fresh.append(json.loads(reports[i].json()))
+        for report in reversed(fresh):
+            self.take(report)
+        return bool(fresh)
+
+    def look_live(self, spark: SparkSession) -> None:
+        """Take in what the running batch has done so far (real-time mode)."""
+        found, now = look(spark), time.monotonic()
+        if found is None or found.execution == self._done:
+            return
+        before, self.live = self.live, found
+        if before is not None and before.execution == found.execution and now > self._live_at:
+            self.live_rate = (found.read - before.read) / (now - self._live_at)
+        self._live_at = now
+
+    def take(self, report: Mapping[str, Any]) -> None:
+        """Take in one report (Spark's StreamingQueryProgress as JSON)."""
+        self._seen = str(report["timestamp"])
+        self.latest = dict(report)
+        if self.live is not None:
+            # The batch has ended: its rows are in the report now.
+            self._done, self.live = self.live.execution, None
+        self.input_rows += int(report.get("numInputRows", 0))
+        written = int((report.get("sink") or {}).get("numOutputRows", -1))
+        if written >= 0:
+            self.output_rows = (self.output_rows or 0) + written
+        for state in report.get("stateOperators") or []:
+            self.late_rows += int(state.get("numRowsDroppedByWatermark") or 0)
+        for name, values in (report.get("observedMetrics") or {}).items():
+            if name.startswith(SKIPPED):
+                self.skipped_rows += int(values.get("skipped") or 0)
+
+    def as_json(self) -> dict[str, Any] | None:
+        """The heartbeat's ``progress``; None before the first report."""
+        report = self.latest
+        if report is None and self.live is None:
+            return None
+        report = report or {}
+        watermark = (report.get("eventTime") or {}).get("watermark")
+        states = report.get("stateOperators") or []
+        return {
+            "batch_id": report.get("batchId"),
+            "input_rows_total": self.input_rows + (self.live.read if self.live else 0),
+            "output_rows_total": self._written(),
+            "input_rows_per_second": self._rate("inputRowsPerSecond"),
+            "processed_rows_per_second": self._rate("processedRowsPerSecond"),
+            "batch_duration_ms": report.get("batchDuration"),
+            "watermark": None if not watermark or watermark.startswith(_NO_WATERMARK) else watermark,
+            "skipped_rows_total": self.skipped_rows,
+            "late_rows_total": self.late_rows,
+            "state_rows": sum(int(s.get("numRowsTotal", 0)) for s in states),
+            "state_bytes": sum(int(s.get("memoryUsedBytes", 0)) for s in states),
+            "sources": self._source_rows(report.get("sources") or []),
+        }
+
+    def _written(self) -> int | None:
+        if self.live is None or self.live.written is None:
+            return self.output_rows
+        return (self.output_rows or 0) + self.live.written
+
+    def _rate(self, name: str) -> float | None:
+        return _number(self.live_rate if self.live is not None else (self.latest or {}).get(name))
+
+    def _source_rows(self, reported: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        left = list(self.sources)
+        rows: list[dict[str, Any]] = []
+        for item in reported:
+            ends = _offsets(item.get("endOffset"))
+            # Spark orders them by its plan; a topic read twice is taken in the order of the text.
+            source = next((s for s in left if s.entity in ends), left[0] if left else None)
+            if source is None:
+                continue
+            left.remove(source)
+            here = ends.get(source.entity, {})
+            latest = _offsets(item.get("latestOffset")).get(source.entity)
+            lag = _lag(here, latest) if latest else None
+            rows.append(
+                {"relation": source.relation, "entity": source.entity, "end_offsets": here, "lag": lag}
+            )
+        return rows
+
+
+def _lag(here: Mapping[str, int | str], latest: Mapping[str, int | str]) -> int | None:
+    """Records still to read; None where positions are no counts, as Kinesis's."""
+    counts = [(end, here.get(partition, 0)) for partition, end in latest.items()]
+    if any(isinstance(end, str) or isinstance(at, str) for end, at in counts):
+        return None
+    return sum(max(0, int(end) - int(at)) for end, at in counts)
+
+
+def _offsets(value: Any) -> dict[str, dict[str, int | str]]:
+    """A source's offsets: topic to partition to next offset, or (Kinesis) stream to shard to position.
+
+    Empty when Spark gives none.
+    """
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return {}
+    if not isinstance(value, Mapping):
+        return {}
+    return {
+        str(topic): {str(p): o if isinstance(o, str) else int(o) for p, o in parts.items()}
+        for topic, parts in value.items()
+        if isinstance(parts, Mapping)
+    }
+
+
+def _number(value: Any) -> float | None:
+    # Spark reports Infinity and NaN for batches of no time; JSON has no such numbers.
+    if not isinstance(value, int | float) or value != value or value in (float("inf"), float("-inf")):
+        return None
+    return round(float(value), 3)

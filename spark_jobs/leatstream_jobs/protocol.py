@@ -1,0 +1,134 @@
+"""The driver's side of the pull protocol: small JSON calls over one kept-alive HTTP connection."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import quote, urlsplit
+
+POLL_TIMEOUT = 30.0  # seconds; the API answers within 20
+CALL_TIMEOUT = 10.0
+
+
+class ApiUnreachable(Exception):
+    """No answer, or an answer that only time can cure (5xx)."""
+
+
+class NotKnown(Exception):
+    """The API no longer knows this driver: it has to end."""
+
+
+class Fenced(Exception):
+    """A newer attempt has taken over, or the query is gone: no more writes."""
+
+
+class Transport(Protocol):
+    """Sends one request. Raises OSError or http.client.HTTPException when there is no answer."""
+
+    def send(self, method: str, path: str, body: bytes, timeout: float) -> tuple[int, bytes]:
+        """Status and body of the answer."""
+
+
+class HttpTransport:
+    """One connection that is kept open; the API's address is read again whenever it has to be made anew."""
+
+    def __init__(self, url_file: Path, token: str) -> None:
+        self._url_file = url_file
+        self._token = token
+        self._connection: http.client.HTTPConnection | None = None
+        self._prefix = ""
+
+    def send(self, method: str, path: str, body: bytes, timeout: float) -> tuple[int, bytes]:
+        """Send over the open connection; once over a new one if the server had closed it meanwhile."""
+        reused = self._connection is not None
+        try:
+            return self._try(method, path, body, timeout)
+        except TimeoutError:
+            self.close()
+            raise
+        except (OSError, http.client.HTTPException):
+            self.close()
+            if not reused:
+                raise
+        try:
+            return self._try(method, path, body, timeout)
+        except (OSError, http.client.HTTPException):
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Drop the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _try(self, method: str, path: str, body: bytes, timeout: float) -> tuple[int, bytes]:
+        connection = self._connect(timeout)
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        connection.request(method, self._prefix + path, body, headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+    def _connect(self, timeout: float) -> http.client.HTTPConnection:
+        if self._connection is None:
+            url = urlsplit(self._url_file.read_text(encoding="utf-8").strip())
+            kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
+            self._connection = kind(url.hostname or "", url.port, timeout=timeout)
+            self._prefix = url.path.rstrip("/")
+        if self._connection.sock is not None:
+            self._connection.sock.settimeout(timeout)
+        else:
+            self._connection.timeout = timeout
+        return self._connection
+
+
+class Client:
+    """The calls of the protocol.
+
+    Every call raises ApiUnreachable, NotKnown or Fenced as the answer demands.
+    """
+
+    def __init__(self, transport: Transport, driver_id: str) -> None:
+        self._transport = transport
+        self._base = f"/v1/drivers/{quote(driver_id, safe='')}"
+
+    def poll(self, body: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Ask for work; returns None when there is none yet."""
+        work = self._call("/poll", body, POLL_TIMEOUT).get("work")
+        return work if isinstance(work, dict) else None
+
+    def heartbeat(self, body: Mapping[str, Any]) -> str:
+        """Report a query's state; the answer is ``continue``, ``stop`` or ``die``."""
+        return str(self._call("/heartbeat", body, CALL_TIMEOUT).get("directive", "continue"))
+
+    def send_analysis(self, request_id: str, body: Mapping[str, Any]) -> None:
+        """Hand over what the analyzer said."""
+        self._call(f"/analysis/{quote(request_id, safe='')}", body, CALL_TIMEOUT)
+
+    def resolve_secrets(self, references: Sequence[str]) -> dict[str, str]:
+        """The values of secret references; only those of the driver's own query are given."""
+        if not references:
+            return {}
+        values = self._call("/secrets", {"references": list(references)}, CALL_TIMEOUT).get("values", {})
+        return {str(k): str(v) for k, v in values.items()}
+
+    def _call(self, path: str, body: Mapping[str, Any], timeout: float) -> dict[str, Any]:
+        data = json.dumps(body).encode()
+        try:
+            status, answer = self._transport.send("POST", self._base + path, data, timeout)
+        except (OSError, http.client.HTTPException) as error:
+            raise ApiUnreachable(f"{type(error).__name__}: {error}") from None
+        if status in (401, 403, 404, 410):
+            raise NotKnown(f"the API answered {status}")
+        if status == 409:
+            raise Fenced("the API answered 409")
+        if status >= 400:
+            raise ApiUnreachable(f"the API answered {status}")
+        try:
+            parsed = json.loads(answer or b"{}")
+        except ValueError:
+            raise ApiUnreachable("the API's answer is not JSON") from None
+        return parsed if isinstance(parsed, dict) else {}

@@ -1,0 +1,175 @@
+"""From a JobSpec to a running Spark query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leatstream.connectors.base import Connector
+from leatstream.errors import JobError
+from leatstream.formats import json, primitive
+from leatstream.model.objects import DELETED, ROWKEY, ROWTIME
+from leatstream.model.types import parse_type
+from leatstream.plan.job_spec import ColumnSpec, Delivery, JobSpec, Mode, SinkSpec, StoreRef
+from leatstream_jobs import scans
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+# The connector reads it from the session (connectors/kafka.py MAX_OFFSETS).
+MAX_OFFSETS = "leatstream.max_offsets_per_trigger"
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A query that Spark has accepted."""
+
+    query: StreamingQuery
+    scans: tuple[scans.Scan, ...]
+
+
+def start(
+    spark: SparkSession, spec: JobSpec, connect: Callable[[StoreRef], Connector], slots: int
+) -> Started:
+    """Start the query; returns at once, the first batch is still to come.
+
+    Args:
+        spark: a session that no other query uses.
+        spec: the job.
+        connect: opens a store with its secrets resolved.
+        slots: how many tasks the session can run at once.
+
+    Raises:
+        JobError: job-rejected, for what is not built or cannot run.
+        pyspark.errors.PySparkException: what Spark finds wrong.
+    """
+    check(spec)
+    realtime = spec.mode is Mode.REALTIME
+    for key, value in spec.conf.items():
+        spark.conf.set(key, value)
+    spark.conf.set(MAX_OFFSETS, str(spec.max_offsets_per_trigger))
+    sources = [(source, connect(source.store)) for source in spec.sources]
+    if realtime:
+        _check_slots(sources, slots)
+    opened = tuple(scans.register(spark, s, connector, realtime=realtime) for s, connector in sources)
+    frame = shaped(spark.sql(spec.sql), spec.sink)
+    writer = connect(spec.sink.store).write_stream(frame, spec.sink, realtime=realtime)
+    writer = writer.option("checkpointLocation", spec.checkpoint).queryName(f"leat_{spec.query_id}")
+    if realtime:
+        writer = writer.outputMode("update").trigger(realTime=f"{spec.realtime_batch_ms} milliseconds")  # type: ignore[call-overload]
+    else:
+        writer = writer.outputMode(spec.output_mode).trigger(
+            processingTime=f"{spec.trigger_interval_ms} milliseconds"
+        )
+    return Started(writer.start(), opened)
+
+
+def check(spec: JobSpec) -> None:
+    """Refuse what the data plane does not do yet, before anything starts.
+
+    Raises:
+        JobError: job-rejected.
+    """
+    if spec.delivery is not Delivery.AT_LEAST_ONCE:
+        raise JobError(
+            "job-rejected", f"Delivery {spec.delivery.value} is not supported yet; use at_least_once."
+        )
+    if spec.sink.value_format != "json":
+        raise JobError(
+            "job-rejected", f"Value format {spec.sink.value_format} is not supported yet; use json."
+        )
+    if spec.sink.timestamp_strategy != "proc.time":
+        raise JobError(
+            "job-rejected",
+            f"Sink timestamp strategy {spec.sink.timestamp_strategy} is not supported yet: Spark's Kafka "
+            "sink does not write a record's time; use proc.time.",
+        )
+
+
+def shaped(rows: DataFrame, sink: SinkSpec) -> DataFrame:
+    """Rows of the compiled SQL as records: ``key`` and ``value``, both BINARY.
+
+    Raises:
+        JobError: job-rejected, when the SQL's columns are not the sink's.
+    """
+    from pyspark.sql import functions as F
+
+    names = rows.columns
+    wanted = len(sink.columns)
+    hidden = [DELETED, ROWKEY, ROWTIME] if sink.deletes else [ROWKEY, ROWTIME]
+    if names[wanted:] != hidden:
+        raise JobError(
+            "job-rejected",
+            f"The query gives {max(len(names) - len(hidden), 0)} columns, {sink.relation} has {wanted}.",
+        )
+    # Two columns of a join may share a name; positions are what counts.
+    numbered = rows.toDF(*(f"__leat_c{i}" for i in range(wanted)), *hidden)
+    values = [_value(numbered, i, column) for i, column in enumerate(sink.columns)]
+    key = _key(sink, values)
+    value = json.encode(sink.columns, values)
+    if sink.deletes:
+        # No value behind a key: readers of the changelog forget the row.
+        value = F.when(~F.col(DELETED), value)
+    return numbered.select(key.alias("key"), value.alias("value")).select(F.col("key"), F.col("value"))
+
+
+def _value(rows: DataFrame, index: int, column: ColumnSpec) -> Column:
+    from pyspark.sql import functions as F
+
+    field = rows.schema.fields[index]
+    value = F.col(field.name)
+    wanted = parse_type(column.type).spark()
+    if _plain(field.dataType.simpleString()) != _plain(wanted):
+        value = value.cast(wanted)
+    if column.not_null and field.nullable:
+        mark = F.raise_error(F.lit(f"LEAT_NULL_COLUMN {column.name} LEAT_NULL_COLUMN_END")).cast(wanted)
+        value = F.coalesce(value, mark)
+    return value
+
+
+def _key(sink: SinkSpec, values: list[Column]) -> Column:
+    from pyspark.sql import functions as F
+
+    if not sink.key_columns:
+        return F.col(ROWKEY)
+    by_name = {c.name: (c, v) for c, v in zip(sink.columns, values, strict=True)}
+    missing = [name for name in sink.key_columns if name not in by_name]
+    if missing:
+        raise JobError(
+            "job-rejected", f"Key columns {', '.join(missing)} are not columns of {sink.relation}."
+        )
+    chosen = [by_name[name] for name in sink.key_columns]
+    if sink.key_format == "json":
+        return json.encode([c for c, _ in chosen], [v for _, v in chosen])
+    if sink.key_format not in (None, "primitive"):
+        raise JobError(
+            "job-rejected", f"Key format {sink.key_format} is not supported yet; use primitive or json."
+        )
+    if len(chosen) != 1:
+        raise JobError("job-rejected", "A primitive key is made of exactly one column.")
+    column, value = chosen[0]
+    return primitive.encode(value, sink.key_type or column.type)
+
+
+def _check_slots(sources: list[tuple[Any, Connector]], slots: int) -> None:
+    """Real-time mode holds a task per partition all the time; a waiting one would read nothing."""
+    needed = 0
+    for source, connector in sources:
+        entity = connector.find_entity(source.entity)
+        if entity is None:
+            raise JobError(
+                "source-gone",
+                f"Entity {source.entity} of {source.relation} does not exist in {source.store.name}.",
+            )
+        needed += entity.properties.get("topic.partitions") or 1
+    if needed > slots:
+        raise JobError(
+            "job-rejected",
+            f"Real-time mode needs a task for each of {needed} source partitions; the driver has {slots}.",
+        )
+
+
+def _plain(type_text: str) -> str:
+    return type_text.lower().replace(" ", "").replace("`", "")

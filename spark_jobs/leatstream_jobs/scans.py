@@ -1,0 +1,125 @@
+"""From a SourceSpec to the temporary view that the compiled SQL reads.
+
+A view has the declared columns, then ``__leat_rowtime``, ``__leat_rowkey`` and ``__leat_rowmeta``. Records
+with a null value (tombstones) have no meaning in a stream and are passed over, as Flink's JSON format does.
+A record whose timestamp column is NULL takes the record's own time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from leatstream.connectors.base import Connector
+from leatstream.errors import JobError
+from leatstream.formats import json
+from leatstream.model.objects import ROWKEY, ROWMETA, ROWTIME
+from leatstream.model.types import parse_type
+from leatstream.plan.job_spec import SourceSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+UNDECODABLE = "LEAT_UNDECODABLE"
+SKIPPED = "leat_skipped_"
+_OWN_TIME = "__leat_time"
+_BARRIER = "__leat_barrier"
+_BAD = "__leat_bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A source made ready.
+
+    Attributes:
+        metric: name of the observation that counts skipped records; None when they fail the job.
+    """
+
+    source: SourceSpec
+    connector: Connector
+    metric: str | None
+
+
+def register(spark: SparkSession, source: SourceSpec, connector: Connector, *, realtime: bool) -> Scan:
+    """Read a source as a stream and register its view.
+
+    Raises:
+        JobError: job-rejected, when the source asks for what is not built.
+    """
+    if source.value_format != "json":
+        raise JobError(
+            "job-rejected", f"Value format {source.value_format} of {source.relation} is not supported yet."
+        )
+    raw = connector.read_stream(spark, source, realtime=realtime)
+    metric = f"{SKIPPED}{source.view}" if source.on_error == "ignore" else None
+    frame = decoded(raw, source, metric)
+    if source.watermark_delay_ms is not None:
+        frame = frame.withWatermark(ROWTIME, f"{source.watermark_delay_ms} milliseconds")
+    frame.createOrReplaceTempView(source.view)
+    return Scan(source, connector, metric)
+
+
+def decoded(raw: DataFrame, source: SourceSpec, metric: str | None) -> DataFrame:
+    """Raw records as rows of the relation; undecodable ones fail the job, or are counted and left out."""
+    from pyspark.sql import functions as F
+
+    decoder = json.decoder(source.columns)
+    time, bad_time = row_time(source)
+    # The optimizer would move filters below the parsing and parse every record twice. It leaves in place
+    # what is not deterministic; the partition's number is the cheapest such thing.
+    still = F.spark_partition_id()
+    parsed = (
+        raw.where(F.col("value").isNotNull())
+        .select(
+            F.col("key").alias(ROWKEY),
+            F.col("value").cast("string").alias(json.TEXT),
+            F.col("timestamp").alias(_OWN_TIME),
+            F.col(ROWMETA),
+        )
+        .withColumn(json.PARSED, decoder.parsed)
+        .withColumn(_BARRIER, still)
+    )
+    bad = decoder.undecodable if bad_time is None else decoder.undecodable | bad_time
+    if metric is None:
+        good = F.when(bad, F.raise_error(_complaint(source))).otherwise(F.lit(True))
+    else:
+        parsed = parsed.withColumn(_BAD, bad).observe(metric, F.count_if(F.col(_BAD)).alias("skipped"))
+        good = ~F.col(_BAD)
+    kept = parsed.where((F.col(_BARRIER) >= 0) & (still >= 0) & good)
+    return kept.select(*decoder.fields, time.alias(ROWTIME), F.col(ROWKEY), F.col(ROWMETA))
+
+
+def row_time(source: SourceSpec) -> tuple[Column, Column | None]:
+    """Event time as TIMESTAMP, and the condition under which the timestamp column holds none (never NULL)."""
+    from pyspark.sql import functions as F
+
+    own = F.col(_OWN_TIME)
+    if source.timestamp is None:
+        return own, None
+    column = next((c for c in source.columns if c.name == source.timestamp), None)
+    if column is None:
+        raise JobError(
+            "job-rejected", f"{source.relation} has no column {source.timestamp} to take its time from."
+        )
+    raw, kind = F.col(json.PARSED).getField(column.name), parse_type(column.type).kind
+    if kind == "BIGINT":
+        # Beyond the years 1 to 9999 is no time; far beyond, Spark's microseconds would overflow.
+        legal = raw.between(-62_135_596_800_000, 253_402_300_799_999)
+        return F.coalesce(F.timestamp_millis(F.when(legal, raw)), own), F.coalesce(~legal, F.lit(False))
+    if kind in ("TIMESTAMP", "TIMESTAMP_LTZ", "DATE", "VARCHAR"):
+        value = raw.try_cast("timestamp")
+        return F.coalesce(value, own), raw.isNotNull() & value.isNull()
+    raise JobError(
+        "job-rejected",
+        f"Column {column.name} of {source.relation} is {column.type}; a timestamp column is BIGINT (epoch "
+        "milliseconds), TIMESTAMP, TIMESTAMP_LTZ or VARCHAR.",
+    )
+
+
+def _complaint(source: SourceSpec) -> Column:
+    """The marker that failures.py reads back: which view, which position; never the record's content."""
+    from pyspark.sql import functions as F
+
+    return F.concat(
+        F.lit(f"{UNDECODABLE} {source.view} "), F.to_json(F.col(ROWMETA)), F.lit(f" {UNDECODABLE}_END")
+    )

@@ -1,0 +1,115 @@
+"""The driver's one SparkSession: local, quiet, in UTC, with everything it writes below the work directory."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Small drivers: the first compiler only and the serial collector start fastest and take least memory; a busy
+# query costs about three times the CPU per record then, so the launcher overrides this where that matters.
+DEFAULT_JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss1m"
+DEFAULT_MEMORY = "512m"
+
+# Spark logs a stopped query's interrupts as errors with stack traces; people get the driver's own words.
+_LOG4J = """\
+status = off
+appenders = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {directory}/spark.log
+appender.file.filePattern = {directory}/spark.log.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSS'Z'}}{{UTC}} %p %c{{1}}: %m%n%ex{{short}}
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 5MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 1
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+logger.bridge.name = org.apache.hadoop.util.NativeCodeLoader
+logger.bridge.level = error
+logger.kafka.name = org.apache.kafka
+logger.kafka.level = error
+"""
+
+
+def settings(work_dir: Path, slots: int, environment: dict[str, str]) -> dict[str, str]:
+    """Spark settings of a driver; none holds a secret, as they end up in the JVM's command line.
+
+    Args:
+        work_dir: directory that this driver alone uses.
+        slots: tasks at once; real-time mode holds one per source partition.
+        environment: where the LEATSTREAM_* variables are read from.
+    """
+    options = environment.get("LEATSTREAM_DRIVER_JVM_OPTIONS", DEFAULT_JVM_OPTIONS)
+    jars = [jar for jar in environment.get("LEATSTREAM_SPARK_JARS", "").split(os.pathsep) if jar]
+    log4j = f"-Dlog4j2.configurationFile=file:{work_dir}/log4j2.properties"
+    java = f"{options} -Djava.io.tmpdir={work_dir / 'tmp'} {log4j}"
+    return {
+        "spark.master": f"local[{slots}]",
+        "spark.app.name": "leatstream",
+        "spark.jars": ",".join(jars),
+        "spark.driver.memory": environment.get("LEATSTREAM_DRIVER_MEMORY", DEFAULT_MEMORY),
+        "spark.driver.extraJavaOptions": java,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.local.dir": f"{work_dir}/local",
+        # How old the row counts of a running real-time batch may be.
+        "spark.executor.heartbeatInterval": "1s",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|truststore|keystore",
+        "spark.sql.warehouse.dir": f"{work_dir}/warehouse",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        # Names are exact once our parser has folded them; "A" and a are two columns.
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.streaming.metricsEnabled": "false",
+        "spark.sql.streaming.minBatchesToRetain": "20",
+        "spark.sql.streaming.stopTimeout": "20s",
+        "spark.sql.streaming.stateStore.providerClass": (
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        ),
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    }
+
+
+def start_session(work_dir: Path, slots: int) -> SparkSession:
+    """Start the JVM and the session.
+
+    Args:
+        work_dir: directory that this driver alone uses; made when it does not exist.
+        slots: tasks at once.
+    """
+    for name in ("tmp", "local", "warehouse"):
+        (work_dir / name).mkdir(parents=True, exist_ok=True)
+    (work_dir / "log4j2.properties").write_text(_LOG4J.format(directory=work_dir), encoding="utf-8")
+    # Another Spark on the machine must not be picked up, nor its workers' Python.
+    for name in ("SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "SPARK_REMOTE"):
+        os.environ.pop(name, None)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+
+    # PySpark repeats every analysis error, with the JVM's stack, on stderr.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    for key, value in settings(work_dir, slots, dict(os.environ)).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def jvm_process(spark: SparkSession) -> Any:
+    """The JVM's ``subprocess.Popen``; None when it was not started from here."""
+    return getattr(spark.sparkContext._gateway, "proc", None)
