@@ -1,0 +1,21 @@
+"""Constructs written by hand on top of ``l1``: what to reach for first."""
+
+from __future__ import annotations
+
+from leatstream_cdktf.l1 import LeatstreamProvider
+from leatstream_cdktf.l2._statement import Sink
+from leatstream_cdktf.l2.namespaces import Database, Schema
+from leatstream_cdktf.l2.query import Query
+from leatstream_cdktf.l2.stores import KafkaStore, KinesisStore
+from leatstream_cdktf.l2.stream import Stream
+
+__all__ = [
+    "Database",
+    "KafkaStore",
+    "KinesisStore",
+    "LeatstreamProvider",
+    "Query",
+    "Schema",
+    "Sink",
+    "Stream",
+]

@@ -1,0 +1,174 @@
+"""Stores: the systems of yours that hold the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack, cast
+
+from constructs import Construct
+
+from leatstream_cdktf import l1
+from leatstream_cdktf._construct import ResourceMeta
+
+
+class KafkaStore(l1.Store):
+    """An Apache Kafka cluster, or one that speaks its protocol (MSK, Confluent Cloud, Redpanda).
+
+    ::
+
+        password = tf.TerraformVariable(self, "kafka_password", type="string", sensitive=True)
+        KafkaStore(
+            self, "kafka", bootstrap_servers="broker-1:9092,broker-2:9092",
+            sasl={"mechanism": "scram_sha_512", "username": "leat", "password": password.string_value},
+        )
+
+    A password written as text into the program stands in the synthesized JSON; a variable does not.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id_: str,
+        *,
+        bootstrap_servers: str | Sequence[str],
+        security_protocol: str | None = None,
+        sasl: Mapping[str, Any] | None = None,
+        tls: l1.StoreKafkaTls | None = None,
+        name: str | None = None,
+        comment: str | None = None,
+        **meta: Unpack[ResourceMeta],
+    ) -> None:
+        """Declare a Kafka store.
+
+        Args:
+            scope: the stack or construct that it belongs to.
+            id_: its name within the scope.
+            bootstrap_servers: ``host:port`` of some brokers, comma-separated or as a list.
+            security_protocol: ``plaintext``, ``ssl``, ``sasl_plaintext`` or ``sasl_ssl``.
+            sasl: ``mechanism`` (``plain``, ``scram_sha_256``, ``scram_sha_512``), ``username``, ``password``
+                and, to send a new password alone, a changed number as ``password_version``.
+            tls: ``ca_certificate`` (PEM) and ``verify_hostname``.
+            name: the store's exact name; ``id_`` when left out.
+            comment: a note for people.
+            **meta: Terraform's own arguments: depends_on, lifecycle, …
+
+        Raises:
+            ValueError: there is no bootstrap server, or ``sasl`` and ``security_protocol`` do not go
+                together.
+        """
+        servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
+        if not servers.strip():
+            raise ValueError(f"KafkaStore {id_!r}: bootstrap_servers is empty; give at least one host:port")
+        if sasl is None and security_protocol in ("sasl_plaintext", "sasl_ssl"):
+            raise ValueError(
+                f"KafkaStore {id_!r}: security_protocol is {security_protocol!r}, which needs sasl="
+            )
+        if sasl is not None and security_protocol in ("plaintext", "ssl"):
+            raise ValueError(
+                f"KafkaStore {id_!r}: sasl is given, but {security_protocol!r} does not use it; "
+                f"did you mean 'sasl_{security_protocol}'?"
+            )
+        kafka: dict[str, Any] = {
+            "bootstrap_servers": servers,
+            "security_protocol": security_protocol,
+            "sasl": None if sasl is None else _sasl(id_, sasl),
+            "tls": tls,
+        }
+        super().__init__(
+            scope,
+            id_,
+            name=id_ if name is None else name,
+            comment=comment,
+            kafka=cast(l1.StoreKafka, kafka),
+            **meta,
+        )
+
+
+class KinesisStore(l1.Store):
+    """Kinesis Data Streams of one AWS region.
+
+    ::
+
+        role = "arn:aws:iam::123456789012:role/leatstream"
+        KinesisStore(self, "streams", region="eu-west-1", role_arn=role)
+
+    Without ``access_key_id`` the leatstream server's own AWS credentials are used, for ``role_arn`` too. A
+    secret written as text into the program stands in the synthesized JSON; a variable does not.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id_: str,
+        *,
+        region: str,
+        endpoint_url: str | None = None,
+        access_key_id: str | None = None,
+        secret_access_key: str | None = None,
+        secret_access_key_version: int | None = None,
+        role_arn: str | None = None,
+        external_id: str | None = None,
+        name: str | None = None,
+        comment: str | None = None,
+        **meta: Unpack[ResourceMeta],
+    ) -> None:
+        """Declare a Kinesis store.
+
+        Args:
+            scope: the stack or construct that it belongs to.
+            id_: its name within the scope.
+            region: AWS region, such as ``eu-west-1``.
+            endpoint_url: another address than the region's own, such as a VPC endpoint.
+            access_key_id: access key.
+            secret_access_key: its secret; write-only, so it stays out of the state.
+            secret_access_key_version: a changed number sends a new secret alone.
+            role_arn: role to take on with these credentials.
+            external_id: external id that the role asks for.
+            name: the store's exact name; ``id_`` when left out.
+            comment: a note for people.
+            **meta: Terraform's own arguments: depends_on, lifecycle, …
+
+        Raises:
+            ValueError: one half of the key is missing, or ``external_id`` stands without ``role_arn``.
+        """
+        if (access_key_id is None) != (secret_access_key is None):
+            raise ValueError(f"KinesisStore {id_!r}: access_key_id and secret_access_key go together")
+        if external_id is not None and role_arn is None:
+            raise ValueError(f"KinesisStore {id_!r}: external_id is given without role_arn")
+        kinesis: dict[str, Any] = {
+            "region": region,
+            "endpoint_url": endpoint_url,
+            "access_key_id": access_key_id,
+            "secret_access_key_wo": secret_access_key,
+            "secret_access_key_wo_version": secret_access_key_version,
+            "role_arn": role_arn,
+            "external_id": external_id,
+        }
+        super().__init__(
+            scope,
+            id_,
+            name=id_ if name is None else name,
+            comment=comment,
+            kinesis=cast(l1.StoreKinesis, kinesis),
+            **meta,
+        )
+
+
+_RENAMED = {"password": "password_wo", "password_version": "password_wo_version"}
+_SASL_KEYS = ("mechanism", "username", "password", "password_version")
+
+
+def _sasl(id_: str, sasl: Mapping[str, Any]) -> dict[str, Any]:
+    """The provider's form: passwords are write-only there, which the names say.
+
+    Raises:
+        ValueError: a key is unknown or missing. Values are never told, one of them is a secret.
+    """
+    result = {_RENAMED.get(key, key): value for key, value in sasl.items()}
+    expected = [_RENAMED.get(key, key) for key in _SASL_KEYS]
+    strangers = [key for key in sasl if _RENAMED.get(key, key) not in expected]
+    missing = [key for key in _SASL_KEYS[:3] if result.get(_RENAMED.get(key, key)) is None]
+    if strangers or missing:
+        faults = [f"unknown key {key!r}" for key in strangers] + [f"{key!r} is missing" for key in missing]
+        raise ValueError(f"KafkaStore {id_!r}: sasl: {'; '.join(faults)}; it takes {', '.join(_SASL_KEYS)}")
+    return result

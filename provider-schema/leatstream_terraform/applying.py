@@ -1,0 +1,298 @@
+"""ApplyResourceChange: create, update and delete, and the waits that follow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from leatstream_terraform import plan as rules
+from leatstream_terraform.checks import duration
+from leatstream_terraform.codec import UNKNOWN, Key, Path
+from leatstream_terraform.diagnostics import Diagnostic, Failed, from_problem
+from leatstream_terraform.names import fill_path, import_id
+from leatstream_terraform.rest import Cancelled, ProblemError, ServiceDown
+from leatstream_terraform.schema import Resource
+from leatstream_terraform.session import Private, Session, label
+from leatstream_terraform.wire import from_rest
+
+#: Seconds, where the configuration sets no timeouts. A cold Spark start takes up to half a minute.
+DEFAULT_TIMEOUT = 600.0
+_POLL = 20
+_LOG_LINES = 20
+
+
+@dataclass
+class Applied:
+    """Answer to an apply request. ``state`` is None when the object is gone."""
+
+    state: dict[str, Any] | None
+    private: Private = field(default_factory=Private)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+
+def apply(
+    session: Session,
+    resource: Resource,
+    prior: dict[str, Any] | None,
+    planned: dict[str, Any] | None,
+    config: Mapping[str, Any] | None,
+    private: Private,
+) -> Applied:
+    """Carry out one planned change.
+
+    Never loses an object: when it was made but a later step fails, its state comes back with the error, and
+    Terraform marks it tainted.
+    """
+    if planned is None:
+        return _delete(session, resource, prior or {}, private)
+    kept = Private(timeouts=private.timeouts)
+    if prior is not None and not rules.needs_write(resource, prior, planned, private.imported):
+        return Applied(rules.settle(planned, prior)[0], kept)
+    try:
+        return _write(session, resource, prior, planned, config, kept)
+    except Failed as failed:
+        private.replace = kept.replace or private.replace
+        return Applied(prior, private, list(failed.diagnostics))
+
+
+def _write(
+    session: Session,
+    resource: Resource,
+    prior: dict[str, Any] | None,
+    planned: dict[str, Any],
+    config: Mapping[str, Any] | None,
+    kept: Private,
+) -> Applied:
+    name = label(resource, planned)
+    condition: dict[str, str] = {}
+    if prior is None:
+        condition["If-None-Match"] = "*"
+    elif isinstance(prior.get("generation"), int):
+        condition["If-Match"] = f'"{prior["generation"]}"'
+    document = {**resource.constants, **rules.body(resource.attributes, planned, config)}
+    try:
+        answer = session.service().request("PUT", fill_path(resource.path, planned), document, condition).body
+    except ProblemError as problem:
+        raise Failed(*_refused(resource, planned, problem, creating=prior is None, kept=kept)) from problem
+    result = Applied(_state(resource, planned, answer or {})[0], kept)
+    try:
+        if resource.wait:
+            answer = _wait(session, resource, planned, answer, kept, "update" if prior else "create")
+    except (Failed, Cancelled, ServiceDown, ProblemError) as problem:
+        result.diagnostics += _wait_failed(session, resource, planned, problem, name)
+        return result
+    state, changes = rules.settle(
+        planned, from_rest(resource.attributes, answer, rules.without_unknown(planned))
+    )
+    result.state = state
+    result.diagnostics += [_differs(resource, change, name) for change in changes] + _health(
+        resource, answer, name
+    )
+    return result
+
+
+def _state(resource: Resource, planned: dict[str, Any], answer: Mapping[str, Any]) -> Any:
+    read = from_rest(resource.attributes, answer, rules.without_unknown(planned), resource.live)
+    return rules.settle(planned, read)
+
+
+def _differs(resource: Resource, change: tuple[Any, Any, Any], name: str) -> Diagnostic:
+    path, planned, actual = change
+    where = ".".join(str(step) for step in path)
+    item = resource.attributes.get(str(path[0]))
+    shown = (
+        "" if item is None or item.sensitive else f": {planned!r} was planned, the service says {actual!r}"
+    )
+    return Diagnostic(
+        f"{name} differs from the plan", f"{where}{shown}. The next plan shows it.", path, "warning"
+    )
+
+
+def _health(resource: Resource, answer: Mapping[str, Any], name: str) -> list[Diagnostic]:
+    warn = resource.warn
+    status = answer.get(warn["attribute"]) if warn else None
+    if not warn or not isinstance(status, Mapping) or status.get("state") not in warn["states"]:
+        return []
+    error = status.get("error")
+    detail = error.get("detail") if isinstance(error, Mapping) else None
+    text = status.get("message") or detail or "no reason given"
+    return [Diagnostic(f"{name} was saved but is {status['state']}", str(text), (), "warning")]
+
+
+def _refused(
+    resource: Resource, planned: dict[str, Any], problem: ProblemError, creating: bool, kept: Private
+) -> list[Diagnostic]:
+    name = label(resource, planned)
+    sql = resource.with_semantic("sql")
+    found = from_problem(
+        problem.problem,
+        resource.attributes,
+        f"Cannot {'create' if creating else 'update'} {name}",
+        planned.get(sql.name) if sql else None,
+    )
+    if creating and (problem.code == "already-exists" or problem.status == 412):
+        note = (
+            f"It exists already. To manage it here, import it: terraform import ADDRESS "
+            f"'{import_id(resource.import_id, planned)}'"
+        )
+    elif problem.code == "stale":
+        note = (
+            "It was changed by somebody else after this plan was made. Run the plan again to see the change."
+        )
+    elif problem.code == "requires-replacement":
+        kept.replace = [_up_to_map(one.path) for one in found if one.path]
+        note = (
+            "Nothing was changed. The next plan will replace the object; to do it now, run terraform apply "
+            "-replace=ADDRESS."
+        )
+    else:
+        return found
+    first = found[0]
+    return [Diagnostic(first.summary, f"{first.detail}\n\n{note}", first.path), *found[1:]]
+
+
+def _up_to_map(path: Path) -> Path:
+    """The path without what lies inside a map; JSON, which keeps it, cannot tell a key from an attribute."""
+    inside = next((at for at, step in enumerate(path) if isinstance(step, Key)), len(path))
+    return path[:inside]
+
+
+# ---- waiting -----------------------------------------------------------------------------------------------
+
+
+def _wait(
+    session: Session, resource: Resource, planned: dict[str, Any], answer: Any, kept: Private, phase: str
+) -> Mapping[str, Any]:
+    """Wait until the object is as wanted; returns the last answer.
+
+    Raises:
+        Failed: the object failed, or the time is over.
+    """
+    wait = resource.wait or {}
+    targets = wait["targets"].get(planned.get(wait["follow"]), ())
+    if not targets:
+        return dict(answer)
+    limit = _limit(kept, phase)
+    until = time.monotonic() + limit
+    path = fill_path(resource.path, planned)
+    generation = answer.get("generation")
+    while True:
+        status = answer.get("status") or {}
+        seen = status.get("observed_generation")
+        state = status.get("state")
+        # "running" may still speak of the job of the version before.
+        current = state != "running" or None in (seen, generation) or seen >= generation
+        if current and state in targets:
+            return dict(answer)
+        if state in wait["failed"]:
+            raise Failed(Diagnostic(f"{label(resource, planned)} {state}", _cause(status)))
+        left = until - time.monotonic()
+        if left <= 0:
+            wanted = " or ".join(targets)
+            raise Failed(
+                Diagnostic(
+                    f"{label(resource, planned)} is not {wanted} after {limit:g} s",
+                    f"Its state is {state}"
+                    + (f": {status['message']}" if status.get("message") else "")
+                    + f". It keeps trying; a longer timeouts.{phase} waits longer.",
+                )
+            )
+        query = urlencode(
+            {"wait_for": ",".join([*targets, *wait["failed"]]), "timeout": f"{min(_POLL, left):.0f}s"}
+        )
+        answer = session.service().get(f"{path}?{query}")
+        session.service().sleep(min(0.2, max(left, 0.0)))
+
+
+def _cause(status: Mapping[str, Any]) -> str:
+    error = status.get("error")
+    parts = [status.get("message"), error.get("detail") if isinstance(error, Mapping) else error]
+    code = error.get("code") if isinstance(error, Mapping) else None
+    text = "\n".join(dict.fromkeys(str(part) for part in parts if part)) or "The service gives no cause."
+    return f"{text} [{code}]" if code else text
+
+
+def _wait_failed(
+    session: Session, resource: Resource, planned: dict[str, Any], problem: Exception, name: str
+) -> list[Diagnostic]:
+    if isinstance(problem, Failed):
+        first = problem.diagnostics[0]
+        lines = _logs(session, resource, planned)
+        return [Diagnostic(first.summary, first.detail + lines, first.path), *problem.diagnostics[1:]]
+    if isinstance(problem, Cancelled):
+        return [
+            Diagnostic(
+                f"Stopped waiting for {name}", "Terraform asked the provider to stop. The object exists."
+            )
+        ]
+    if isinstance(problem, ProblemError):
+        return from_problem(problem.problem, {}, f"Cannot see how {name} is doing")
+    return [Diagnostic(f"Lost the service while waiting for {name}", str(problem))]
+
+
+def _logs(session: Session, resource: Resource, planned: dict[str, Any]) -> str:
+    where = (resource.wait or {}).get("logs")
+    if not where:
+        return ""
+    try:
+        answer = session.service().get(f"{fill_path(resource.path, planned)}/{where}?tail={_LOG_LINES}")
+    except (ProblemError, ServiceDown, Cancelled):
+        return ""
+    lines = [str(line) for line in (answer or {}).get("lines", [])][-_LOG_LINES:]
+    return "\n\nLast lines of its log:\n" + "\n".join(f"  {line}" for line in lines) if lines else ""
+
+
+def _limit(private: Private, phase: str) -> float:
+    text = private.timeouts.get(phase)
+    return (duration(text) if text else None) or DEFAULT_TIMEOUT
+
+
+# ---- delete ------------------------------------------------------------------------------------------------
+
+
+def _delete(session: Session, resource: Resource, prior: dict[str, Any], private: Private) -> Applied:
+    name, path = label(resource, prior), fill_path(resource.path, prior)
+    limit = _limit(private, "delete")
+    until = time.monotonic() + limit
+    try:
+        client = session.service()
+        answer = client.request("DELETE", path + _delete_query(resource, prior))
+        # 202: a job is still stopping; the object is gone when the service no longer knows it.
+        while answer.status == 202:
+            client.get(path)
+            if time.monotonic() > until:
+                detail = f"It is still stopping after {limit:g} s; a longer timeouts.delete waits longer."
+                return Applied(
+                    prior,
+                    private,
+                    [Diagnostic(f"{name} is not gone yet", detail + _logs(session, resource, prior))],
+                )
+            client.sleep(0.3)
+    except ProblemError as problem:
+        if problem.gone:
+            return Applied(None)
+        return Applied(
+            prior, private, from_problem(problem.problem, resource.attributes, f"Cannot delete {name}")
+        )
+    except Cancelled:
+        return Applied(
+            prior, private, [Diagnostic(f"Stopped while deleting {name}", "Run the command again.")]
+        )
+    except Failed as failed:
+        return Applied(prior, private, list(failed.diagnostics))
+    return Applied(None)
+
+
+def _delete_query(resource: Resource, prior: Mapping[str, Any]) -> str:
+    given: dict[str, str] = {}
+    for key, template in resource.delete_query.items():
+        value: Any = template
+        if template.startswith("{"):
+            value = prior.get(template.strip("{}"))
+            value = "true" if value is True else None if value in (None, False, UNKNOWN) else str(value)
+        if value is not None:
+            given[key] = value
+    return f"?{urlencode(given)}" if given else ""

@@ -1,0 +1,176 @@
+"""What this plan is going to create, so that a query may be planned before its sources exist.
+
+Terraform plans objects in the order of their references, all in one provider process; each planned object is
+noted here. A query that reads a noted relation is validated with it (``assume``); a service that cannot do
+that says "unknown relation", which then means "known after apply" and not an error.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from leatstream_terraform.codec import UNKNOWN, has_unknown
+from leatstream_terraform.names import fill_template, fqn, split_fqn
+from leatstream_terraform.plan import body
+from leatstream_terraform.schema import Resource
+
+#: Faults that a planned object explains by not being there yet.
+MISSING = frozenset(
+    {
+        "unknown-relation",
+        "not-found",
+        "entity-not-found",
+        "unknown-store",
+        "unknown-database",
+        "unknown-schema",
+    }
+)
+#: Faults that may follow from a planned object which is not there, or not changed, yet.
+FOLLOWING = frozenset({"unknown-column", "ambiguous-column", "type-mismatch", "property-required"})
+#: Which planned objects can explain a fault; any for the others.
+_BLAMED = {"unknown-relation": ("relations",), "entity-not-found": ("entities", "relations")}
+_CREATES = re.compile(
+    r"\bCREATE\s+(?:STREAM|CHANGELOG|TABLE|MATERIALIZED\s+VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?"
+    r'((?:"(?:[^"]|"")+"|[^\s".(;]+)(?:\.(?:"(?:[^"]|"")+"|[^\s".(;]+))*)',
+    re.IGNORECASE,
+)
+
+
+class Foreseen:
+    """Planned objects of one provider process, by kind and name. Safe for many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._items: dict[str, dict[str, dict[str, Any]]] = {}
+        self._anything = False
+        self._leaving: dict[str, str] = {}
+        self._changing: set[str] = set()
+
+    def note(self, resource: Resource, planned: Mapping[str, Any], exists: bool = False) -> None:
+        """Remember a planned object that is new or, where it exists, changes."""
+        kind = resource.assume
+        if kind is None:
+            return
+        with self._lock:
+            if kind == "queries":
+                self._note_query(planned, exists)
+                return
+            if any(planned.get(name) is UNKNOWN for name in resource.key):
+                self._anything = True
+                return
+            document = {**resource.constants, **body(resource.attributes, planned)}
+            known = {key: value for key, value in document.items() if not has_unknown(value)}
+            names = {name: planned[name] for name in resource.key}
+            # Quoted but for the raw parts: {store}/{name:raw} and {database}.{schema}.{name} read like SQL.
+            name = str(fill_template(resource.import_id, planned))
+            self._items.setdefault(kind, {})[name] = names | known
+            if exists and kind == "relations":
+                self._changing.add(name)
+
+    def _note_query(self, planned: Mapping[str, Any], exists: bool) -> None:
+        sink, sql = planned.get("sink"), planned.get("sql")
+        if isinstance(sql, str) and isinstance(planned.get("name"), str):
+            members = ("name", "sql", "database", "schema", "store")
+            known = {key: planned[key] for key in members if isinstance(planned.get(key), str)}
+            self._items.setdefault("queries", {})[str(planned["name"])] = known
+        found = _CREATES.search(sql) if isinstance(sql, str) else None
+        name = sink if isinstance(sink, str) else qualify(found.group(1), planned) if found else None
+        if name is not None:
+            self._items.setdefault("relations", {}).setdefault(name, {})
+            if exists:
+                self._changing.add(name)
+        elif sql is UNKNOWN or found:
+            # What this query will write is not known, so it may be any relation that is missing now.
+            self._anything = True
+
+    def leaves(self, resource: Resource, prior: Mapping[str, Any]) -> None:
+        """Remember that the same plan deletes or replaces this object."""
+        if resource.assume == "queries" and isinstance(prior.get("sink"), str):
+            with self._lock:
+                self._leaving[str(prior["sink"])] = str(prior.get("name"))
+
+    def leaving(self, fault: Mapping[str, Any]) -> str | None:
+        """The query whose planned end makes room for the relation that a fault calls taken; else None."""
+        if str(fault.get("code") or "").replace("_", "-") != "already-exists":
+            return None
+        with self._lock:
+            gone = dict(self._leaving)
+        text = str(fault.get("detail") or "")
+        return next((name for sink, name in gone.items() if sink in text), None)
+
+    def assume(self) -> dict[str, list[dict[str, Any]]]:
+        """The planned objects as ``assume`` of ``statements:validate``; without those of no known detail."""
+        with self._lock:
+            found = {
+                kind: [one for one in items.values() if one] for kind, items in sorted(self._items.items())
+            }
+        return {kind: items for kind, items in found.items() if items}
+
+    def explains(self, fault: Mapping[str, Any], sql: str, context: Mapping[str, Any]) -> bool:
+        """Tell whether a fault of a validation only says that something planned is not there yet."""
+        code = str(fault.get("code") or "").replace("_", "-")
+        if code not in MISSING:
+            return False
+        with self._lock:
+            if self._anything:
+                return True
+            kinds = _BLAMED.get(code, tuple(self._items))
+            names = {name for kind in kinds for name in self._items.get(kind, ())}
+            # An entity is named without its store in a fault.
+            names |= {one["name"] for one in self._items.get("entities", {}).values() if "entities" in kinds}
+        missing = str(fault["fqn"]) if fault.get("fqn") else _fault_name(fault, sql)
+        if missing is not None:
+            full = qualify(missing, context)
+            if full in names or missing in names:
+                return True
+            if full is None and _last(missing) in {_last(name) for name in names}:
+                return True
+        text = str(fault.get("detail") or "")
+        return any(_mentions(text, name) for name in names)
+
+    def touches(self, sql: str, changing: bool = False) -> bool:
+        """Tell whether a statement names a relation that is planned, by its last name; or only changes."""
+        with self._lock:
+            names = {
+                _last(name) for name in (self._changing if changing else self._items.get("relations", ()))
+            }
+            anything = self._anything and not changing
+        return anything or any(
+            re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sql, re.IGNORECASE) for name in names
+        )
+
+
+def _last(name: str) -> str:
+    return (split_fqn(name) or (name,))[-1]
+
+
+def _mentions(text: str, name: str) -> bool:
+    # A part of a longer dotted name is another name; a dot that ends the sentence is none.
+    pattern = rf'(?<![\w".]){re.escape(name)}(?!\.?[\w"])|(?<!\.)"{re.escape(name)}"(?!\.[\w"])'
+    return re.search(pattern, text, re.IGNORECASE) is not None
+
+
+def _fault_name(fault: Mapping[str, Any], sql: str) -> str | None:
+    position = fault.get("position")
+    if not isinstance(position, Mapping) or position.get("offset") is None:
+        return None
+    start = int(position["offset"])
+    # The position may cover the first part of a dotted name only.
+    found = re.match(
+        r'(?:"(?:[^"]|"")+"|[^\s".,();\']+)(?:\s*\.\s*(?:"(?:[^"]|"")+"|[^\s".,();]+))*', sql[start:]
+    )
+    return found.group(0) if found else None
+
+
+def qualify(name: str, context: Mapping[str, Any]) -> str | None:
+    """A relation's full name, with the database and schema of the context where the text leaves them out."""
+    parts = split_fqn(name)
+    if parts is None or len(parts) > 3:
+        return None
+    given = [context.get(key) for key in ("database", "schema")][: 3 - len(parts)]
+    if any(not isinstance(part, str) for part in given):
+        return None
+    return fqn(*(str(part) for part in given), *parts)

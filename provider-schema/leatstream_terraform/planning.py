@@ -1,0 +1,116 @@
+"""PlanResourceChange: the pure rules of ``plan.py`` plus what the service can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from leatstream_terraform import plan as rules
+from leatstream_terraform import statement
+from leatstream_terraform.checks import check
+from leatstream_terraform.codec import Path
+from leatstream_terraform.diagnostics import Diagnostic, from_problem, has_error
+from leatstream_terraform.rest import ProblemError
+from leatstream_terraform.schema import Attribute, Resource
+from leatstream_terraform.session import Private, Session, label
+
+
+@dataclass
+class Planned:
+    """Answer to a plan request. ``state`` is None when the object will be destroyed."""
+
+    state: dict[str, Any] | None
+    private: Private
+    replace: list[Path] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+
+def plan(
+    session: Session,
+    resource: Resource,
+    prior: Mapping[str, Any] | None,
+    config: Mapping[str, Any] | None,
+    private: Private,
+) -> Planned:
+    """Plan one object.
+
+    Args:
+        session: the configured provider.
+        resource: the object's type.
+        prior: state before, None when there is none.
+        config: configuration, None when the object is to be destroyed.
+        private: what the provider kept with the object.
+    """
+    if config is None:
+        if prior is not None:
+            session.foreseen.leaves(resource, prior)
+        return Planned(None, private)
+    private.take_timeouts(config)
+    problems = check(resource.attributes, config, resource.exactly_one_of)
+    if has_error(problems):
+        # Already told by validation, but values may have become known since then.
+        return Planned(rules.propose(resource.attributes, config, prior), private, [], problems)
+
+    def same(item: Attribute, configured: Any, before: Any) -> bool:
+        if item.semantic == "sql" and isinstance(configured, str) and isinstance(before, str):
+            return statement.same_meaning(session, resource, config, configured, before)
+        return rules.same_text(item, configured, before)
+
+    state = rules.propose(resource.attributes, config, prior, same)
+    rules.templates(resource, state)
+    answer = Planned(state, private)
+    if prior is None:
+        statement.blank(resource, state)
+        _ask(session, resource, answer, state, None)
+        session.foreseen.note(resource, state)
+    else:
+        answer.replace = rules.replacements(resource, prior, state)
+        if answer.replace or rules.needs_write(resource, prior, state, private.imported):
+            _update(session, resource, prior, answer, state)
+    return answer
+
+
+def _update(
+    session: Session, resource: Resource, prior: Mapping[str, Any], answer: Planned, state: dict[str, Any]
+) -> None:
+    answer.replace += [
+        path
+        for path in answer.private.replace
+        if path not in answer.replace and _at(state, path) != _at(prior, path)
+    ]
+    changed = any(state.get(name) != prior.get(name) for name in statement.depends_on(resource))
+    rules.forget(resource, state, inferred=changed)
+    if changed or answer.replace:
+        _ask(session, resource, answer, state, prior)
+        answer.replace += [p for p in rules.replacements(resource, prior, state) if p not in answer.replace]
+    if answer.replace:
+        session.foreseen.leaves(resource, prior)
+    session.foreseen.note(resource, state, exists=True)
+
+
+def _ask(
+    session: Session,
+    resource: Resource,
+    answer: Planned,
+    state: dict[str, Any],
+    prior: Mapping[str, Any] | None,
+) -> None:
+    try:
+        answer.diagnostics += statement.infer(session, resource, state, prior)
+    except ProblemError as problem:
+        sql = resource.with_semantic("sql")
+        text = state.get(sql.name) if sql else None
+        summary = f"Cannot check {label(resource, state)}"
+        answer.diagnostics += from_problem(problem.problem, resource.attributes, summary, text)
+
+
+def _at(value: Any, path: Path) -> Any:
+    for step in path:
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value

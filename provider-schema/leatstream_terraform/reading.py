@@ -1,0 +1,79 @@
+"""ReadResource, ImportResourceState and ReadDataSource."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from leatstream_terraform.diagnostics import Diagnostic, Failed, from_problem
+from leatstream_terraform.names import fill_path, read_import_id
+from leatstream_terraform.rest import ProblemError
+from leatstream_terraform.schema import Resource, empty
+from leatstream_terraform.session import Private, Session, label
+from leatstream_terraform.wire import from_rest
+
+
+def read(
+    session: Session, resource: Resource, state: Mapping[str, Any], private: Private
+) -> tuple[dict[str, Any] | None, Private]:
+    """Read an object anew; None when it is gone. Only the service's own "not found" counts as gone.
+
+    Raises:
+        Failed: it cannot be read.
+    """
+    try:
+        answer = session.service().get(fill_path(resource.path, state))
+    except ProblemError as problem:
+        if problem.gone:
+            return None, private
+        raise Failed(*from_problem(problem.problem, {}, f"Cannot read {label(resource, state)}")) from problem
+    names = {name: state[name] for name in resource.key}
+    prior = None if private.fresh else state
+    value = from_rest(resource.attributes, answer or {}, prior, resource.live) | names
+    private.fresh = False
+    return value, private
+
+
+def import_state(
+    resource: Resource, text: str, identity: Mapping[str, Any] | None
+) -> tuple[dict[str, Any], Private]:
+    """The state to start an import from: the object's names. Terraform reads the rest.
+
+    Raises:
+        Failed: the id does not have the form that the resource takes.
+    """
+    names: Mapping[str, Any] | None
+    if text:
+        names = read_import_id(resource.import_id, text)
+        if names is None:
+            form = resource.import_id.replace(":raw", "")
+            raise Failed(
+                Diagnostic(
+                    f"{text!r} is not an import id of {resource.name}",
+                    f"Write it as {form}. A part that holds a separator goes in double quotes.",
+                )
+            )
+    else:
+        names = {name: (identity or {}).get(name) for name in resource.key}
+        if any(not value for value in names.values()):
+            raise Failed(
+                Diagnostic(
+                    f"The identity of {resource.name} is not complete", f"Give {', '.join(resource.key)}."
+                )
+            )
+    return empty(resource.attributes) | dict(names), Private(fresh=True, imported=True)
+
+
+def read_data(session: Session, resource: Resource, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a data source.
+
+    Raises:
+        Failed: there is no such object, or it cannot be read.
+    """
+    try:
+        answer = session.service().get(fill_path(resource.path, config))
+    except ProblemError as problem:
+        raise Failed(
+            *from_problem(problem.problem, {}, f"Cannot read {label(resource, config)}")
+        ) from problem
+    return from_rest(resource.attributes, answer or {}, None) | {name: config[name] for name in resource.key}

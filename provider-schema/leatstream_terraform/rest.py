@@ -1,0 +1,205 @@
+"""The REST client: keep-alive, retries that are safe, problem documents as exceptions."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from leatstream_terraform import VERSION
+
+#: Longer than the service's longest long poll (60 s) and than a cold driver's first analysis.
+SOCKET_TIMEOUT = 90.0
+_RETRY_FOR = 30.0
+
+
+class ProblemError(Exception):
+    """The service answered with an error. ``problem`` is its document, or one made of the status."""
+
+    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+        super().__init__(f"{status} {problem.get('code') or problem.get('title') or ''}".strip())
+        self.status = status
+        self.problem = problem
+
+    @property
+    def code(self) -> str:
+        """Stable code of the problem, hyphenated."""
+        return str(self.problem.get("code") or "").replace("_", "-")
+
+    @property
+    def gone(self) -> bool:
+        """Whether the service itself says that the object does not exist; a proxy's 404 does not count."""
+        return self.status == 404 and self.code in ("not-found", "entity-not-found")
+
+
+class ServiceDown(Exception):
+    """The service cannot be reached."""
+
+    def __init__(self, url: str, cause: Exception) -> None:
+        super().__init__(
+            f"The leatstream service at {url} cannot be reached: {_reason(cause)}.\n\n"
+            "Start it (`leat dev` runs one on this machine), or set the provider's url, or LEATSTREAM_URL, "
+            "to where it listens."
+        )
+
+
+class Cancelled(Exception):
+    """Terraform asked the provider to stop."""
+
+
+def _reason(cause: Exception) -> str:
+    text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+    return str(text)
+
+
+@dataclass
+class Answer:
+    """A successful answer."""
+
+    status: int
+    body: Any
+    headers: Mapping[str, str]
+
+
+@dataclass
+class Client:
+    """One service, used by many threads; each thread keeps its own connection open.
+
+    Attributes:
+        url: base address, such as ``http://127.0.0.1:8470``.
+        token: bearer token, or None.
+        stop: set when Terraform wants the provider to end; waits then raise ``Cancelled``.
+    """
+
+    url: str
+    token: str | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+    _local: threading.local = field(default_factory=threading.local, repr=False)
+
+    def __repr__(self) -> str:
+        return f"Client({self.url!r})"
+
+    def get(self, path: str) -> Any:
+        """GET a JSON document."""
+        return self.request("GET", path).body
+
+    def request(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """Send one request; waits and tries again while the service says that a retry may help.
+
+        Raises:
+            ProblemError: the service answered 4xx or 5xx.
+            ServiceDown: no connection, or it broke and could not be made again.
+            Cancelled: Terraform asked to stop meanwhile.
+        """
+        until, pause = time.monotonic() + _RETRY_FOR, 0.25
+        while True:
+            try:
+                return self._once(method, path, body, headers or {})
+            except ProblemError as error:
+                if error.code not in ("engine-unavailable", "rate-limited") or time.monotonic() > until:
+                    raise
+            self.sleep(pause)
+            pause = min(pause * 2, 4.0)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait; raises ``Cancelled`` as soon as Terraform asks to stop."""
+        if self.stop.wait(seconds):
+            raise Cancelled
+
+    def _once(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> Answer:
+        data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
+        sent = {
+            "Accept": "application/json, application/problem+json",
+            "User-Agent": f"terraform-provider-leatstream/{VERSION}",
+            **({"Authorization": f"Bearer {self.token}"} if self.token else {}),
+            **({"Content-Type": "application/json"} if data is not None else {}),
+            **headers,
+        }
+        if method != "GET":
+            # A kept connection may turn out to be closed; a change must not be sent twice, so it gets a new
+            # one.
+            self.close()
+        fresh = getattr(self._local, "connection", None) is None
+        while True:
+            connection = self._connection()
+            try:
+                connection.request(method, self._base() + path, body=data, headers=sent)
+                response = connection.getresponse()
+                content = response.read()
+                break
+            except (OSError, http.client.HTTPException) as problem:
+                self.close()
+                # A kept connection may have been closed by the other side meanwhile: one new try.
+                if fresh or isinstance(problem, TimeoutError):
+                    raise ServiceDown(self.url, problem) from problem
+                fresh = True
+        if response.will_close:
+            self.close()
+        return self._answer(response, content)
+
+    def _answer(self, response: http.client.HTTPResponse, content: bytes) -> Answer:
+        kind = (response.getheader("Content-Type") or "").split(";")[0].strip()
+        document: Any = None
+        if content and kind.endswith("json"):
+            try:
+                document = json.loads(content)
+            except ValueError:
+                document = None
+        if response.status < 300:
+            return Answer(response.status, document, {k.lower(): v for k, v in response.getheaders()})
+        if isinstance(document, dict) and kind == "application/problem+json":
+            raise ProblemError(response.status, document)
+        raise ProblemError(
+            response.status,
+            {
+                "status": response.status,
+                "title": response.reason,
+                "detail": f"{self.url} answered {response.status} {response.reason} without a problem "
+                "document; is this the address of a leatstream service?",
+            },
+        )
+
+    def _base(self) -> str:
+        return urlsplit(self.url).path.rstrip("/")
+
+    def _connection(self) -> http.client.HTTPConnection:
+        kept: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
+        if kept is None:
+            parts = urlsplit(self.url)
+            host = parts.hostname or ""
+            if parts.scheme == "https":
+                context = ssl.create_default_context()
+                kept = http.client.HTTPSConnection(host, parts.port, timeout=SOCKET_TIMEOUT, context=context)
+            else:
+                kept = http.client.HTTPConnection(host, parts.port, timeout=SOCKET_TIMEOUT)
+            self._local.connection = kept
+        return kept
+
+    def close(self) -> None:
+        """Close this thread's connection."""
+        kept = getattr(self._local, "connection", None)
+        if kept is not None:
+            kept.close()
+        self._local.connection = None
+
+
+def check_url(url: str) -> str | None:
+    """Say what is wrong with a base address, or None."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as problem:
+        return str(problem)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return f"{url!r} is not an address such as http://127.0.0.1:8470 or https://leatstream.example.com"
+    if parts.query or parts.fragment or parts.username:
+        return "the address takes no user name, query or fragment; the token has its own argument"
+    return None

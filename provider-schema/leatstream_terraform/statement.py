@@ -1,0 +1,210 @@
+"""What ``POST /v1/statements:validate`` tells at plan time: faults, the sink, inferred properties."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from leatstream_terraform.codec import UNKNOWN, has_unknown
+from leatstream_terraform.diagnostics import Diagnostic, fault_text
+from leatstream_terraform.foresee import FOLLOWING, MISSING
+from leatstream_terraform.rest import ProblemError
+from leatstream_terraform.schema import Attribute, Resource
+from leatstream_terraform.session import Session
+from leatstream_terraform.wire import from_rest
+
+#: Attributes that a statement's meaning depends on, beside its text.
+CONTEXT = ("database", "schema", "store")
+_HINT = (
+    "If another resource of this configuration creates it, refer to that resource inside the SQL, such as "
+    "${leatstream_stream.pageviews.fqn}, or name it in depends_on, so that Terraform plans it first."
+)
+
+
+def depends_on(resource: Resource) -> tuple[str, ...]:
+    """Names of the attributes whose change makes the inferred values unknown."""
+    sql = resource.with_semantic("sql")
+    return (
+        () if sql is None else (sql.name, *(n for n in (*CONTEXT, "properties") if n in resource.attributes))
+    )
+
+
+def validate(session: Session, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Ask the service about a statement, with what this run plans, where the service takes that.
+
+    Raises:
+        ProblemError: the service refused the request itself, not the statement.
+    """
+    client = session.service()
+    assume = {} if session.assume_refused else session.foreseen.assume()
+    if assume:
+        try:
+            return _answer(
+                client.request("POST", "/v1/statements:validate", {**request, "assume": assume}).body
+            )
+        except ProblemError as problem:
+            if not _refuses_assume(problem):
+                raise
+            session.assume_refused = True
+    return _answer(client.request("POST", "/v1/statements:validate", dict(request)).body)
+
+
+def _answer(document: Any) -> Mapping[str, Any]:
+    return document if isinstance(document, dict) else {}
+
+
+def _refuses_assume(problem: ProblemError) -> bool:
+    pointers = [str(one.get("pointer") or "") for one in problem.problem.get("errors") or []]
+    return problem.status in (400, 422) and any("assume" in pointer for pointer in pointers)
+
+
+def request_for(
+    resource: Resource, named: Mapping[str, Any], sql: str, value: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The validation request for a statement in the context of ``value``, for ``named``."""
+    given = {name: value.get(name) for name in CONTEXT if isinstance(value.get(name), str)}
+    name = named.get(resource.key[-1])
+    return {"sql": sql, **given, **({"name": name} if isinstance(name, str) else {})}
+
+
+def same_meaning(
+    session: Session, resource: Resource, planned: Mapping[str, Any], one: str, two: str
+) -> bool:
+    """Tell whether two texts are the same statement but for white space, comments and the like."""
+    if one == two:
+        return True
+    if session.client is None:
+        return False
+    first = _meaning(session, resource, planned, one)
+    return first is not None and first == _meaning(session, resource, planned, two)
+
+
+def _meaning(session: Session, resource: Resource, value: Mapping[str, Any], sql: str) -> str | None:
+    request = request_for(resource, value, sql, value)
+    key = json.dumps(request, sort_keys=True)
+    if key not in session.meanings:
+        answer = validate(session, request)
+        session.meanings[key] = answer.get("hash") or answer.get("canonical")
+    return session.meanings[key]
+
+
+def infer(
+    session: Session, resource: Resource, planned: dict[str, Any], prior: Mapping[str, Any] | None
+) -> list[Diagnostic]:
+    """Make the values known, in place, that the service can tell before anything runs.
+
+    Args:
+        session: the configured provider.
+        resource: type of the object.
+        planned: the planned object; its inferred values are unknown so far.
+        prior: the object before, when it is updated.
+
+    Returns:
+        What is wrong with the statement, and what its change does to a running job.
+    """
+    item = resource.with_semantic("sql")
+    if item is None or session.client is None:
+        return []
+    sql = planned.get(item.name)
+    if not isinstance(sql, str) or any(has_unknown(planned.get(name)) for name in depends_on(resource)):
+        return []
+    answer = _ask(session, request_for(resource, prior or planned, sql, planned))
+    statements = answer.get("statements") or []
+    if not answer.get("valid") or not statements:
+        faults = [fault for one in statements for fault in one.get("problems") or []]
+        return _errors(session, item, sql, planned, faults)
+    told = statements[-1]
+    for attribute in resource.attributes.values():
+        if attribute.infer and attribute.mode == "computed":
+            raw = _dig(told, attribute.infer.split("."))
+            if raw is not None:
+                planned[attribute.name] = from_rest({"x": attribute}, {attribute.rest: raw}, None)["x"]
+    plan = told.get("plan") or {}
+    if prior is None and plan.get("change"):
+        _loosen(resource, planned)
+    return _change(plan, item) if prior is not None else []
+
+
+def _loosen(resource: Resource, planned: dict[str, Any]) -> None:
+    """Make unknown, in place, what the end of the object that is replaced will change.
+
+    The service still sees the old one. Once that is gone, a property comes from the topic that it leaves
+    behind or, if the topic is deleted with it, from somewhere else altogether.
+    """
+    deletes = any(planned.get(text.strip("{}")) is True for text in resource.delete_query.values())
+    for item in resource.attributes.values():
+        told = planned.get(item.name)
+        if item.infer and item.nesting == "map" and isinstance(told, dict):
+            planned[item.name] = (
+                UNKNOWN
+                if deletes
+                else {
+                    key: {name: value if name == "value" else UNKNOWN for name, value in one.items()}
+                    for key, one in told.items()
+                }
+            )
+
+
+def _ask(session: Session, request: dict[str, Any]) -> Mapping[str, Any]:
+    """Validate; a sink that only stands in the way because the same plan replaces its query is no fault."""
+    answer = validate(session, request)
+    faults = [fault for one in answer.get("statements") or [] for fault in one.get("problems") or []]
+    for fault in faults:
+        leaving = session.foreseen.leaving(fault)
+        if leaving is not None and leaving != request.get("name"):
+            return validate(session, {**request, "name": leaving})
+    return answer
+
+
+def _change(plan: Mapping[str, Any], item: Attribute) -> list[Diagnostic]:
+    change = plan.get("change")
+    kind = change.get("class") if isinstance(change, Mapping) else None
+    if not isinstance(change, Mapping) or kind in (None, "none"):
+        return []
+    text = f"{change.get('reason') or 'The statement changes.'}"
+    return [Diagnostic(f"The running job is affected: {kind}", text, (item.name,), "warning")]
+
+
+def _errors(
+    session: Session, item: Attribute, sql: str, planned: Mapping[str, Any], faults: list[Mapping[str, Any]]
+) -> list[Diagnostic]:
+    foreseen = session.foreseen
+    explained = [fault for fault in faults if foreseen.explains(fault, sql, planned)]
+    # A service that was told about planned objects knows their columns, but tells the old of one that exists.
+    waits = (
+        bool(explained)
+        or foreseen.touches(sql, changing=True)
+        or (session.assume_refused and foreseen.touches(sql))
+    )
+    shown = []
+    for fault in faults:
+        code = str(fault.get("code") or "").replace("_", "-")
+        if fault in explained or (waits and code in FOLLOWING):
+            continue
+        told = dict(fault)
+        if code in MISSING and not told.get("hint"):
+            told["hint"] = _HINT
+        shown.append(Diagnostic("The SQL is not valid", fault_text(told, code or None, sql), (item.name,)))
+    if not faults:
+        shown.append(Diagnostic("The SQL is not valid", "The service does not say why.", (item.name,)))
+    return shown
+
+
+def _dig(value: Any, path: list[str]) -> Any:
+    """Follow a path such as ``plan.sources[].fqn``; ``[]`` collects over a list."""
+    for at, step in enumerate(path):
+        if not isinstance(value, dict):
+            return None
+        if step.endswith("[]"):
+            items = value.get(step[:-2])
+            return None if items is None else [_dig(one, path[at + 1 :]) for one in items]
+        value = value.get(step)
+    return value
+
+
+def blank(resource: Resource, planned: dict[str, Any]) -> None:
+    """Make every inferred value unknown, in place."""
+    for item in resource.attributes.values():
+        if item.infer and item.mode == "computed":
+            planned[item.name] = UNKNOWN
