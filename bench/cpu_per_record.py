@@ -1,0 +1,195 @@
+"""CPU per record of a generated filter job beside the same job written by hand in PySpark.
+
+Each contender works off the same backlog on the same broker in a process tree of its own (Python and JVM),
+with the same JVM flags and session settings, in an order that turns around from round to round. Counted is
+the CPU of the tree between two fill levels of the sink, once the JIT is warm; the broker does not count.
+The sinks are read back: equal count and equal order-free checksum, or the run is void.
+
+`generated` goes the whole way through the API: statement, plan, driver. `same settings` is the hand-written
+job with the Kafka client settings that the product chose, `defaults` the one that everybody writes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from cpu_tree import Slope
+from handwritten import running_peer
+from report import Spread, conditions, keep, table, verdict
+from stack import BenchError, Stack, running_stack
+from start import driver_settings
+from topics import COLUMNS, SELECT, Topics
+
+GOAL_RATIO = 1.05
+PARTITIONS = 2
+GENERATED, SAME, DEFAULTS = "generated", "hand-written, same settings", "hand-written, defaults"
+CONTENDERS = (GENERATED, SAME, DEFAULTS)
+# What a busy query should run with: both compilers, more heap (throughput.md, section 6).
+THROUGHPUT = {"LEATSTREAM_DRIVER_MEMORY": "1g", "LEATSTREAM_DRIVER_JVM_OPTIONS": "-XX:+UseSerialGC -Xss512k"}
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--records", type=int, default=3_000_000, help="backlog")
+    parser.add_argument("--warm", type=int, default=1_500_000, help="records that do not count")
+    parser.add_argument("--mode", choices=("micro_batch", "realtime"), default="micro_batch")
+    parser.add_argument("--jvm", choices=("product", "throughput"), default="product")
+    parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
+    parser.add_argument("--json", help="write the raw numbers here")
+    options = parser.parse_args()
+
+    print(conditions())
+    jvm = driver_settings() if options.jvm == "product" else THROUGHPUT
+    print(f"JVM of every contender: {jvm}; mode {options.mode}")
+    runs: dict[str, list[dict[str, float]]] = {name: [] for name in options.contenders}
+    # One driver at a time: else the pool warms the next one during the measurement.
+    with running_stack({**jvm, "LEATSTREAM_MAX_DRIVERS": "1"}) as stack:
+        topics = Topics(stack.kafka)
+        topics.create("pageviews", PARTITIONS)
+        expected = topics.fill("pageviews", options.records)
+        stack.sql("CREATE DATABASE bench", "bench")
+        stack.sql(
+            f"CREATE STREAM pageviews ({COLUMNS}) WITH ('topic'='pageviews', 'value.format'='json')", "bench"
+        )
+        bench = Bench(stack, topics, jvm, options, expected)
+        for number in range(options.rounds):
+            order = options.contenders if number % 2 == 0 else options.contenders[::-1]
+            for name in order:
+                runs[name].append(bench.run(name, number))
+        topics.close()
+    show(runs)
+    print(conditions())
+    keep(options.json, {"jvm": jvm, "mode": options.mode, "runs": runs})
+
+
+class Bench:
+    """The runs of one broker."""
+
+    def __init__(
+        self, stack: Stack, topics: Topics, jvm: Mapping[str, str], options: Any, expected: int
+    ) -> None:
+        """Hold what every run needs; ``expected`` is how many records pass the filter."""
+        self._stack, self._topics, self._jvm = stack, topics, jvm
+        self._options, self._expected = options, expected
+        self._checksum: int | None = None
+
+    def run(self, name: str, number: int) -> dict[str, float]:
+        """One contender over the whole backlog; CPU microseconds per input record, and more."""
+        sink = f"kept_{CONTENDERS.index(name)}_{number}"
+        self._topics.create(sink, PARTITIONS)
+        self._stack.wait_warm()
+        slope = Slope()
+        if name == GENERATED:
+            self._run_generated(sink, slope)
+        else:
+            self._run_by_hand(sink, slope, "same" if name == SAME else "defaults")
+        self._verify(name, sink)
+        self._topics.drop(sink)
+        result = self._measured(slope)
+        shown = ", ".join(f"{k} {v:.3g}" for k, v in result.items())
+        print(f"  {name}, round {number}: {shown}; {conditions().rpartition(';')[2].strip()}", flush=True)
+        return result
+
+    def _run_generated(self, sink: str, slope: Slope) -> None:
+        select = SELECT.format(source="pageviews WITH ('starting.position'='earliest')")
+        sql = f"CREATE STREAM {sink} AS {select} QUERY WITH ('mode'='{self._options.mode}')"
+        self._stack.put_query(sink, sql, "bench")
+        process = self._stack.driver_of(self._started(sink))
+        self._watch(process, sink, slope)
+        self._stack.drop_query(sink, delete_entity=False)
+
+    def _started(self, name: str) -> dict[str, Any]:
+        """The query as soon as it has a driver."""
+        found: dict[str, Any] = {}
+
+        def has_driver() -> bool:
+            found.update(self._stack.call("GET", f"/v1/queries/{name}"))
+            return bool((found["status"].get("job") or {}).get("driver_id"))
+
+        self._stack.until(has_driver, 60, f"{name} has a driver")
+        return found
+
+    def _run_by_hand(self, sink: str, slope: Slope, form: str) -> None:
+        with running_peer(
+            self._stack.kafka,
+            "pageviews",
+            sink,
+            form=form,
+            mode=self._options.mode,
+            position="earliest",
+            environment=self._jvm,
+            warm_up=True,
+        ) as peer:
+            peer.go()
+            self._watch(peer.process, sink, slope)
+
+    def _watch(self, process: Any, sink: str, slope: Slope) -> None:
+        slope.watch(process, lambda: self._topics.count(sink, PARTITIONS), self._expected, 600)
+
+    def _measured(self, slope: Slope) -> dict[str, float]:
+        passed = self._expected / self._options.records
+        begin, end = self._options.warm * passed, self._expected * 0.99
+        inputs = (end - begin) / passed
+        wall = slope.time_at(end) - slope.time_at(begin)
+        cold = slope.cpu_at(self._expected / 3) - slope.samples[0][2]
+        return {
+            "us/record": (slope.cpu_at(end) - slope.cpu_at(begin)) / inputs * 1e6,
+            "records/s": inputs / wall,
+            "us/record of the first third": cold / (self._options.records / 3) * 1e6,
+            "peak RSS MB": slope.peak_rss / 2**20,
+        }
+
+    def _verify(self, name: str, sink: str) -> None:
+        time.sleep(0.5)
+        count, checksum = self._topics.checksum(sink, PARTITIONS)
+        self._checksum = checksum if self._checksum is None else self._checksum
+        if (count, checksum) != (self._expected, self._checksum):
+            raise BenchError(
+                f"{name}: {count} records with checksum {checksum:x}, not {self._expected} with "
+                f"{self._checksum:x}: the contenders do not do the same"
+            )
+
+
+def show(runs: dict[str, list[dict[str, float]]]) -> None:
+    """The table and the verdict: ratios of medians, with the range of the rounds."""
+    rows = []
+    for name, results in runs.items():
+        costs = [r["us/record"] for r in results]
+        spread = Spread.of(costs)
+        rows.append(
+            [
+                name,
+                spread.n,
+                median(costs),
+                min(costs),
+                spread.largest,
+                median([r["us/record of the first third"] for r in results]),
+                median([r["records/s"] for r in results]),
+                median([r["peak RSS MB"] for r in results]),
+            ]
+        )
+    header = ["us of CPU per input record", "n", "median", "min", "max", "cold third", "records/s", "RSS MB"]
+    print(table(header, rows))
+    if GENERATED not in runs:
+        return
+    own = median([r["us/record"] for r in runs[GENERATED]])
+    for peer in (SAME, DEFAULTS):
+        if peer in runs:
+            ratio = own / median([r["us/record"] for r in runs[peer]])
+            print(verdict(f"generated / {peer}", ratio, GOAL_RATIO, "x"))
+
+
+def median(values: list[float]) -> float:
+    """The middle one, or the mean of the two in the middle."""
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""CPU of a process and everything below it, as a function of the records it has worked off."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import psutil
+from stack import BenchError
+
+
+def tree_cpu(root: psutil.Process) -> float:
+    """User and system seconds of the tree, ended children that were waited for included."""
+    total = 0.0
+    for process in [root, *root.children(recursive=True)]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            total += times.user + times.system + times.children_user + times.children_system
+    return total
+
+
+@dataclass
+class Slope:
+    """Samples of one run.
+
+    Attributes:
+        samples: (monotonic seconds, records on the sink, CPU seconds of the tree).
+        peak_rss: largest resident size of the tree, bytes.
+    """
+
+    samples: list[tuple[float, int, float]] = field(default_factory=list)
+    peak_rss: int = 0
+
+    def watch(self, root: psutil.Process, count: Callable[[], int], wanted: int, seconds: float) -> None:
+        """Sample until the sink holds ``wanted`` records; BenchError when it does not in time."""
+        deadline = time.monotonic() + seconds
+        while True:
+            done = count()
+            self.samples.append((time.monotonic(), done, tree_cpu(root)))
+            self.peak_rss = max(self.peak_rss, _rss(root))
+            if done >= wanted:
+                return
+            if time.monotonic() > deadline or not root.is_running():
+                raise BenchError(f"{done} of {wanted} records on the sink after {seconds:g} s")
+            time.sleep(0.25)
+
+    def cpu_at(self, records: float) -> float:
+        """CPU seconds when so many records were on the sink, between the samples around it."""
+        return self._at(records, 2)
+
+    def time_at(self, records: float) -> float:
+        """Monotonic seconds, likewise."""
+        return self._at(records, 0)
+
+    def _at(self, records: float, column: int) -> float:
+        before = self.samples[0]
+        for sample in self.samples:
+            if sample[1] >= records:
+                gained = sample[1] - before[1]
+                share = (records - before[1]) / gained if gained else 1.0
+                return before[column] + share * (sample[column] - before[column])
+            before = sample
+        raise BenchError(f"the sink never held {records:.0f} records")
+
+
+def _rss(root: psutil.Process) -> int:
+    total = 0
+    for process in [root, *root.children(recursive=True)]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            total += process.memory_info().rss
+    return total

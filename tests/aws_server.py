@@ -1,0 +1,34 @@
+"""moto's server: the AWS that can be had without an account."""
+
+from __future__ import annotations
+
+import logging
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+REGION = "eu-west-1"
+
+
+@contextmanager
+def aws_server() -> Iterator[str]:
+    """A server of its own on a free port; gives its address."""
+    from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    try:
+        yield f"http://{host}:{port}"
+    finally:
+        server.stop()
+
+
+def check_logins(address: str, after: int) -> None:
+    """Let the server check signatures and keys, after so many calls that it does not; -1 = never."""
+    count = str(after if after >= 0 else 10**9).encode()
+    request = urllib.request.Request(
+        f"{address}/moto-api/reset-auth", data=count, headers={"Content-Type": "text/plain"}, method="POST"
+    )
+    urllib.request.urlopen(request, timeout=10).read()

@@ -1,0 +1,123 @@
+"""A Kafka broker that asks for a login over TLS, with a certificate of its own making."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import os
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.x509.oid import NameOID
+
+from leatstream.dev.jars import broker_jars
+from leatstream.dev.java import find_java
+
+USER = "ada"
+PASSWORD = 'p"a\\ss; word='
+
+
+class SecuredBroker:
+    """Listens with SASL/PLAIN over TLS on ``bootstrap``; clients must trust ``certificate`` (PEM)."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        ports = _free_ports(3)
+        self.bootstrap = f"127.0.0.1:{ports[0]}"
+        self._port = ports[0]
+        self.certificate, key = _certificate()
+        (place / "key.pem").write_text(key + self.certificate)
+        quoted = PASSWORD.replace("\\", "\\\\").replace('"', '\\"')
+        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+        properties = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@127.0.0.1:{ports[1]}",
+            "listeners": f"SECURE://127.0.0.1:{ports[0]},CONTROLLER://127.0.0.1:{ports[1]},INNER://127.0.0.1:{ports[2]}",
+            "advertised.listeners": f"SECURE://127.0.0.1:{ports[0]},INNER://127.0.0.1:{ports[2]}",
+            "listener.security.protocol.map": "SECURE:SASL_SSL,CONTROLLER:PLAINTEXT,INNER:PLAINTEXT",
+            "controller.listener.names": "CONTROLLER",
+            "inter.broker.listener.name": "INNER",
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.secure.plain.sasl.jaas.config": f'{module} required user_{USER}="{quoted}";',
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(place / "key.pem"),
+            "log.dirs": str(place / "topics"),
+            "offsets.topic.replication.factor": "1",
+            "offsets.topic.num.partitions": "1",
+            "auto.create.topics.enable": "false",
+        }
+        escaped = (f"{k}={v.replace(chr(92), chr(92) * 2)}\n" for k, v in properties.items())
+        (place / "server.properties").write_text("".join(escaped))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Format and start; returns when the port is open."""
+        java = find_java()
+        assert java is not None
+        command = [str(java.executable), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        command += ["-cp", os.pathsep.join(map(str, broker_jars()))]
+        settings = str(self._place / "server.properties")
+        with (self._place / "log").open("wb") as log:
+            tool = ["kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qk", "-c", settings]
+            subprocess.run([*command, *tool], check=True, stdout=log, stderr=log)
+            self._process = subprocess.Popen([*command, "kafka.Kafka", settings], stdout=log, stderr=log)
+        end = time.monotonic() + 60
+        while not _listens(self._port):
+            assert self._process.poll() is None, (self._place / "log").read_text()[-3000:]
+            assert time.monotonic() < end
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        """End it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(20)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for s in sockets:
+            s.bind(("127.0.0.1", 0))
+        return [s.getsockname()[1] for s in sockets]
+    finally:
+        for s in sockets:
+            s.close()
+
+
+def _certificate() -> tuple[str, str]:
+    """A self-signed certificate for 127.0.0.1 and its key, both PEM."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    addresses = x509.SubjectAlternativeName(
+        [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    )
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=2))
+        .add_extension(addresses, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return made.public_bytes(serialization.Encoding.PEM).decode(), private.decode()

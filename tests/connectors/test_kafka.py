@@ -1,0 +1,135 @@
+"""Kafka against a real broker: without a login, and with a login over TLS."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import pytest
+from confluent_kafka import Producer
+from conformance import ConnectorConformance, Produce
+from secured_broker import PASSWORD, USER, SecuredBroker
+
+from leatstream.connectors.base import Connector, NewRecord
+from leatstream.connectors.kafka import KafkaConnector
+from leatstream.connectors.kafka_settings import librdkafka_settings
+from leatstream.connectors.registry import open_connector
+from leatstream.errors import StoreError
+
+
+@pytest.fixture(scope="session")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
+    broker = SecuredBroker(tmp_path_factory.mktemp("secured"))
+    broker.start()
+    yield broker
+    broker.stop()
+
+
+def secured_config(broker: SecuredBroker, **tls: Any) -> dict[str, Any]:
+    return {
+        "bootstrap_servers": broker.bootstrap,
+        "security_protocol": "sasl_ssl",
+        "sasl": {"mechanism": "plain", "username": USER},
+        "tls": {"ca_certificate": broker.certificate} | tls,
+    }
+
+
+class KafkaConformance(ConnectorConformance):
+    size: ClassVar = {"topic.partitions": 2, "topic.replicas": 1}
+    bigger: ClassVar = {"topic.partitions": 3, "topic.replicas": 1}
+    configs: ClassVar = {"retention.ms": "60000"}
+    other_configs: ClassVar = {"cleanup.policy": "compact"}
+    impossible = ({"topic.partitions": 1, "topic.replicas": 3}, "replica")
+    illegal_name = "no topic / name"
+
+    @pytest.fixture
+    def refused(self, secured: SecuredBroker) -> Connector:
+        return open_connector("kafka", "s", secured_config(secured), {"sasl.password": "wrong-password"})
+
+    @pytest.fixture
+    def unreachable(self) -> Connector:
+        with socket.socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{nobody.getsockname()[1]}"
+        return open_connector("kafka", "s", {"bootstrap_servers": address})
+
+    @pytest.fixture
+    def produce(self, connector: Connector) -> Produce:
+        assert isinstance(connector, KafkaConnector)
+        producer = Producer(librdkafka_settings(connector.settings))
+
+        def send(entity: str, values: Sequence[bytes]) -> None:
+            for value in values:
+                producer.produce(entity, value)
+            assert producer.flush(20) == 0
+
+        return send
+
+
+class TestKafka(KafkaConformance):
+    @pytest.fixture
+    def connector(self, kafka_broker: str) -> Connector:
+        return open_connector("kafka", "s", {"bootstrap_servers": kafka_broker})
+
+    def test_internal_topics_are_hidden(self, connector: Connector) -> None:
+        connector.create_entity("_leat_hidden", self.size, {})
+        try:
+            names = [e.name for e in connector.list_entities()]
+            assert [n for n in names if n.startswith(("__", "_leat"))] == []
+        finally:
+            connector.drop_entity("_leat_hidden")
+
+    def test_a_key_goes_where_the_jobs_would_put_it(self, connector: Connector, entity: str) -> None:
+        # Java's partitioner: murmur2 of the key, without its sign, modulo the partitions.
+        connector.create_entity(entity, {"topic.partitions": 5, "topic.replicas": 1}, {})
+        connector.write_records(entity, [NewRecord(k, b"x") for k in (b"21", b"foobar", b"a-key", b"")])
+        read = connector.read_records(entity, from_beginning=True, limit=4, idle_timeout=5)
+        places = {r.key: r.partition for r in read if r is not None}
+        hashes = {b"21": -973932308, b"foobar": -790332482}
+        assert {k: places[k] for k in hashes} == {k: (h & 0x7FFFFFFF) % 5 for k, h in hashes.items()}
+
+    def test_what_the_broker_refuses_is_said(self, connector: Connector, entity: str) -> None:
+        small = {"max.message.bytes": "200"}
+        connector.create_entity(entity, {"topic.partitions": 1, "topic.replicas": 1}, small)
+        with pytest.raises(StoreError) as caught:
+            connector.write_records(entity, [NewRecord(None, b"x"), NewRecord(None, b"x" * 1000)])
+        assert caught.value.code == "store-rejected"
+        assert "of 2 records were written" in caught.value.detail
+
+    def test_aborted_records_are_not_printed(
+        self, connector: Connector, entity: str, kafka_broker: str
+    ) -> None:
+        connector.create_entity(entity, {"topic.partitions": 1, "topic.replicas": 1}, {})
+        producer = Producer({"bootstrap.servers": kafka_broker, "transactional.id": entity})
+        producer.init_transactions(30)
+        for value in (b"kept", b"taken back"):
+            producer.begin_transaction()
+            producer.produce(entity, value)
+            producer.flush(10)
+            if value == b"kept":
+                producer.commit_transaction(10)
+            else:
+                producer.abort_transaction(10)
+        read = connector.read_records(entity, from_beginning=True, limit=None, idle_timeout=0.5)
+        assert [r.value for r in read if r is not None] == [b"kept"]
+
+
+class TestSecuredKafka(KafkaConformance):
+    @pytest.fixture
+    def connector(self, secured: SecuredBroker) -> Connector:
+        return open_connector("kafka", "s", secured_config(secured), {"sasl.password": PASSWORD})
+
+    def test_a_broker_of_unknown_authority_is_not_trusted(self, secured: SecuredBroker) -> None:
+        config = secured_config(secured, ca_certificate=None)
+        stranger = open_connector("kafka", "s", config, {"sasl.password": PASSWORD})
+        with pytest.raises(StoreError) as caught:
+            stranger.test(5)
+        assert caught.value.code == "store-unreachable"
+        assert "certificate" in caught.value.detail.lower()
+
+    def test_plain_text_to_a_secured_port(self, secured: SecuredBroker) -> None:
+        with pytest.raises(StoreError) as caught:
+            open_connector("kafka", "s", {"bootstrap_servers": secured.bootstrap}).test(3)
+        assert caught.value.code == "store-unreachable"
+        assert "security_protocol" in str(caught.value.faults[0].hint)

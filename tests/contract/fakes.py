@@ -1,0 +1,245 @@
+"""Stand-ins behind the ports, so that the contract is tried on the real services without Kafka and Spark."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import BaseModel
+
+from leatstream.connectors.base import Capabilities, Connector, Entity, EntityProperty, NewRecord, Record
+from leatstream.connectors.kafka_settings import KafkaConfig
+from leatstream.connectors.registry import with_secrets
+from leatstream.errors import StoreError
+from leatstream.model.objects import Store
+from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, ViewSchema
+from leatstream.ports import AnalysisRequest
+from leatstream.services.authorization import mint_token
+from leatstream.services.environment import Environment, RuntimeSettings
+from leatstream.services.stores import resolve_store_secrets
+from leatstream.storage.migrate import migrate
+from leatstream.storage.secret_box import open_secret_box
+from leatstream.storage.unit_of_work import SqlUnits, open_units
+
+
+@dataclass
+class Cluster:
+    """Topics in memory."""
+
+    entities: dict[str, Entity] = field(default_factory=dict)
+    records: dict[str, list[Record]] = field(default_factory=dict)
+    up: bool = True
+    endless: bool = False
+    closed_readers: int = 0
+
+
+class MemoryConnector(Connector):
+    """A Kafka-like store in memory."""
+
+    kind: ClassVar[str] = "kafka"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        source=True, sink=True, create_entity=True, print_records=True, realtime=True
+    )
+    entity_properties: ClassVar[tuple[EntityProperty, ...]] = (
+        EntityProperty("topic.partitions", ("kafka.partitions",)),
+        EntityProperty("topic.replicas", ("kafka.replicas",)),
+    )
+    Config: ClassVar[type[BaseModel]] = KafkaConfig
+
+    def __init__(self, name: str, config: BaseModel, cluster: Cluster) -> None:
+        super().__init__(name, config)
+        self.cluster = cluster
+
+    @classmethod
+    def secret_fields(cls) -> tuple[str, ...]:
+        return ("sasl.password",)
+
+    def test(self, timeout: float) -> None:
+        if not self.cluster.up:
+            raise StoreError("store-unreachable", f"Store {self.name} does not answer.")
+
+    def list_entities(self, timeout: float = 5.0) -> list[Entity]:
+        self.test(timeout)
+        return sorted(self.cluster.entities.values(), key=lambda e: e.name)
+
+    def find_entity(self, entity: str, timeout: float = 5.0) -> Entity | None:
+        self.test(timeout)
+        return self.cluster.entities.get(entity)
+
+    def create_entity(
+        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
+    ) -> None:
+        self.cluster.entities.setdefault(entity, Entity(entity, dict(properties), dict(configs)))
+
+    def update_entity(
+        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
+    ) -> None:
+        old = self.cluster.entities[entity]
+        fewer = properties.get("topic.partitions", 1 << 30) < (old.properties.get("topic.partitions") or 0)
+        if "topic.replicas" in properties or fewer:
+            raise StoreError("store-rejected", "A topic cannot get fewer partitions or other replicas.")
+        # As Kafka does: what is not named goes back to the default.
+        self.cluster.entities[entity] = Entity(entity, {**old.properties, **properties}, dict(configs))
+
+    def drop_entity(self, entity: str, timeout: float = 10.0) -> None:
+        self.cluster.entities.pop(entity, None)
+
+    def property_limits(self, timeout: float = 5.0) -> Mapping[str, int]:
+        return {"topic.replicas": 1}
+
+    def read_records(
+        self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
+    ) -> Iterator[Record | None]:
+        try:
+            for index, record in enumerate(self.cluster.records.get(entity, []) if from_beginning else []):
+                if index == limit:
+                    return
+                yield record
+            # A fuzzer would wait for ever for the end of what has none.
+            deadline = time.monotonic() + min(idle_timeout if idle_timeout is not None else 0.1, 0.1)
+            while self.cluster.endless or time.monotonic() < deadline:
+                yield None
+                time.sleep(0.02)
+        finally:
+            self.cluster.closed_readers += 1
+
+    def write_records(self, entity: str, records: Sequence[NewRecord], timeout: float = 10.0) -> None:
+        self.test(timeout)
+        if entity not in self.cluster.entities:
+            raise StoreError("entity-not-found", f"Topic {entity} does not exist.")
+        there = self.cluster.records.setdefault(entity, [])
+        there += [Record(r.key, r.value, 0, len(there) + i, 1) for i, r in enumerate(records)]
+
+    def read_stream(self, spark: Any, source: Any, *, realtime: bool) -> Any:
+        raise NotImplementedError
+
+    def write_stream(self, frame: Any, sink: Any, *, realtime: bool) -> Any:
+        raise NotImplementedError
+
+
+class FirstViewAnalyzer:
+    """Answers every SELECT with the columns of its first view: enough for SELECT * and for the contract."""
+
+    def __init__(self) -> None:
+        self.results: dict[str, Any] = {}
+
+    def analyze(
+        self, views: Sequence[ViewSchema], sql: str, timeout: float
+    ) -> list[AnalyzedColumn] | AnalysisFailure:
+        columns = re.findall(r"`((?:[^`]|``)+)` ([A-Z_]+)", views[0].ddl)
+        return [AnalyzedColumn(n.replace("``", "`"), t.lower(), True) for n, t in columns]
+
+    def take(self, driver_id: str) -> AnalysisRequest | None:
+        return None
+
+    def complete(self, request_id: str, result: list[AnalyzedColumn] | AnalysisFailure) -> None:
+        self.results[request_id] = result
+
+
+@dataclass
+class TableDrivers:
+    """Drivers that exist in a table only."""
+
+    tokens: dict[str, str] = field(default_factory=dict)
+    queries: dict[str, str] = field(default_factory=dict)
+    states: dict[str, str] = field(default_factory=dict)
+    is_ready: bool = True
+
+    def authenticate(self, driver_id: str, token: str) -> bool:
+        return self.tokens.get(driver_id) == token
+
+    def report(self, driver_id: str, state: str, pid: int) -> None:
+        self.states[driver_id] = state
+
+    def role(self, driver_id: str) -> str | None:
+        return "dedicated" if driver_id in self.tokens else None
+
+    def assigned(self, driver_id: str) -> str | None:
+        return self.queries.get(driver_id)
+
+    def assign(self, query_id: str) -> str | None:
+        free = next((d for d in self.tokens if d not in self.queries), None)
+        if free is not None:
+            self.queries[free] = query_id
+        return free
+
+    def assignments(self) -> list[tuple[str, str, float]]:
+        return [(d, q, 60.0) for d, q in self.queries.items() if d in self.tokens]
+
+    def process_id(self, driver_id: str) -> int | None:
+        return 4242 if driver_id in self.tokens else None
+
+    def is_alive(self, driver_id: str) -> bool:
+        return driver_id in self.tokens
+
+    def end(self, driver_id: str, *, grace: float = 0.0) -> None:
+        self.tokens.pop(driver_id, None)
+
+    def ready(self) -> bool:
+        return self.is_ready
+
+
+class RealClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+@dataclass
+class World:
+    """Everything a test may look at or change behind the API."""
+
+    env: Environment
+    units: SqlUnits
+    cluster: Cluster
+    drivers: TableDrivers
+    token: str
+    reader_token: str
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Of the administrator."""
+        return {"Authorization": f"Bearer {self.token}"}
+
+
+def make_world(directory: Path) -> World:
+    """Real services and a real catalog over fakes."""
+    url = f"sqlite:///{directory / 'catalog.db'}"
+    migrate(url)
+    units = open_units(url)
+    token, token_id, token_hash = mint_token()
+    reader, reader_id, reader_hash = mint_token()
+    with units() as unit:
+        now = datetime.now(UTC)
+        unit.tokens.add(token_id, token_hash, "ann", "sysadmin", created_at=now)
+        unit.tokens.add(reader_id, reader_hash, "bob", "reader", created_at=now)
+        unit.commit()
+    cluster, drivers = Cluster(), TableDrivers()
+
+    def connect(store: Store) -> Connector:
+        with units(write=False) as unit:
+            secrets = resolve_store_secrets(env, unit, store)
+        config = KafkaConfig.model_validate(with_secrets(store.config, secrets))
+        return MemoryConnector(store.name, config, cluster)
+
+    env = Environment(
+        open_unit=units,
+        clock=RealClock(),
+        secrets=open_secret_box(directory / "keys.json"),
+        connect=connect,
+        connector_classes={"kafka": MemoryConnector},
+        analyzer=FirstViewAnalyzer(),
+        drivers=drivers,
+        settings=RuntimeSettings(
+            checkpoint_root=str(directory / "checkpoints"),
+            log_dir=directory / "logs",
+            default_store="kafka_store",
+        ),
+    )
+    return World(env, units, cluster, drivers, token, reader)

@@ -1,0 +1,90 @@
+"""Schemathesis against the real services, with fakes behind the ports: every check, and chains of calls."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis.config import SchemathesisConfig
+
+from leatstream.model.names import Fqn
+from leatstream.model.objects import Column
+from leatstream.model.types import parse_type
+from leatstream.rest.app import create_app
+from leatstream.rest.routes import queries
+from leatstream.services import databases, entities, relations, stores
+from leatstream.services.environment import Environment, Principal
+
+HERE = Path(__file__).parent
+EXAMPLES = int(os.environ.get("LEATSTREAM_CONTRACT_EXAMPLES", "5"))
+
+
+# The application is needed to collect the tests, its services only to run them.
+_env = Environment.__new__(Environment)
+schema = schemathesis.openapi.from_asgi(
+    "/openapi.json", create_app(_env), config=SchemathesisConfig.from_path(HERE / "schemathesis.toml")
+)
+
+
+@schema.auth()
+class Administrator:
+    """Gives every case the administrator's token, unless the case is about its absence."""
+
+    token = ""
+
+    def get(self, case: Any, context: Any) -> str:
+        return self.token
+
+    def set(self, case: Any, data: str, context: Any) -> None:
+        case.headers = {**(case.headers or {}), "Authorization": f"Bearer {data}"}
+
+
+def _seed(world: Any) -> None:
+    """A store, a topic, a stream and a query to be found."""
+    admin = Principal("ann", "sysadmin")
+    databases.put_database(world.env, admin, "demo")
+    stores.put_store(world.env, admin, "kafka_store", "kafka", {"bootstrap_servers": "localhost:9092"}, {})
+    properties = {"topic.partitions": 3, "topic.replicas": 1}
+    entities.put_entity(world.env, admin, "kafka_store", "pageviews", properties, {})
+    columns = (Column("viewtime", parse_type("BIGINT")), Column("userid", parse_type("VARCHAR")))
+    body = relations.RelationDefinition(columns, store="kafka_store", value_format="json")
+    relations.put_relation(world.env, admin, Fqn("demo", "public", "pageviews"), body)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> Iterator[Any]:
+    """Services over fakes, behind the application above; nobody waits long for a state that never comes."""
+    longest, queries._LONGEST_WAIT = queries._LONGEST_WAIT, 0.1
+    made = fakes.make_world(tmp_path_factory.mktemp("contract"))
+    for field in fields(Environment):
+        setattr(_env, field.name, getattr(made.env, field.name))
+    Administrator.token = made.token
+    _seed(made)
+    yield made
+    made.units.close()
+    queries._LONGEST_WAIT = longest
+
+
+@schema.parametrize()
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+def test_every_operation(case: Any, world: Any) -> None:
+    """No answer that the contract does not tell, and no crash."""
+    case.call_and_validate()
+
+
+def test_chains_of_calls(world: Any) -> None:
+    """What one call makes, others read, change and delete."""
+    schema.as_state_machine().run(
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=8,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        )
+    )

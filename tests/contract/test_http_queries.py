@@ -1,0 +1,167 @@
+"""What HTTP promises of queries and of the drivers that run them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from leatstream.model.objects import QueryState
+
+SQL = "CREATE STREAM views AS SELECT * FROM pageviews"
+QUERY = {"sql": SQL, "database": "demo", "schema": "public", "store": "k"}
+
+
+def _put_query(client: TestClient, body: Mapping[str, Any] = QUERY, status: int = 201) -> dict[str, Any]:
+    answer = client.put("/v1/queries/q", json=body)
+    assert answer.status_code == status, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+# -- queries ------------------------------------------------------------------------------------------------
+
+
+def _set_state(world: Any, state: QueryState, **more: Any) -> None:
+    with world.units() as unit:
+        query = unit.queries.find("q")
+        status = replace(query.status, state=state, observed_generation=query.meta.generation, **more)
+        unit.queries.update(replace(query, status=status))
+        unit.commit()
+    world.env.changed.notify()
+
+
+def test_query_life(pageviews: TestClient, fresh: Any) -> None:
+    """Created, read, patched, restarted, deleted with the stream that it made."""
+    made = _put_query(pageviews)
+    assert made["sql"] == SQL
+    assert (made["sink"], made["sources"]) == ("demo.public.views", ["demo.public.pageviews"])
+    assert made["effective"]["topic.partitions"] == {
+        "value": 3,
+        "origin": "left_most_source",
+        "from": "demo.public.pageviews",
+    }
+    assert _put_query(pageviews, QUERY, 200)["generation"] == 1
+    spaced = {**QUERY, "sql": f"-- why\n{SQL}  ;"}
+    assert _put_query(pageviews, spaced, 200)["sql"] == spaced["sql"]
+    patched = pageviews.patch(
+        "/v1/queries/q",
+        content=b'{"desired_state": "stopped"}',
+        headers={"Content-Type": "application/merge-patch+json"},
+    )
+    assert patched.json()["desired_state"] == "stopped"
+    assert patched.json()["sql"] == spaced["sql"]
+    assert pageviews.post("/v1/queries/q:restart").status_code == 202
+    assert pageviews.get("/v1/queries/q/logs").json() == {"lines": []}
+    assert pageviews.delete("/v1/relations/demo.public.views").json()["code"] == "has-dependents"
+    assert pageviews.delete("/v1/queries/q").status_code == 204
+    assert pageviews.get("/v1/relations/demo.public.views").status_code == 404
+
+
+def test_a_patch_cannot_take_the_sql_away(pageviews: TestClient) -> None:
+    """null resets what has a default; sql has none."""
+    _put_query(pageviews)
+    answer = pageviews.patch("/v1/queries/q", json={"sql": None})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "#/sql")
+
+
+def test_sql_faults_have_a_position_and_a_pointer(pageviews: TestClient) -> None:
+    """Editors underline it, Terraform shows it at the attribute."""
+    answer = pageviews.put(
+        "/v1/queries/q", json={**QUERY, "sql": "CREATE STREAM v AS\nSELECT * FROM pageview"}
+    )
+    fault = answer.json()["errors"][0]
+    assert answer.json()["code"] == "unknown-relation"
+    assert (fault["pointer"], fault["position"]["line"]) == ("#/sql", 2)
+
+
+def test_waiting_for_a_state(pageviews: TestClient, fresh: Any) -> None:
+    """The answer comes with the change, or with the end of the time."""
+    _put_query(pageviews)
+    late = pageviews.get("/v1/queries/q", params={"wait_for": "running,failed", "timeout": "50ms"})
+    assert late.json()["status"]["state"] == "pending"
+    timer = threading.Timer(0.3, _set_state, (fresh, QueryState.RUNNING))
+    timer.start()
+    found = pageviews.get("/v1/queries/q", params={"wait_for": "running,failed", "timeout": "30s"})
+    timer.join()
+    assert found.json()["status"]["state"] == "running"
+    refused = pageviews.get("/v1/queries/q", params={"wait_for": "walking"})
+    assert refused.status_code == 422
+
+
+def test_the_job_of_the_version_before_does_not_count(pageviews: TestClient, fresh: Any) -> None:
+    """Running an older generation is not running."""
+    _put_query(pageviews)
+    _set_state(fresh, QueryState.RUNNING, driver_id="d")
+    changed = {**QUERY, "sql": f"{SQL} WHERE viewtime > 1"}
+    _put_query(pageviews, changed, 200)
+    answer = pageviews.get("/v1/queries/q", params={"wait_for": "running", "timeout": "50ms"}).json()
+    assert answer["status"]["observed_generation"] < answer["generation"]
+
+
+def test_metrics_come_and_go_with_queries(pageviews: TestClient, fresh: Any) -> None:
+    """State, rows and lag by query; requests by route, never by name."""
+    _put_query(pageviews)
+    progress = {"input_rows_total": 5, "sources": [{"relation": "demo.public.pageviews", "lag": 2}]}
+    _set_state(fresh, QueryState.RUNNING, metrics=progress)
+    text = pageviews.get("/metrics").text
+    assert 'leatstream_query_state{query="q",state="running"} 1.0' in text
+    assert 'leatstream_query_input_rows_total{query="q"} 5.0' in text
+    assert 'leatstream_query_source_lag_records{query="q",source="demo.public.pageviews"} 2.0' in text
+    assert 'route="/v1/queries/{query}"' in text
+    pageviews.delete("/v1/queries/q")
+    assert 'query="q"' not in pageviews.get("/metrics").text
+
+
+# -- drivers ------------------------------------------------------------------------------------------------
+
+
+def test_drivers_have_tokens_of_their_own(client: TestClient, fresh: Any) -> None:
+    """Neither an unknown driver nor the administrator's token passes."""
+    fresh.drivers.tokens["d1"] = "t1"
+    for driver, token in [("d1", "wrong"), ("d2", "t1"), ("d1", fresh.token)]:
+        answer = client.post(
+            f"/v1/drivers/{driver}/poll", json={}, headers={"Authorization": f"Bearer {token}"}
+        )
+        assert answer.status_code == 401
+
+
+def test_a_driver_is_given_work_when_there_is_some(pageviews: TestClient, fresh: Any) -> None:
+    """The long poll ends with the assignment; a warming driver does not wait."""
+    headers = {"Authorization": "Bearer t1"}
+    fresh.drivers.tokens["d1"] = "t1"
+    warming = {"pid": 1, "role": "dedicated", "state": "warming"}
+    assert pageviews.post("/v1/drivers/d1/poll", json=warming, headers=headers).json() == {"work": None}
+    _put_query(pageviews)
+    with fresh.units(write=False) as unit:
+        query = unit.queries.find("q")
+
+    def assign() -> None:
+        fresh.drivers.queries["d1"] = query.meta.id
+        _set_state(fresh, QueryState.STARTING, driver_id="d1", attempt=1)
+
+    timer = threading.Timer(0.3, assign)
+    timer.start()
+    idle = {**warming, "state": "idle"}
+    work = pageviews.post("/v1/drivers/d1/poll", json=idle, headers=headers).json()["work"]
+    timer.join()
+    assert (work["kind"], work["spec"]["query_name"], work["spec"]["attempt"]) == ("run", "q", 1)
+    beat = {
+        "query_id": query.meta.id,
+        "attempt": 1,
+        "fencing_token": work["spec"]["fencing_token"],
+        "state": "running",
+        "log": ["started"],
+    }
+    answer = pageviews.post("/v1/drivers/d1/heartbeat", json=beat, headers=headers)
+    assert answer.json() == {"directive": "continue"}
+    assert pageviews.get("/v1/queries/q").json()["status"]["state"] == "running"
+    assert pageviews.get("/v1/queries/q/logs").json() == {"lines": ["started"]}
+    fenced = pageviews.post("/v1/drivers/d1/heartbeat", json={**beat, "attempt": 2}, headers=headers)
+    assert (fenced.status_code, fenced.json()["code"]) == (409, "fenced")
+    refused = pageviews.post("/v1/drivers/d1/secrets", json={"references": ["x"]}, headers=headers)
+    assert refused.status_code == 403
+    assert pageviews.delete("/v1/queries/q").status_code == 202

@@ -1,0 +1,149 @@
+"""The tutorial of the seeds at plan time: the real Kinesis connector on moto beside topics in memory."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from leatstream.connectors.base import Entity
+from leatstream.connectors.kinesis import KinesisConnector
+from leatstream.connectors.registry import open_connector
+from leatstream.rest.app import create_app
+from leatstream.services.stores import resolve_store_secrets
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # importlib mode leaves the folder of all tests out
+
+from aws_server import REGION, aws_server
+
+SECRET = "aws-secret-of-the-test"
+PAGEVIEWS = (
+    "CREATE STREAM pageviews_kinesis (viewtime BIGINT, userid VARCHAR, pageid VARCHAR)"
+    " WITH ('store'='kinesis_store','topic'='pageviews','value.format'='json')"
+)
+USERS = (
+    "CREATE STREAM users_kafka (registertime BIGINT, userid VARCHAR, regionid VARCHAR, gender VARCHAR)"
+    " WITH ('store'='\"MSK\"','topic'='ds_users','value.format'='json')"
+)
+COPY = "CREATE STREAM pageviews_kafka WITH ('store'='kafka_store'{}) AS SELECT * FROM pageviews_kinesis"
+JOIN = (
+    "CREATE STREAM pageviews_enriched WITH ('store'='kinesis_store') AS"
+    " SELECT p.userid AS userid, p.pageid, u.regionid, u.gender FROM {} JOIN {}"
+    " WITHIN 5 MINUTES ON p.userid = u.userid"
+)
+CONTEXT = {"database": "demo", "schema": "public", "store": "kafka_store"}
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[str]:
+    with aws_server() as address:
+        yield address
+
+
+@pytest.fixture
+def client(fresh: Any, aws: str) -> Iterator[TestClient]:
+    """Stores, streams and topics of the tutorial, over two kinds of store."""
+    memory = fresh.env.connect
+
+    def connect(store: Any) -> Any:
+        if store.kind == "kafka":
+            return memory(store)
+        with fresh.units(write=False) as unit:
+            secrets = resolve_store_secrets(env, unit, store)
+        return open_connector(store.kind, store.name, store.config, secrets)
+
+    classes = {**fresh.env.connector_classes, "kinesis": KinesisConnector}
+    env = replace(fresh.env, connect=connect, connector_classes=classes)
+    fresh.cluster.entities["ds_users"] = Entity("ds_users", {"topic.partitions": 3, "topic.replicas": 1})
+    keys = {"access_key_id": "AKIAEXAMPLE", "secret_access_key": SECRET}
+    with TestClient(create_app(env), headers=fresh.headers) as opened:
+        for name in ("kafka_store", "MSK"):
+            body = {"kafka": {"bootstrap_servers": "h:1"}}
+            assert (
+                opened.put(f"/v1/stores/{name if name.islower() else f'%22{name}%22'}", json=body).status_code
+                == 201
+            )
+        body = {"kinesis": {"region": REGION, "endpoint_url": aws, **keys}}
+        store = opened.put("/v1/stores/kinesis_store", json=body)
+        assert store.status_code == 201, store.text
+        assert SECRET not in store.text
+        assert store.json()["status"]["state"] == "ready"
+        assert store.json()["kinesis"]["region"] == REGION
+        entity = opened.put("/v1/stores/kinesis_store/entities/pageviews", json={"kinesis": {"shards": 4}})
+        assert entity.status_code in (200, 201), entity.text
+        assert opened.put("/v1/databases/demo", json={}).status_code == 201
+        for sql in (PAGEVIEWS, USERS):
+            made = opened.post("/v1/statements", json={"sql": sql, **CONTEXT})
+            assert made.status_code == 200, made.text
+        yield opened
+
+
+def validated(client: TestClient, sql: str) -> dict[str, Any]:
+    answer = client.post("/v1/statements:validate", json={"sql": sql, **CONTEXT})
+    assert answer.status_code == 200, answer.text
+    statement: dict[str, Any] = answer.json()["statements"][0]
+    return statement
+
+
+def test_kinesis_to_kafka_needs_partitions_and_replicas(client: TestClient) -> None:
+    (problem,) = validated(client, COPY.format(""))["problems"]
+    assert problem["code"] == "property-required"
+    for word in ("topic.partitions", "topic.replicas", "pageviews_kinesis", "kinesis"):
+        assert word in problem["detail"]
+    plan = validated(client, COPY.format(",'topic.partitions'=1,'topic.replicas'=1"))["plan"]
+    assert plan["sink"]["properties"]["topic.partitions"]["origin"] == "explicit"
+    assert plan["mode"] == "micro_batch"
+
+
+def test_the_join_into_kinesis_takes_the_shards_of_its_left_most_source(client: TestClient) -> None:
+    plan = validated(client, JOIN.format("pageviews_kinesis p", "users_kafka u"))["plan"]
+    shards = plan["sink"]["properties"]["topic.shards"]
+    assert shards == {"value": 4, "origin": "left_most_source", "from": "demo.public.pageviews_kinesis"}
+    (problem,) = validated(client, JOIN.format("users_kafka u", "pageviews_kinesis p"))["problems"]
+    assert problem["code"] == "property-required"
+    assert "topic.shards" in problem["detail"]
+
+
+def test_on_demand_sinks_need_no_shards_and_foreign_settings_are_refused(client: TestClient) -> None:
+    sql = "CREATE STREAM s WITH ('store'='kinesis_store',{}) AS SELECT * FROM users_kafka"
+    assert "plan" in validated(client, sql.format("'kinesis.stream.mode'=ON_DEMAND"))
+    (problem,) = validated(client, sql.format("'topic.shards'=1,'kafka.topic.retention.ms'='5'"))["problems"]
+    assert (problem["code"], "retention.ms" in problem["detail"]) == ("invalid-property", True)
+
+
+def test_streams_are_entities_with_settings_of_their_own(client: TestClient) -> None:
+    path = "/v1/stores/kinesis_store/entities/clicks"
+    assert client.put(path, json={"kinesis": {}}).json()["code"] == "property-required"
+    assert client.put(path, json={"kafka": {"partitions": 1}}).status_code == 422
+    made = client.put(path, json={"kinesis": {"shards": 1, "retention_hours": 48}})
+    assert (made.status_code, made.json()["effective"]["shards"]) == (201, 1)
+    assert made.json()["kinesis"] == {"shards": 1, "mode": "PROVISIONED", "retention_hours": 48}
+    more = client.put(path, json={"kinesis": {"shards": 2}})
+    assert more.json()["kinesis"] == {"shards": 2, "mode": "PROVISIONED", "retention_hours": 48}
+    assert client.put(path, json={"kafka": {"partitions": 1}}).status_code == 422
+    names = [e["name"] for e in client.get("/v1/stores/kinesis_store/entities").json()["items"]]
+    assert names == ["clicks", "pageviews"]
+    assert client.delete(path).status_code == 204
+
+
+def test_keys_may_be_taken_out_of_a_store(
+    client: TestClient, aws: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server's own credentials are used then."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAOTHER")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of-the-machine")
+    path = "/v1/stores/kinesis_store"
+    kept = client.put(
+        path, json={"kinesis": {"region": REGION, "endpoint_url": aws, "access_key_id": "AKIAEXAMPLE"}}
+    )
+    assert kept.status_code == 200, kept.text
+    assert kept.json()["status"]["state"] == "ready"
+    none = client.put(path, json={"kinesis": {"region": REGION, "endpoint_url": aws}})
+    assert none.status_code == 200, none.text
+    assert none.json()["kinesis"]["access_key_id"] is None
+    assert none.json()["status"]["state"] == "ready"

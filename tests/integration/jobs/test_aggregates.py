@@ -1,0 +1,205 @@
+"""Aggregates as real Spark computes them, batch by batch, against written-down results.
+
+A case of tests/fixtures/queries tells a statement over the stream ``s``, the records of each batch, and what
+each batch writes, in any order: pairs of record key (text, or 0x… where it is none) and value. ``dropped`` is
+how many late rows Spark tells, those of one group in one batch as one; with ``restart`` the job is stopped and started between the batches.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from leatstream.connectors.kafka import KafkaConnector
+from leatstream.dev.jars import spark_jars
+from leatstream.model.names import Fqn
+from leatstream.model.objects import HIDDEN_PREFIX, Column, Meta, Relation, RelationKind
+from leatstream.model.types import parse_type
+from leatstream.plan.job_spec import ColumnSpec, JobSpec
+from leatstream.plan.logical import AnalyzedColumn
+from leatstream.services.sink_columns import new_columns
+from leatstream.services.sink_formats import sink_formats
+from leatstream.sql.binder import bind
+from leatstream.sql.parser import parse
+from leatstream.sql.relation_properties import read_relation_properties
+from leatstream.sql.statements import CreateAs, CreateChangelogAs
+from leatstream.sql.views import view_schema
+from leatstream_jobs import run_query
+from leatstream_jobs.session import start_session
+
+pytestmark = pytest.mark.spark
+FOLDER = Path(__file__).parents[2] / "fixtures" / "queries"
+CASES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+META = Meta(id="r", generation=1, created_at=NOW, updated_at=NOW, created_by="admin", owner="admin")
+Pairs = list[tuple[str | None, Any]]
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LEATSTREAM_SPARK_JARS", ":".join(map(str, spark_jars())))
+        for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_LOCAL_IP"):
+            patch.setenv(name, "")
+        session = start_session(tmp_path_factory.mktemp("spark"), 2)
+        yield session
+        gateway: Any = session.sparkContext._gateway
+        session.stop()
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(30)
+        session.sparkContext._gateway = session.sparkContext._jvm = None
+        type(session.sparkContext)._gateway = type(session.sparkContext)._jvm = None
+
+
+class Run:
+    """A compiled statement over one topic, run batch by batch."""
+
+    def __init__(
+        self, spark: SparkSession, kafka: KafkaConnector, job: Callable[..., Any], case: dict[str, Any]
+    ) -> None:
+        self.spark, self.kafka, self.source, self.sink = spark, kafka, case["source"], case["sink"]
+        (statement,) = parse(case["sql"])
+        assert isinstance(statement, CreateAs)
+        changelog = isinstance(statement, CreateChangelogAs)
+        struct = parse_type(f"STRUCT<{case['columns']}>")
+        columns = tuple(Column(n, t) for n, t in zip(struct.fields, struct.arguments, strict=True))
+        stream = Relation(
+            meta=META,
+            fqn=Fqn("demo", "public", "s"),
+            kind=RelationKind.STREAM,
+            columns=columns,
+            store="store",
+            entity=self.source,
+            value_format="json",
+        )
+        plan = bind(statement.select, lambda _: stream, case["sql"], changelog=changelog)
+        for scan in plan.scans:
+            view = view_schema(scan)
+            spark.createDataFrame([], view.ddl).createOrReplaceTempView(view.name)
+        analyzed = [
+            AnalyzedColumn(f.name, f.dataType.simpleString(), f.nullable)
+            for f in spark.sql(plan.sql).schema.fields
+            if not f.name.startswith(HIDDEN_PREFIX)
+        ]
+        made = new_columns(analyzed, statement.position)
+        given = read_relation_properties(statement.properties, changelog=changelog)
+        effective = sink_formats(given, stream, plan.aggregation, made, {})
+        assert plan.aggregation is not None
+        source = {"entity": self.source, "columns": "x BIGINT", "timestamp": case["timestamp"]}
+        source["watermark_delay_ms"] = case["delay_ms"] if plan.timed else None
+        document = job([source] * len(plan.scans), self.sink, plan.sql, "x BIGINT")
+        for scan in document["sources"]:
+            scan["columns"] = [_spec(c) for c in columns]
+        document["sink"] |= {
+            "columns": [_spec(c) for c in made],
+            "key_format": effective["key.format"].value if "key.format" in effective else None,
+            "key_columns": list(plan.aggregation.keys or given.key_columns),
+            "deletes": plan.aggregation.deletes,
+        }
+        document["output_mode"] = "update" if plan.aggregation.update else "append"
+        self.spec = JobSpec.model_validate(document)
+        self.seen = 0
+        self.dropped = 0
+        self.query: Any = None
+
+    def batch(self) -> Pairs:
+        """Work off what the topic has; gives what that wrote."""
+        if self.query is None:
+            self.query = run_query.start(self.spark, self.spec, lambda _: self.kafka, 2).query
+        self.query.processAllAvailable()
+        found = self.kafka.read_records(self.sink, from_beginning=True, limit=None, idle_timeout=0.5)
+        records = [r for r in found if r is not None][self.seen :]
+        self.seen += len(records)
+        return [(_key(r.key), json.loads(r.value) if r.value is not None else None) for r in records]
+
+    def stop(self) -> None:
+        """End the job; its checkpoint stays."""
+        if self.query is not None:
+            for report in self.query.recentProgress:
+                states = json.loads(report.json)["stateOperators"]
+                self.dropped += sum(s["numRowsDroppedByWatermark"] for s in states)
+            self.query.stop()
+            self.query = None
+
+
+def _spec(column: Column) -> ColumnSpec:
+    return ColumnSpec(name=column.name, type=str(column.type), not_null=column.not_null)
+
+
+def _key(raw: bytes | None) -> str | None:
+    if raw is None:
+        return None
+    text = raw.decode(errors="ignore")
+    return text if text.isprintable() and text.encode() == raw else f"0x{raw.hex()}"
+
+
+@pytest.fixture
+def start(
+    spark: SparkSession, kafka: KafkaConnector, job: Callable[..., Any], topic: Callable[..., str]
+) -> Iterator[Callable[..., Run]]:
+    runs: list[Run] = []
+
+    def begin(**case: Any) -> Run:
+        topics = {"source": topic(1), "sink": topic(1)}
+        runs.append(Run(spark, kafka, job, {"timestamp": "at", "delay_ms": 10_000, **case, **topics}))
+        return runs[-1]
+
+    yield begin
+    for run in runs:
+        run.stop()
+
+
+def _ordered(pairs: Any) -> list[str]:
+    return sorted(json.dumps(list(pair), ensure_ascii=False) for pair in pairs)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case(name: str, start: Callable[..., Run], produce: Callable[..., None]) -> None:
+    case = CASES[name]
+    run = start(**{k: case[k] for k in ("sql", "columns", "timestamp", "delay_ms")})
+    for number, (records, expected) in enumerate(zip(case["batches"], case["expected"], strict=True)):
+        produce(run.source, *records)
+        assert _ordered(run.batch()) == _ordered(expected), f"batch {number}"
+        if case.get("restart"):
+            run.stop()
+    run.stop()
+    assert run.dropped == case["dropped"]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_random_rows_in_any_order(seed: int, start: Callable[..., Run], produce: Callable[..., None]) -> None:
+    chance = random.Random(seed)
+    run = start(
+        sql="CREATE CHANGELOG c AS SELECT window_start, k, count(*) AS c, sum(n) AS total, min(n) AS low,"
+        " avg(n) AS mean FROM HOP(s, SIZE 20 MINUTES, ADVANCE BY 5 MINUTES) GROUP BY window_start, window_end, k",
+        columns="k VARCHAR, n BIGINT, at TIMESTAMP",
+        delay_ms=86_400_000,
+    )
+    groups: dict[tuple[str, str], list[int]] = {}
+    kept: dict[str | None, Any] = {}
+    for _ in range(3):
+        rows = []
+        for _ in range(200):
+            k, n, minute = chance.choice("abc"), chance.randint(-9, 9), chance.randint(0, 180)
+            at = NOW + timedelta(minutes=minute, milliseconds=chance.randint(0, 59_999))
+            rows.append({"k": k, "n": n, "at": at.strftime("%Y-%m-%d %H:%M:%S.%f")})
+            first = NOW + timedelta(minutes=minute // 5 * 5)
+            for back in range(4):
+                begin = (first - timedelta(minutes=5 * back)).strftime("%Y-%m-%d %H:%M:%S")
+                groups.setdefault((begin, k), []).append(n)
+        produce(run.source, *rows)
+        kept |= dict(run.batch())
+    wanted = {
+        (begin, k): {"c": len(v), "total": sum(v), "low": min(v), "mean": sum(v) / len(v)}
+        for (begin, k), v in groups.items()
+    }
+    found = {(v.pop("window_start"), v.pop("k")): v for v in kept.values()}
+    assert found == wanted

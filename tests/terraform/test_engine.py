@@ -1,0 +1,317 @@
+"""The provider's engine under the real Terraform, against the in-memory REST double."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+BASE = """
+resource "leatstream_store" "kafka" {
+  name  = "kafka"
+  kafka = { bootstrap_servers = "localhost:9092" }
+}
+resource "leatstream_database" "demo" {
+  name = "demo"
+}
+resource "leatstream_schema" "main" {
+  database = leatstream_database.demo.name
+  name     = "public"
+}
+resource "leatstream_stream" "pageviews" {
+  database     = leatstream_database.demo.name
+  schema       = leatstream_schema.main.name
+  name         = "pageviews"
+  columns = [
+    { name = "userid", type = "varchar" },
+    { name = "viewtime", type = "BIGINT", not_null = true },
+  ]
+  store        = leatstream_store.kafka.name
+  topic        = "pageviews"
+  value_format = "json"
+}
+"""
+QUERY = """
+resource "leatstream_query" "filtered" {
+  name     = "filtered"
+  database = leatstream_database.demo.name
+  schema   = leatstream_schema.main.name
+  sql      = <<-SQL
+    CREATE STREAM filtered AS
+    SELECT * FROM ${leatstream_stream.pageviews.fqn} WHERE viewtime > 5;
+  SQL
+  timeouts = { create = "30s" }
+}
+"""
+
+
+def test_chain_is_planned_whole_and_settles(with_double: Any, double: Any) -> None:
+    terraform = with_double
+    terraform.write(BASE + QUERY)
+    terraform.init()
+    plan = terraform.plan()
+    after = plan.change("leatstream_query.filtered")["after"]
+    assert after["sink"] == "demo.public.filtered"
+    assert after["sources"] == ["demo.public.pageviews"]
+    assert after["effective"] == {
+        "topic.partitions": {"value": "6", "origin": "left_most_source", "from": "demo.public.pageviews"}
+    }
+    assert after["plan"]["mode"] == "realtime"
+    assert double.log == []
+    terraform.apply()
+    assert terraform.state()["leatstream_query.filtered"]["status"]["state"] == "running"
+    terraform.is_settled()
+    terraform.destroy()
+    assert [key for key in double.objects if key[0] != "relation"] == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "changes"),
+    [
+        (
+            "create   stream filtered AS\n-- why\nSELECT * FROM demo.public.pageviews WHERE viewtime > 5",
+            False,
+        ),
+        ("CREATE STREAM filtered AS SELECT * FROM demo.public.pageviews WHERE viewtime > 6", True),
+    ],
+)
+def test_sql_is_compared_by_meaning(with_double: Any, double: Any, sql: str, changes: bool) -> None:
+    terraform = with_double
+    terraform.write(BASE + QUERY)
+    terraform.init()
+    terraform.apply()
+    start = QUERY.index("<<-SQL")
+    end = QUERY.index("  SQL\n") + len("  SQL\n")
+    terraform.write(BASE + QUERY[:start] + '"' + sql.replace("\n", "\\n") + '"\n' + QUERY[end:])
+    if not changes:
+        terraform.is_settled()
+        return
+    plan = terraform.plan()
+    assert plan.actions() == {"leatstream_query.filtered": ["update"]}
+    assert plan.change("leatstream_query.filtered")["after_unknown"]["status"] is True
+    terraform.apply()
+    assert terraform.state()["leatstream_query.filtered"]["status"]["job"]["attempt"] == 2
+    terraform.is_settled()
+
+
+def test_import_by_block_settles_and_restarts_nothing(
+    with_double: Any, double: Any, terraform_at: Any
+) -> None:
+    terraform = with_double
+    terraform.write(BASE + QUERY)
+    terraform.init()
+    terraform.apply()
+    before = terraform.state()
+    double.log.clear()
+    ids = {
+        "leatstream_store.kafka": "kafka",
+        "leatstream_database.demo": "demo",
+        "leatstream_schema.main": "demo.public",
+        "leatstream_stream.pageviews": "demo.public.pageviews",
+        "leatstream_query.filtered": "filtered",
+    }
+    blocks = "".join(f'import {{\n  to = {to}\n  id = "{id_}"\n}}\n' for to, id_ in ids.items())
+    second = terraform_at(double.url, double.token, "second")
+    second.write(BASE + QUERY + blocks)
+    second.init()
+    plan = second.plan()
+    assert plan.actions() == {}
+    assert double.log == []
+    second.apply()
+    assert double.log == []
+    assert second.state() == before
+    second.is_settled()
+
+
+def test_import_by_command_settles(with_double: Any, double: Any, terraform_at: Any) -> None:
+    terraform = with_double
+    terraform.write(BASE + QUERY)
+    terraform.init()
+    terraform.apply()
+    double.log.clear()
+    second = terraform_at(double.url, double.token, "second")
+    second.write(BASE + QUERY)
+    second.init()
+    second.run("import", "leatstream_query.filtered", "filtered")
+    second.run("import", "leatstream_stream.pageviews", 'demo."public".pageviews')
+    second.run("import", "leatstream_database.demo", "demo")
+    second.run("import", "leatstream_schema.main", "demo.public")
+    second.run("import", "leatstream_store.kafka", "kafka")
+    second.is_settled()
+    assert double.log == []
+
+
+def test_generated_configuration_is_complete(with_double: Any, double: Any, terraform_at: Any) -> None:
+    terraform = with_double
+    terraform.write(BASE + QUERY)
+    terraform.init()
+    terraform.apply()
+    second = terraform_at(double.url, double.token, "second")
+    blocks = {
+        "leatstream_stream.s": "demo.public.pageviews",
+        "leatstream_query.q": "filtered",
+        "leatstream_store.k": "kafka",
+    }
+    second.write("".join(f'import {{\n  to = {to}\n  id = "{id_}"\n}}\n' for to, id_ in blocks.items()))
+    second.init()
+    second.run("plan", "-generate-config-out=generated.tf", "-out=plan.bin")
+    second.run("apply", "plan.bin")
+    second.is_settled()
+
+
+def test_drift_is_shown_and_healed(with_double: Any, double: Any) -> None:
+    terraform = with_double
+    terraform.write(BASE + QUERY)
+    terraform.init()
+    terraform.apply()
+    query = double.objects["query", "filtered"]
+    query["desired_state"] = query["_body"]["desired_state"] = query["status"]["state"] = "stopped"
+    query["generation"] += 1
+    plan = terraform.plan()
+    assert plan.actions() == {"leatstream_query.filtered": ["update"]}
+    assert "leatstream_query.filtered" in plan.drifted()
+    terraform.apply()
+    assert double.objects["query", "filtered"]["desired_state"] == "running"
+    del double.objects["relation", "demo", "public", "pageviews"]
+    assert terraform.plan().actions()["leatstream_stream.pageviews"] == ["create"]
+
+
+def test_failed_job_shows_its_cause_and_is_tainted(with_double: Any, double: Any) -> None:
+    terraform = with_double
+    double.next_state["filtered"] = "failed"
+    terraform.write(BASE + QUERY)
+    terraform.init()
+    said = terraform.fails("apply", "-auto-approve")
+    assert "boom in the job" in said
+    assert "IllegalStateException" in said
+    assert "leatstream_query.filtered" in terraform.state()
+    double.next_state["filtered"] = "running"
+    assert terraform.plan().actions() == {"leatstream_query.filtered": ["delete", "create"]}
+    terraform.apply()
+    terraform.is_settled()
+
+
+def test_timeout_keeps_the_object_and_shows_the_log(with_double: Any, double: Any) -> None:
+    terraform = with_double
+    double.next_state["filtered"] = "starting"
+    terraform.write(BASE + QUERY.replace('"30s"', '"1s"'))
+    terraform.init()
+    said = terraform.fails("apply", "-auto-approve")
+    assert "is not running after 1 s" in said
+    assert "IllegalStateException" in said
+    assert "leatstream_query.filtered" in terraform.state()
+
+
+def test_sql_fault_is_an_error_at_plan_with_its_place(with_double: Any) -> None:
+    terraform = with_double
+    terraform.write(BASE + QUERY.replace("${leatstream_stream.pageviews.fqn}", "demo.public.nothing"))
+    terraform.init()
+    said = terraform.fails("plan")
+    assert "unknown-relation" in said
+    assert "line 2, column 15" in said
+    assert "^^^^^^^^^^^^^^^^^^^" in said
+    assert "depends_on" in said
+    assert "sql " in said
+
+
+def test_service_without_assume_leaves_values_for_apply(with_double: Any, double: Any) -> None:
+    double.assume = False
+    terraform = with_double
+    terraform.write(BASE + QUERY)
+    terraform.init()
+    plan = terraform.plan()
+    assert plan.change("leatstream_query.filtered")["after_unknown"]["sink"] is True
+    terraform.apply()
+    assert terraform.state()["leatstream_query.filtered"]["sink"] == "demo.public.filtered"
+    terraform.is_settled()
+
+
+def test_refused_change_is_replaced_by_the_next_plan(with_double: Any, double: Any, problem: Any) -> None:
+    terraform = with_double
+    terraform.write(BASE)
+    terraform.init()
+    terraform.apply()
+    changed = BASE.replace('type = "varchar"', 'type = "INT"')
+    terraform.write(changed)
+    assert terraform.plan().actions() == {"leatstream_stream.pageviews": ["update"]}
+    double.refuse.append(
+        problem(
+            409,
+            "requires-replacement",
+            "columns cannot change",
+            errors=[{"detail": "columns cannot change", "pointer": "#/columns/0/type"}],
+        )
+    )
+    said = terraform.fails("apply", "-auto-approve")
+    assert "columns cannot change" in said
+    assert terraform.plan().actions() == {"leatstream_stream.pageviews": ["delete", "create"]}
+    terraform.apply()
+    terraform.is_settled()
+
+
+def test_data_sources_and_functions(with_double: Any) -> None:
+    terraform = with_double
+    terraform.write(
+        BASE
+        + """
+        data "leatstream_stream" "p" {
+          database = leatstream_stream.pageviews.database
+          schema   = leatstream_stream.pageviews.schema
+          name     = leatstream_stream.pageviews.name
+        }
+        output "columns" { value = data.leatstream_stream.p.columns[*].name }
+        output "fqn" { value = provider::leatstream::fqn("demo", "Öffentlich", "x") }
+        output "q" { value = provider::leatstream::quote_ident("a") }
+        """
+    )
+    terraform.init()
+    terraform.apply()
+    assert terraform.run("output", "-raw", "fqn").stdout == 'demo."Öffentlich".x'
+    assert '"userid"' in terraform.run("output", "-json", "columns").stdout
+    terraform.is_settled()
+
+
+def test_service_that_is_down_is_told_once(with_double: Any, double: Any, terraform_at: Any) -> None:
+    terraform = with_double
+    terraform.write(BASE)
+    terraform.init()
+    double.stop()
+    said = terraform.fails("plan")
+    assert said.count("does not answer") == 1
+    assert double.url in said
+    assert "LEATSTREAM_URL" in said
+
+
+def test_wrong_token_is_told_once(terraform_at: Any, double: Any) -> None:
+    terraform = terraform_at(double.url, "leat_wrong")
+    terraform.write(BASE)
+    terraform.init()
+    said = terraform.fails("plan")
+    assert said.count("refused the token") == 1
+    assert "leat_wrong" not in said
+
+
+def test_stale_plan_changes_nothing(with_double: Any, double: Any) -> None:
+    terraform = with_double
+    terraform.write(BASE)
+    terraform.init()
+    terraform.apply()
+    terraform.write(BASE.replace('name = "demo"\n', 'name = "demo"\n  comment = "mine"\n'))
+    terraform.run("plan", "-out=plan.bin")
+    double.objects["database", "demo"]["generation"] += 1
+    said = terraform.fails("apply", "plan.bin")
+    assert "changed by somebody else" in said
+
+
+def test_destroy_keeps_the_topic_unless_told(with_double: Any, double: Any) -> None:
+    terraform = with_double
+    terraform.write(BASE + QUERY)
+    terraform.init()
+    terraform.apply()
+    terraform.write(BASE + QUERY.replace('"30s" }', '"30s" }\n  delete_sink_entity = true'))
+    double.log.clear()
+    terraform.apply()
+    assert double.log == []
+    terraform.write(BASE)
+    terraform.apply()
+    assert [path for method, path, _ in double.log] == ["/v1/queries/filtered?delete_entity=true"]

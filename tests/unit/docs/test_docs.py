@@ -1,0 +1,148 @@
+"""The documentation says what the code does: its blocks are read, its lists compared, its links followed."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from leatstream.cli.exits import Exit
+from leatstream.errors import FAMILIES
+from leatstream.model.types import known_types
+from leatstream.settings import Settings
+from leatstream.sql.parser import parse
+from leatstream.sql.passes.functions import BUILT_AGGREGATES, PLAIN, RENAMED, ROW, RULED
+from leatstream.sql.relation_properties import read_relation_properties
+from leatstream.sql.statements import CreateAs, CreateChangelogAs, CreateStore, CreateStream, InsertInto
+from leatstream.sql.store_properties import read_store_properties
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")],
+    key=lambda p: p.as_posix(),
+)
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(language: str) -> list[object]:
+    """Every fenced block of a language, as test parameters named by page and line."""
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for match in BLOCK.finditer(text):
+            if match[1] == language:
+                line = text.count("\n", 0, match.start()) + 1
+                found.append(pytest.param(match[2], id=f"{page.relative_to(ROOT)}:{line}"))
+    return found
+
+
+def headings(page: Path) -> set[str]:
+    """Anchors of a page, as the usual renderers make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("text", blocks("sql"))
+def test_sql_is_read(text: str) -> None:
+    for statement in parse(text):
+        if isinstance(statement, CreateStore):
+            read_store_properties(statement.properties)
+        elif isinstance(statement, CreateStream | CreateAs | InsertInto):
+            changelog = isinstance(statement, CreateChangelogAs)
+            read_relation_properties(statement.properties, changelog=changelog)
+
+
+@pytest.mark.parametrize("text", blocks("python"))
+def test_python_compiles(text: str) -> None:
+    ast.parse(text)
+
+
+@pytest.mark.parametrize("text", blocks("json"))
+def test_json_is_json(text: str) -> None:
+    json.loads(text)
+
+
+def hcl_texts() -> list[object]:
+    files = sorted(ROOT.glob("examples/terraform/*.tf"))
+    return [*blocks("hcl"), *(pytest.param(f.read_text(encoding="utf-8"), id=f.name) for f in files)]
+
+
+@pytest.mark.parametrize("text", hcl_texts())
+def test_hcl_names_resources_and_attributes_that_exist(text: str) -> None:
+    schema = json.loads((ROOT / "provider-schema" / "provider.json").read_text(encoding="utf-8"))["resources"]
+    text = re.sub(r"<<-(\w+)\n.*?^\s*\1$", '""', text, flags=re.MULTILINE | re.DOTALL)
+    for kind, body in re.findall(r'^resource "(\w+)" "\w+" \{\n(.*?)^\}', text, re.MULTILINE | re.DOTALL):
+        assert kind in schema
+        written = set(re.findall(r"^  (\w+)\s*=", body, re.MULTILINE))
+        assert written <= set(schema[kind]["attributes"]) | {"depends_on", "lifecycle"}
+    for kind, attribute in re.findall(r"\b(leatstream_\w+)\.\w+\.(\w+)", text):
+        assert attribute in schema[kind]["attributes"]
+
+
+def test_every_error_code_has_a_heading() -> None:
+    codes = {code for family in FAMILIES for code in family.kinds}
+    assert codes <= headings(ROOT / "docs" / "problems.md")
+
+
+def test_problems_tell_the_right_status_and_sqlstate() -> None:
+    text = (ROOT / "docs" / "problems.md").read_text(encoding="utf-8")
+    for family in FAMILIES:
+        for code, kind in family.kinds.items():
+            section = text.split(f"\n### {code}\n")[1].split("\n#")[0]
+            if status := re.match(r"\s*(\d{3}), ", section):
+                assert int(status[1]) == kind.status, code
+            if sqlstate := re.search(r"SQLSTATE (\w{5})", section):
+                assert sqlstate[1] == kind.sqlstate, code
+
+
+def test_links_lead_somewhere() -> None:
+    broken = []
+    for page in PAGES:
+        text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        for target in re.findall(r"\]\(([^)\s]+)\)", text):
+            if re.match(r"\w+:", target):
+                continue
+            path, _, anchor = target.partition("#")
+            file = (page.parent / path).resolve() if path else page
+            if not file.exists() or (anchor and file.suffix == ".md" and anchor not in headings(file)):
+                broken.append(f"{page.relative_to(ROOT)}: {target}")
+    assert broken == []
+
+
+def test_every_setting_is_documented_with_its_default() -> None:
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    for name, field in Settings.model_fields.items():
+        row = next((line for line in text.splitlines() if f"`LEATSTREAM_{name.upper()}`" in line), None)
+        assert row is not None, name
+        if isinstance(field.default, int | float) and not isinstance(field.default, bool):
+            assert f"{field.default:g}" in row or str(field.default) in row, name
+
+
+def test_every_exit_status_is_documented() -> None:
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert {int(n) for n in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)} == {int(e) for e in Exit}
+
+
+def test_every_function_is_documented() -> None:
+    named = set(
+        re.findall(r"`(\w+)[`(]", (ROOT / "docs" / "sql" / "functions.md").read_text(encoding="utf-8"))
+    )
+    assert named >= PLAIN | RULED | BUILT_AGGREGATES | RENAMED.keys()
+    assert {"rowtime", "rowkey", "rowmeta"} == ROW <= named
+
+
+def test_every_type_is_documented() -> None:
+    text = (ROOT / "docs" / "sql" / "types.md").read_text(encoding="utf-8")
+    assert [name for name in known_types() if name not in text] == []
+
+
+def test_every_decision_is_listed() -> None:
+    folder = ROOT / "docs" / "adr"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    records = sorted(p.name for p in folder.glob("[0-9]*.md"))
+    assert records
+    assert re.findall(r"^- .*\((\d{4}-[\w-]+\.md)\)$", index, re.MULTILINE) == records

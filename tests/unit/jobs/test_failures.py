@@ -1,0 +1,86 @@
+"""From exceptions to codes and sentences; real exceptions are in tests/integration/jobs/test_formats.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from leatstream.plan.job_spec import ColumnSpec, JobSpec, Mode, SinkSpec, SourceSpec, StoreRef
+from leatstream_jobs.failures import Link, classify, redacted, source_gone
+
+STORE = StoreRef(name="s", kind="kafka", config={})
+COLUMNS = [ColumnSpec(name="a", type="BIGINT")]
+SOURCE = SourceSpec(
+    view="leat_src_0", relation="d.s.r", store=STORE, entity="t", columns=COLUMNS, value_format="json"
+)
+SPEC = JobSpec(
+    query_id="q",
+    query_name="q",
+    generation=1,
+    attempt=1,
+    fencing_token="f",
+    sql="",
+    sources=[SOURCE],
+    sink=SinkSpec(relation="d.s.o", store=STORE, entity="o", columns=COLUMNS, value_format="json"),
+    mode=Mode.MICRO_BATCH,
+    mode_reason="",
+    checkpoint="file:///c",
+)
+MARK = 'LEAT_UNDECODABLE leat_src_0 {"topic":"t","partition":1,"offset":42} LEAT_UNDECODABLE_END'
+
+
+@pytest.mark.parametrize(
+    ("message", "condition", "code", "retryable"),
+    [
+        (
+            f"[USER_RAISED_EXCEPTION] {MARK} SQLSTATE: P0001",
+            "USER_RAISED_EXCEPTION",
+            "undecodable-record",
+            False,
+        ),
+        ("LEAT_NULL_COLUMN x LEAT_NULL_COLUMN_END", "USER_RAISED_EXCEPTION", "job-failed", False),
+        ("UnknownTopicOrPartitionException: this server does not host it", None, "source-gone", False),
+        ("[KAFKA_DATA_LOSS.PARTITION_OFFSET_CHANGED] offsets", "KAFKA_DATA_LOSS.X", "source-gone", False),
+        ("OffsetOutOfRangeException", None, "source-gone", False),
+        ("SaslAuthenticationException: no", None, "job-failed", False),
+        ("x", "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE", "checkpoint-damaged", False),
+        ("x", "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS", "checkpoint-damaged", False),
+        ("x", "DIVIDE_BY_ZERO", "job-failed", False),
+        ("x", "STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED", "job-rejected", False),
+        ("AnalysisException: x", "UNRESOLVED_COLUMN", "job-rejected", False),
+        ("LEAT_STORE source entity-not-found gone LEAT_STORE_END", "PYTHON_X", "source-gone", False),
+        ("LEAT_STORE sink entity-not-found gone LEAT_STORE_END", "PYTHON_X", "job-failed", False),
+        ("LEAT_STORE source store-auth-failed no LEAT_STORE_END", "PYTHON_X", "job-failed", False),
+        ("LEAT_STORE sink store-unreachable busy LEAT_STORE_END", "PYTHON_X", "job-failed", True),
+        ("java.io.IOException: disk", None, "job-failed", True),
+    ],
+)
+def test_codes(message: str, condition: str | None, code: str, retryable: bool) -> None:
+    found = classify([Link("java.lang.RuntimeException", message, condition)], SPEC).as_json()
+    assert (found["code"], found["retryable"]) == (code, retryable)
+
+
+def test_the_place_of_an_undecodable_record_is_named() -> None:
+    detail = classify([Link("x.SparkException", MARK)], SPEC).detail
+    assert "d.s.r" in detail
+    assert "topic t, partition 1, offset 42" in detail
+
+
+def test_no_stack_no_plan_no_class_names() -> None:
+    message = (
+        "Job aborted due to stage failure: Task 0 in stage 5.0 failed 1 times, most recent failure: Lost task 0.0 "
+        "in stage 5.0 (TID 5) (localhost executor driver): org.apache.spark.SparkException: [X_Y] It broke. "
+        "SQLSTATE: 42000\n\tat org.apache.spark.Foo.bar(Foo.scala:1)\n\nDriver stacktrace:\n\tat a.b.C"
+    )
+    detail = classify([Link("org.apache.spark.SparkException", message)], SPEC).detail
+    assert detail == "The job ended with an error: It broke."
+
+
+def test_secrets_do_not_pass() -> None:
+    text = 'sasl.jaas.config=Plain required password="geheim"; token: geheim ssl.truststore.x = geheim'
+    assert "geheim" not in redacted(text)
+    assert len(redacted("x" * 5000)) == 600
+
+
+def test_a_source_that_went_is_named() -> None:
+    assert "does not exist any more" in source_gone(SOURCE, recreated=False).detail
+    assert "made anew" in source_gone(SOURCE, recreated=True).detail

@@ -1,0 +1,123 @@
+"""Spark's progress reports as the heartbeat tells them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leatstream.plan.job_spec import ColumnSpec, SourceSpec, StoreRef
+from leatstream_jobs.analyze import plain_message, simple_type
+from leatstream_jobs.progress import Progress
+from leatstream_jobs.session import settings
+
+COLUMNS = [ColumnSpec(name="a", type="BIGINT")]
+
+
+def source(relation: str, entity: str) -> SourceSpec:
+    store = StoreRef(name="s", kind="kafka", config={})
+    return SourceSpec(
+        view=relation, relation=relation, store=store, entity=entity, columns=COLUMNS, value_format="json"
+    )
+
+
+def report(stamp: str, **more: Any) -> dict[str, Any]:
+    return {
+        "timestamp": stamp,
+        "batchId": 3,
+        "numInputRows": 10,
+        "inputRowsPerSecond": float("inf"),
+        "processedRowsPerSecond": 12.34567,
+        "batchDuration": 5,
+        "eventTime": {"watermark": "1970-01-01T00:00:00.000Z"},
+        "stateOperators": [
+            {"numRowsTotal": 2, "memoryUsedBytes": 7, "numRowsDroppedByWatermark": 3},
+            {"numRowsTotal": 1, "memoryUsedBytes": 1},
+        ],
+        "observedMetrics": {"leat_skipped_v": {"skipped": 2}, "other": {"skipped": 9}},
+        "sink": {"numOutputRows": 8},
+        "sources": [
+            {"endOffset": '{"b":{"0":5}}', "latestOffset": '{"b":{"0":9}}'},
+            {"endOffset": {"a": {"0": 1, "1": 2}}, "latestOffset": None},
+        ],
+    } | more
+
+
+def test_totals_add_up_and_sources_are_found_by_entity() -> None:
+    progress = Progress([source("r.a", "a"), source("r.b", "b")])
+    assert progress.as_json() is None
+    progress.take(report("2024-01-01T00:00:00.000Z"))
+    progress.take(report("2024-01-01T00:00:01.000Z", sink={"numOutputRows": -1}))
+    told = progress.as_json()
+    assert told == {
+        "batch_id": 3,
+        "input_rows_total": 20,
+        "output_rows_total": 8,
+        "input_rows_per_second": None,
+        "processed_rows_per_second": 12.346,
+        "batch_duration_ms": 5,
+        "watermark": None,
+        "skipped_rows_total": 4,
+        "late_rows_total": 6,
+        "state_rows": 3,
+        "state_bytes": 8,
+        "sources": [
+            {"relation": "r.b", "entity": "b", "end_offsets": {"0": 5}, "lag": 4},
+            {"relation": "r.a", "entity": "a", "end_offsets": {"0": 1, "1": 2}, "lag": None},
+        ],
+    }
+
+
+def test_positions_that_are_no_numbers_are_told_as_they_are() -> None:
+    progress = Progress([source("r.a", "a"), source("r.s", "s")])
+    ends = {
+        "start": "TRIM_HORIZON",
+        "made": "1",
+        "s": {"shardId-000000000000": "4958!", "shardId-000000000001": ""},
+    }
+    both = [{"endOffset": ends, "latestOffset": None}, {"endOffset": ends, "latestOffset": ends}]
+    progress.take(report("2024-01-01T00:00:00.000Z", sources=both))
+    told = progress.as_json()
+    assert told is not None
+    assert told["sources"][0] == {"relation": "r.s", "entity": "s", "end_offsets": ends["s"], "lag": None}
+
+
+def test_one_topic_read_twice() -> None:
+    progress = Progress([source("r.x", "t"), source("r.y", "t")])
+    same = {"endOffset": {"t": {"0": 1}}, "latestOffset": {"t": {"0": 1}}}
+    progress.take(report("2024-01-01T00:00:00.000Z", sources=[same, same]))
+    told = progress.as_json()
+    assert told is not None
+    assert [s["relation"] for s in told["sources"]] == ["r.x", "r.y"]
+
+
+def test_types_are_written_so_that_they_read_back() -> None:
+    nested = {
+        "type": "struct",
+        "fields": [
+            {"name": "a b", "type": {"type": "array", "elementType": "long", "containsNull": True}},
+            {"name": "m", "type": {"type": "map", "keyType": "string", "valueType": "decimal(5,2)"}},
+        ],
+    }
+    assert simple_type(nested) == "struct<`a b`:array<bigint>,m:map<string,decimal(5,2)>>"
+    assert simple_type("timestamp_ntz") == "timestamp_ntz"
+
+
+def test_messages_without_excerpt_and_plan() -> None:
+    text = (
+        "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column `x` cannot be resolved. SQLSTATE: 42703; line 1 pos 7;"
+        "\n'Project ['x]\n+- LocalRelation <empty>\n"
+    )
+    assert plain_message(text) == "A column `x` cannot be resolved."
+    parse = "[PARSE_SYNTAX_ERROR] Syntax error at end of input. SQLSTATE: 42601 (line 1, pos 9)\n\n== SQL ==\nx\n^"
+    assert plain_message(parse) == "Syntax error at end of input."
+
+
+def test_session_settings_hold_what_checkpoints_and_types_rest_on(tmp_path: Any) -> None:
+    found = settings(
+        tmp_path, 4, {"LEATSTREAM_SPARK_JARS": "/a.jar:/b.jar", "LEATSTREAM_DRIVER_MEMORY": "1g"}
+    )
+    assert found["spark.master"] == "local[4]"
+    assert found["spark.jars"] == "/a.jar,/b.jar"
+    assert found["spark.driver.memory"] == "1g"
+    assert found["spark.sql.session.timeZone"] == "UTC"
+    assert found["spark.sql.ansi.enabled"] == "true"
+    assert "RocksDB" in found["spark.sql.streaming.stateStore.providerClass"]

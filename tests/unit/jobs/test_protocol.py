@@ -1,0 +1,162 @@
+"""The pull protocol over a pretended transport, and the driver that lives by it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leatstream_jobs.attempt import Attempt
+from leatstream_jobs.driver import Driver
+from leatstream_jobs.failures import Failure
+from leatstream_jobs.protocol import ApiUnreachable, Client, Fenced, HttpTransport, NotKnown
+
+
+class Scripted:
+    """Answers from a list; an exception in it is raised."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.sent: list[tuple[str, dict[str, Any]]] = []
+
+    def send(self, method: str, path: str, body: bytes, timeout: float) -> tuple[int, bytes]:
+        self.sent.append((path, json.loads(body)))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        status, data = answer
+        return status, data if isinstance(data, bytes) else json.dumps(data).encode()
+
+
+def client(*answers: Any) -> tuple[Client, Scripted]:
+    transport = Scripted(*answers)
+    return Client(transport, "d/1"), transport
+
+
+def test_calls_go_where_the_protocol_says() -> None:
+    api, transport = client(
+        (200, {"work": None}), (200, {"directive": "stop"}), (200, {}), (200, {"values": {"r": "v"}})
+    )
+    assert api.poll({"state": "idle"}) is None
+    assert api.heartbeat({"state": "running"}) == "stop"
+    api.send_analysis("a b", {"columns": []})
+    assert api.resolve_secrets(["r"]) == {"r": "v"}
+    assert [path for path, _ in transport.sent] == [
+        "/v1/drivers/d%2F1/poll",
+        "/v1/drivers/d%2F1/heartbeat",
+        "/v1/drivers/d%2F1/analysis/a%20b",
+        "/v1/drivers/d%2F1/secrets",
+    ]
+    assert api.resolve_secrets([]) == {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        ((401, {}), NotKnown),
+        ((404, {}), NotKnown),
+        ((410, {}), NotKnown),
+        ((409, {}), Fenced),
+        ((500, {}), ApiUnreachable),
+        ((429, {}), ApiUnreachable),
+        ((200, b"<html>"), ApiUnreachable),
+        (ConnectionRefusedError(), ApiUnreachable),
+        (http.client.RemoteDisconnected(), ApiUnreachable),
+    ],
+)
+def test_answers_and_their_meaning(answer: Any, error: type[Exception]) -> None:
+    api, _ = client(answer)
+    with pytest.raises(error):
+        api.heartbeat({})
+
+
+def test_the_address_is_read_anew_after_a_lost_connection(tmp_path: Path) -> None:
+    url = tmp_path / "url"
+    url.write_text("http://127.0.0.1:1/base/")
+    transport = HttpTransport(url, "t")
+    with pytest.raises(ConnectionRefusedError):
+        transport.send("POST", "/x", b"{}", 1)
+    url.write_text("http://127.0.0.1:2")
+    with pytest.raises(ConnectionRefusedError):
+        transport.send("POST", "/x", b"{}", 1)
+    assert transport._prefix == ""
+
+
+def spec_document() -> dict[str, Any]:
+    store = {"name": "s", "kind": "kafka", "config": {"bootstrap_servers": "h:1"}}
+    columns = [{"name": "a", "type": "BIGINT"}]
+    relation = {"store": store, "entity": "t", "columns": columns, "value_format": "json"}
+    return {
+        "query_id": "q",
+        "query_name": "q",
+        "generation": 1,
+        "attempt": 3,
+        "fencing_token": "f",
+        "sql": "SELECT 1",
+        "sources": [relation | {"view": "v", "relation": "d.s.r"}],
+        "sink": relation | {"relation": "d.s.o"},
+        "mode": "micro_batch",
+        "mode_reason": "",
+        "checkpoint": "file:///nowhere",
+    }
+
+
+def driver(api: Client, tmp_path: Path) -> Driver:
+    return Driver(api, role="dedicated", slots=1, work_dir=tmp_path, warm_up_kafka=None, orphan_seconds=0.2)
+
+
+def attempt(api: Client, tmp_path: Path) -> Attempt:
+    return Attempt(driver(api, tmp_path), None, spec_document())  # type: ignore[arg-type]
+
+
+def test_a_heartbeat_says_who_and_what(tmp_path: Path) -> None:
+    api, transport = client((200, {"directive": "continue"}))
+    running = attempt(api, tmp_path)
+    running._fail(Failure("job-failed", "password=geheim broke"))
+    running._beat()
+    _, body = transport.sent[0]
+    assert (body["query_id"], body["attempt"], body["fencing_token"]) == ("q", 3, "f")
+    assert body["state"] == "failed"
+    assert body["error"] == {"code": "job-failed", "detail": "password=*** broke", "retryable": True}
+    assert "progress" not in body
+
+
+def test_told_to_die_is_as_good_as_fenced(tmp_path: Path) -> None:
+    for answer in ((200, {"directive": "die"}), (409, {})):
+        api, _ = client(answer)
+        with pytest.raises(Fenced):
+            attempt(api, tmp_path)._beat()
+
+
+def test_an_api_that_is_away_does_not_stop_a_query(tmp_path: Path) -> None:
+    api, _ = client(ConnectionRefusedError(), (200, {"directive": "stop"}))
+    running = attempt(api, tmp_path)
+    running._beat()
+    assert running._directive == "continue"
+    running._beat()
+    assert running._directive == "stop"
+
+
+def test_a_driver_without_an_api_ends_after_its_limit(tmp_path: Path) -> None:
+    api, _ = client(*[ConnectionRefusedError()] * 50)
+    lonely = driver(api, tmp_path)
+    assert lonely._ask("idle") is None
+    lonely.orphan_seconds = -1
+    with pytest.raises(NotKnown):
+        lonely._ask("idle")
+
+
+def test_log_lines_wait_for_an_answer(tmp_path: Path) -> None:
+    import logging
+
+    api, transport = client(ConnectionRefusedError(), (200, {}))
+    running = attempt(api, tmp_path)
+    tail = running._driver.tail
+    tail.emit(logging.LogRecord("x", logging.INFO, "", 0, "hello", None, None))
+    running._beat()
+    running._beat()
+    assert transport.sent[1][1]["log"][0].endswith("INFO hello")
+    assert tail.take() == []

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from leatstream.model.objects import DesiredState, Meta, Query, QueryKind, QueryState, QueryStatus
+from leatstream.services.environment import RuntimeSettings
+from leatstream.services.reconciler import Action, Observed, after_loss, decide
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SETTINGS = RuntimeSettings(checkpoint_root="/c", log_dir=Path("/l"), max_restarts=3)
+META = Meta(id="qry_1", generation=2, created_at=NOW, updated_at=NOW, created_by="a", owner="sysadmin")
+
+
+def query(state: QueryState, **status: object) -> Query:
+    more = {"observed_generation": 2, "since": NOW, "heartbeat_at": NOW, **status}
+    return Query(
+        meta=META,
+        name="q",
+        kind=QueryKind.INSERT_INTO,
+        sql="",
+        statement_hash="",
+        context={},
+        sources=(),
+        sink="d.s.r",
+        status=QueryStatus(state=state, **more),  # type: ignore[arg-type]
+    )
+
+
+def act(query: Query, *, alive: bool = False, after: float = 0) -> Action:
+    return decide(query, Observed(alive, NOW + timedelta(seconds=after)), SETTINGS)
+
+
+RUNNING = query(QueryState.RUNNING, driver_id="d", attempt=1)
+
+
+def test_a_pending_query_is_launched() -> None:
+    assert act(query(QueryState.PENDING)) is Action.LAUNCH
+
+
+def test_back_off_is_kept() -> None:
+    waiting = query(QueryState.PENDING, next_attempt_at=NOW + timedelta(seconds=5))
+    assert act(waiting) is Action.NONE
+    assert act(waiting, after=6) is Action.LAUNCH
+
+
+def test_a_running_query_is_left_alone_until_it_is_silent() -> None:
+    assert act(RUNNING, alive=True) is Action.NONE
+    assert act(RUNNING, alive=True, after=SETTINGS.heartbeat_timeout + 1) is Action.END_DRIVER
+
+
+def test_silence_before_this_process_listened_does_not_count() -> None:
+    now = NOW + timedelta(seconds=100)
+    assert decide(RUNNING, Observed(True, now, now - timedelta(seconds=5)), SETTINGS) is Action.NONE
+    assert decide(RUNNING, Observed(True, now, now - timedelta(seconds=50)), SETTINGS) is Action.END_DRIVER
+
+
+def test_a_dead_driver_is_a_loss() -> None:
+    assert act(RUNNING) is Action.MARK_LOST
+
+
+def test_stop_is_asked_first_and_forced_after_the_grace() -> None:
+    stopped = replace(RUNNING, desired_state=DesiredState.STOPPED)
+    assert act(stopped, alive=True) is Action.MARK_STOPPING
+    stopping = replace(stopped, status=replace(stopped.status, state=QueryState.STOPPING))
+    assert act(stopping, alive=True) is Action.NONE
+    assert act(stopping, alive=True, after=SETTINGS.stop_grace + 1) is Action.END_DRIVER
+    assert act(stopping) is Action.MARK_STOPPED
+
+
+def test_a_changed_query_is_taken_down_and_started_again() -> None:
+    changed = replace(RUNNING, meta=replace(META, generation=3))
+    assert act(changed, alive=True) is Action.MARK_STOPPING
+
+
+def test_a_stopped_query_that_is_wanted_becomes_pending() -> None:
+    assert act(query(QueryState.STOPPED)) is Action.MARK_PENDING
+
+
+def test_a_failed_query_stays_failed() -> None:
+    assert act(query(QueryState.FAILED)) is Action.NONE
+
+
+def test_a_stopped_query_that_is_not_wanted_rests() -> None:
+    assert act(replace(query(QueryState.STOPPED), desired_state=DesiredState.STOPPED)) is Action.NONE
+    assert act(replace(query(QueryState.PENDING), desired_state=DesiredState.STOPPED)) is Action.MARK_STOPPED
+
+
+def test_deleting_waits_for_the_driver() -> None:
+    deleting = replace(RUNNING, deleting=True, desired_state=DesiredState.STOPPED)
+    assert act(deleting, alive=True) is Action.MARK_STOPPING
+    assert act(deleting) is Action.FINALIZE
+    assert act(replace(query(QueryState.STOPPED), deleting=True)) is Action.FINALIZE
+
+
+@pytest.mark.parametrize("state", list(QueryState))
+@pytest.mark.parametrize("desired", list(DesiredState))
+@pytest.mark.parametrize("driver", [None, "d"])
+@pytest.mark.parametrize("alive", [True, False])
+def test_every_combination_has_an_answer(
+    state: QueryState, desired: DesiredState, driver: str | None, alive: bool
+) -> None:
+    subject = replace(query(state, driver_id=driver), desired_state=desired)
+    action = act(subject, alive=alive and driver is not None)
+    if action is Action.LAUNCH:
+        assert desired is DesiredState.RUNNING
+        assert driver is None
+
+
+def test_losses_back_off_and_end_in_failed_with_the_first_cause() -> None:
+    status = QueryStatus(state=QueryState.RUNNING, since=NOW, driver_id="d")
+    first = {"code": "job-failed", "detail": "first", "retryable": True}
+    later = {"code": "job-failed", "detail": "later", "retryable": True}
+    delays = []
+    status = after_loss(SETTINGS, status, NOW, "x", first)
+    while status.state is not QueryState.FAILED:
+        assert status.next_attempt_at is not None
+        assert status.driver_id is None
+        delays.append((status.next_attempt_at - NOW).total_seconds())
+        status = after_loss(SETTINGS, replace(status, state=QueryState.STARTING), NOW, "x", later)
+    assert delays == [0.5, 1.0, 2.0]
+    assert status.error == first
+    assert "first" in (status.message or "")
+
+
+def test_a_vanished_driver_leaves_the_query_lost_until_the_next_try() -> None:
+    lost = after_loss(SETTINGS, RUNNING.status, NOW, "the driver's process ended")
+    assert lost.state is QueryState.LOST
+    assert lost.error is not None
+    waiting = replace(RUNNING, status=lost)
+    assert act(waiting) is Action.NONE
+    assert act(waiting, after=1) is Action.LAUNCH
+
+
+def test_a_loss_after_a_long_run_counts_from_one() -> None:
+    status = QueryStatus(state=QueryState.RUNNING, since=NOW - timedelta(minutes=5), restarts=3)
+    assert after_loss(SETTINGS, status, NOW, "x").restarts == 1

@@ -1,0 +1,87 @@
+"""The secret box: what it seals, nobody else opens."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from leatstream.errors import InternalError, StackError
+from leatstream.storage.secret_box import KeyRingBox, open_secret_box
+
+OLD, NEW = os.urandom(32), os.urandom(32)
+
+
+def test_round_trip_and_fresh_keys() -> None:
+    """The same value sealed twice looks different and opens the same."""
+    box = KeyRingBox({"a": OLD}, "a")
+    first, second = box.seal("r", "pä$$"), box.seal("r", "pä$$")
+    assert first != second
+    assert b"p\xc3\xa4$$" not in first
+    assert box.open("r", first) == box.open("r", second) == "pä$$"
+
+
+def test_moved_changed_or_foreign_envelopes_do_not_open() -> None:
+    """Another reference, another ring, one flipped bit, garbage."""
+    box = KeyRingBox({"a": OLD}, "a")
+    sealed = box.seal("secret://store/1/sasl.password", "v")
+    flipped = sealed[:-1] + bytes([sealed[-1] ^ 1])
+    foreign = KeyRingBox({"b": NEW}, "b").seal("secret://store/1/sasl.password", "v")
+    for reference, envelope in [
+        ("secret://store/2/sasl.password", sealed),
+        ("secret://store/1/sasl.password", flipped),
+        ("secret://store/1/sasl.password", foreign),
+        ("secret://store/1/sasl.password", b"garbage"),
+    ]:
+        with pytest.raises(InternalError) as caught:
+            box.open(reference, envelope)
+        assert caught.value.faults[0].hint
+
+
+def test_a_new_primary_seals_and_the_old_key_still_opens() -> None:
+    """A key may be added to the ring while values of the old one remain."""
+    sealed = KeyRingBox({"old": OLD}, "old").seal("r", "v")
+    both = KeyRingBox({"old": OLD, "new": NEW}, "new")
+    assert both.open("r", sealed) == "v"
+    assert KeyRingBox({"new": NEW}, "new").open("r", both.seal("r", "v")) == "v"
+
+
+def test_key_file_is_made_once_and_private(tmp_path: Path) -> None:
+    """A second start uses the same keys."""
+    path = tmp_path / "deep" / "keys.json"
+    sealed = open_secret_box(path).seal("r", "v")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [p.name for p in path.parent.iterdir()] == ["keys.json"]
+    assert open_secret_box(path).open("r", sealed) == "v"
+
+
+def test_key_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    """As ssh does, with the command that mends it."""
+    path = tmp_path / "keys.json"
+    open_secret_box(path)
+    path.chmod(0o644)
+    with pytest.raises(StackError) as caught:
+        open_secret_box(path)
+    assert "chmod 600" in (caught.value.faults[0].hint or "")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"primary":"a","keys":{}}', '{"primary":"a","keys":{"a":"YQ=="}}']
+)
+def test_broken_key_file(tmp_path: Path, text: str) -> None:
+    """Named, never replaced."""
+    path = tmp_path / "keys.json"
+    path.write_text(text)
+    path.chmod(0o600)
+    with pytest.raises(StackError):
+        open_secret_box(path)
+    assert path.read_text() == text
+
+
+def test_wrong_key_ring() -> None:
+    """A programmer's mistake shows at once."""
+    with pytest.raises(ValueError, match="not in the key ring"):
+        KeyRingBox({"a": OLD}, "b")
+    with pytest.raises(ValueError, match="instead of 32"):
+        KeyRingBox({"a": b"short"}, "a")

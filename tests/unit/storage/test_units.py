@@ -1,0 +1,206 @@
+"""Units of work and repositories on SQLite."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leatstream.errors import CatalogError, StackError
+from leatstream.model.objects import Database, Meta, Schema
+from leatstream.ports import DriverRow, OpenUnit, SecretBox, UnitOfWork
+from leatstream.storage.repositories import end_of_prefix
+from leatstream.storage.secret_box import KeyRingBox
+from leatstream.storage.unit_of_work import SqlUnits, open_units
+
+MOMENT = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+
+
+def _meta(object_id: str) -> Meta:
+    return Meta(
+        id=object_id, generation=1, created_at=MOMENT, updated_at=MOMENT, created_by="ann", owner="sysadmin"
+    )
+
+
+def _database(name: str) -> Database:
+    return Database(meta=_meta(f"db_{name}"), name=name)
+
+
+def test_fits_the_ports(units: SqlUnits) -> None:
+    """The type checker compares these with the protocols."""
+    opener: OpenUnit = units
+    with opener(write=False) as unit:
+        whole: UnitOfWork = unit
+        assert whole.find_token("none") is None
+    box: SecretBox = KeyRingBox({"k": bytes(32)}, "k")
+    assert box.open("r", box.seal("r", "v")) == "v"
+
+
+def test_nothing_is_kept_without_commit(units: SqlUnits) -> None:
+    """Leaving the block, by return or by error, rolls back."""
+    with units() as unit:
+        unit.databases.add(_database("a"))
+    with contextlib.suppress(RuntimeError), units() as unit:
+        unit.databases.add(_database("b"))
+        raise RuntimeError
+    with units(write=False) as unit:
+        assert unit.databases.page() == []
+
+
+def test_commit_keeps_everything(units: SqlUnits) -> None:
+    """All repositories of a unit share its transaction."""
+    with units() as unit:
+        unit.databases.add(_database("a"))
+        unit.secrets.put("secret://x", b"\x00\xff")
+        unit.commit()
+    with units(write=False) as unit:
+        assert unit.databases.find("a") == _database("a")
+        assert unit.databases.find_by_id("db_a") == _database("a")
+        assert unit.secrets.find("secret://x") == b"\x00\xff"
+
+
+def test_keys_are_case_sensitive_and_exact(units: SqlUnits) -> None:
+    """Demo, demo and their look-alikes are different objects."""
+    names = ["demo", "Demo", "demo ", "dem_", "ＤＥＭＯ", 'a"b', "日本"]
+    with units() as unit:
+        for name in names:
+            unit.databases.add(_database(name))
+        unit.commit()
+    with units(write=False) as unit:
+        assert [unit.databases.find(name) for name in names] == [_database(name) for name in names]
+        assert unit.databases.find("DEMO") is None
+        assert unit.databases.find("dem%") is None
+
+
+def test_taken_key(units: SqlUnits) -> None:
+    """A second object of the same key is refused with a code, and the unit can go on."""
+    with units() as unit:
+        unit.databases.add(_database("a"))
+        with pytest.raises(CatalogError) as caught:
+            unit.databases.add(replace(_database("a"), meta=_meta("other")))
+        assert caught.value.code == "already-exists"
+        unit.commit()
+
+
+def test_update_and_delete(units: SqlUnits) -> None:
+    """Update replaces by id; updating what is gone says so; deleting twice is nothing."""
+    with units() as unit:
+        unit.databases.add(_database("a"))
+        unit.databases.update(replace(_database("a"), comment="new"))
+        assert unit.databases.find("a") == replace(_database("a"), comment="new")
+        unit.databases.delete("db_a")
+        unit.databases.delete("db_a")
+        with pytest.raises(CatalogError) as caught:
+            unit.databases.update(_database("a"))
+        assert caught.value.code == "not-found"
+
+
+def test_pages_by_key_with_prefix(units: SqlUnits) -> None:
+    """Keyset pages: in key order, after a key, within a prefix."""
+    with units() as unit:
+        for database, name in [("a", "x"), ("a", "y"), ("a", "z"), ("ab", "x"), ("b", "x")]:
+            unit.schemas.add(Schema(meta=_meta(f"{database}.{name}"), database=database, name=name))
+        unit.commit()
+    with units(write=False) as unit:
+        keys = [f"{s.database}.{s.name}" for s in unit.schemas.page(prefix="a.", limit=2)]
+        assert keys == ["a.x", "a.y"]
+        assert [s.name for s in unit.schemas.page(prefix="a.", after="a.y")] == ["z"]
+        assert len(unit.schemas.page()) == 5
+        assert unit.schemas.page(prefix="c") == []
+
+
+@given(st.text(max_size=5), st.text(max_size=5))
+def test_end_of_prefix_bounds_exactly(prefix: str, more: str) -> None:
+    """Every text with the prefix is below the bound, by code point, and the bound itself lacks the prefix."""
+    end = end_of_prefix(prefix)
+    if end is not None:
+        assert prefix + more < end
+        assert not end.startswith(prefix)
+
+
+def test_a_writer_sees_what_the_writer_before_it_wrote(units: SqlUnits) -> None:
+    """Look-then-write in many threads loses no update."""
+    with units() as unit:
+        unit.databases.add(_database("a"))
+        unit.commit()
+
+    def count() -> None:
+        for _ in range(10):
+            with units() as unit:
+                found = unit.databases.find("a")
+                assert found is not None
+                generation = found.meta.generation + 1
+                unit.databases.update(replace(found, meta=replace(found.meta, generation=generation)))
+                unit.commit()
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with units(write=False) as unit:
+        found = unit.databases.find("a")
+        assert found is not None
+        assert found.meta.generation == 41
+
+
+def test_readers_do_not_wait_for_a_writer(units: SqlUnits) -> None:
+    """A read unit sees the state before an open write unit."""
+    with units() as writer:
+        writer.databases.add(_database("a"))
+        with units(write=False) as reader:
+            assert reader.databases.find("a") is None
+
+
+def test_tokens(units: SqlUnits) -> None:
+    """A token is found by hash until it expires or is revoked."""
+    now = datetime.now(UTC)
+    with units() as unit:
+        unit.tokens.add("t1", "h1", "ann", "sysadmin", created_at=now)
+        unit.tokens.add("t2", "h2", "bob", "public", created_at=now, expires_at=now + timedelta(hours=1))
+        unit.tokens.add("t3", "h3", "eve", "public", created_at=now, expires_at=now - timedelta(seconds=1))
+        unit.tokens.mark_used("h1", now)
+        assert unit.find_token("h1") == ("ann", "sysadmin")
+        assert unit.find_token("h2") == ("bob", "public")
+        assert unit.find_token("h3") is None
+        unit.tokens.delete("t1")
+        assert unit.find_token("h1") is None
+        unit.tokens.add("t2", "h4", "bob", "public", created_at=now)
+        assert unit.find_token("h2") is None
+        assert unit.find_token("h4") == ("bob", "public")
+
+
+def test_drivers(units: SqlUnits) -> None:
+    """Driver rows are added, found, changed, listed by age and forgotten."""
+    first = DriverRow(id="d1", role="dedicated", token_hash="h", pid=7, started_at=1.25, created_at=MOMENT)
+    second = replace(first, id="d0", created_at=MOMENT + timedelta(seconds=1), query_id="q", attempt=2)
+    with units() as unit:
+        unit.drivers.add(second)
+        unit.drivers.add(first)
+        assert unit.drivers.find("d0") == second
+        unit.drivers.update(replace(first, pid=8))
+        assert unit.drivers.list() == [replace(first, pid=8), second]
+        unit.drivers.delete("d1")
+        assert unit.drivers.find("d1") is None
+        with pytest.raises(CatalogError):
+            unit.drivers.update(first)
+
+
+def test_the_file_is_private(url: str) -> None:
+    """Only the owner may read the catalog."""
+    path = Path(url.removeprefix("sqlite:///"))
+    assert path.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("bad", ["sqlite://", "sqlite:///:memory:", "mysql://h/d"])
+def test_urls_that_cannot_hold_a_catalog(bad: str) -> None:
+    """Refused with what to give instead."""
+    with pytest.raises(StackError) as caught:
+        open_units(bad)
+    assert caught.value.faults[0].hint

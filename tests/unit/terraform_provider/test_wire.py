@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from typing import Any
+
+from leatstream_terraform.schema import complete, load
+from leatstream_terraform.wire import from_rest
+
+RESOURCES = load().resources
+STREAM = RESOURCES["leatstream_stream"]
+ENTITY = RESOURCES["leatstream_entity"]
+QUERY = RESOURCES["leatstream_query"]
+
+
+def stream(**values: Any) -> dict[str, Any]:
+    found: dict[str, Any] = complete(
+        STREAM.attributes, {"name": "n", "store": "k", "value_format": "json"} | values
+    )
+    return found
+
+
+def test_empty_and_null_are_one_where_terraform_holds_either() -> None:
+    for held, told in [(None, {}), ({}, None), ({}, {})]:
+        assert (
+            from_rest(STREAM.attributes, {"properties": told}, stream(properties=held))["properties"] == held
+        )
+    assert from_rest(STREAM.attributes, {"properties": {}}, None)["properties"] is None
+    assert from_rest(STREAM.attributes, {"comment": None}, stream(comment=""))["comment"] == ""
+
+
+def test_drift_is_seen() -> None:
+    prior = stream(comment="a", properties={"x": "1"})
+    read = from_rest(STREAM.attributes, {"comment": "b", "properties": None, "topic": "t"}, prior)
+    assert (read["comment"], read["properties"], read["topic"]) == ("b", None, "t")
+
+
+def test_the_spelling_of_the_state_stays() -> None:
+    prior = stream(columns=[{"name": "a", "type": "string", "not_null": False}])
+    answer = {"columns": [{"name": "a", "type": "VARCHAR", "not_null": False}]}
+    assert from_rest(STREAM.attributes, answer, prior)["columns"][0]["type"] == "string"
+    assert from_rest(STREAM.attributes, answer, None)["columns"][0]["type"] == "VARCHAR"
+
+
+def test_defaults_stand_in_for_what_is_not_told() -> None:
+    assert from_rest(QUERY.attributes, {}, None)["desired_state"] == "running"
+    columns = from_rest(STREAM.attributes, {"columns": [{"name": "a", "type": "INT"}]}, None)["columns"]
+    assert columns[0]["not_null"] is False
+
+
+def test_provider_side_values_come_from_the_service_only_after_an_import() -> None:
+    prior = complete(QUERY.attributes, {"delete_sink_entity": True})
+    assert from_rest(QUERY.attributes, {"delete_sink_entity": False}, prior)["delete_sink_entity"] is True
+    assert from_rest(QUERY.attributes, {"delete_sink_entity": True}, None)["delete_sink_entity"] is True
+
+
+def test_values_of_any_type_become_text() -> None:
+    answer = {
+        "effective": {"p": {"value": 6, "origin": "default"}, "q": {"value": True, "origin": "explicit"}}
+    }
+    read = from_rest(QUERY.attributes, answer, None)["effective"]
+    assert (read["p"]["value"], read["q"]["value"], read["p"]["from"]) == ("6", "true", None)
+
+
+def test_of_a_live_object_only_what_is_managed_is_read() -> None:
+    answer = {
+        "name": "t",
+        "kafka": {"partitions": 3, "replicas": 1, "configs": {"retention.ms": "5", "set.by.others": "x"}},
+    }
+    prior = complete(ENTITY.attributes, {"kafka": {"partitions": 2, "configs": {"retention.ms": "1"}}})
+    read = from_rest(ENTITY.attributes, answer, prior, live=True)["kafka"]
+    assert read == {"partitions": 3, "replicas": None, "configs": {"retention.ms": "5"}}
+    assert from_rest(ENTITY.attributes, answer, complete(ENTITY.attributes, {}), live=True)["kafka"] is None
+    assert from_rest(ENTITY.attributes, answer, None, live=True)["kafka"]["configs"]["set.by.others"] == "x"
