@@ -49,9 +49,11 @@ def apply(
     if planned is None:
         return _delete(session, resource, prior or {}, private)
     kept = Private(timeouts=private.timeouts)
-    if prior is not None and not rules.needs_write(resource, prior, planned, private.imported):
-        return Applied(rules.settle(planned, prior)[0], kept)
     try:
+        if prior is not None and not rules.needs_write(resource, prior, planned, private.imported):
+            if private.unsettled:
+                return _finish(session, resource, planned, None, kept, "update")
+            return Applied(rules.settle(planned, prior)[0], kept)
         return _write(session, resource, prior, planned, config, kept)
     except Failed as failed:
         private.replace = kept.replace or private.replace
@@ -66,7 +68,6 @@ def _write(
     config: Mapping[str, Any] | None,
     kept: Private,
 ) -> Applied:
-    name = label(resource, planned)
     condition: dict[str, str] = {}
     if prior is None:
         condition["If-None-Match"] = "*"
@@ -77,11 +78,31 @@ def _write(
         answer = session.service().request("PUT", fill_path(resource.path, planned), document, condition).body
     except ProblemError as problem:
         raise Failed(*_refused(resource, planned, problem, creating=prior is None, kept=kept)) from problem
-    result = Applied(_state(resource, planned, answer or {})[0], kept)
+    return _finish(session, resource, planned, answer or {}, kept, "update" if prior else "create")
+
+
+def _finish(
+    session: Session,
+    resource: Resource,
+    planned: dict[str, Any],
+    answer: Mapping[str, Any] | None,
+    kept: Private,
+    phase: str,
+) -> Applied:
+    """Wait until what was written is in effect, and tell the state; None as answer reads the object first."""
+    name = label(resource, planned)
+    if answer is None:
+        try:
+            answer = session.service().get(fill_path(resource.path, planned)) or {}
+        except ProblemError as problem:
+            raise Failed(*from_problem(problem.problem, {}, f"Cannot read {name}")) from problem
+    result = Applied(_state(resource, planned, answer)[0], kept)
     try:
         if resource.wait:
-            answer = _wait(session, resource, planned, answer, kept, "update" if prior else "create")
+            answer = _wait(session, resource, planned, answer, kept, phase)
     except (Failed, Cancelled, ServiceDown, ProblemError) as problem:
+        # Without this mark the next plan would be empty although the object never became what was asked for.
+        kept.unsettled = phase == "update"
         result.diagnostics += _wait_failed(session, resource, planned, problem, name)
         return result
     state, changes = rules.settle(
@@ -172,20 +193,16 @@ def _wait(
         Failed: the object failed, or the time is over.
     """
     wait = resource.wait or {}
-    targets = wait["targets"].get(planned.get(wait["follow"]), ())
+    targets = resource.wanted_states(planned)
     if not targets:
         return dict(answer)
     limit = _limit(kept, phase)
     until = time.monotonic() + limit
     path = fill_path(resource.path, planned)
-    generation = answer.get("generation")
     while True:
         status = answer.get("status") or {}
-        seen = status.get("observed_generation")
         state = status.get("state")
-        # "running" may still speak of the job of the version before.
-        current = state != "running" or None in (seen, generation) or seen >= generation
-        if current and state in targets:
+        if resource.is_settled(planned, answer):
             return dict(answer)
         if state in wait["failed"]:
             raise Failed(Diagnostic(f"{label(resource, planned)} {state}", _cause(status)))

@@ -68,6 +68,9 @@ def plan(
         answer.replace = rules.replacements(resource, prior, state)
         if answer.replace or rules.needs_write(resource, prior, state, private.imported):
             _update(session, resource, prior, answer, state)
+        elif private.unsettled:
+            # An update in place that writes nothing and waits for the one before.
+            rules.forget(resource, state, inferred=False)
     return answer
 
 

@@ -31,6 +31,8 @@ def read(
     prior = None if private.fresh else state
     value = from_rest(resource.attributes, answer or {}, prior, resource.live) | names
     private.fresh = False
+    if private.unsettled:
+        private.unsettled = not resource.is_settled(value, answer or {})
     return value, private
 
 

@@ -116,6 +116,23 @@ class Resource:
         """The first top-level attribute compared in the given way."""
         return next((a for a in self.attributes.values() if a.semantic == kind), None)
 
+    def wanted_states(self, value: Mapping[str, Any]) -> tuple[str, ...]:
+        """The observed states that an object of this value should come to; empty where nothing is awaited."""
+        wait = self.wait
+        return tuple(wait["targets"].get(value.get(wait["follow"]), ())) if wait else ()
+
+    def is_settled(self, value: Mapping[str, Any], answer: Mapping[str, Any]) -> bool:
+        """Tell from the service's answer whether the object is as its value wants it."""
+        status = answer.get("status") or {}
+        state, seen, generation = (
+            status.get("state"),
+            status.get("observed_generation"),
+            answer.get("generation"),
+        )
+        # "running" may still speak of the job of the version before.
+        current = state != "running" or seen is None or generation is None or seen >= generation
+        return current and state in self.wanted_states(value)
+
 
 @dataclass(frozen=True, slots=True)
 class ProviderSchema:

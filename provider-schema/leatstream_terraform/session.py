@@ -104,12 +104,14 @@ class Private:
         imported: nothing was applied since the import.
         timeouts: the configured timeouts, which destroy needs and its empty configuration no longer has.
         replace: paths that the service refused to change in place.
+        unsettled: the last update was written, but the wait for its outcome did not end well.
     """
 
     fresh: bool = False
     imported: bool = False
     timeouts: dict[str, str] = field(default_factory=dict)
     replace: list[Path] = field(default_factory=list)
+    unsettled: bool = False
 
     @classmethod
     def load(cls, data: bytes) -> Private:
@@ -125,6 +127,7 @@ class Private:
             bool(raw.get("imported")),
             dict(raw.get("timeouts") or {}),
             [tuple(path) for path in raw.get("replace") or []],
+            bool(raw.get("unsettled")),
         )
 
     def dump(self) -> bytes:
@@ -134,6 +137,7 @@ class Private:
             "imported": self.imported,
             "timeouts": self.timeouts,
             "replace": [list(path) for path in self.replace],
+            "unsettled": self.unsettled,
         }
         kept = {key: value for key, value in raw.items() if value}
         return json.dumps(kept, sort_keys=True).encode() if kept else b""

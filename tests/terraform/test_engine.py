@@ -202,6 +202,23 @@ def test_timeout_keeps_the_object_and_shows_the_log(with_double: Any, double: An
     assert "leatstream_query.filtered" in terraform.state()
 
 
+def test_an_update_that_timed_out_is_awaited_by_the_next_apply(with_double: Any, double: Any) -> None:
+    terraform = with_double
+    terraform.write(BASE + QUERY)
+    terraform.init()
+    terraform.apply()
+    double.next_state["filtered"] = "starting"
+    terraform.write(BASE + QUERY.replace("> 5", "> 6").replace('create = "30s"', 'update = "1s"'))
+    assert "is not running after 1 s" in terraform.fails("apply", "-auto-approve")
+    written = len(double.log)
+    assert terraform.plan().actions() == {"leatstream_query.filtered": ["update"]}
+    assert "is not running after 1 s" in terraform.fails("apply", "-auto-approve")
+    assert len(double.log) == written, "waiting writes nothing"
+    double.next_state["filtered"] = "running"
+    terraform.apply()
+    terraform.is_settled()
+
+
 def test_sql_fault_is_an_error_at_plan_with_its_place(with_double: Any) -> None:
     terraform = with_double
     terraform.write(BASE + QUERY.replace("${leatstream_stream.pageviews.fqn}", "demo.public.nothing"))
