@@ -14,7 +14,7 @@ from typing import Any
 from leatstream.connectors.base import Entity
 from leatstream.errors import RequestError
 from leatstream.model.names import Fqn, quote
-from leatstream.model.objects import Column, Meta, Relation, Store
+from leatstream.model.objects import Column, Meta, Relation, RelationKind, Store
 from leatstream.model.types import parse_type
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Context
@@ -85,6 +85,8 @@ def _definition(item: Mapping[str, Any]) -> RelationDefinition:
     )
     return RelationDefinition(
         columns=columns,
+        kind=RelationKind(item.get("kind") or "stream"),
+        primary_key=tuple(item.get("primary_key") or ()),
         store=item.get("store"),
         topic=item.get("topic"),
         value_format=item.get("value_format"),

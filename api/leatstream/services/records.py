@@ -32,18 +32,18 @@ def check_values(
         RequestError: everything that is wrong with the statement, with positions.
     """
     relation = view.resolve(statement.name, context)
-    if relation.kind is not RelationKind.STREAM:
+    if relation.kind not in (RelationKind.STREAM, RelationKind.CHANGELOG):
         raise RequestError(
             "unsupported",
-            f"records are inserted into streams; {relation.fqn} is a {relation.kind.value}",
+            f"records are inserted into streams and changelogs; {relation.fqn} is a {relation.kind.value}",
             position=statement.name.position,
         )
     targets = _targets(relation, statement.columns)
     faults = Faults()
     rows = [_row(relation, targets, row, statement.name.position, faults) for row in statement.rows]
     faults.raise_if_any()
-    key = _key_column(relation)
-    return relation, [NewRecord(_key(relation, key, row), json_record(relation.columns, row)) for row in rows]
+    records = [NewRecord(_record_key(relation, row), json_record(relation.columns, row)) for row in rows]
+    return relation, records
 
 
 def insert_values(env: Environment, principal: Principal, statement: InsertValues, context: Context) -> str:
@@ -184,7 +184,12 @@ def _key_column(relation: Relation) -> Column | None:
         return None
 
 
-def _key(relation: Relation, column: Column | None, row: Sequence[Any]) -> bytes | None:
+def _record_key(relation: Relation, row: Sequence[Any]) -> bytes | None:
+    if relation.key_format == "json" and relation.primary_key:
+        named = {c.name: (c, v) for c, v in zip(relation.columns, row, strict=True)}
+        chosen = [named[name] for name in relation.primary_key]
+        return json_record([c for c, _ in chosen], [v for _, v in chosen])
+    column = relation.find_column(relation.primary_key[0]) if relation.primary_key else _key_column(relation)
     if column is None:
         return None
     value = row[relation.columns.index(column)]

@@ -1,4 +1,4 @@
-"""A declared stream, checked against its store before anything is stored or made."""
+"""A declared stream or changelog, checked against its store before anything is stored or made."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ from leatstream.model.objects import (
     Store,
 )
 from leatstream.services.environment import Environment
+from leatstream.services.sink_formats import primary_key_formats
 from leatstream.sql.relation_properties import RelationProperties
 
+# Two values of these may be equal and be written differently, or cannot be compared.
+_NO_KEYS = ("MAP", "ARRAY", "STRUCT", "FLOAT")
 _TIMESTAMP_KINDS = ("BIGINT", "TIMESTAMP", "TIMESTAMP_LTZ", "VARCHAR")
 
 
@@ -32,6 +35,7 @@ class RelationDefinition:
 
     columns: tuple[Column, ...]
     kind: RelationKind = RelationKind.STREAM
+    primary_key: tuple[str, ...] = ()
     store: str | None = None
     topic: str | None = None
     value_format: str | None = None
@@ -75,18 +79,18 @@ def draft_relation(
     meta: Meta,
     planned_entity: Callable[[str, str], Entity | None] | None = None,
 ) -> DraftRelation:
-    """Check a declared stream against its store, without changing anything.
+    """Check a declared stream or changelog against its store, without changing anything.
 
     Args:
         env: the environment.
         store: holds the entity.
-        fqn: the stream's name.
+        fqn: the relation's name.
         body: what the user wrote.
         read: its properties, typed.
         meta: of the drafted relation.
         planned_entity: gives (store, entity) that the same plan makes.
     """
-    if body.kind is not RelationKind.STREAM:
+    if body.kind not in (RelationKind.STREAM, RelationKind.CHANGELOG):
         raise RequestError(
             "unsupported", f"relations of kind {body.kind} are not built yet", pointer="#/kind"
         )
@@ -104,6 +108,11 @@ def draft_relation(
         "topic": Effective(entity_name, Origin.EXPLICIT if read.topic else Origin.DEFAULT),
     }
     effective |= _infer(env, connector, store, read, entity)
+    key_format, key_type = read.key_format, read.key_type
+    if body.kind is RelationKind.CHANGELOG:
+        key = primary_key_formats(read, body.primary_key, body.columns, {})
+        effective |= key
+        key_format, key_type = key["key.format"].value, key["key.type"].value
     relation = Relation(
         meta=meta,
         fqn=fqn,
@@ -112,8 +121,9 @@ def draft_relation(
         store=store.name,
         entity=entity_name,
         value_format=read.value_format or "",
-        key_format=read.key_format,
-        key_type=read.key_type,
+        key_format=key_format,
+        key_type=key_type,
+        primary_key=body.primary_key,
         timestamp=read.timestamp,
         timestamp_format=read.timestamp_format,
         properties=dict(body.properties),
@@ -150,7 +160,7 @@ def _check_shape(body: RelationDefinition, read: RelationProperties, faults: Fau
             pointer=f"#/properties/{name}",
         )
     if not body.columns:
-        faults.add("validation", "a stream needs at least one column", pointer="#/columns")
+        faults.add("validation", f"a {body.kind.value} needs at least one column", pointer="#/columns")
     seen: set[str] = set()
     for index, column in enumerate(body.columns):
         where = f"#/columns/{index}/name"
@@ -159,6 +169,7 @@ def _check_shape(body: RelationDefinition, read: RelationProperties, faults: Fau
         if column.name.startswith(HIDDEN_PREFIX):
             faults.add("validation", f"column names may not start with {HIDDEN_PREFIX}", pointer=where)
         seen.add(column.name.lower())
+    _check_primary_key(body, faults)
     if read.value_format is None:
         faults.add(
             "property-required",
@@ -167,6 +178,29 @@ def _check_shape(body: RelationDefinition, read: RelationProperties, faults: Fau
             pointer="#/value_format",
         )
     check_timestamp(read.timestamp, body.columns, faults, pointer="#/timestamp")
+
+
+def _check_primary_key(body: RelationDefinition, faults: Faults) -> None:
+    where = "#/primary_key"
+    if body.kind is not RelationKind.CHANGELOG:
+        if body.primary_key:
+            detail = "a stream has no primary key"
+            faults.add("validation", detail, pointer=where, hint="make it a changelog, or leave the key out")
+        return
+    if not body.primary_key:
+        detail = "a changelog needs a primary key: the columns that identify a row"
+        faults.add("validation", detail, pointer=where)
+    types = {column.name: column.type for column in body.columns}
+    for index, name in enumerate(body.primary_key):
+        at = f"{where}/{index}"
+        if name not in types:
+            detail = f"{quote(name)} of the primary key is not a column of the changelog"
+            faults.add("unknown-column", detail, pointer=at)
+        elif name in body.primary_key[:index]:
+            faults.add("validation", f"the primary key names {quote(name)} twice", pointer=at)
+        elif types[name].kind in _NO_KEYS:
+            detail = f"column {quote(name)} is {types[name]}, which cannot tell rows apart"
+            faults.add("type-mismatch", detail, pointer=at)
 
 
 def check_timestamp(name: str | None, columns: Sequence[Column], faults: Faults, **where: Any) -> None:

@@ -1,4 +1,4 @@
-"""Relations: the relational face of entities. Streams so far."""
+"""Relations: the relational face of entities. Streams and changelogs so far."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from leatstream.model.names import Fqn
 from leatstream.model.objects import (
     Meta,
     Relation,
+    RelationKind,
 )
 from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import READ, WRITE, authorize
@@ -41,15 +42,15 @@ def put_relation(
     body: RelationDefinition,
     pre: Precondition = Precondition(),  # noqa: B008 - immutable
 ) -> Stored[Relation]:
-    """Create or replace a stream; makes its entity if the store has none and the properties say how.
+    """Create or replace a stream or changelog; makes its entity if there is none and the properties say how.
 
     Raises:
         RequestError: every fault of the definition at once.
         CatalogError: preconditions, ``requires-replacement``, ``has-dependents`` for columns in use.
         StoreError: the store cannot be asked or refuses the entity.
     """
-    authorize(principal, WRITE, "stream", str(fqn))
-    read = read_relation_properties(body.as_properties())
+    authorize(principal, WRITE, body.kind.value, str(fqn))
+    read = read_relation_properties(body.as_properties(), changelog=body.kind is RelationKind.CHANGELOG)
     with env.open_unit(write=False) as unit:
         require_schema(unit, fqn.database, fqn.schema)
         old = unit.relations.find(str(fqn))
@@ -87,9 +88,10 @@ def _store_relation(
             return replace(draft.relation, meta=meta, effective=effective)
 
         old = unit.relations.find(str(fqn))
-        stored = upsert(env, principal, unit.relations, str(fqn), "stream", "rel", pre, make)
+        noun = draft.relation.kind.value
+        stored = upsert(env, principal, unit.relations, str(fqn), noun, "rel", pre, make)
         if old is not None and stored.changed and not _compatible(old, stored.item):
-            refuse_dependents(f"the shape of stream {fqn}", query_dependents(unit, fqn))
+            refuse_dependents(f"the shape of {noun} {fqn}", query_dependents(unit, fqn))
         unit.commit()
     env.changed.notify()
     return stored
@@ -111,7 +113,7 @@ def _made_by_query(unit: UnitOfWork, relation: Relation) -> CatalogError:
 
 def _compatible(old: Relation, new: Relation) -> bool:
     """Whether running readers can go on: same bytes, same old columns (new ones may be added)."""
-    same = ("value_format", "key_format", "key_type", "timestamp", "timestamp_format")
+    same = ("value_format", "key_format", "key_type", "timestamp", "timestamp_format", "primary_key")
     if any(getattr(old, f) != getattr(new, f) for f in same):
         return False
     now = [replace(c, comment=None) for c in new.columns]
@@ -126,7 +128,7 @@ def _refuse_replacement(old: Relation, new: Relation) -> None:
             pointer = "topic" if name == "entity" else name
             faults.add(
                 "validation",
-                f"{pointer} of stream {old.fqn} cannot change from {getattr(old, name)} to "
+                f"{pointer} of {old.kind.value} {old.fqn} cannot change from {getattr(old, name)} to "
                 f"{getattr(new, name)}",
                 pointer=f"#/{pointer}",
             )
@@ -134,7 +136,7 @@ def _refuse_replacement(old: Relation, new: Relation) -> None:
             "requires-replacement",
             faults.items[0].detail,
             faults=faults.items,
-            hint="drop the stream and create it again; its topic keeps the records",
+            hint=f"drop the {old.kind.value} and create it again; its topic keeps the records",
         )
 
 

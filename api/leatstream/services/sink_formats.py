@@ -43,7 +43,7 @@ def sink_formats(
     if not aggregation.update:
         _check_key_columns(given, columns, places, needed=True)
         return value | _given_key(given)
-    return value | _primary_key(given, aggregation.keys, columns, places)
+    return value | primary_key_formats(given, aggregation.keys, columns, places)
 
 
 def _row_key(given: RelationProperties, left: Relation) -> dict[str, Effective]:
@@ -61,10 +61,14 @@ def _given_key(given: RelationProperties) -> dict[str, Effective]:
     return {k: Effective(v, Origin.EXPLICIT) for k, v in found.items() if v is not None}
 
 
-def _primary_key(
+def primary_key_formats(
     given: RelationProperties, keys: Sequence[str], columns: Sequence[Column], places: Places
 ) -> dict[str, Effective]:
-    """A changelog's key: one plain column as it is, else an object of the key's columns."""
+    """A changelog's record key: one plain column as it is, else an object of the key's columns.
+
+    Raises:
+        RequestError: invalid-property, for a primitive key that cannot be made of these columns.
+    """
     types = {column.name: column.type for column in columns}
     plain = len(keys) == 1 and types[keys[0]].kind in KEY_TYPES
     if given.key_format == "primitive" and not plain:

@@ -7,8 +7,9 @@ from typing import Any
 
 from leatstream.errors import Faults, RequestError
 from leatstream.model.names import Fqn, quote
-from leatstream.model.objects import Column
+from leatstream.model.objects import Column, RelationKind
 from leatstream.model.types import parse_type
+from leatstream.services.catalog_view import did_you_mean
 from leatstream.services.environment import Context, Environment
 from leatstream.services.relation_draft import RelationDefinition
 from leatstream.sql import statements as ast
@@ -83,12 +84,17 @@ def columns_of(definitions: tuple[ast.ColumnDefinition, ...]) -> tuple[Column, .
 
 
 def relation_definition(statement: ast.CreateStream, context: Context) -> RelationDefinition:
-    """The definition a CREATE STREAM spells out."""
+    """The definition a CREATE STREAM or CREATE CHANGELOG spells out."""
     properties: Mapping[str, Any] = {k: v.value for k, v in statement.properties.items()}
-    read = read_relation_properties(statement.properties)
+    changelog = isinstance(statement, ast.CreateChangelog)
+    keys = statement.primary_key if isinstance(statement, ast.CreateChangelog) else ()
+    read = read_relation_properties(statement.properties, changelog=changelog)
+    _check_primary_key(statement, keys)
     typed = {"store", "topic", "value.format", "key.format", "key.type", "timestamp", "timestamp.format"}
     return RelationDefinition(
         columns=columns_of(statement.columns),
+        kind=RelationKind.CHANGELOG if changelog else RelationKind.STREAM,
+        primary_key=tuple(key.parts[0] for key in keys),
         store=read.store or context.store,
         topic=read.topic,
         value_format=read.value_format,
@@ -99,6 +105,23 @@ def relation_definition(statement: ast.CreateStream, context: Context) -> Relati
         properties={k: v for k, v in properties.items() if k not in typed},
         comment=statement.comment,
     )
+
+
+def _check_primary_key(statement: ast.CreateStream, keys: tuple[ast.Name, ...]) -> None:
+    faults = Faults()
+    names = [column.name for column in statement.columns]
+    for index, key in enumerate(keys):
+        name = key.parts[0]
+        if name not in names:
+            faults.add(
+                "unknown-column",
+                f"the primary key names {quote(name)}, which is not a column of the changelog",
+                position=key.position,
+                hint=did_you_mean(name, names),
+            )
+        elif name in (earlier.parts[0] for earlier in keys[:index]):
+            faults.add("validation", f"the primary key names {quote(name)} twice", position=key.position)
+    faults.raise_if_any()
 
 
 def suggest_query_name(env: Environment, statement: ast.CreateAs | ast.InsertInto, fqn: Fqn) -> str:

@@ -235,6 +235,7 @@ _CHECKS: dict[type[ast.Statement], _Check] = {
     ast.CreateStore: _create_store,
     ast.CreateEntity: _create_entity,
     ast.CreateStream: _create_stream,
+    ast.CreateChangelog: _create_stream,
     ast.InsertValues: _insert_values,
     ast.InsertEntity: _insert_entity,
     ast.UpdateStore: _update_store,

@@ -148,7 +148,8 @@ def _create_stream(run: Run, s: ast.CreateStream) -> StatementResult:
         s.if_not_exists,
         lambda: relations.put_relation(run.env, run.principal, fqn, body, _condition(s)),
     )
-    return StatementResult("create_stream", object={"noun": "relation", "name": str(fqn)})
+    kind = "create_changelog" if isinstance(s, ast.CreateChangelog) else "create_stream"
+    return StatementResult(kind, object={"noun": "relation", "name": str(fqn)})
 
 
 def _create_query(run: Run, s: ast.CreateAs | ast.InsertInto) -> StatementResult:
@@ -271,6 +272,7 @@ _HANDLERS: dict[type[ast.Statement], Callable[[Run, Any], StatementResult]] = {
     ast.CreateStore: _create_store,
     ast.CreateEntity: _create_entity,
     ast.CreateStream: _create_stream,
+    ast.CreateChangelog: _create_stream,
     ast.CreateStreamAs: _create_query,
     ast.CreateChangelogAs: _create_query,
     ast.InsertInto: _create_query,

@@ -8,7 +8,7 @@ from typing import Any
 
 from leatstream.errors import CatalogError, LeatstreamError
 from leatstream.model.names import Fqn
-from leatstream.model.objects import Query, Relation, Store
+from leatstream.model.objects import Query, Relation, RelationKind, Store
 from leatstream.plan.change import classify
 from leatstream.plan.job_spec import JobSpec
 from leatstream.ports import UnitOfWork
@@ -188,7 +188,7 @@ def _assumed_store(
 
 
 def _draft(env: Environment, view: CatalogView, fqn: Fqn, body: RelationDefinition) -> Relation:
-    read = read_relation_properties(body.as_properties())
+    read = read_relation_properties(body.as_properties(), changelog=body.kind is RelationKind.CHANGELOG)
     store = view.require_store(read.store or env.settings.default_store or "")
     meta = assumed_meta(env.clock.now(), str(fqn))
     return draft_relation(env, store, fqn, body, read, meta, view.planned_entity).relation

@@ -98,14 +98,13 @@ class StatementParser(WritingStatements):
         self._advance()
         replacing = self._or_replace()
         known = ("database", "schema", "store", "entity", "stream", "changelog")
-        token = self._curr
         noun = self._noun(known, "DATABASE, SCHEMA, STORE, ENTITY, STREAM or CHANGELOG")
         optional = self._if_new(replacing)
         how: dict[str, Any] = {"if_not_exists": optional, "or_replace": replacing}
         if noun == "stream":
             return self._create_stream(first, how)
         if noun == "changelog":
-            return self._create_changelog(first, token, how)
+            return self._create_changelog(first, how)
         if noun == "store":
             name, comment = self._one("a store's name"), self._comment()
             self.expect("with")
@@ -176,14 +175,54 @@ class StatementParser(WritingStatements):
             **how,
         )
 
-    def _create_changelog(self, first: Token, noun: Token, how: dict[str, Any]) -> s.Statement:
-        name, comment = self._upto(3), self._comment()
+    def _create_changelog(self, first: Token, how: dict[str, Any]) -> s.Statement:
+        name = self._upto(3)
+        columns: tuple[s.ColumnDefinition, ...] = ()
+        keys: tuple[s.Name, ...] | None = None
         if self.is_mark(TokenType.L_PAREN):
-            hint = "write AS SELECT … GROUP BY, or declare a stream on the topic to read each update as a row"
-            self.refuse("CREATE CHANGELOG with a list of columns", at=noun, hint=hint)
+            columns, keys = self._keyed_columns(name)
+        comment = self._comment()
         properties = self._with()
-        self.expect("as")
-        return self._create_as(s.CreateChangelogAs, first, name, comment, properties, how)
+        if self.take("as"):
+            if keys is not None:
+                hint = "leave the list out: the SELECT gives the columns and the primary key"
+                self.fail("CREATE CHANGELOG … AS SELECT takes no column list.", at=name.position, hint=hint)
+            return self._create_as(s.CreateChangelogAs, first, name, comment, properties, how)
+        if keys is None:
+            if properties:
+                hint = "name the columns and PRIMARY KEY (…), or write AS SELECT …"
+                self.refuse("CREATE CHANGELOG without columns", at=name.position, hint=hint)
+            self.unexpected("(, WITH or AS")
+        return s.CreateChangelog(
+            **self._base(first),
+            name=name,
+            columns=columns,
+            primary_key=keys,
+            properties=properties,
+            comment=comment,
+            **how,
+        )
+
+    def _keyed_columns(self, name: s.Name) -> tuple[tuple[s.ColumnDefinition, ...], tuple[s.Name, ...]]:
+        """``(column, …, PRIMARY KEY (column, …))``; the key may stand anywhere in the list."""
+        self.expect_mark(TokenType.L_PAREN, "(")
+        columns: list[s.ColumnDefinition] = []
+        keys: tuple[s.Name, ...] = ()
+        while True:
+            first = self._curr
+            if self.take("primary", "key"):
+                if keys:
+                    self.fail("PRIMARY KEY is given twice.", at=self.since(first))
+                keys = self._column_names()
+            else:
+                columns.append(self._column())
+            if not self.take_mark(TokenType.COMMA):
+                break
+        self.expect_mark(TokenType.R_PAREN, ", or )")
+        if not keys:
+            hint = "write PRIMARY KEY (column) behind the columns, or CREATE STREAM for rows without one"
+            self.fail("A changelog needs a primary key.", at=name.position, hint=hint)
+        return tuple(columns), keys
 
     def _create_as(
         self,
@@ -208,7 +247,7 @@ class StatementParser(WritingStatements):
     def _column(self) -> s.ColumnDefinition:
         token = self._curr
         if self.is_word("primary") and self.is_word("key", ahead=1):
-            self.refuse("PRIMARY KEY on a stream", hint="CREATE CHANGELOG … AS SELECT … GROUP BY makes one")
+            self.refuse("PRIMARY KEY on a stream", hint="CREATE CHANGELOG takes one")
         name, place = self.part("a column's name"), self.place(token)
         text, type_place = self.type_text()
         not_null = False

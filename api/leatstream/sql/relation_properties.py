@@ -34,7 +34,7 @@ UNBUILT = {
     "value.columns.exclude": "key columns also stay in the value",
     "key.descriptor.name": "protobuf is not built yet",
     "value.descriptor.name": "protobuf is not built yet",
-    "enable.upsert.mode": "changelogs are always written as upserts",
+    "enable.upsert.mode": "it belongs to changelogs, whose rows are upserts in any case",
     "avro.base.store.name": "avro is not built yet",
     "avro.base.subject.key": "avro is not built yet",
     "avro.base.subject.value": "avro is not built yet",
@@ -50,6 +50,7 @@ STORE_FAMILIES = (
     "table.",
     "s3.",
 )
+UPSERTS = "enable.upsert.mode"
 FORMATS = ("json", "avro", "protobuf", "primitive")
 VALUE_FORMATS, KEY_FORMATS, CHANGELOG_KEY_FORMATS = ("json",), ("primitive",), ("primitive", "json")
 KEY_TYPES = ("SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "VARCHAR")
@@ -119,7 +120,7 @@ def read_relation_properties(given: Given, *, changelog: bool = False) -> Relati
         RequestError: invalid-property or unsupported, with every fault found.
     """
     reader = PropertyReader(given, "relation")
-    _refuse_unknown(reader)
+    _refuse_unknown(reader, changelog=changelog)
     found = RelationProperties(
         store=reader.name("store"),
         topic=reader.text("topic"),
@@ -152,10 +153,23 @@ def _config(key: str) -> str | None:
     return name if name in CONFIGS or name.startswith("confluent.") else None
 
 
-def _refuse_unknown(reader: PropertyReader) -> None:
+def _check_upserts(reader: PropertyReader) -> None:
+    if not reader.flag(UPSERTS, True):
+        hint = "leave it out, or CREATE STREAM to keep every row"
+        reader.faults.add(
+            "unsupported",
+            f"{UPSERTS!r} = FALSE: rows of a changelog are upserts.",
+            hint=hint,
+            **reader.where(UPSERTS),
+        )
+
+
+def _refuse_unknown(reader: PropertyReader, *, changelog: bool) -> None:
     known = [*PLAIN, *ENTITY, *_ALIASES, *STREAM_CONFIGS, *(f"kafka.topic.{c}" for c in CONFIGS)]
     for key in reader.given:
-        if key in UNBUILT:
+        if key == UPSERTS and changelog:
+            _check_upserts(reader)
+        elif key in UNBUILT:
             reader.unbuilt(key, UNBUILT[key])
         elif key not in known and _config(key) is None and not key.startswith(STORE_FAMILIES):
             near = get_close_matches(key, known, n=1, cutoff=0.6)

@@ -110,6 +110,13 @@ class CreateStream(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateChangelog(CreateStream):
+    """CREATE [OR REPLACE] CHANGELOG [IF NOT EXISTS] name (columns, PRIMARY KEY (…)) [COMMENT …] WITH (…)"""
+
+    primary_key: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateAs(Statement):
     """CREATE [OR REPLACE] kind [IF NOT EXISTS] name [COMMENT '…'] [WITH …] AS select [QUERY WITH …]"""
 

@@ -16,7 +16,14 @@ from leatstream.settings import Settings
 from leatstream.sql.parser import parse
 from leatstream.sql.passes.functions import BUILT_AGGREGATES, PLAIN, RENAMED, ROW, RULED
 from leatstream.sql.relation_properties import read_relation_properties
-from leatstream.sql.statements import CreateAs, CreateChangelogAs, CreateStore, CreateStream, InsertInto
+from leatstream.sql.statements import (
+    CreateAs,
+    CreateChangelog,
+    CreateChangelogAs,
+    CreateStore,
+    CreateStream,
+    InsertInto,
+)
 from leatstream.sql.store_properties import read_store_properties
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -52,7 +59,7 @@ def test_sql_is_read(text: str) -> None:
         if isinstance(statement, CreateStore):
             read_store_properties(statement.properties)
         elif isinstance(statement, CreateStream | CreateAs | InsertInto):
-            changelog = isinstance(statement, CreateChangelogAs)
+            changelog = isinstance(statement, CreateChangelog | CreateChangelogAs)
             read_relation_properties(statement.properties, changelog=changelog)
 
 

@@ -28,7 +28,8 @@ def create_relation(relation: Relation) -> str:
         "topic": relation.entity,
         "value.format": relation.value_format,
         "key.format": relation.key_format,
-        "key.type": relation.key_type,
+        # A changelog's key has the type of its primary key.
+        "key.type": None if relation.primary_key else relation.key_type,
         "timestamp": relation.timestamp,
         "timestamp.format": relation.timestamp_format,
         **relation.properties,

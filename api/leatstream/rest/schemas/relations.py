@@ -1,4 +1,4 @@
-"""Relations: streams so far."""
+"""Relations: streams and changelogs so far."""
 
 from __future__ import annotations
 
@@ -46,11 +46,12 @@ class ColumnBody(Body):
 
 
 class RelationBody(Body):
-    """A stream: the relational face of an entity."""
+    """A stream or changelog: the relational face of an entity."""
 
     model_config = ConfigDict(
         json_schema_extra=terraform(
             resource="leatstream_stream",
+            description="A stream: the relational face of an entity.",
             path="/v1/relations/{database}.{schema}.{name}",
             key=["database", "schema", "name"],
             path_attributes={
@@ -82,7 +83,11 @@ class RelationBody(Body):
 
     kind: RelationKind = Field(
         RelationKind.STREAM,
-        description="`stream`; changelogs are made by queries, other kinds are not built yet.",
+        description="`stream` or `changelog`; other kinds are not built yet.",
+    )
+    primary_key: list[Name] | None = Field(
+        None,
+        description="Columns that identify a row; needed for a changelog, and for nothing else.",
     )
     columns: Annotated[list[ColumnBody], Field(min_length=1, max_length=2000)] = Field(
         description="Columns, in order."
@@ -120,6 +125,7 @@ class RelationBody(Body):
         return RelationDefinition(
             columns=tuple(columns),
             kind=self.kind,
+            primary_key=tuple(self.primary_key or ()),
             store=self.store,
             topic=self.topic,
             value_format=self.value_format,
@@ -180,6 +186,10 @@ class RelationView(ObjectView):
             ColumnView(name=c.name, type=str(c.type), not_null=c.not_null, comment=c.comment)
             for c in item.columns
         ]
+        # A declared changelog's key follows from its primary key, unless the user has said otherwise.
+        said = item.effective.get("key.format")
+        derived = said is not None and said.origin is Origin.DEFAULT
+        declared = item.kind is RelationKind.CHANGELOG and item.created_by_query is None
         return cls(
             **meta_fields(item.meta),
             database=item.fqn.database,
@@ -191,8 +201,8 @@ class RelationView(ObjectView):
             store=item.store,
             topic=item.entity if named else None,
             value_format=item.value_format,
-            key_format=item.key_format,
-            key_type=item.key_type,
+            key_format=None if declared and derived else item.key_format,
+            key_type=None if declared else item.key_type,
             timestamp=item.timestamp,
             timestamp_format=item.timestamp_format,
             properties=properties_view(item.properties),
