@@ -51,7 +51,13 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Stretches of event time that rows are put into: ``tumble`` or ``hop``; milliseconds, from the epoch."""
+    """Stretches of event time that rows are put into; milliseconds, from the epoch.
+
+    Attributes:
+        kind: ``tumble``, ``hop``, ``cumulate`` or ``session``.
+        size_ms: the longest a window gets; of a session the gap that ends it.
+        advance_ms: from one window's start to the next one's; of ``cumulate`` from one end to the next one's.
+    """
 
     kind: str
     size_ms: int
@@ -60,10 +66,11 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """GROUP BY of the outermost SELECT.
+    """GROUP BY of the outermost SELECT, or the first one inside where that one has none.
 
     Attributes:
-        keys: output columns that identify a group, in the order of GROUP BY: a changelog's primary key.
+        keys: output columns that identify a group, in the order of GROUP BY: a changelog's primary key; none
+            for a stream.
         window: set where rows are grouped by time.
         update: whether each change of a group is written (a changelog), else each group once, when its window
             has closed (a stream).
@@ -93,7 +100,7 @@ class LogicalPlan:
             these ``__leat_deleted`` (BOOLEAN), if the aggregation deletes.
         scans: in the order of the text; the first is the left-most source.
         source_map: for errors of Spark's analyzer.
-        aggregation: of the outermost SELECT.
+        aggregation: set where rows are grouped anywhere.
     """
 
     sql: str

@@ -29,6 +29,7 @@ from leatstream.sql.passes.scope import (
     Input,
     Output,
     place,
+    selects,
 )
 from leatstream.sql.source_map import SpanMap
 from leatstream.sql.source_properties import check_source_properties
@@ -78,11 +79,12 @@ def bind(
 
 
 def _aggregation(bound: BoundQuery) -> Aggregation | None:
-    group = bound.group if isinstance(bound, BoundSelect) else None
-    if group is None or not isinstance(bound, BoundSelect):
-        return None
-    deletes = group.update and group.having is not None
-    return Aggregation(group.names, bound.inputs[0].window, group.update, deletes)
+    for select in selects(bound):
+        group = select.group
+        if group is not None:
+            deletes = group.update and group.having is not None
+            return Aggregation(group.names, select.inputs[0].window, group.update, deletes)
+    return None
 
 
 class _Binder:
@@ -157,8 +159,10 @@ class _Binder:
         for join_node in node.args.get("joins") or ():
             right = self._input(join_node.this, ctes, depth)
             self._check_alias(right, inputs, join_node.this)
-            if right.window is not None:
-                self._refuse_window("A join with a window", node, join_node.this)
+            for given, relation in ((inputs[0], node.args["from_"].this), (right, join_node.this)):
+                if given.window is not None:
+                    hint = "write the join into a sub-select: TUMBLE((SELECT …), SIZE …)"
+                    self._refuse_window("A join with a window", relation, hint)
             join = check_join(join_node, inputs, right, joins, self.binding)
             scope = [*inputs, right]
             on = join_node.args.get("on")
@@ -175,20 +179,21 @@ class _Binder:
         where = node.args.get("where")
         if where is not None:
             check(where.this, columns, Functions(inputs, self.faults, IN_WHERE))
-        if grouped and depth:
+        if grouped and depth and self.changelog:
             hint = "write it into a stream of its own"
-            detail = "GROUP BY in a sub-select or beside UNION ALL is not supported."
+            detail = "In a changelog GROUP BY in a sub-select or beside UNION ALL is not supported."
             self.faults.add("unsupported", detail, position=node.meta["group_position"], hint=hint)
-        elif inputs[0].window is not None and not grouped:
-            self._refuse_window("A window without GROUP BY", node, node.args["from_"].this)
-        group = check_grouping(node, inputs, items, self.binding, update=self.changelog)
+        window = inputs[0].window
+        if window is not None and window.kind == "session" and not grouped:
+            hint = "write GROUP BY window_start, window_end, …"
+            self._refuse_window("SESSION without GROUP BY", node.args["from_"].this, hint)
+        group = check_grouping(node, inputs, items, self.binding, update=self.changelog, nested=depth > 0)
         return BoundSelect(
             inputs, joins, items, where.this if where is not None else None, place(node), group
         )
 
-    def _refuse_window(self, what: str, node: exp.Expression, relation: exp.Expression) -> None:
-        at = relation.meta.get("window_position") or place(node)
-        hint = "write FROM TUMBLE(relation, SIZE 1 MINUTE) … GROUP BY window_start, window_end, …"
+    def _refuse_window(self, what: str, relation: exp.Expression, hint: str) -> None:
+        at = relation.meta.get("window_position")
         self.faults.add("unsupported", f"{what} is not supported.", position=at, hint=hint)
 
     def _check_alias(self, right: Input, inputs: list[Input], node: exp.Expression) -> None:

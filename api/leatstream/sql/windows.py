@@ -1,4 +1,4 @@
-"""Lengths of time: windows in FROM (TUMBLE, HOP) and WITHIN."""
+"""Lengths of time: windows in FROM (TUMBLE, HOP, CUMULATE, SESSION) and WITHIN."""
 
 from __future__ import annotations
 
@@ -22,42 +22,46 @@ UNITS_MS = {
 }
 MAX_WITHIN_MS = 366 * UNITS_MS["day"]
 MAX_OVERLAP = 1000
-_REFUSED = {
-    "cumulate": "write a TUMBLE into a changelog: each update is the count so far",
-    "session": "Spark does not update session windows; TUMBLE and HOP are there",
-}
+# What follows SIZE where windows overlap.
+_STEPS = {"hop": ("advance", "by"), "cumulate": ("step",)}
 
 
 class WindowParser(ExpressionParser):
     """Reads them."""
 
     def _windowed(self, relation: Callable[[], exp.Expression]) -> exp.Expression:
-        """``TUMBLE(relation, SIZE n unit)`` or ``HOP(relation, SIZE n unit, ADVANCE BY n unit)``."""
+        """``TUMBLE(relation, SIZE n unit)`` and its kin.
+
+        ``HOP(relation, SIZE n unit, ADVANCE BY n unit)``, ``CUMULATE(relation, SIZE n unit, STEP n unit)``,
+        ``SESSION(relation, GAP n unit)``.
+        """
         first = self._curr
         kind = first.text.lower()
-        if kind in _REFUSED:
-            self.refuse(f"The window {kind.upper()}", at=first, hint=_REFUSED[kind])
         self._advance(2)
         node = relation()
-        self.expect_mark(TokenType.COMMA, ", SIZE")
-        start = self._curr
-        self.expect("size")
-        size = advance = self._duration(start, "SIZE", "1 MINUTE")
-        if kind == "hop":
-            self.expect_mark(TokenType.COMMA, ", ADVANCE BY")
-            start = self._curr
-            self.expect("advance")
-            self.expect("by")
-            advance = self._duration(start, "ADVANCE BY", "1 MINUTE")
+        size = advance = self._length("gap" if kind == "session" else "size")
+        words = _STEPS.get(kind)
+        if words is not None:
+            start = self._tokens[min(self._index + 1, self._tokens_size - 1)]
+            advance = self._length(*words)
             if size % advance or size // advance > MAX_OVERLAP:
+                shown = " ".join(words).upper()
                 self.fail(
-                    f"SIZE is a whole multiple of ADVANCE BY, at most {MAX_OVERLAP} times.",
+                    f"SIZE is a whole multiple of {shown}, at most {MAX_OVERLAP} times.",
                     at=self.since(start),
                 )
         self.expect_mark(TokenType.R_PAREN, ")")
         node.meta["window"] = Window(kind, size, advance)
         node.meta["window_position"] = self.since(first)
         return node
+
+    def _length(self, *words: str) -> int:
+        """Milliseconds of ``, WORDS n unit``."""
+        shown = " ".join(words).upper()
+        self.expect_mark(TokenType.COMMA, f", {shown}")
+        start = self._curr
+        self.expect(*words)
+        return self._duration(start, shown, "1 MINUTE")
 
     def _within(self) -> tuple[int, Position] | None:
         first = self._curr

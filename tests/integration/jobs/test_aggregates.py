@@ -10,53 +10,20 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from statement_cases import NOW, Pairs, job_of, ordered, shown_key
 
 from leatstream.connectors.kafka import KafkaConnector
-from leatstream.dev.jars import spark_jars
-from leatstream.model.names import Fqn
-from leatstream.model.objects import HIDDEN_PREFIX, Column, Meta, Relation, RelationKind
-from leatstream.model.types import parse_type
-from leatstream.plan.job_spec import ColumnSpec, JobSpec
-from leatstream.plan.logical import AnalyzedColumn
-from leatstream.services.sink_columns import new_columns
-from leatstream.services.sink_formats import sink_formats
-from leatstream.sql.binder import bind
-from leatstream.sql.parser import parse
-from leatstream.sql.relation_properties import read_relation_properties
-from leatstream.sql.statements import CreateAs, CreateChangelogAs
-from leatstream.sql.views import view_schema
 from leatstream_jobs import run_query
-from leatstream_jobs.session import start_session
 
 pytestmark = pytest.mark.spark
 FOLDER = Path(__file__).parents[2] / "fixtures" / "queries"
 CASES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-META = Meta(id="r", generation=1, created_at=NOW, updated_at=NOW, created_by="admin", owner="admin")
-Pairs = list[tuple[str | None, Any]]
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LEATSTREAM_SPARK_JARS", ":".join(map(str, spark_jars())))
-        for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_LOCAL_IP"):
-            patch.setenv(name, "")
-        session = start_session(tmp_path_factory.mktemp("spark"), 2)
-        yield session
-        gateway: Any = session.sparkContext._gateway
-        session.stop()
-        gateway.shutdown()
-        gateway.proc.stdin.close()
-        gateway.proc.wait(30)
-        session.sparkContext._gateway = session.sparkContext._jvm = None
-        type(session.sparkContext)._gateway = type(session.sparkContext)._jvm = None
 
 
 class Run:
@@ -66,46 +33,7 @@ class Run:
         self, spark: SparkSession, kafka: KafkaConnector, job: Callable[..., Any], case: dict[str, Any]
     ) -> None:
         self.spark, self.kafka, self.source, self.sink = spark, kafka, case["source"], case["sink"]
-        (statement,) = parse(case["sql"])
-        assert isinstance(statement, CreateAs)
-        changelog = isinstance(statement, CreateChangelogAs)
-        struct = parse_type(f"STRUCT<{case['columns']}>")
-        columns = tuple(Column(n, t) for n, t in zip(struct.fields, struct.arguments, strict=True))
-        stream = Relation(
-            meta=META,
-            fqn=Fqn("demo", "public", "s"),
-            kind=RelationKind.STREAM,
-            columns=columns,
-            store="store",
-            entity=self.source,
-            value_format="json",
-        )
-        plan = bind(statement.select, lambda _: stream, case["sql"], changelog=changelog)
-        for scan in plan.scans:
-            view = view_schema(scan)
-            spark.createDataFrame([], view.ddl).createOrReplaceTempView(view.name)
-        analyzed = [
-            AnalyzedColumn(f.name, f.dataType.simpleString(), f.nullable)
-            for f in spark.sql(plan.sql).schema.fields
-            if not f.name.startswith(HIDDEN_PREFIX)
-        ]
-        made = new_columns(analyzed, statement.position)
-        given = read_relation_properties(statement.properties, changelog=changelog)
-        effective = sink_formats(given, stream, plan.aggregation, made, {})
-        assert plan.aggregation is not None
-        source = {"entity": self.source, "columns": "x BIGINT", "timestamp": case["timestamp"]}
-        source["watermark_delay_ms"] = case["delay_ms"] if plan.timed else None
-        document = job([source] * len(plan.scans), self.sink, plan.sql, "x BIGINT")
-        for scan in document["sources"]:
-            scan["columns"] = [_spec(c) for c in columns]
-        document["sink"] |= {
-            "columns": [_spec(c) for c in made],
-            "key_format": effective["key.format"].value if "key.format" in effective else None,
-            "key_columns": list(plan.aggregation.keys or given.key_columns),
-            "deletes": plan.aggregation.deletes,
-        }
-        document["output_mode"] = "update" if plan.aggregation.update else "append"
-        self.spec = JobSpec.model_validate(document)
+        self.spec = job_of(spark, case, job, (self.source, self.sink))
         self.seen = 0
         self.dropped = 0
         self.query: Any = None
@@ -118,7 +46,7 @@ class Run:
         found = self.kafka.read_records(self.sink, from_beginning=True, limit=None, idle_timeout=0.5)
         records = [r for r in found if r is not None][self.seen :]
         self.seen += len(records)
-        return [(_key(r.key), json.loads(r.value) if r.value is not None else None) for r in records]
+        return [(shown_key(r.key), json.loads(r.value) if r.value is not None else None) for r in records]
 
     def stop(self) -> None:
         """End the job; its checkpoint stays."""
@@ -128,17 +56,6 @@ class Run:
                 self.dropped += sum(s["numRowsDroppedByWatermark"] for s in states)
             self.query.stop()
             self.query = None
-
-
-def _spec(column: Column) -> ColumnSpec:
-    return ColumnSpec(name=column.name, type=str(column.type), not_null=column.not_null)
-
-
-def _key(raw: bytes | None) -> str | None:
-    if raw is None:
-        return None
-    text = raw.decode(errors="ignore")
-    return text if text.isprintable() and text.encode() == raw else f"0x{raw.hex()}"
 
 
 @pytest.fixture
@@ -157,17 +74,13 @@ def start(
         run.stop()
 
 
-def _ordered(pairs: Any) -> list[str]:
-    return sorted(json.dumps(list(pair), ensure_ascii=False) for pair in pairs)
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_case(name: str, start: Callable[..., Run], produce: Callable[..., None]) -> None:
     case = CASES[name]
     run = start(**{k: case[k] for k in ("sql", "columns", "timestamp", "delay_ms")})
     for number, (records, expected) in enumerate(zip(case["batches"], case["expected"], strict=True)):
         produce(run.source, *records)
-        assert _ordered(run.batch()) == _ordered(expected), f"batch {number}"
+        assert ordered(run.batch()) == ordered(expected), f"batch {number}"
         if case.get("restart"):
             run.stop()
     run.stop()

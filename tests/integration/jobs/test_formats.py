@@ -6,7 +6,7 @@ import json as plain_json
 import random
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -17,7 +17,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from leatstream.connectors.kafka import KafkaConnector
-from leatstream.dev.jars import spark_jars
 from leatstream.errors import JobError
 from leatstream.formats import json, primitive
 from leatstream.formats.values import json_record, primitive_key
@@ -26,7 +25,6 @@ from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, SourceSpec, StoreRef
 from leatstream_jobs import run_query, scans
 from leatstream_jobs.failures import chain_of, classify
-from leatstream_jobs.session import start_session
 
 ALL_TYPES = (
     "b BOOLEAN, t TINYINT, sm SMALLINT, i INTEGER, l BIGINT, f FLOAT, d DOUBLE, dec DECIMAL(8, 2), dt DATE, "
@@ -51,23 +49,6 @@ def column_specs(text: str) -> list[ColumnSpec]:
             found.append(ColumnSpec(name=name, type=kind.removesuffix(" NOT NULL"), not_null=not_null))
             at = end + 1
     return found
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LEATSTREAM_SPARK_JARS", ":".join(map(str, spark_jars())))
-        for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_LOCAL_IP"):
-            patch.setenv(name, "")
-        session = start_session(tmp_path_factory.mktemp("spark"), 4)
-        yield session
-        gateway: Any = session.sparkContext._gateway
-        session.stop()
-        gateway.shutdown()
-        gateway.proc.stdin.close()
-        gateway.proc.wait(30)
-        session.sparkContext._gateway = session.sparkContext._jvm = None
-        type(session.sparkContext)._gateway = type(session.sparkContext)._jvm = None
 
 
 @pytest.fixture(scope="module")

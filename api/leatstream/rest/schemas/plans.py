@@ -65,9 +65,9 @@ class PlanJoin(View):
 class PlanWindow(View):
     """Stretches of event time that rows are grouped by."""
 
-    kind: str = Field(description="tumble or hop.")
-    size_ms: int = Field(description="Length of a window, milliseconds.")
-    advance_ms: int = Field(description="From the start of a window to the next one's, milliseconds.")
+    kind: str = Field(description="tumble, hop, cumulate or session.")
+    size_ms: int = Field(description="Length of a window, of a session its gap, milliseconds.")
+    advance_ms: int = Field(description="From a window to the next one, milliseconds.")
     late_after_ms: int | None = Field(
         None, description="How far behind the newest row a row may be and still count, milliseconds."
     )

@@ -21,7 +21,13 @@ _INSIDE = "aggregates do not nest"
 
 
 def check_grouping(
-    node: exp.Expression, inputs: Sequence[Input], items: Sequence[Item], binding: Binding, *, update: bool
+    node: exp.Expression,
+    inputs: Sequence[Input],
+    items: Sequence[Item],
+    binding: Binding,
+    *,
+    update: bool,
+    nested: bool,
 ) -> BoundGroup | None:
     """Check GROUP BY and HAVING of one SELECT whose items are checked already.
 
@@ -31,6 +37,7 @@ def check_grouping(
         items: its output columns.
         binding: of the statement; what is wrong is noted there.
         update: whether the result is a changelog.
+        nested: whether another SELECT or UNION ALL takes the groups as rows.
 
     Returns:
         None without GROUP BY.
@@ -50,6 +57,14 @@ def check_grouping(
     keys = [_check_key(key, columns, inputs) for key in group.expressions]
     if window is not None:
         _require_window(keys, inputs[0], at, faults)
+        if update and window.kind == "session":
+            faults.add(
+                "unsupported",
+                "A changelog of SESSION windows is not supported: Spark does not update a session, it gives"
+                " each one once it has closed.",
+                position=at,
+                hint="write CREATE STREAM",
+            )
     elif not update:
         faults.add(
             "unsupported",
@@ -62,9 +77,10 @@ def check_grouping(
     grouped = {text for text in map(_text, keys) if text is not None}
     for value in [*(item.value for item in items), *([having.this] if having is not None else [])]:
         _check_grouped(value, grouped, {type(key) for key in keys}, faults)
-    names = _names(keys, items, inputs[0], at, faults) if update else ()
+    names = _names(keys, items, inputs[0], at, faults) if update and not nested else ()
     plain = [key for key in keys if _window_column(key, inputs[0]) is None]
-    return BoundGroup(plain, names, having.this if having is not None else None, update)
+    nested = nested and window is not None
+    return BoundGroup(plain, names, having.this if having is not None else None, update, nested)
 
 
 def _check_key(key: exp.Expression, columns: Columns, inputs: Sequence[Input]) -> exp.Expression:
@@ -132,14 +148,17 @@ def _names(
             named.setdefault(text, item.name)
     found: list[str] = []
     window_named = False
+    cumulates = given.window is not None and given.window.kind == "cumulate"
+    # Windows of one size are named by either end, cumulating ones by where they end.
+    ends = WINDOW_COLUMNS[1:] if cumulates else WINDOW_COLUMNS
     for key in keys:
         text = _text(key)
         name = named.get(text) if text is not None else None
         if name is not None:
             found.append(name)
-        if _window_column(key, given) is not None:
-            # Windows have one size: either end of it names it.
-            window_named = window_named or name is not None
+        column = _window_column(key, given)
+        if column is not None:
+            window_named = window_named or (name is not None and column in ends)
         elif name is None and text is not None:
             faults.add(
                 "not-grouped",
@@ -147,7 +166,7 @@ def _names(
                 position=place(key) or at,
             )
     if given.window is not None and not window_named:
-        detail = "A changelog's primary key is what it is grouped by: SELECT window_start or window_end too."
+        detail = f"A changelog's primary key is what it is grouped by: SELECT {' or '.join(ends)} too."
         faults.add("not-grouped", detail, position=at)
     return tuple(dict.fromkeys(found))
 

@@ -14,7 +14,7 @@ from sqlglot import exp
 from leatstream.errors import InternalError, Position
 from leatstream.model.objects import DELETED, ROWKEY, ROWTIME
 from leatstream.model.types import parse_type
-from leatstream.plan.logical import JoinType
+from leatstream.plan.logical import JoinType, Window
 from leatstream.sql.passes.calls import write_call
 from leatstream.sql.passes.quoting import literal, name
 from leatstream.sql.passes.scope import (
@@ -54,7 +54,7 @@ _BINARY: dict[type[exp.Expression], str] = {
     exp.Is: "IS",
 }
 _WINDOW = "__leat_window"
-_ENDS = {"window_start": "`start`", "window_end": "`end`"}
+_ENDS = {"window_start": "start", "window_end": "end"}
 
 
 class Renderer:
@@ -65,7 +65,7 @@ class Renderer:
         self._length = 0
         self.marks: list[Mark] = []
         self.filters: list[Mark] = []
-        self.windows: set[str] = set()
+        self.windows: dict[str, Window] = {}
 
     @property
     def text(self) -> str:
@@ -104,7 +104,17 @@ class Renderer:
             self._select(query)
 
     def _select(self, query: BoundSelect) -> None:
-        self.windows |= {given.ref for given in query.inputs if given.window is not None}
+        self.windows |= {given.ref: given.window for given in query.inputs if given.window is not None}
+        nested = query.group is not None and query.group.nested
+        if nested:
+            # A window's time is known to Spark as such only outside of the GROUP BY that made it.
+            window = name(_WINDOW)
+            self.put(f"SELECT * EXCEPT ({window}), window_time({window})")
+            self.put(f" AS {name(ROWTIME)} FROM (")
+        self._plain_select(query)
+        self.put(")" if nested else "")
+
+    def _plain_select(self, query: BoundSelect) -> None:
         self.put("SELECT ")
         for item in query.items:
             with self.mark(item.position):
@@ -116,9 +126,10 @@ class Renderer:
             # A group that was written and passes no more must be taken back.
             self.template("(NOT coalesce({}, FALSE))", group.having)
             self.put(f" AS {name(DELETED)}, ")
-        for hidden in (ROWKEY, ROWTIME):
-            self.put(f"{_hidden(query, hidden)} AS {name(hidden)}")
-            self.put(", " if hidden == ROWKEY else " FROM ")
+        nested = group is not None and group.nested
+        time = f"{name(query.inputs[0].ref)}.{name(_WINDOW)}" if nested else _hidden(query, ROWTIME)
+        self.put(f"{_hidden(query, ROWKEY)} AS {name(ROWKEY)}, ")
+        self.put(f"{time} AS {name(_WINDOW if nested else ROWTIME)} FROM ")
         self._input(query.inputs[0])
         for join in query.joins:
             self._join(join)
@@ -135,6 +146,9 @@ class Renderer:
     def _group(self, given: Input, group: BoundGroup) -> None:
         # The window's own column, not its two ends: only that has the watermark, which lets old groups go.
         keys = [f"{name(given.ref)}.{name(_WINDOW)}"] if given.window is not None else []
+        if given.window is not None and given.window.kind == "session" and not group.keys:
+            # Spark keeps sessions by key only: one key for all, which it must not see to be constant.
+            keys.append(f"(unix_millis({name(given.ref)}.{name(ROWTIME)}) & 0)")
         self.put(" GROUP BY " + ", ".join(keys))
         for i, key in enumerate(group.keys):
             self.put(", " if i or keys else "")
@@ -149,13 +163,23 @@ class Renderer:
 
     def _input(self, given: Input) -> None:
         window = given.window
-        if window is not None:
-            self.put("(SELECT *, ")
-            self.put(f"window({name(ROWTIME)}, '{window.size_ms} milliseconds'")
-            self.put(f", '{window.advance_ms} milliseconds'" if window.advance_ms < window.size_ms else "")
-            self.put(f") AS {name(_WINDOW)} FROM ")
+        if window is None:
+            self._from(given)
+            self.put(f" AS {name(given.ref)}")
+            return
+        cumulates = window.kind == "cumulate"
+        self.put("(SELECT * FROM " if cumulates else "")
+        self.put("(SELECT *, " + ("session_window" if window.kind == "session" else "window"))
+        self.put(f"({name(ROWTIME)}, '{window.size_ms} milliseconds'")
+        self.put(f", '{window.advance_ms} milliseconds'" if window.advance_ms < window.size_ms else "")
+        self.put(f") AS {name(_WINDOW)} FROM ")
         self._from(given)
-        self.put(f") AS {name(given.ref)}" if window is not None else f" AS {name(given.ref)}")
+        if cumulates:
+            # Of the hops that hold a row, those that end in the row's own SIZE: their ends, which decide when
+            # Spark closes them, are right; only their starts are not.
+            start = _cumulated(f"{name(_WINDOW)}.`end`", window)
+            self.put(f") WHERE {name(ROWTIME)} >= {start}")
+        self.put(f") AS {name(given.ref)}")
 
     def _from(self, given: Input) -> None:
         if given.scan is not None:
@@ -236,10 +260,20 @@ def _hidden(query: BoundSelect, column: str) -> str:
     return values[0] if len(values) == 1 else f"coalesce({', '.join(values)})"
 
 
+def _cumulated(end: str, window: Window) -> str:
+    """The start of a cumulating window, from its end."""
+    last = f"(unix_millis({end}) - 1)"
+    return f"timestamp_millis({last} - pmod({last}, {window.size_ms}))"
+
+
 def _column(r: Renderer, node: Any) -> None:
     ref, column, fields = node.meta["bound"]
     if ref in r.windows and column in _ENDS:
-        r.put(f"CAST({name(ref)}.{name(_WINDOW)}.{_ENDS[column]} AS TIMESTAMP_NTZ)")
+        window, end = r.windows[ref], f"{name(ref)}.{name(_WINDOW)}.`end`"
+        value = f"{name(ref)}.{name(_WINDOW)}.{name(_ENDS[column])}"
+        if window.kind == "cumulate" and column == "window_start":
+            value = _cumulated(end, window)
+        r.put(f"CAST({value} AS TIMESTAMP_NTZ)")
         return
     r.put(".".join(map(name, (ref, column, *fields))))
 

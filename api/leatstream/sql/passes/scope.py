@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -31,7 +32,7 @@ class Input:
         columns: its columns, None after a fault (nothing can be said about its columns then).
         scan: of a relation.
         query: of a sub-select.
-        window: of TUMBLE or HOP; its columns are the last two.
+        window: of TUMBLE and its kin; its columns are the last two.
     """
 
     ref: str
@@ -72,12 +73,14 @@ class BoundGroup:
         keys: the window's two columns left out.
         names: output columns that are keys, the window's included, in the order of GROUP BY.
         update: whether groups are written at each change, else once, when their window has closed.
+        nested: whether another SELECT or UNION ALL takes the groups as rows, with their window's time.
     """
 
     keys: list[exp.Expression]
     names: tuple[str, ...]
     having: exp.Expression | None
     update: bool
+    nested: bool = False
 
 
 @dataclass(slots=True)
@@ -111,6 +114,17 @@ class BoundUnion:
 
 
 BoundQuery = BoundSelect | BoundUnion
+
+
+def selects(query: BoundQuery | None) -> Iterator[BoundSelect]:
+    """Every SELECT of a query, from the outside in and from left to right."""
+    if isinstance(query, BoundUnion):
+        for branch in query.branches:
+            yield from selects(branch)
+    elif query is not None:
+        yield query
+        for given in query.inputs:
+            yield from selects(given.query)
 
 
 @dataclass(slots=True)
