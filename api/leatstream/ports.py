@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-from leatstream.model.objects import Database, Query, Relation, Schema, Store
+from leatstream.model.objects import Database, Query, QueryEvent, QueryVersion, Relation, Schema, Store
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, ViewSchema
 
 T = TypeVar("T")
@@ -124,6 +124,25 @@ class TokenRows(Protocol):
         """Note when it was last used."""
 
 
+class QueryLogRows(Protocol):
+    """What happened to queries: the newest events and versions of each, older ones are forgotten."""
+
+    def add_event(self, query_id: str, event: QueryEvent) -> None:
+        """Note an event."""
+
+    def add_version(self, query_id: str, version: QueryVersion) -> None:
+        """Note a version."""
+
+    def events(self, query_id: str, limit: int) -> Sequence[QueryEvent]:
+        """The newest, oldest of them first."""
+
+    def versions(self, query_id: str, limit: int) -> Sequence[QueryVersion]:
+        """The newest, oldest of them first."""
+
+    def delete_of(self, query_id: str) -> None:
+        """Forget all of a query's."""
+
+
 class UnitOfWork(Protocol):
     """One transaction on the catalog. Nothing is kept unless ``commit`` is called."""
 
@@ -132,6 +151,7 @@ class UnitOfWork(Protocol):
     stores: Repository[Store]
     relations: Repository[Relation]
     queries: Repository[Query]
+    query_log: QueryLogRows
     secrets: SecretRows
     drivers: DriverRows
     tokens: TokenRows

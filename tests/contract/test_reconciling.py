@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from leatstream.connectors.base import Entity
 from leatstream.services import drivers, queries
 from leatstream.services.environment import Principal
+from leatstream.services.query_notes import note_event
 from leatstream.services.reconciler import reconcile_all, release_strays
 
 ANN = Principal("ann", "sysadmin")
@@ -166,3 +167,71 @@ def test_a_driver_that_holds_a_query_run_by_none_is_ended(ready: Any) -> None:
     release_strays(ready.env)
     assert not ready.drivers.is_alive("d1")
     assert ready.drivers.is_alive("d2")
+
+
+def rows(client: TestClient, sql: str) -> list[list[Any]]:
+    answer = client.post("/v1/statements", json={"sql": sql, "database": "d"})
+    assert answer.status_code == 200, answer.text
+    found: list[list[Any]] = answer.json()["results"][-1]["rows"]
+    return found
+
+
+def test_events_and_versions_of_a_query_are_kept(ready: Any, client: TestClient) -> None:
+    make(client, "q", COPY)
+    reconcile_all(ready.env)
+    beat(ready, "q", "running")
+    for _ in range(3):  # figures alone are no event
+        beat(ready, "q", "running", progress={"batch_id": 7})
+    make(client, "q", "CREATE STREAM b AS SELECT * FROM a WHERE n > 1")
+    beat(ready, "q", "failed", error=FAILURE)
+    ready.drivers.tokens.pop("d1")
+    ready.drivers.queries.pop("d1")
+    reconcile_all(ready.env)
+    beat(ready, "q", "failed", error=FAILURE)
+    client.patch("/v1/queries/q", json={"desired_state": "stopped"})
+    reconcile_all(ready.env)
+
+    events = client.get("/v1/queries/q/events").json()["items"]
+    assert [(e["state"], e["attempt"], e["generation"], e["error"]) for e in events] == [
+        ("pending", 0, 1, None),
+        ("starting", 1, 1, None),
+        ("running", 1, 1, None),
+        ("pending", 1, 2, None),
+        ("starting", 2, 2, None),
+        ("failed", 2, 2, "undecodable-record"),
+        ("stopped", 2, 3, None),
+    ]
+    assert events[5]["reason"] == "x"
+    assert events == sorted(events, key=lambda e: e["at"])
+    versions = client.get("/v1/queries/q/history").json()["items"]
+    assert [(v["generation"], v["by"], v["change"], v["desired_state"]) for v in versions] == [
+        (1, "ann", None, "running"),
+        (2, "ann", "restart-from-offsets", "running"),
+        (3, "ann", "none", "stopped"),
+    ]
+    assert versions[0]["sql"] == COPY
+    newest = client.get("/v1/queries/q/events", params={"limit": 1}).json()["items"]
+    assert [e["state"] for e in newest] == ["stopped"]
+    assert [r[1] for r in rows(client, "DESCRIBE QUERY EVENTS q")][-2:] == ["failed", "stopped"]
+    assert [r[3] for r in rows(client, "DESCRIBE QUERY HISTORY q")] == [None, "restart-from-offsets", "none"]
+
+    assert client.delete("/v1/queries/q").status_code == 204
+    assert client.get("/v1/queries/q/events").status_code == 404
+    make(client, "q", COPY)  # one of the same name does not inherit them
+    assert len(client.get("/v1/queries/q/history").json()["items"]) == 1
+
+
+def test_the_log_of_a_query_has_a_bound(ready: Any, client: TestClient) -> None:
+    make(client, "q", COPY)
+    make(client, "other", "CREATE STREAM c AS SELECT * FROM a")
+    query = queries.get_query(ready.env, ANN, "q")
+    with ready.env.open_unit() as unit:
+        for attempt in range(1, 251):
+            status = replace(query.status, attempt=attempt)
+            note_event(unit, None, replace(query, status=status), ready.env.clock.now())
+        unit.commit()
+    events = client.get("/v1/queries/q/events", params={"limit": 200}).json()["items"]
+    assert [e["attempt"] for e in events] == list(range(51, 251))
+    with ready.units(write=False) as unit:
+        assert len(unit.query_log.events(query.meta.id, 1000)) == 200
+    assert len(client.get("/v1/queries/other/events").json()["items"]) == 1

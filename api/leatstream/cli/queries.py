@@ -10,8 +10,8 @@ import typer
 
 from leatstream.cli.exits import Exit
 from leatstream.cli.nouns import NOUNS, YesOption, confirm, flat, make_app
-from leatstream.cli.output import printable, stderr
-from leatstream.cli.session import open_client
+from leatstream.cli.output import Output, printable, stderr, write_items
+from leatstream.cli.session import OutputOption, open_client
 
 if TYPE_CHECKING:
     from leatstream.cli.client import Client
@@ -80,6 +80,27 @@ def logs(
     answer = open_client(context).call("GET", path(name) + "/logs", params={"tail": tail})
     for line in answer["lines"]:
         typer.echo(printable(line))
+
+
+LimitOption = Annotated[int, typer.Option(help="How many of the newest.", min=1, max=200)]
+
+
+@app.command()
+def events(
+    context: typer.Context, name: Name, limit: LimitOption = 50, output: OutputOption = Output.TABLE
+) -> None:
+    """Show what happened to the query's job: states, attempts, reasons."""
+    answer = open_client(context).call("GET", path(name) + "/events", params={"limit": limit})
+    write_items(answer["items"], ("at", "state", "attempt", "generation", "error", "reason"), output)
+
+
+@app.command()
+def history(
+    context: typer.Context, name: Name, limit: LimitOption = 50, output: OutputOption = Output.TABLE
+) -> None:
+    """Show the query's versions: who wrote what, and what it changed for the job."""
+    answer = open_client(context).call("GET", path(name) + "/history", params={"limit": limit})
+    write_items(answer["items"], ("generation", "at", "by", "change", "reason", "sql"), output)
 
 
 @app.command()

@@ -262,3 +262,40 @@ class Query:
     checkpoint_generation: int = 1
     deleting: bool = False
     status: QueryStatus = field(default_factory=QueryStatus)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryEvent:
+    """Something that happened to a query's job.
+
+    Attributes:
+        state: the job's state from then on.
+        reason: one sentence; None where the state says it all.
+        error: code of the failure, such as ``source-gone``.
+    """
+
+    at: datetime
+    state: QueryState
+    attempt: int
+    generation: int
+    reason: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryVersion:
+    """What a user wrote of a query, once for each generation.
+
+    Attributes:
+        by: the principal.
+        change: class of the change that this version made to the job; None for the first.
+        reason: why it is of that class.
+    """
+
+    generation: int
+    at: datetime
+    by: str
+    sql: str
+    desired_state: DesiredState
+    change: str | None = None
+    reason: str | None = None

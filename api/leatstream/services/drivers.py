@@ -17,6 +17,7 @@ from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment
 from leatstream.services.planned_job import store_ref
+from leatstream.services.query_notes import note_event
 from leatstream.services.reconciler import after_loss, ended
 
 _LOG_LINES = 200
@@ -134,6 +135,7 @@ def heartbeat(env: Environment, driver_id: str, report: Mapping[str, Any]) -> di
             raise EngineError("fenced", "another attempt has taken over this query, or it is gone")
         updated = _observe(env, query, report)
         unit.queries.update(updated)
+        note_event(unit, query, updated, env.clock.now())
         unit.commit()
     if updated.status.state is not query.status.state:
         env.changed.notify()

@@ -9,7 +9,7 @@ from typing import Any
 
 from leatstream.errors import RequestError
 from leatstream.model.objects import RelationKind
-from leatstream.services import databases, entities, queries, relations, schemas, stores
+from leatstream.services import databases, entities, queries, query_log, relations, schemas, stores
 from leatstream.services.catalog_view import qualify
 from leatstream.services.environment import Context, Environment, Page, Principal
 from leatstream.services.statement_bodies import entity_name, qualify_schema, single, store_of
@@ -146,7 +146,17 @@ def _query(env: Environment, who: Principal, name: str) -> Table:
 
 
 def described_query(env: Environment, who: Principal, s: ast.DescribeQuery) -> Table:
-    """Rows of DESCRIBE QUERY STATE and DESCRIBE QUERY METRICS."""
+    """Rows of DESCRIBE QUERY STATE, METRICS, EVENTS and HISTORY."""
+    if s.what == "events":
+        return _columns("at", "state", "attempt", "generation", "reason", "error"), [
+            [e.at.isoformat(), e.state.value, e.attempt, e.generation, e.reason, e.error]
+            for e in query_log.query_events(env, who, single(s.name))
+        ]
+    if s.what == "history":
+        return _columns("generation", "at", "by", "change", "reason", "desired_state", "sql"), [
+            [v.generation, v.at.isoformat(), v.by, v.change, v.reason, v.desired_state.value, v.sql]
+            for v in query_log.query_history(env, who, single(s.name))
+        ]
     q = queries.get_query(env, who, single(s.name))
     status = q.status
     if s.what == "metrics":

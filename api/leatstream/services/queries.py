@@ -36,6 +36,7 @@ from leatstream.services.environment import (
 )
 from leatstream.services.pages import repository_page
 from leatstream.services.planning import ContinuousStatement, PlannedQuery, plan_statement
+from leatstream.services.query_notes import RESTART_ASKED, note_event, note_version
 from leatstream.services.query_removal import remove_query
 from leatstream.services.relations import query_dependents
 from leatstream.services.schemas import require_schema
@@ -102,7 +103,7 @@ def put_query(
         if current is None and planned is not None:
             stored = Stored(_add(env, principal, unit, name, body, planned), created=True, changed=True)
         elif current is not None and old is not None and current.meta == old.meta:
-            stored = _replace(env, unit, current, body, planned, change)
+            stored = _replace(env, principal, unit, current, body, planned, change)
         else:
             raise CatalogError("stale", f"query {name} was changed by someone else at the same moment")
         unit.commit()
@@ -232,6 +233,8 @@ def _add(
         status=_initial_status(body.desired_state, now),
     )
     unit.queries.add(query)
+    note_version(unit, principal, query, None, now)
+    note_event(unit, None, query, now)
     return query
 
 
@@ -246,6 +249,7 @@ def _job_document(planned: PlannedQuery) -> dict[str, Any]:
 
 def _replace(
     env: Environment,
+    principal: Principal,
     unit: UnitOfWork,
     old: Query,
     body: QueryDefinition,
@@ -285,9 +289,15 @@ def _replace(
         status = replace(status, error=None, message=None, restarts=0, next_attempt_at=None)
         if query.desired_state is DesiredState.RUNNING and old.status.driver_id is None:
             status = replace(status, state=QueryState.PENDING, since=env.clock.now())
-    query = replace(query, meta=next_meta(old.meta, env.clock.now()), status=status)
+    now = env.clock.now()
+    query = replace(query, meta=next_meta(old.meta, now), status=status)
     unit.queries.update(query)
+    note_version(unit, principal, query, change or _UNTOUCHED, now)
+    note_event(unit, old, query, now)
     return Stored(query, created=False, changed=True)
+
+
+_UNTOUCHED = Change("none", "the statement stays the same")
 
 
 def keep_origins(old: Mapping[str, Effective], new: Mapping[str, Effective]) -> dict[str, Effective]:
@@ -384,6 +394,7 @@ def delete_query(
             refuse_dependents(f"{query.sink}, which query {quote(name)} makes,", others)
             if delete_entity or query.delete_sink_entity:
                 _refuse_shared_entity(unit, query)
+        before = query
         query = replace(
             query,
             deleting=True,
@@ -391,6 +402,7 @@ def delete_query(
             desired_state=DesiredState.STOPPED,
         )
         unit.queries.update(query)
+        note_event(unit, before, query, env.clock.now())
         unit.commit()
     if query.status.driver_id is not None:
         env.changed.notify()
@@ -419,16 +431,16 @@ def restart_query(env: Environment, principal: Principal, name: str) -> Query:
     with env.open_unit() as unit:
         query = require_query(unit, name)
         _refuse_deleting(query)
-        status = replace(
-            query.status, error=None, message="restart asked for", restarts=0, next_attempt_at=None
-        )
+        status = replace(query.status, error=None, message=RESTART_ASKED, restarts=0, next_attempt_at=None)
         if status.driver_id is None:
             status = replace(status, state=QueryState.PENDING, since=env.clock.now())
         else:
             # The reconciler takes a job that runs an older generation down and starts the present one.
             status = replace(status, observed_generation=0)
+        before = query
         query = replace(query, desired_state=DesiredState.RUNNING, status=status)
         unit.queries.update(query)
+        note_event(unit, before, query, env.clock.now())
         unit.commit()
     env.changed.notify()
     return query

@@ -44,6 +44,7 @@ def _remove(env: Environment, query: Query) -> None:
             if relation is not None and relation.created_by_query == current.meta.id:
                 unit.relations.delete(relation.meta.id)
             unit.queries.delete(current.meta.id)
+            unit.query_log.delete_of(current.meta.id)
             unit.commit()
 
 

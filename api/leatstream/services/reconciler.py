@@ -17,6 +17,7 @@ from leatstream.errors import CatalogError, LeatstreamError
 from leatstream.model.names import Fqn
 from leatstream.model.objects import DesiredState, Query, QueryState, QueryStatus
 from leatstream.services.environment import Environment, RuntimeSettings
+from leatstream.services.query_notes import note_event
 from leatstream.services.query_removal import remove_query
 from leatstream.sql.relation_properties import read_relation_properties
 
@@ -173,6 +174,7 @@ def _change(env: Environment, query: Query) -> Iterator[list[Query]]:
         changed = bool(box) and box[0] != current
         if changed:
             unit.queries.update(box[0])
+            note_event(unit, current, box[0], env.clock.now())
             unit.commit()
     if changed:
         env.changed.notify()

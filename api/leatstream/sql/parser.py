@@ -315,10 +315,7 @@ class StatementParser(WritingStatements):
     def _describe_query(self, first: Token, what: s.Name) -> s.Statement:
         """DESCRIBE QUERY STATE name: what was read as a name is the aspect."""
         aspect = what.parts[0]
-        if aspect in ("events", "history"):
-            hint = "DESCRIBE QUERY STATE tells the last failure; `leat query logs` shows the job's log"
-            self.refuse(f"DESCRIBE QUERY {aspect.upper()}", at=what.position, hint=hint)
-        if aspect not in ("state", "metrics"):
+        if aspect not in ("state", "metrics", "events", "history"):
             self.expect_end()
         name = self._one("a query's name")
         return s.DescribeQuery(**self._base(first), what=cast(Any, aspect), name=name)

@@ -224,9 +224,9 @@ class Describe(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeQuery(Statement):
-    """DESCRIBE QUERY STATE|METRICS name"""
+    """DESCRIBE QUERY STATE|METRICS|EVENTS|HISTORY name"""
 
-    what: Literal["state", "metrics"]
+    what: Literal["state", "metrics", "events", "history"]
     name: Name
 
 

@@ -93,3 +93,13 @@ drivers = sa.Table(
     sa.Column("attempt", sa.Integer(), nullable=True),
     sa.Column("created_at", UtcDateTime(), nullable=False),
 )
+
+query_log = sa.Table(
+    "query_log",
+    metadata,
+    sa.Column("id", sa.Integer(), primary_key=True, autoincrement=True),
+    sa.Column("query_id", sa.Text(), nullable=False),
+    sa.Column("topic", sa.Text(), nullable=False),
+    sa.Column("document", sa.JSON(), nullable=False),
+    sa.Index("ix_query_log_query_id", "query_id", "topic", "id"),
+)

@@ -11,9 +11,10 @@ import sqlalchemy as sa
 
 from leatstream.errors import InternalError
 from leatstream.model.objects import Database, Query, Relation, Schema, Store
-from leatstream.ports import DriverRows, Repository, SecretRows, TokenRows, UnitOfWork
+from leatstream.ports import DriverRows, QueryLogRows, Repository, SecretRows, TokenRows, UnitOfWork
 from leatstream.storage import codec
 from leatstream.storage.engine import WRITE, make_engine
+from leatstream.storage.query_log import SqlQueryLogRows
 from leatstream.storage.repositories import SqlDriverRows, SqlRepository, SqlSecretRows, SqlTokenRows
 
 _WAIT_FOR_WRITER_SECONDS = 15.0
@@ -30,6 +31,7 @@ class SqlUnitOfWork:
         self.stores: Repository[Store] = SqlRepository(connection, codec.STORES)
         self.relations: Repository[Relation] = SqlRepository(connection, codec.RELATIONS)
         self.queries: Repository[Query] = SqlRepository(connection, codec.QUERIES)
+        self.query_log: QueryLogRows = SqlQueryLogRows(connection)
         self.secrets: SecretRows = SqlSecretRows(connection)
         self.drivers: DriverRows = SqlDriverRows(connection)
         self.tokens: TokenRows = self._tokens

@@ -162,6 +162,24 @@ def test_query_logs(service: Service, leat: Leat) -> None:
     assert leat("query", "logs", "q").out == "one\ntwo\\x1b[0m\n"
 
 
+def test_query_events_and_history(service: Service, leat: Leat) -> None:
+    event = {
+        "at": "2026-01-01T00:00:00Z",
+        "state": "failed",
+        "attempt": 2,
+        "generation": 1,
+        "reason": "gone\x1b",
+    }
+    service.answer("GET", "/v1/queries/q/events", {"items": [event]})
+    told = leat("query", "events", "q", "--limit", "7").out
+    assert "failed" in told
+    assert "gone\\x1b" in told
+    assert dict(service.requests[0].url.params) == {"limit": "7"}
+    version = {"generation": 1, "at": "2026-01-01T00:00:00Z", "by": "ann", "change": None, "sql": "SELECT 1"}
+    service.answer("GET", "/v1/queries/q/history", {"items": [version]})
+    assert json.loads(leat("query", "history", "q", "-o", "ndjson").out) == version
+
+
 def record(offset: int) -> dict[str, Any]:
     return {"partition": 0, "offset": offset, "timestamp": 1000, "key": "k", "value": {"a": 1}, "headers": []}
 

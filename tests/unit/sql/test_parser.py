@@ -202,8 +202,6 @@ BAD = [
     ("sql-syntax", "UPDATE »STREAM« x WITH ('a'=1)"),
     ("sql-syntax", "UPDATE STORE x»«"),
     ("sql-syntax", "UPDATE ENTITY x IN STORE k »SET« ('a'=1)"),
-    ("unsupported", "DESCRIBE QUERY »EVENTS« q"),
-    ("unsupported", "DESCRIBE QUERY »HISTORY« q"),
     ("sql-syntax", "DESCRIBE QUERY q »r«"),
     ("sql-syntax", "GENERATE »STREAM« FROM ENTITY x"),
     ("sql-syntax", "GENERATE COLUMNS »FOR« ENTITY x"),

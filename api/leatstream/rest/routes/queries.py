@@ -27,8 +27,20 @@ from leatstream.rest.deps import (
     seconds,
 )
 from leatstream.rest.problem import about_sql
-from leatstream.rest.schemas.queries import QueryBody, QueryList, QueryLogs, QueryPatch, QueryView, page_view
+from leatstream.rest.schemas.queries import (
+    QueryBody,
+    QueryEvents,
+    QueryEventView,
+    QueryHistory,
+    QueryList,
+    QueryLogs,
+    QueryPatch,
+    QueryVersionView,
+    QueryView,
+    page_view,
+)
 from leatstream.services import queries as service
+from leatstream.services import query_log
 from leatstream.services.environment import Environment, Principal, Stored
 from leatstream.sql.canonical import canonical
 
@@ -172,3 +184,20 @@ def get_query_logs(
 ) -> QueryLogs:
     """Show the last log lines of the query's job."""
     return QueryLogs(lines=service.query_logs(env, caller, query, tail))
+
+
+Newest = Annotated[int, Query(ge=1, le=200, description="How many of the newest at most.")]
+
+
+@router.get("/queries/{query}/events", responses=READING)
+def list_query_events(env: Env, caller: Caller, query: NamePath, limit: Newest = 50) -> QueryEvents:
+    """Show what happened to the query's job: changes of state with time, attempt and reason."""
+    found = query_log.query_events(env, caller, query, limit)
+    return QueryEvents(items=[QueryEventView.model_validate(e, from_attributes=True) for e in found])
+
+
+@router.get("/queries/{query}/history", responses=READING)
+def list_query_versions(env: Env, caller: Caller, query: NamePath, limit: Newest = 50) -> QueryHistory:
+    """Show the query's versions: statement, time, who wrote it, and what it changed for the job."""
+    found = query_log.query_history(env, caller, query, limit)
+    return QueryHistory(items=[QueryVersionView.model_validate(v, from_attributes=True) for v in found])

@@ -280,6 +280,41 @@ class QueryLogs(View):
     lines: list[str]
 
 
+class QueryEventView(View):
+    """Something that happened to the query's job."""
+
+    at: datetime = Field(description="When.")
+    state: QueryState = Field(description="State of the job from then on.")
+    attempt: int = Field(description="Counts starts of the job.")
+    generation: int = Field(description="Version of the query.")
+    reason: str | None = Field(None, description="Why, one sentence.")
+    error: str | None = Field(None, description="Code of the failure, such as source-gone.")
+
+
+class QueryEvents(View):
+    """The last events of a query's job, oldest first."""
+
+    items: list[QueryEventView]
+
+
+class QueryVersionView(View):
+    """A version of a query."""
+
+    generation: int = Field(description="Number of the version.")
+    at: datetime = Field(description="When it was written.")
+    by: str = Field(description="Who wrote it.")
+    sql: str = Field(description="The statement.")
+    desired_state: DesiredState = Field(description="Whether the job should run.")
+    change: str | None = Field(None, description="Class of what it changed for the job; none for the first.")
+    reason: str | None = Field(None, description="Why it is of that class.")
+
+
+class QueryHistory(View):
+    """The last versions of a query, oldest first."""
+
+    items: list[QueryVersionView]
+
+
 def page_view(page: Page[Query], canonical: Any) -> QueryList:
     """The answer for a page; ``canonical`` writes a statement in one spelling."""
     items = [QueryView.from_domain(item, canonical(item.sql)) for item in page.items]

@@ -1,0 +1,58 @@
+"""The bounded log of each query: what happened to its job, and what was written of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+import sqlalchemy as sa
+
+from leatstream.model.objects import QueryEvent, QueryVersion
+from leatstream.storage.tables import query_log
+
+KEPT = 200
+_EVENT, _VERSION = "event", "version"
+T = TypeVar("T", QueryEvent, QueryVersion)
+
+
+class SqlQueryLogRows:
+    """Events and versions (``ports.QueryLogRows``); the last 200 of each are kept."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def add_event(self, query_id: str, event: QueryEvent) -> None:
+        """Note an event."""
+        self._add(query_id, _EVENT, event)
+
+    def add_version(self, query_id: str, version: QueryVersion) -> None:
+        """Note a version."""
+        self._add(query_id, _VERSION, version)
+
+    def events(self, query_id: str, limit: int) -> Sequence[QueryEvent]:
+        """The newest, oldest of them first."""
+        return self._newest(query_id, _EVENT, limit, QueryEvent)
+
+    def versions(self, query_id: str, limit: int) -> Sequence[QueryVersion]:
+        """The newest, oldest of them first."""
+        return self._newest(query_id, _VERSION, limit, QueryVersion)
+
+    def delete_of(self, query_id: str) -> None:
+        """Forget all of a query's."""
+        self._connection.execute(sa.delete(query_log).where(query_log.c.query_id == query_id))
+
+    def _add(self, query_id: str, topic: str, item: QueryEvent | QueryVersion) -> None:
+        row = {"query_id": query_id, "topic": topic, "document": msgspec.to_builtins(item)}
+        self._connection.execute(sa.insert(query_log), row)
+        mine = sa.and_(query_log.c.query_id == query_id, query_log.c.topic == topic)
+        oldest = sa.select(query_log.c.id).where(mine).order_by(query_log.c.id.desc()).offset(KEPT).limit(1)
+        last = self._connection.execute(oldest).scalar()
+        if last is not None:
+            self._connection.execute(sa.delete(query_log).where(mine, query_log.c.id <= last))
+
+    def _newest(self, query_id: str, topic: str, limit: int, kind: type[T]) -> list[T]:
+        c = query_log.c
+        mine = sa.select(c.document).where(c.query_id == query_id, c.topic == topic)
+        found = self._connection.execute(mine.order_by(c.id.desc()).limit(limit)).scalars()
+        return [msgspec.convert(document, kind) for document in found][::-1]
