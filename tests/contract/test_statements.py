@@ -87,6 +87,12 @@ def _columns(result: dict[str, Any]) -> list[str]:
             ["name", "type", "state", "message", *META],
             ["k", "kafka", "ready", None],
         ),
+        (
+            "FUNCTIONS",
+            "list_functions",
+            ["name", "aliases", "arguments", "returns", "kind", "category", "comment"],
+            ["rowtime", None, "[alias]", "BIGINT", "scalar", "Record"],
+        ),
         ("ENTITIES", "list_entities", ["name", "properties", "configs"], ["pageviews"]),
         ("TOPICS IN STORE k", "list_entities", ["name", "properties", "configs"], ["pageviews"]),
         (

@@ -12,6 +12,7 @@ from leatstream.model.objects import RelationKind
 from leatstream.services import databases, entities, queries, query_log, relations, schemas, stores
 from leatstream.services.catalog_view import qualify
 from leatstream.services.environment import Context, Environment, Page, Principal
+from leatstream.services.function_listings import described_function, listed_functions
 from leatstream.services.statement_bodies import entity_name, qualify_schema, single, store_of
 from leatstream.sql import statements as ast
 
@@ -69,6 +70,8 @@ def listed(env: Environment, who: Principal, s: ast.ListObjects, context: Contex
             [q.name, q.desired_state.value, q.status.state.value, q.status.message, q.sink, q.sql, *_meta(q)]
             for q in found
         ]
+    if s.noun == "functions":
+        return listed_functions(env, who)
     return _relations(env, who, s, context)
 
 
@@ -117,6 +120,8 @@ def described(env: Environment, who: Principal, s: ast.Describe, context: Contex
     if s.noun == "entity":
         e = entities.get_entity(env, who, store_of(env, s.store, context), entity_name(s.name))
         return _pairs([("name", e.name), *e.properties.items(), *e.configs.items()])
+    if s.noun == "function":
+        return described_function(env, who, s.name)
     if s.noun == "query":
         return _query(env, who, single(s.name))
     relation = relations.get_relation(env, who, qualify(s.name, context))

@@ -12,6 +12,7 @@ from leatstream.model.names import quote
 from leatstream.services.catalog_view import Assumed, AssumedQuery, CatalogView, qualify
 from leatstream.services.databases import PUBLIC, refuse_dependents, require_database
 from leatstream.services.environment import Context, Environment
+from leatstream.services.function_listings import find_builtin
 from leatstream.services.live_stores import LiveStores
 from leatstream.services.queries import require_query
 from leatstream.services.records import check_json, check_values
@@ -161,6 +162,8 @@ def _exists(env: Environment, view: CatalogView, noun: str, s: Any, context: Con
         view.resolve(s.name, context)
     elif noun == "role":
         return
+    elif noun == "function":
+        find_builtin(s.name)
     else:
         store = store_of(env, s.store, context)
         name = entity_name(s.name)

@@ -17,7 +17,17 @@ _SYNONYMS = {
     "topics": "entities",
     "namespaces": "schemas",
 }
-_LISTS = ("databases", "schemas", "stores", "entities", "streams", "changelogs", "relations", "queries")
+_LISTS = (
+    "databases",
+    "schemas",
+    "stores",
+    "entities",
+    "streams",
+    "changelogs",
+    "relations",
+    "queries",
+    "functions",
+)
 
 
 class NounStatements(Leat.Parser):
@@ -90,7 +100,8 @@ class NounStatements(Leat.Parser):
     def _list_statement(self, first: Token) -> s.Statement:
         self._advance()
         noun = self._noun(
-            _LISTS, "DATABASES, SCHEMAS, STORES, ENTITIES, STREAMS, CHANGELOGS, RELATIONS or QUERIES"
+            _LISTS,
+            "DATABASES, SCHEMAS, STORES, ENTITIES, STREAMS, CHANGELOGS, RELATIONS, QUERIES or FUNCTIONS",
         )
         within = None
         if self.take("in"):

@@ -16,7 +16,7 @@ from leatstream.sql.tokens_reader import SqlFault
 from leatstream.sql.unbuilt import STATEMENTS
 from leatstream.sql.writing_statements import WritingStatements
 
-_DESCRIBES = ("database", "schema", "store", "entity", "relation", "query")
+_DESCRIBES = ("database", "schema", "store", "entity", "relation", "query", "function")
 MAX_TEXT = 1_000_000
 
 
@@ -304,7 +304,7 @@ class StatementParser(WritingStatements):
             noun = "relation"
         else:
             noun = self._noun(
-                _DESCRIBES, "DATABASE, SCHEMA, STORE, ENTITY, RELATION, STREAM, CHANGELOG or QUERY"
+                _DESCRIBES, "DATABASE, SCHEMA, STORE, ENTITY, RELATION, STREAM, CHANGELOG, QUERY or FUNCTION"
             )
         name = self.name() if noun == "entity" else self._upto(3)
         store = self._in_store() if noun == "entity" else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime
 from typing import Any
 
@@ -13,8 +14,15 @@ from leatstream.sql.tokens_reader import TokensReader
 
 # How tightly operators bind, from loose to tight.
 OR, AND, NOT, PREDICATE, BIT_OR, BIT_XOR, BIT_AND, SUM, PRODUCT, UNARY = range(1, 11)
-_BARE_FUNCTIONS = ("current_timestamp", "current_date", "localtimestamp")
+_HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*")
+_BARE_FUNCTIONS = ("current_timestamp", "current_date", "current_time", "localtime", "localtimestamp")
 _TIME_UNITS = ("year", "month", "week", "day", "hour", "minute", "second", "millisecond")
+_OWN_FORMS = {
+    **{name: name for name in ("trim", "substring", "position", "extract", "overlay", "json_object")},
+    **dict.fromkeys(("ceil", "floor"), "rounded"),
+    **dict.fromkeys(("timestampadd", "timestampdiff"), "unit"),
+}
+_ADDED_UNITS = (*_TIME_UNITS, "quarter", "microsecond")
 _FIELDS = ("year", "quarter", "month", "week", "day", "doy", "dow", "hour", "minute", "second")
 
 
@@ -45,6 +53,13 @@ class SpecialForms(TokensReader):
         if word in ("date", "timestamp", "timestamp_ltz") and self.is_mark(TokenType.STRING, 1):
             self._advance()
             return self._typed_literal(token, word)
+        if word == "x" and self.is_mark(TokenType.STRING, 1):
+            self._advance()
+            if not _HEX.fullmatch(self._curr.text):
+                hint = "write X'0aff', two digits for each byte"
+                self.fail("These are no hexadecimal digits.", code="type-mismatch", hint=hint)
+            self._advance()
+            return self.node(exp.HexString(this=self._prev.text), token)
         if word in ("array", "map") and self.is_mark(TokenType.L_BRACKET, 1):
             self._advance(2)
             items = [] if self.is_mark(TokenType.R_BRACKET) else self.many(self.expr)
@@ -122,8 +137,9 @@ class SpecialForms(TokensReader):
         self._advance(2)
         name = token.text if token.token_type == TokenType.IDENTIFIER else token.text.lower()
         distinct = self.take("distinct")
-        if name in ("trim", "substring", "position", "extract"):
-            arguments = getattr(self, f"_{name}_arguments")(token)
+        own_form = _OWN_FORMS.get(name)
+        if own_form is not None:
+            arguments = getattr(self, f"_{own_form}_arguments")(token)
         elif self.is_mark(TokenType.R_PAREN):
             arguments = []
         elif self.is_mark(TokenType.STAR) and self.is_mark(TokenType.R_PAREN, 1):
@@ -180,6 +196,53 @@ class SpecialForms(TokensReader):
         self._advance()
         self.expect("from")
         return [field, self.expr()]
+
+    def _overlay_arguments(self, _: Token) -> list[exp.Expression]:
+        found = [self.expr()]
+        if not self.take("placing"):
+            self.expect_mark(TokenType.COMMA, "PLACING")
+            return [*found, *self.many(self.expr)]
+        found.append(self.expr())
+        self.expect("from")
+        found.append(self.expr())
+        if self.take("for"):
+            found.append(self.expr())
+        return found
+
+    def _rounded_arguments(self, _: Token) -> list[exp.Expression]:
+        """CEIL and FLOOR: of a number, or of a time TO a unit."""
+        value = self.expr()
+        if self.take("to"):
+            return [exp.Var(this=self._unit()), value]
+        return [value, *self.many(self.expr)] if self.take_mark(TokenType.COMMA) else [value]
+
+    def _unit_arguments(self, first: Token) -> list[exp.Expression]:
+        """TIMESTAMPADD(HOUR, 2, time) and TIMESTAMPDIFF(HOUR, start, end)."""
+        unit = exp.Var(this=self._unit())
+        unit.meta["adds"] = first.text.lower() != "timestampdiff"
+        self.expect_mark(TokenType.COMMA, ",")
+        return [unit, *self.many(self.expr)]
+
+    def _unit(self) -> str:
+        word = self._curr.text.lower().removesuffix("s") if self._curr.token_type == TokenType.VAR else ""
+        if word not in _ADDED_UNITS:
+            self.unexpected("a time unit such as HOUR")
+        self._advance()
+        return word.upper()
+
+    def _json_object_arguments(self, _: Token) -> list[exp.Expression]:
+        """KEY 'name' VALUE value, …; or names and values in turn."""
+        found: list[exp.Expression] = []
+        if self.is_mark(TokenType.R_PAREN):
+            return found
+        while True:
+            self.take("key")
+            found.append(self.expr())
+            if not self.take("value"):
+                self.expect_mark(TokenType.COMMA, "VALUE")
+            found.append(self.expr())
+            if not self.take_mark(TokenType.COMMA):
+                return found
 
 
 def _sentence(text: str) -> str:

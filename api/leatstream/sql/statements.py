@@ -205,19 +205,27 @@ class Use(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListObjects(Statement):
-    """LIST|SHOW DATABASES|SCHEMAS|STORES|ENTITIES|STREAMS|CHANGELOGS|RELATIONS|QUERIES [IN …]"""
+    """LIST|SHOW DATABASES|SCHEMAS|STORES|ENTITIES|STREAMS|CHANGELOGS|RELATIONS|QUERIES|FUNCTIONS [IN …]"""
 
     noun: Literal[
-        "databases", "schemas", "stores", "entities", "streams", "changelogs", "relations", "queries"
+        "databases",
+        "schemas",
+        "stores",
+        "entities",
+        "streams",
+        "changelogs",
+        "relations",
+        "queries",
+        "functions",
     ]
     within: Name | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Describe(Statement):
-    """DESCRIBE DATABASE|SCHEMA|STORE|ENTITY|RELATION|STREAM|QUERY name [IN STORE s]"""
+    """DESCRIBE DATABASE|SCHEMA|STORE|ENTITY|RELATION|STREAM|QUERY|FUNCTION name [IN STORE s]"""
 
-    noun: Literal["database", "schema", "store", "entity", "relation", "query"]
+    noun: Literal["database", "schema", "store", "entity", "relation", "query", "function"]
     name: Name
     store: Name | None = None
 

@@ -29,6 +29,7 @@ CATALOG = {
         "interests": "ARRAY<VARCHAR>",
         "scores": "MAP<VARCHAR, INTEGER>",
     },
+    "examples": {"g": "VARCHAR", "n": "BIGINT", "d": "DOUBLE", "t": "VARCHAR", "b": "BOOLEAN"},
     "t": {"a": "BIGINT", "b": "BOOLEAN", "c": "DECIMAL(9, 2)", "d": "VARCHAR", "g": "DOUBLE"},
     "Ünï 东西": {"ID": "INTEGER", "Größe": "DOUBLE", 'q"`x': "VARCHAR", "select": "BOOLEAN"},
 }

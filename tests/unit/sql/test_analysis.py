@@ -22,8 +22,8 @@ def failure(plan: LogicalPlan, fragment: str, condition: str, message: str, nth:
     ("text", "fragment", "nth", "condition", "message", "expected"),
     [
         (
-            "SELECT viewtime,\n upper(pageid, userid) AS x FROM pageviews",
-            "upper(`t0`.`pageid`, `t0`.`userid`)",
+            "SELECT viewtime,\n concat(pageid, userid) AS x FROM pageviews",
+            "concat(`t0`.`pageid`, `t0`.`userid`)",
             0,
             "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
             "[WRONG_NUM_ARGS.WITHOUT_SUGGESTION]"
@@ -32,7 +32,7 @@ def failure(plan: LogicalPlan, fragment: str, condition: str, message: str, nth:
             (
                 "type-mismatch",
                 (2, 2),
-                "upper(pageid, userid)",
+                "concat(pageid, userid)",
                 "The `upper` requires 1 parameters but the actual number is 2.",
             ),
         ),

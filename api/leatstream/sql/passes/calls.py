@@ -1,4 +1,4 @@
-"""How calls are written for Spark: as they are, under another name, or by a rule."""
+"""How calls are written for Spark: by the function table's rule, or by one of the rules here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from leatstream.errors import InternalError
 from leatstream.model.objects import ROWTIME
-from leatstream.sql.passes.functions import BUILT_AGGREGATES, PLAIN, RENAMED
+from leatstream.sql.function_table import functions
 from leatstream.sql.passes.quoting import name
 
 if TYPE_CHECKING:
@@ -17,70 +17,116 @@ if TYPE_CHECKING:
 
 
 def write_call(r: Renderer, node: Any) -> None:
-    """Write a function call, by its rule or as it is."""
+    """Write a function call."""
     word, arguments = str(node.this), node.expressions
     if "bound" in node.meta:
         ref, column, _ = node.meta["bound"]
         value = f"{name(ref)}.{name(column)}"
         r.put(f"unix_millis({value})" if column == ROWTIME else value)
-    elif word in _RULES:
-        _RULES[word](r, arguments)
-    elif word in _BARE and not arguments:
-        r.put(f"{word}()")
-    elif word in PLAIN or word in RENAMED or word in BUILT_AGGREGATES:
-        r.call(RENAMED.get(word, word), arguments)
-    else:
-        raise InternalError("internal", f"The function {word} has no Spark form.")
-
-
-def _trim(r: Renderer, arguments: list[Any]) -> None:
-    if not arguments or not isinstance(arguments[0], exp.Var):
-        r.call("trim", arguments)
         return
+    function = functions().get(word)
+    if function is None:
+        raise InternalError("internal", f"The function {word} has no Spark form.")
+    rule = _RULES.get(function.name)
+    if rule is not None and rule(r, arguments):
+        return
+    spark = function.spark(len(arguments))
+    if "{" in spark or "(" in spark:
+        r.form(spark, arguments, node.meta.get("row_time", "CAST(NULL AS TIMESTAMP)"))
+    else:
+        r.call(spark, arguments)
+
+
+# Each writes a call that has a form of its own, and tells whether it did.
+
+
+def _trim(r: Renderer, arguments: list[Any]) -> bool:
+    if not arguments or not isinstance(arguments[0], exp.Var):
+        if len(arguments) < 2:
+            return False
+        r.template("trim(BOTH {} FROM {})", arguments[1], arguments[0])
+        return True
     side = arguments[0].name.upper()
     what = "{} FROM {}" if len(arguments) == 3 else "FROM {}"
     r.template(f"trim({side} {what})", *arguments[1:])
+    return True
 
 
-def _to_timestamp_ltz(r: Renderer, arguments: list[Any]) -> None:
+def _side_trim(side: str) -> Callable[[Renderer, list[Any]], bool]:
+    # Spark's function takes the characters first.
+    def write(r: Renderer, arguments: list[Any]) -> bool:
+        if len(arguments) == 2:
+            r.template(f"trim({side} {{}} FROM {{}})", arguments[1], arguments[0])
+        return len(arguments) == 2
+
+    return write
+
+
+def _to_timestamp_ltz(r: Renderer, arguments: list[Any]) -> bool:
     scale = arguments[1].this if len(arguments) == 2 and arguments[1].is_number else ""
     seconds = {"0": "timestamp_seconds", "3": "timestamp_millis", "6": "timestamp_micros"}
     if scale in seconds:
         r.call(seconds[scale], arguments[:1])
-    else:
-        r.call("to_timestamp_ltz", arguments)
+    return scale in seconds
 
 
-def _split_index(r: Renderer, arguments: list[Any]) -> None:
-    # Flink counts from 0 and gives NULL past the end; Spark's split reads a regular expression.
-    text, separator, index = arguments
-    r.template(
-        "try_element_at(split({}, concat('\\\\Q', {}, '\\\\E'), -1), ({}) + 1)", text, separator, index
-    )
-
-
-def _regexp_extract(r: Renderer, arguments: list[Any]) -> None:
-    # Without a group Flink gives the whole match, Spark the first group.
-    if len(arguments) == 3:
-        r.call("regexp_extract", arguments)
-    else:
-        r.template("regexp_extract({}, {}, 0)", *arguments)
-
-
-def _sha(bits: int) -> Callable[[Renderer, list[Any]], None]:
-    return lambda r, arguments: r.template(f"sha2({{}}, {bits})", *arguments)
-
-
-def _extract(r: Renderer, arguments: list[Any]) -> None:
+def _extract(r: Renderer, arguments: list[Any]) -> bool:
     r.template(f"extract({arguments[0].name} FROM {{}})", arguments[1])
+    return True
 
 
-_RULES: dict[str, Callable[[Renderer, list[Any]], None]] = {
+def _with_unit(r: Renderer, arguments: list[Any]) -> bool:
+    """TIMESTAMPADD and TIMESTAMPDIFF: the unit is a word."""
+    word = "timestampadd" if arguments[0].meta["adds"] else "timestampdiff"
+    r.template(f"{word}({arguments[0].name}, {{}}, {{}})", *arguments[1:])
+    return True
+
+
+def _floor(r: Renderer, arguments: list[Any]) -> bool:
+    if not isinstance(arguments[0], exp.Var):
+        return False
+    r.template(f"date_trunc('{arguments[0].name}', {{}})", arguments[1])
+    return True
+
+
+def _ceil(r: Renderer, arguments: list[Any]) -> bool:
+    if not isinstance(arguments[0], exp.Var):
+        return False
+    unit, time = arguments[0].name, arguments[1]
+    start = f"date_trunc('{unit}', {{1}})"
+    r.form(f"(CASE WHEN {start} = {{1}} THEN {start} ELSE timestampadd({unit}, 1, {start}) END)", [time])
+    return True
+
+
+def _json_array(r: Renderer, arguments: list[Any]) -> bool:
+    r.put("concat('[', concat_ws(','")
+    for argument in arguments:
+        r.put(", ")
+        r.form(functions()["json_string"].spark(1), [argument])
+    r.put("), ']')")
+    return True
+
+
+def _json_object(r: Renderer, arguments: list[Any]) -> bool:
+    r.put("to_json(named_struct(")
+    for index, argument in enumerate(arguments):
+        r.put(", " if index else "")
+        r.expr(argument)
+    r.put("), map('ignoreNullFields', 'false'))")
+    return True
+
+
+_RULES: dict[str, Callable[[Renderer, list[Any]], bool]] = {
     "trim": _trim,
+    "btrim": _side_trim("BOTH"),
+    "ltrim": _side_trim("LEADING"),
+    "rtrim": _side_trim("TRAILING"),
     "extract": _extract,
+    "timestampadd": _with_unit,
+    "timestampdiff": _with_unit,
+    "floor": _floor,
+    "ceil": _ceil,
     "to_timestamp_ltz": _to_timestamp_ltz,
-    "split_index": _split_index,
-    "regexp_extract": _regexp_extract,
-    **{f"sha{bits}": _sha(bits) for bits in (224, 256, 384, 512)},
+    "json_array": _json_array,
+    "json_object": _json_object,
 }
-_BARE = ("current_timestamp", "current_date", "localtimestamp")

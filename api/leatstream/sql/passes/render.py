@@ -5,6 +5,7 @@ Every node that may pass is named here; the user's text gets out as escaped lite
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -55,6 +56,7 @@ _BINARY: dict[type[exp.Expression], str] = {
 }
 _WINDOW = "__leat_window"
 _ENDS = {"window_start": "start", "window_end": "end"}
+_PLACE = re.compile(r"\{(\d|time)\}")
 
 
 class Renderer:
@@ -245,6 +247,17 @@ class Renderer:
             self.expr(value)
             self.put(piece)
 
+    def form(self, text: str, values: Sequence[exp.Expression], row_time: str = "") -> None:
+        """Our text with ``{1}``, ``{2}`` for the expressions, each as often as it stands there."""
+        for index, piece in enumerate(_PLACE.split(text)):
+            if not index % 2:
+                self.put(piece)
+            elif piece == "time":
+                self.put(row_time)
+            else:
+                value = values[int(piece) - 1]
+                self.template("({})" if type(value) in _BINARY else "{}", value)
+
 
 def _hidden(query: BoundSelect, column: str) -> str:
     if query.group is not None:
@@ -322,6 +335,7 @@ def _dot(r: Renderer, node: Any) -> None:
 _WRITERS: dict[type[exp.Expression], Callable[[Renderer, Any], None]] = {
     exp.Column: _column,
     exp.Literal: _literal,
+    exp.HexString: lambda r, n: r.put(f"X'{n.this}'"),
     exp.Boolean: lambda r, n: r.put("TRUE" if n.this else "FALSE"),
     exp.Null: lambda r, n: r.put("NULL"),
     exp.Paren: lambda r, n: r.template("({})", n.this),
