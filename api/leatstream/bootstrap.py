@@ -232,11 +232,25 @@ def admin_token(open_unit: OpenUnit, clock: SystemClock, data_dir: Path) -> str:
     return token
 
 
-def declare_embedded_store(env: Environment, name: str, bootstrap_servers: str) -> None:
-    """Declare the embedded broker as a store, so that the first statement has somewhere to go."""
+def declare_embedded_store(
+    env: Environment,
+    name: str,
+    kind: str,
+    config: Mapping[str, str],
+    secrets: Mapping[str, str | None] | None = None,
+) -> None:
+    """Declare a part of the embedded stack as a store, so that the first statement has somewhere to go.
+
+    Args:
+        env: what services work with.
+        name: the store's name.
+        kind: store kind, such as ``kafka``.
+        config: its settings without secrets.
+        secrets: dotted field path to value.
+    """
     principal = Principal(_ADMIN, _SYSADMIN)
     try:
-        put_store(env, principal, name, "kafka", {"bootstrap_servers": bootstrap_servers}, {})
+        put_store(env, principal, name, kind, config, secrets or {})
     except CatalogError:  # a store of another kind has taken the name: the user's word counts
         return
 

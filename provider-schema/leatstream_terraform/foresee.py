@@ -49,8 +49,22 @@ class Foreseen:
         self._leaving: dict[str, str] = {}
         self._changing: set[str] = set()
 
-    def note(self, resource: Resource, planned: Mapping[str, Any], exists: bool = False) -> None:
-        """Remember a planned object that is new or, where it exists, changes."""
+    def note(
+        self,
+        resource: Resource,
+        planned: Mapping[str, Any],
+        config: Mapping[str, Any] | None = None,
+        exists: bool = False,
+    ) -> None:
+        """Remember a planned object.
+
+        Args:
+            resource: its type.
+            planned: its planned value.
+            config: its configuration, which alone holds write-only values: without a store's password the
+                service could not look at the sources in it.
+            exists: it exists and changes.
+        """
         kind = resource.assume
         if kind is None:
             return
@@ -61,12 +75,14 @@ class Foreseen:
             if any(planned.get(name) is UNKNOWN for name in resource.key):
                 self._anything = True
                 return
-            document = {**resource.constants, **body(resource.attributes, planned)}
+            document = {**resource.constants, **body(resource.attributes, planned, config)}
             known = {key: value for key, value in document.items() if not has_unknown(value)}
             names = {name: planned[name] for name in resource.key}
             # Quoted but for the raw parts: {store}/{name:raw} and {database}.{schema}.{name} read like SQL.
             name = str(fill_template(resource.import_id, planned))
-            self._items.setdefault(kind, {})[name] = names | known
+            # A store whose address is not known yet is a name, no detail.
+            told = all(any(one in known for one in group) for group in resource.exactly_one_of)
+            self._items.setdefault(kind, {})[name] = names | known if told else {}
             if exists and kind == "relations":
                 self._changing.add(name)
 

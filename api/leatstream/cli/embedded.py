@@ -27,6 +27,9 @@ def dev(
         str | None, typer.Option(metavar="HOST:PORT", help="Use this broker, start none.")
     ] = None,
     sample: Annotated[bool, typer.Option("--sample/--no-sample", help="Produce sample records.")] = True,
+    kinesis: Annotated[
+        bool, typer.Option("--kinesis", help="Also start a local Kinesis, with page views in it.")
+    ] = False,
     ready_file: Annotated[
         Path | None, typer.Option(help="Write JSON {url, token, kafka_bootstrap, pid} when all is up.")
     ] = None,
@@ -41,6 +44,7 @@ def dev(
         port=port,
         kafka_bootstrap=kafka_bootstrap,
         sample=sample,
+        kinesis=kinesis,
         ready_file=ready_file,
     )
     raise typer.Exit(run_dev(options))
@@ -79,7 +83,7 @@ def doctor(
 def demo(
     keep: Annotated[bool, typer.Option("--keep", help="Leave it all running and print where.")] = False,
 ) -> None:
-    """Show the main job: deploy two queries as code, watch records flow, plan again, destroy."""
+    """Show the main job: deploy queries over Kinesis and Kafka as code, watch records flow, destroy."""
     from leatstream.cli.demo import run_demo
 
     raise typer.Exit(run_demo(keep=keep))

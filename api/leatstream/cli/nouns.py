@@ -123,7 +123,7 @@ NOUNS = (
         "entities",
         "STORE/ENTITY",
         entity_path,
-        ("name", "effective.partitions", "effective.replicas"),
+        ("name", "effective.partitions", "effective.replicas", "effective.shards"),
         _under("stores", "entities"),
         "STORE",
     ),

@@ -12,6 +12,7 @@ from leatstream.dev.stack import DevOptions, DevSettings, DevStack, ServedApp
 from leatstream.errors import StackError
 
 EMBEDDED_STORE = "embedded"
+EMBEDDED_KINESIS = "embedded_kinesis"
 
 
 def run_dev(options: DevOptions) -> int:
@@ -38,6 +39,7 @@ def settle_memory() -> None:
 def build_app(stack: DevSettings) -> ServedApp:
     """The API of the embedded stack."""
     from leatstream.bootstrap import declare_embedded_store, open_runtime
+    from leatstream.dev import local_kinesis
     from leatstream.rest.app import create_app
     from leatstream.settings import Settings
 
@@ -48,7 +50,19 @@ def build_app(stack: DevSettings) -> ServedApp:
     )
     environment: Mapping[str, str] = driver_environment(stack.java, stack.spark_jars)
     runtime = open_runtime(settings, stack.url, environment)
-    declare_embedded_store(runtime.env, EMBEDDED_STORE, stack.kafka_bootstrap)
+    declare_embedded_store(runtime.env, EMBEDDED_STORE, "kafka", {"bootstrap_servers": stack.kafka_bootstrap})
+    if stack.kinesis_endpoint is not None:
+        declare_embedded_store(
+            runtime.env,
+            EMBEDDED_KINESIS,
+            "kinesis",
+            {
+                "region": local_kinesis.REGION,
+                "endpoint_url": stack.kinesis_endpoint,
+                "access_key_id": local_kinesis.ACCESS_KEY_ID,
+            },
+            {"secret_access_key": local_kinesis.SECRET_ACCESS_KEY},
+        )
     app = create_app(runtime.env)
     settle_memory()
     return ServedApp(

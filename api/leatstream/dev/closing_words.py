@@ -22,6 +22,7 @@ def closing_words(settings: DevSettings, ready_file: Path, sample: bool) -> Text
         ("API", settings.url),
         ("Token", f"in {ready_file}"),
         ("Kafka", settings.kafka_bootstrap),
+        *([("Kinesis", settings.kinesis_endpoint)] if settings.kinesis_endpoint else []),
         ("Logs", str(settings.log_dir)),
         ("Stop", f"Ctrl-C; {stays}"),
     )

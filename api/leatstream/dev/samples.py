@@ -22,6 +22,8 @@ from leatstream.errors import StackError
 if TYPE_CHECKING:
     from confluent_kafka import Producer
 
+    from leatstream.dev.kinesis_samples import KinesisOutlet
+
 PAGEVIEWS = "pageviews"
 USERS = "users"
 USER_COUNT = 9
@@ -56,11 +58,15 @@ class SampleOptions:
         rate: page views a second; one user record for every second page view.
         partitions: of each topic, 1 to 3.
         seed: equal seeds give equal records, but for the time stamps.
+        users_topics: topics that get the user records.
+        shards: of the Kinesis stream, where page views go to one too.
     """
 
     rate: float = 10.0
     partitions: int = 1
     seed: int = 20
+    users_topics: tuple[str, ...] = (USERS,)
+    shards: int = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +124,22 @@ class SampleProducer:
         last_error: why the latest failed record failed, or None.
     """
 
-    def __init__(self, bootstrap_servers: str, options: SampleOptions | None = None) -> None:
-        """Describe it; nothing happens before ``start``."""
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        options: SampleOptions | None = None,
+        kinesis: KinesisOutlet | None = None,
+    ) -> None:
+        """Describe it; nothing happens before ``start``.
+
+        Args:
+            bootstrap_servers: the Kafka cluster.
+            options: what to produce.
+            kinesis: gets every page view too.
+        """
         self._servers = bootstrap_servers
         self._options = options or SampleOptions()
+        self._kinesis = kinesis
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self.produced = 0
@@ -131,11 +149,14 @@ class SampleProducer:
         """Create the topics that do not exist and begin.
 
         Raises:
-            StackError: ``part-failed`` when the broker does not create a topic.
+            StackError: ``part-failed`` when a topic or the Kinesis stream cannot be created.
         """
         from confluent_kafka import Producer
 
-        create_topics(self._servers, (PAGEVIEWS, USERS), self._options.partitions)
+        topics = (PAGEVIEWS, *self._options.users_topics)
+        create_topics(self._servers, topics, self._options.partitions)
+        if self._kinesis is not None:
+            self._kinesis.open()
         # Sample records must be on the topic soon, not many in a batch.
         producer = Producer({"bootstrap.servers": self._servers, "linger.ms": 5, "log_level": 0})
         self._stop.clear()
@@ -159,11 +180,7 @@ class SampleProducer:
         pause = 1.0 / (self._options.rate * 1.5)
         due = time.monotonic()
         for number, sample in enumerate(records(self._options.seed)):
-            value = json.dumps(sample.value, separators=(",", ":")).encode()
-            try:
-                producer.produce(sample.topic, value, sample.key.encode(), on_delivery=self._delivered)
-            except BufferError:
-                self.last_error = "the broker takes no records; its queue here is full"
+            self._produce(producer, sample)
             producer.poll(0)
             if number < USER_COUNT:
                 continue
@@ -171,6 +188,19 @@ class SampleProducer:
             if self._stop.wait(max(0.0, due - time.monotonic())):
                 break
         producer.flush(5)
+
+    def _produce(self, producer: Producer, sample: Sample) -> None:
+        value = json.dumps(sample.value, separators=(",", ":")).encode()
+        for topic in self._options.users_topics if sample.topic == USERS else (sample.topic,):
+            try:
+                producer.produce(topic, value, sample.key.encode(), on_delivery=self._delivered)
+            except BufferError:
+                self.last_error = "the broker takes no records; its queue here is full"
+        if self._kinesis is not None and sample.topic == PAGEVIEWS:
+            try:
+                self._kinesis.put(sample)
+            except Exception as error:  # whatever goes wrong there, Kafka goes on
+                self.last_error = f"Kinesis: {error}"
 
     def _delivered(self, error: object, _message: object) -> None:
         if error is None:

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,7 +22,9 @@ from leatstream.dev.broker import Broker, serves_metadata
 from leatstream.dev.closing_words import closing_words
 from leatstream.dev.display import Display
 from leatstream.dev.java import Java, find_java
-from leatstream.dev.samples import SampleOptions, SampleProducer
+from leatstream.dev.kinesis_samples import KinesisOutlet
+from leatstream.dev.local_kinesis import LocalKinesis
+from leatstream.dev.samples import PAGEVIEWS, SampleOptions, SampleProducer
 from leatstream.dev.signals import Ended, Signals
 from leatstream.dev.workspace import READY_FILE, Workspace, write_private
 from leatstream.errors import StackError
@@ -30,6 +32,7 @@ from leatstream.errors import StackError
 WARM_TIMEOUT = 180.0  # seconds; a cold Spark on a loaded machine takes a minute
 KAFKA_ANSWER_TIMEOUT = 15.0
 WATCH_INTERVAL = 0.5
+TUTORIAL_USERS = "ds_users"  # as the tutorial over several stores names it
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,9 @@ class DevOptions:
         kafka_port: of the embedded broker; 0 = that of the last run, else any free one.
         sample: produce sample records.
         sample_options: how many.
-        ready_file: where to write ``{url, token, kafka_bootstrap, pid}`` when all is up.
+        kinesis: start a local Kinesis too, with page views in it.
+        ready_file: where to write ``{url, token, kafka_bootstrap, pid}`` when all is up, and
+            ``kinesis_endpoint`` where there is one.
         log_dir: default ``<data_dir>/logs``.
     """
 
@@ -57,6 +62,7 @@ class DevOptions:
     kafka_port: int = 0
     sample: bool = True
     sample_options: SampleOptions = field(default_factory=SampleOptions)
+    kinesis: bool = False
     ready_file: Path | None = None
     log_dir: Path | None = None
 
@@ -73,6 +79,7 @@ class DevSettings:
         spark_jars: absolute paths for ``spark.jars``.
         java: for ``java_environment``.
         ephemeral: whether ``data_dir`` is removed at the end.
+        kinesis_endpoint: address of the local Kinesis, if there is one.
     """
 
     url: str
@@ -82,6 +89,7 @@ class DevSettings:
     spark_jars: tuple[Path, ...]
     java: Java
     ephemeral: bool
+    kinesis_endpoint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +169,9 @@ class DevStack:
             java = _need_java()
             spark_jars = self._libraries()
             kafka = self._kafka(parts, workspace.path / "kafka", log_dir / "kafka.log", watched)
+            kinesis = self._kinesis(parts, log_dir / "kinesis.log", watched)
             settings = DevSettings(
-                url, workspace.path, log_dir, kafka, tuple(spark_jars), java, options.ephemeral
+                url, workspace.path, log_dir, kafka, tuple(spark_jars), java, options.ephemeral, kinesis
             )
             with display.part("Catalog and API") as note:
                 with signals.held_back():  # half-built, it could not be ended
@@ -173,7 +182,7 @@ class DevStack:
                 server.start()
                 watched["The API"] = lambda: server.running
                 note(url)
-            self._sample(parts, kafka)
+            self._sample(parts, kafka, kinesis)
             with display.part("Spark driver") as note:
                 app.wait_warm(WARM_TIMEOUT)
                 note("warm")
@@ -208,17 +217,38 @@ class DevStack:
             note(broker.bootstrap_servers)
             return broker.bootstrap_servers
 
-    def _sample(self, parts: ExitStack, kafka: str) -> None:
+    def _kinesis(
+        self, parts: ExitStack, log_file: Path, watched: dict[str, Callable[[], bool]]
+    ) -> str | None:
+        if not self._options.kinesis:
+            return None
+        with self._display.part("Kinesis") as note:
+            server = LocalKinesis(log_file)
+            parts.callback(server.stop)
+            server.start()
+            watched["Kinesis"] = lambda: server.running
+            note(server.endpoint)
+            return server.endpoint
+
+    def _sample(self, parts: ExitStack, kafka: str, kinesis: str | None) -> None:
         if not self._options.sample:
             return
         with self._display.part("Sample data") as note:
-            producer = SampleProducer(kafka, self._options.sample_options)
+            options, outlet = self._options.sample_options, None
+            where = "topics pageviews and users"
+            if kinesis is not None:
+                options = replace(options, users_topics=(*options.users_topics, TUTORIAL_USERS))
+                outlet = KinesisOutlet(kinesis, PAGEVIEWS, options.shards)
+                where += f" and {TUTORIAL_USERS}, Kinesis stream {PAGEVIEWS}"
+            producer = SampleProducer(kafka, options, outlet)
             parts.callback(producer.stop)
             producer.start()
-            note(f"topics pageviews and users, {self._options.sample_options.rate:g} page views a second")
+            note(f"{where}, {options.rate:g} page views a second")
 
     def _announce(self, parts: ExitStack, workspace: Workspace, settings: DevSettings, token: str) -> None:
         ready = {"url": settings.url, "token": token, "kafka_bootstrap": settings.kafka_bootstrap}
+        if settings.kinesis_endpoint is not None:
+            ready["kinesis_endpoint"] = settings.kinesis_endpoint
         for path in filter(None, (workspace.path / READY_FILE, self._options.ready_file)):
             parts.callback(path.unlink, missing_ok=True)
             write_private(path, {**ready, "pid": os.getpid()})

@@ -59,8 +59,9 @@ class Assumed:
             for item in (body or {}).get("schemas") or []:
                 assumed.schemas.add(schema_key(item["database"], item["name"]))
             for item in (body or {}).get("stores") or []:
-                kind = next(k for k, v in item.items() if isinstance(v, Mapping))
-                assumed.stores[item["name"]] = (kind, dict(item[kind]))
+                kind = next((k for k, v in item.items() if isinstance(v, Mapping)), None)
+                if kind is not None:
+                    assumed.stores[item["name"]] = (kind, dict(item[kind]))
             for item in (body or {}).get("entities") or []:
                 shape = next((v for v in item.values() if isinstance(v, Mapping)), {})
                 numbers = {f"topic.{k}": v for k, v in shape.items() if isinstance(v, int)}
@@ -71,7 +72,7 @@ class Assumed:
             for item in (body or {}).get("queries") or []:
                 context = Context(item.get("database"), item.get("schema"), item.get("store"))
                 assumed.queries.append(AssumedQuery(item["name"], item["sql"], context))
-        except (KeyError, TypeError, ValueError, StopIteration) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise RequestError(
                 "validation", f"an assumed object cannot be read: {error!r}", pointer="#/assume"
             ) from error

@@ -20,7 +20,7 @@ from leatstream.services.queries import keep_origins, made_by, parse_continuous
 from leatstream.services.relation_draft import RelationDefinition, draft_relation
 from leatstream.services.statement_bodies import relation_definition
 from leatstream.services.statement_checks import after, check_statement
-from leatstream.services.stores import split_secrets
+from leatstream.services.stores import check_config, split_secrets
 from leatstream.sql import statements as ast
 from leatstream.sql.canonical import canonical, statement_hash
 from leatstream.sql.parser import parse
@@ -181,9 +181,10 @@ def _assumed_store(
 ) -> Store:
     stored = unit.stores.find(name)
     given = {k: v for k, v in config.items() if v is not None}
-    plain, _ = split_secrets(env, kind, given)
+    plain, secrets = split_secrets(env, kind, given)
     if stored is not None and stored.kind == kind and dict(stored.config) == plain:
         return stored
+    check_config(env, kind, plain, {path: value for path, value in secrets.items() if value is not None})
     return Store(meta=assumed_meta(env.clock.now(), name), name=name, kind=kind, config=given)
 
 

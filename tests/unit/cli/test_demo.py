@@ -16,10 +16,15 @@ from leatstream.cli.connection import Connection
 from leatstream.cli.demo_deploy import DemoFailure, Deployment
 
 READY = {"url": "http://service.test", "token": "leat_x", "kafka_bootstrap": "127.0.0.1:9", "pid": 1}
+READY["kinesis_endpoint"] = "http://127.0.0.1:8"
 QUERY = {
     "name": "q",
     "sources": ["demo.public.pageviews"],
     "sink": "demo.public.out",
+    "effective": {
+        "topic.shards": {"value": 4, "origin": "left_most_source", "from": "demo.public.pageviews"},
+        "topic": {"value": "out", "origin": "default"},
+    },
     "status": {"state": "running", "job": {"mode": "realtime", "mode_reason": "stateless"}},
 }
 RECORD = {"partition": 0, "offset": 1, "timestamp": 1, "key": "k", "value": {"userid": "b"}, "headers": []}
@@ -36,7 +41,7 @@ class FakeDeployment:
         FakeDeployment.steps = []
 
     def __getattr__(self, name: str) -> Any:
-        def step() -> str:
+        def step(*_: Any, **__: Any) -> str:
             self.steps.append(name)
             if name == self.broken:
                 raise DemoFailure(f"{name} failed")
@@ -62,6 +67,8 @@ def stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
             return httpx2.Response(
                 200, json={"store": "kafka", "topic": None, "effective": {"topic": {"value": "out"}}}
             )
+        if path.endswith("/entities"):
+            return httpx2.Response(200, json={"items": [{"name": "out"}], "next_page_token": None})
         if path == "/v1/queries":
             return httpx2.Response(200, json={"items": [QUERY], "next_page_token": None})
         if "destroy" in FakeDeployment.steps:
@@ -90,13 +97,16 @@ def test_all_steps_and_nothing_left(
     stopped: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert demo.run_demo(keep=False) == 0
-    assert FakeDeployment.steps == ["synthesize", "init", "apply", "plan_is_empty", "destroy"]
+    refused = ["synthesize", "init", "plan_is_refused", "synthesize", "plan_is_refused"]
+    assert FakeDeployment.steps == [*refused, "synthesize", "apply", "plan_is_empty", "destroy"]
     assert stopped == ["stopped"]
     assert not (tmp_path / "work").exists()
-    assert '{"userid": "b"}' in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert '{"userid": "b"}' in out
+    assert "topic.shards = 4, inferred from demo.public.pageviews" in out
 
 
-@pytest.mark.parametrize("broken", ["synthesize", "apply", "plan_is_empty", "destroy"])
+@pytest.mark.parametrize("broken", ["synthesize", "plan_is_refused", "apply", "plan_is_empty", "destroy"])
 def test_a_failure_stops_the_stack(
     stopped: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:

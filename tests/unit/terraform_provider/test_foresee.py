@@ -122,3 +122,19 @@ def test_a_planned_entity_explains_that_it_is_missing() -> None:
     assert not foreseen.explains(
         {"code": "entity-not-found", "detail": "entity views is not there"}, "", CONTEXT
     )
+
+
+def test_a_planned_store_comes_with_its_password() -> None:
+    store = RESOURCES["leatstream_store"]
+    value = {"name": "s", "kinesis": {"region": "eu-west-1", "access_key_id": "AK"}}
+    config = {"name": "s", "kinesis": {**value["kinesis"], "secret_access_key_wo": "sk"}}  # type: ignore[dict-item]
+    foreseen = Foreseen()
+    foreseen.note(store, complete(store.attributes, value), complete(store.attributes, config))
+    assert foreseen.assume()["stores"][0]["kinesis"]["secret_access_key"] == "sk"
+
+
+def test_a_store_whose_address_is_not_known_is_a_name_alone() -> None:
+    foreseen = noted(store={"name": "s", "kafka": {"bootstrap_servers": UNKNOWN}})
+    assert foreseen.assume() == {}
+    sql = "CREATE STREAM x WITH ('store' = 's') AS SELECT * FROM y"
+    assert foreseen.explains(missing(sql, "s'", "unknown-store"), sql, CONTEXT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, StrictInt, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
 
 from leatstream.connectors.base import Entity
 from leatstream.rest.schemas.base import Body, View, terraform
@@ -42,7 +42,14 @@ class KinesisEntity(Body):
     )
 
 
-class EntityBody(Body):
+class EntityKinds(BaseModel):
+    """A typed object per store kind; an entity has at most one of them."""
+
+    kafka: KafkaEntity | None = Field(None, description="Settings of a Kafka topic.")
+    kinesis: KinesisEntity | None = Field(None, description="Settings of a Kinesis stream.")
+
+
+class EntityBody(EntityKinds, Body):
     """An entity: a topic or data stream in a store of yours.
 
     Destroying the resource deletes the topic or stream and its records.
@@ -66,9 +73,6 @@ class EntityBody(Body):
             ]
         }
     )
-
-    kafka: KafkaEntity | None = Field(None, description="Settings of a Kafka topic.")
-    kinesis: KinesisEntity | None = Field(None, description="Settings of a Kinesis stream.")
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:

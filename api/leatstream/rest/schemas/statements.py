@@ -8,11 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from leatstream.model.names import Fqn
 from leatstream.rest.schemas.base import Body, EffectiveView, FaultView, Name, View
-from leatstream.rest.schemas.entities import KafkaEntity
+from leatstream.rest.schemas.entities import EntityKinds
 from leatstream.rest.schemas.plans import Plan
 from leatstream.rest.schemas.queries import Sql
 from leatstream.rest.schemas.relations import ColumnBody
-from leatstream.rest.schemas.stores import KafkaBody
+from leatstream.rest.schemas.stores import StoreKinds
 from leatstream.services.environment import Context
 
 _DURATION = r"^[0-9]{1,6}(ms|s|m)?$"
@@ -91,19 +91,17 @@ class AssumedSchema(_Assumed):
     name: Name
 
 
-class AssumedStore(_Assumed):
-    """A planned store."""
+class AssumedStore(StoreKinds, _Assumed):
+    """A planned store. Without an object of its kind nothing is known of it but its name."""
 
     name: Name
-    kafka: KafkaBody | None = None
 
 
-class AssumedEntity(_Assumed):
+class AssumedEntity(EntityKinds, _Assumed):
     """A planned entity."""
 
     store: Name
     name: Name
-    kafka: KafkaEntity | None = None
 
 
 class AssumedRelation(_Assumed):

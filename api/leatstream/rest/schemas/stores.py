@@ -124,7 +124,22 @@ class KinesisView(_Kinesis):
 _KINDS = ("kafka", "kinesis")
 
 
-class StoreBody(Body):
+class StoreKinds(BaseModel):
+    """A typed object per kind; a store has exactly one of them."""
+
+    kafka: KafkaBody | None = Field(
+        None,
+        description="An Apache Kafka cluster, or one that speaks its protocol.",
+        json_schema_extra=terraform(mode="optional"),
+    )
+    kinesis: KinesisBody | None = Field(
+        None,
+        description="Kinesis Data Streams of one AWS region.",
+        json_schema_extra=terraform(mode="optional"),
+    )
+
+
+class StoreBody(StoreKinds, Body):
     """A store: connectivity and access to a system of yours."""
 
     model_config = ConfigDict(
@@ -149,16 +164,6 @@ class StoreBody(Body):
     )
 
     comment: Comment = None
-    kafka: KafkaBody | None = Field(
-        None,
-        description="An Apache Kafka cluster, or one that speaks its protocol.",
-        json_schema_extra=terraform(mode="optional"),
-    )
-    kinesis: KinesisBody | None = Field(
-        None,
-        description="Kinesis Data Streams of one AWS region.",
-        json_schema_extra=terraform(mode="optional"),
-    )
 
     @model_validator(mode="before")
     @classmethod
