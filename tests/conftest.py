@@ -15,9 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import hypothesis
 import pytest
 
 START_SECONDS = 240.0
+
+# The same examples in every run: what passes here passes in CI. LEATSTREAM_FUZZ=1 looks for new ones.
+hypothesis.settings.register_profile("repeatable", derandomize=True, database=None)
+if not os.environ.get("LEATSTREAM_FUZZ"):
+    hypothesis.settings.load_profile("repeatable")
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

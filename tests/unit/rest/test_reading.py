@@ -33,7 +33,7 @@ def test_names(text: str, name: str) -> None:
     assert deps.read_name(text) == name
 
 
-@pytest.mark.parametrize("text", ["a.b", '"open', "a b", "a:test", ""])
+@pytest.mark.parametrize("text", ["a.b", '"open', "a b", "a:test", "a\x85b", ""])
 def test_no_names(text: str) -> None:
     """Among them the colon that begins a verb."""
     assert re.match(deps.NAME_PATTERN, text) is None
