@@ -140,7 +140,10 @@ class Attempt:
     def _ended_by_itself(self, query: StreamingQuery) -> None:
         java: Any = query._jsq.exception()
         self._progress.look(query)
-        if java.isDefined():
+        batches = self._started.batches if self._started is not None else None
+        if batches is not None and batches.error is not None:
+            self._fail(self._explain(batches.error))
+        elif java.isDefined():
             self._fail(classify(chain_of(java.get()), self._spec))
         else:
             self._fail(Failure("job-failed", "The query ended without an error, although nobody stopped it."))

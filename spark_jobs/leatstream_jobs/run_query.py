@@ -11,8 +11,18 @@ from leatstream.errors import JobError
 from leatstream.formats import json, primitive
 from leatstream.model.objects import DELETED, ROWKEY, ROWTIME
 from leatstream.model.types import parse_type
-from leatstream.plan.job_spec import ColumnSpec, Delivery, JobSpec, Mode, SinkSpec, StoreRef
+from leatstream.plan.job_spec import (
+    ColumnSpec,
+    Delivery,
+    JobSpec,
+    Mode,
+    OperatorSpec,
+    SinkSpec,
+    SourceSpec,
+    StoreRef,
+)
 from leatstream_jobs import scans
+from leatstream_jobs.snapshot_batches import SnapshotBatches, together
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -24,10 +34,11 @@ MAX_OFFSETS = "leatstream.max_offsets_per_trigger"
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A query that Spark has accepted."""
+    """A query that Spark has accepted; ``batches`` are those of an operator over snapshots."""
 
     query: StreamingQuery
     scans: tuple[scans.Scan, ...]
+    batches: SnapshotBatches | None = None
 
 
 def start(
@@ -53,6 +64,8 @@ def start(
     sources = [(source, connect(source.store)) for source in spec.sources]
     if realtime:
         _check_slots(sources, slots)
+    if spec.operator is not None:
+        return _start_batches(spark, spec, spec.operator, sources, connect(spec.sink.store))
     opened = tuple(scans.register(spark, s, connector, realtime=realtime) for s, connector in sources)
     frame = shaped(spark.sql(spec.sql), spec.sink)
     writer = connect(spec.sink.store).write_stream(frame, spec.sink, realtime=realtime)
@@ -64,6 +77,21 @@ def start(
             processingTime=f"{spec.trigger_interval_ms} milliseconds"
         )
     return Started(writer.start(), opened)
+
+
+def _start_batches(
+    spark: SparkSession,
+    spec: JobSpec,
+    operator: OperatorSpec,
+    sources: list[tuple[SourceSpec, Connector]],
+    sink: Connector,
+) -> Started:
+    opened = tuple(scans.read(spark, s, connector, realtime=False) for s, connector in sources)
+    batches = SnapshotBatches(spec, operator, opened, shaped, sink.write_batch)
+    writer = together(opened).writeStream.foreachBatch(batches)
+    writer = writer.option("checkpointLocation", spec.checkpoint).queryName(f"leat_{spec.query_id}")
+    writer = writer.trigger(processingTime=f"{spec.trigger_interval_ms} milliseconds")
+    return Started(writer.start(), opened, batches)
 
 
 def check(spec: JobSpec) -> None:

@@ -2,18 +2,20 @@
 
 A view has the declared columns, then ``__leat_rowtime``, ``__leat_rowkey`` and ``__leat_rowmeta``. Records
 with a null value (tombstones) have no meaning in a stream and are passed over, as Flink's JSON format does.
+In a changelog they take a row back: its key is read from the record's key, and ``__leat_deleted`` is true.
 A record whose timestamp column is NULL takes the record's own time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leatstream.connectors.base import Connector
 from leatstream.errors import JobError
-from leatstream.formats import json
-from leatstream.model.objects import ROWKEY, ROWMETA, ROWTIME
+from leatstream.formats import json, primitive
+from leatstream.model.objects import DELETED, ROWKEY, ROWMETA, ROWTIME
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import SourceSpec
 
@@ -33,15 +35,17 @@ class Scan:
 
     Attributes:
         metric: name of the observation that counts skipped records; None when they fail the job.
+        frame: its rows.
     """
 
     source: SourceSpec
     connector: Connector
     metric: str | None
+    frame: DataFrame
 
 
-def register(spark: SparkSession, source: SourceSpec, connector: Connector, *, realtime: bool) -> Scan:
-    """Read a source as a stream and register its view.
+def read(spark: SparkSession, source: SourceSpec, connector: Connector, *, realtime: bool) -> Scan:
+    """Read a source as a stream of the relation's rows.
 
     Raises:
         JobError: job-rejected, when the source asks for what is not built.
@@ -53,10 +57,21 @@ def register(spark: SparkSession, source: SourceSpec, connector: Connector, *, r
     raw = connector.read_stream(spark, source, realtime=realtime)
     metric = f"{SKIPPED}{source.view}" if source.on_error == "ignore" else None
     frame = decoded(raw, source, metric)
+    return Scan(source, connector, metric, frame)
+
+
+def register(spark: SparkSession, source: SourceSpec, connector: Connector, *, realtime: bool) -> Scan:
+    """Read a source as a stream and register its view.
+
+    Raises:
+        JobError: job-rejected, when the source asks for what is not built.
+    """
+    scan = read(spark, source, connector, realtime=realtime)
+    frame = scan.frame
     if source.watermark_delay_ms is not None:
         frame = timed(frame, source.watermark_delay_ms)
     frame.createOrReplaceTempView(source.view)
-    return Scan(source, connector, metric)
+    return scan
 
 
 def timed(frame: DataFrame, delay_ms: int) -> DataFrame:
@@ -72,29 +87,60 @@ def decoded(raw: DataFrame, source: SourceSpec, metric: str | None) -> DataFrame
     from pyspark.sql import functions as F
 
     decoder = json.decoder(source.columns)
+    text, fields, wrong, gone = _fields(source, decoder)
     time, bad_time = row_time(source)
     # The optimizer would move filters below the parsing and parse every record twice. It leaves in place
     # what is not deterministic; the partition's number is the cheapest such thing.
     still = F.spark_partition_id()
     parsed = (
-        raw.where(F.col("value").isNotNull())
+        (raw if gone else raw.where(F.col("value").isNotNull()))
         .select(
             F.col("key").alias(ROWKEY),
-            F.col("value").cast("string").alias(json.TEXT),
+            text.alias(json.TEXT),
             F.col("timestamp").alias(_OWN_TIME),
             F.col(ROWMETA),
+            *gone,
         )
         .withColumn(json.PARSED, decoder.parsed)
         .withColumn(_BARRIER, still)
     )
-    bad = decoder.undecodable if bad_time is None else decoder.undecodable | bad_time
+    bad = wrong if bad_time is None else wrong | bad_time
     if metric is None:
         good = F.when(bad, F.raise_error(_complaint(source))).otherwise(F.lit(True))
     else:
         parsed = parsed.withColumn(_BAD, bad).observe(metric, F.count_if(F.col(_BAD)).alias("skipped"))
         good = ~F.col(_BAD)
     kept = parsed.where((F.col(_BARRIER) >= 0) & (still >= 0) & good)
-    return kept.select(*decoder.fields, time.alias(ROWTIME), F.col(ROWKEY), F.col(ROWMETA))
+    hidden = [time.alias(ROWTIME), F.col(ROWKEY), F.col(ROWMETA), *(F.col(DELETED) for _ in gone)]
+    return kept.select(*fields, *hidden)
+
+
+def _fields(
+    source: SourceSpec, decoder: json.Decoder
+) -> tuple[Column, Sequence[Column], Column, Sequence[Column]]:
+    """How a record is read: its text, columns, what is undecodable; of a changelog whether it is gone."""
+    from pyspark.sql import functions as F
+
+    value = F.col("value").cast("string")
+    if not source.primary_key:
+        return value, decoder.fields, decoder.undecodable, ()
+    gone = F.col("value").isNull().alias(DELETED)
+    columns = [c.model_copy(update={"not_null": False}) for c in source.columns]
+    relaxed = json.decoder(columns)
+    if source.key_format == "json":
+        # The key is an object of the key's columns: read like a value that has nothing else.
+        text = F.coalesce(value, F.col("key").cast("string"))
+        wrong = F.when(F.col(DELETED), relaxed.undecodable).otherwise(decoder.undecodable)
+        return text, relaxed.fields, wrong, (gone,)
+    (key,) = source.primary_key
+    kind = next(c.type for c in source.columns if c.name == key)
+    read = primitive.decode(F.col(ROWKEY), kind)
+    fields = [
+        F.when(F.col(DELETED), read).otherwise(field).alias(key) if column.name == key else field
+        for column, field in zip(columns, relaxed.fields, strict=True)
+    ]
+    unread = F.col(ROWKEY).isNotNull() & read.isNull()
+    return value, fields, F.when(F.col(DELETED), unread).otherwise(decoder.undecodable), (gone,)
 
 
 def row_time(source: SourceSpec) -> tuple[Column, Column | None]:

@@ -43,7 +43,7 @@ class MemoryConnector(Connector):
 
     kind: ClassVar[str] = "kafka"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        source=True, sink=True, create_entity=True, print_records=True, realtime=True
+        source=True, sink=True, create_entity=True, print_records=True, realtime=True, batches=True
     )
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = (
         EntityProperty("topic.partitions", ("kafka.partitions",)),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import BaseModel
 
-from leatstream.errors import StoreError
+from leatstream.errors import JobError, StoreError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,13 +27,17 @@ MAX_OFFSETS = "leatstream.max_offsets_per_trigger"
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a kind can be used for; shown by REST and quoted in errors."""
+    """What a kind can be used for; shown by REST and quoted in errors.
+
+    ``batches``: a sink can be written batch by batch (``write_batch``).
+    """
 
     source: bool
     sink: bool
     create_entity: bool
     print_records: bool
     realtime: bool = False
+    batches: bool = False
     delivery: tuple[str, ...] = ("at_least_once",)
 
 
@@ -189,3 +193,14 @@ class Connector(ABC):
 
         Output mode, trigger and checkpoint are set by the caller.
         """
+
+    def write_batch(self, frame: DataFrame, sink: SinkSpec) -> None:
+        """Write a frame that is no stream, of ``key`` and ``value`` as above; returns when all is there.
+
+        Only of kinds with the capability ``batches``.
+
+        Raises:
+            JobError: job-rejected, of other kinds.
+        """
+        detail = f"Stores of kind {self.kind} are not written batch by batch."
+        raise JobError("job-rejected", detail)

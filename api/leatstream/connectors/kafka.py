@@ -45,7 +45,7 @@ class KafkaConnector(Connector):
 
     kind: ClassVar[str] = "kafka"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        source=True, sink=True, create_entity=True, print_records=True, realtime=True
+        source=True, sink=True, create_entity=True, print_records=True, realtime=True, batches=True
     )
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kafka"]
     Config: ClassVar[type[BaseModel]] = KafkaConfig
@@ -238,6 +238,10 @@ class KafkaConnector(Connector):
     def write_stream(self, frame: DataFrame, sink: SinkSpec, *, realtime: bool) -> DataStreamWriter:
         """A writer to the topic; at least once."""
         return frame.writeStream.format("kafka").options(**self.sink_options(sink, realtime))
+
+    def write_batch(self, frame: DataFrame, sink: SinkSpec) -> None:
+        """Write to the topic and wait for the brokers; at least once."""
+        frame.write.format("kafka").options(**self.sink_options(sink, realtime=False)).save()
 
     def source_options(self, source: SourceSpec, realtime: bool) -> dict[str, str]:
         """Options of Spark's Kafka source. Holds the password: never log it."""

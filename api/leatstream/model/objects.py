@@ -16,6 +16,8 @@ ROWTIME = "__leat_rowtime"
 ROWKEY = "__leat_rowkey"
 ROWMETA = "__leat_rowmeta"
 DELETED = "__leat_deleted"
+# Until when a version of a changelog's row held: the time of the next one.
+UNTIL = "__leat_until"
 
 
 class Origin(StrEnum):

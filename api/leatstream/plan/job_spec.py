@@ -55,6 +55,8 @@ class SourceSpec(_Document):
         starting_timestamp_ms: epoch milliseconds, with ``timestamp``.
         on_error: ``terminate`` fails the job, ``ignore`` skips the record and counts it.
         watermark_delay_ms: set when the plan keeps state.
+        primary_key: of a changelog: a record without value takes back the row that its key names. The view
+            has ``__leat_deleted`` BOOLEAN too, then.
     """
 
     view: str
@@ -71,6 +73,7 @@ class SourceSpec(_Document):
     starting_timestamp_ms: int | None = None
     on_error: Literal["terminate", "ignore"] = "terminate"
     watermark_delay_ms: int | None = None
+    primary_key: list[str] = Field(default_factory=list)
 
 
 class SinkSpec(_Document):
@@ -94,6 +97,35 @@ class SinkSpec(_Document):
     timestamp_strategy: Literal["proc.time", "event.time"] = "proc.time"
 
 
+class SnapshotSpec(_Document):
+    """What the job keeps of a changelog source: see ``plan.logical.Snapshot``.
+
+    Attributes:
+        history_ms: how far behind the newest event times of both sides old versions are kept.
+    """
+
+    view: str
+    keys: list[str]
+    versions: bool = False
+    history_ms: int | None = None
+
+
+class LinkSpec(_Document):
+    """Spark SQL that tells which rows a changelog's rows or a group concern: see ``plan.logical.Link``."""
+
+    view: str
+    relation: str
+    values: list[str]
+
+
+class OperatorSpec(_Document):
+    """What is computed batch by batch against keyed snapshots (docs/sql/changelogs.md)."""
+
+    kind: str
+    snapshots: list[SnapshotSpec]
+    links: list[LinkSpec] = Field(default_factory=list)
+
+
 class JobSpec(_Document):
     """One attempt of one query.
 
@@ -102,6 +134,7 @@ class JobSpec(_Document):
         fencing_token: random per attempt; every heartbeat carries it.
         sql: Spark SQL over the sources' views; output = sink columns, ``__leat_deleted`` if the sink deletes,
             ``__leat_rowkey``, ``__leat_rowtime``.
+        operator: set when ``sql`` is run batch by batch over views that the driver fills from snapshots.
         output_mode: ``update`` writes a group at each change, ``append`` each row once.
         checkpoint: URI of the checkpoint directory, owned by this query generation.
         conf: Spark SQL settings frozen with the checkpoint, such as ``spark.sql.shuffle.partitions``.
@@ -119,6 +152,7 @@ class JobSpec(_Document):
     sink: SinkSpec
     mode: Mode
     mode_reason: str
+    operator: OperatorSpec | None = None
     output_mode: Literal["append", "update"] = "append"
     delivery: Delivery = Delivery.AT_LEAST_ONCE
     checkpoint: str

@@ -10,9 +10,13 @@ from typing import Protocol
 from leatstream.errors import Position
 from leatstream.model.objects import Relation
 
+INTERVAL_JOIN = "interval-join-stream-stream"
+TEMPORAL_JOIN = "temporal-join-stream-changelog"
+CHANGELOG_JOIN = "join-changelog-changelog"
+
 
 class JoinType(StrEnum):
-    """Join types a stream–stream join may have."""
+    """Join types a join may have."""
 
     INNER = "inner"
     LEFT = "left"
@@ -38,7 +42,11 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """One interval join; bounds are milliseconds, inclusive: left - before <= right <= left + after."""
+    """One join.
+
+    An interval join's bounds are milliseconds, inclusive: left - before <= right <= left + after. A join with
+    a changelog has none.
+    """
 
     type: JoinType
     before_ms: int
@@ -46,7 +54,7 @@ class Join:
     left: str
     right: str
     position: Position
-    kind: str = "interval-join-stream-stream"
+    kind: str = INTERVAL_JOIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +91,49 @@ class Aggregation:
     deletes: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a job keeps of a changelog between its batches.
+
+    Attributes:
+        view: of the scan.
+        keys: the primary key's columns.
+        versions: whether old versions of its rows are kept too, for a stream's rows to find theirs by time.
+    """
+
+    view: str
+    keys: tuple[str, ...]
+    versions: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Which rows of the left-most input a changelog's rows, or a group, concern.
+
+    Attributes:
+        view: of the changelog whose primary key the values are; of the left-most scan itself for groups.
+        relation: the left-most input as Spark SQL, to stand in FROM.
+        values: Spark SQL expressions over it.
+    """
+
+    view: str
+    relation: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedOperator:
+    """What is computed batch by batch against keyed snapshots, not by Spark's own state.
+
+    Attributes:
+        kind: ``temporal-join``, ``changelog-join`` or ``changelog-aggregate``.
+    """
+
+    kind: str
+    snapshots: tuple[Snapshot, ...]
+    links: tuple[Link, ...]
+
+
 class SourceMap(Protocol):
     """Leads from a place in the compiled SQL back to the user's text."""
 
@@ -101,6 +152,9 @@ class LogicalPlan:
         scans: in the order of the text; the first is the left-most source.
         source_map: for errors of Spark's analyzer.
         aggregation: set where rows are grouped anywhere.
+        primary_key: output columns that identify a row of a changelog; empty for a stream.
+        deletes: whether the output has ``__leat_deleted``.
+        operator: of joins with changelogs and aggregates over them.
     """
 
     sql: str
@@ -108,15 +162,20 @@ class LogicalPlan:
     joins: tuple[Join, ...]
     source_map: SourceMap
     aggregation: Aggregation | None = None
+    primary_key: tuple[str, ...] = ()
+    deletes: bool = False
+    operator: KeyedOperator | None = None
 
     @property
     def stateful(self) -> bool:
-        """Whether Spark keeps state for it."""
+        """Whether something is kept between batches for it."""
         return bool(self.joins) or self.aggregation is not None
 
     @property
     def timed(self) -> bool:
         """Whether event time decides when state goes, so that sources need watermarks."""
+        if self.operator is not None:
+            return False
         return bool(self.joins) or (self.aggregation is not None and self.aggregation.window is not None)
 
     @property

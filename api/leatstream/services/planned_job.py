@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from leatstream.connectors.base import Entity
 from leatstream.errors import Faults, RequestError
-from leatstream.model.objects import Column, Relation, Store
-from leatstream.plan.job_spec import ColumnSpec, Delivery, JobSpec, Mode, SinkSpec, SourceSpec, StoreRef
+from leatstream.model.objects import Column, Relation, RelationKind, Store
+from leatstream.plan.job_spec import (
+    ColumnSpec,
+    Delivery,
+    JobSpec,
+    LinkSpec,
+    Mode,
+    OperatorSpec,
+    SinkSpec,
+    SnapshotSpec,
+    SourceSpec,
+    StoreRef,
+)
 from leatstream.plan.logical import LogicalPlan, Scan
 from leatstream.plan.mode import Shape, choose_mode
 from leatstream.services.environment import Environment
@@ -43,6 +55,7 @@ def plan_job(
     """
     env = live.env
     wanted = _wanted_mode(properties)
+    _check_sink(env, logical, live.store(sink.store))
     options = [read_source_options(scan.properties) for scan in logical.scans]
     sources = [
         _source(env, live.store(scan.relation.store), scan, option, logical.timed)
@@ -78,10 +91,26 @@ def plan_job(
         sink=_sink(live.store(sink.store), sink, given, logical),
         mode=mode,
         mode_reason=reason,
-        output_mode="update" if logical.aggregation is not None and logical.aggregation.update else "append",
+        output_mode="update" if _updated_by_spark(logical) else "append",
+        operator=_operator(logical, options),
         checkpoint="",
         conf={"spark.sql.shuffle.partitions": _shuffle_partitions(logical, partitions)},
     )
+
+
+def _check_sink(env: Environment, logical: LogicalPlan, store: Store) -> None:
+    connector_class = env.connector_classes.get(store.kind)
+    if logical.operator is not None and not (connector_class and connector_class.capabilities.batches):
+        raise RequestError(
+            "unsupported",
+            f"joins with changelogs and aggregates over them cannot write to stores of kind {store.kind}",
+            position=logical.left_most.position,
+            hint="write to a Kafka store, and copy from there by a query of its own",
+        )
+
+
+def _updated_by_spark(logical: LogicalPlan) -> bool:
+    return logical.operator is None and logical.aggregation is not None and logical.aggregation.update
 
 
 def refuse_unbuilt(given: RelationProperties, properties: Properties) -> None:
@@ -151,11 +180,37 @@ def _source(env: Environment, store: Store, scan: Scan, options: SourceOptions, 
         key_type=relation.key_type,
         timestamp=options.timestamp or relation.timestamp,
         timestamp_format=relation.timestamp_format,
-        starting_position=options.starting_position,
+        starting_position=options.starting_position or _from(relation),
         starting_timestamp_ms=options.starting_timestamp_ms,
         on_error=options.on_error,
         watermark_delay_ms=env.settings.watermark_delay_ms if timed else None,
+        primary_key=list(relation.primary_key),
     )
+
+
+def _from(relation: Relation) -> Literal["earliest", "latest"]:
+    """Rows of a changelog count from the first on: they are the state that a table would have."""
+    return "earliest" if relation.kind is RelationKind.CHANGELOG else "latest"
+
+
+def _operator(logical: LogicalPlan, options: Sequence[SourceOptions]) -> OperatorSpec | None:
+    if logical.operator is None:
+        return None
+    history = {scan.view: one.history_ms for scan, one in zip(logical.scans, options, strict=True)}
+    snapshots = [
+        SnapshotSpec(
+            view=s.view,
+            keys=list(s.keys),
+            versions=s.versions,
+            history_ms=history[s.view] if s.versions else None,
+        )
+        for s in logical.operator.snapshots
+    ]
+    links = [
+        LinkSpec(view=one.view, relation=one.relation, values=list(one.values))
+        for one in logical.operator.links
+    ]
+    return OperatorSpec(kind=logical.operator.kind, snapshots=snapshots, links=links)
 
 
 def _sink(store: Store, sink: Relation, given: RelationProperties, logical: LogicalPlan) -> SinkSpec:
@@ -168,7 +223,7 @@ def _sink(store: Store, sink: Relation, given: RelationProperties, logical: Logi
         key_format=sink.key_format,
         key_type=sink.key_type,
         key_columns=list(sink.primary_key or given.key_columns),
-        deletes=logical.aggregation is not None and logical.aggregation.deletes,
+        deletes=logical.deletes,
     )
 
 

@@ -23,7 +23,7 @@ from leatstream.model.objects import (
 )
 from leatstream.plan.change import Change
 from leatstream.plan.job_spec import JobSpec
-from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, LogicalPlan
+from leatstream.plan.logical import INTERVAL_JOIN, AnalysisFailure, AnalyzedColumn, LogicalPlan
 from leatstream.services.catalog_view import CatalogView, assumed_meta, qualify
 from leatstream.services.environment import Context, Environment
 from leatstream.services.live_stores import LiveStores
@@ -92,7 +92,9 @@ class PlannedQuery:
                 {
                     "kind": j.kind,
                     "type": j.type.value,
-                    "within": {"before_ms": j.before_ms, "after_ms": j.after_ms},
+                    "within": {"before_ms": j.before_ms, "after_ms": j.after_ms}
+                    if j.kind == INTERVAL_JOIN
+                    else None,
                     "left": j.left,
                     "right": j.right,
                 }
@@ -220,13 +222,14 @@ def _plan_create(draft: _Draft, statement: CreateAs) -> PlannedQuery:
     effective = {
         "store": chosen,
         "topic": Effective(entity, Origin.EXPLICIT if given.topic else Origin.DEFAULT),
-        **sink_formats(given, left, draft.logical.aggregation, columns, draft.places),
+        **sink_formats(
+            given, left, draft.logical.aggregation, columns, draft.places, draft.logical.primary_key
+        ),
         **_entity_properties(draft, store, entity, left),
     }
     check_timestamp(given.timestamp, columns, faults, position=draft.places.get("timestamp"))
     faults.raise_if_any()
     changelog = isinstance(statement, CreateChangelogAs)
-    aggregation = draft.logical.aggregation
 
     def text(name: str) -> str | None:
         return str(effective[name].value) if name in effective else None
@@ -245,7 +248,7 @@ def _plan_create(draft: _Draft, statement: CreateAs) -> PlannedQuery:
         timestamp_format=given.timestamp_format,
         properties={k: v.value for k, v in statement.properties.items()},
         effective=effective,
-        primary_key=aggregation.keys if aggregation is not None else (),
+        primary_key=draft.logical.primary_key,
         comment=statement.comment,
     )
     kind = QueryKind.CREATE_CHANGELOG_AS if changelog else QueryKind.CREATE_STREAM_AS

@@ -21,6 +21,7 @@ def sink_formats(
     aggregation: Aggregation | None,
     columns: Sequence[Column],
     places: Places,
+    keys: Sequence[str] = (),
 ) -> dict[str, Effective]:
     """Value and key properties in force, each with its origin.
 
@@ -30,6 +31,7 @@ def sink_formats(
         aggregation: of the SELECT.
         columns: of the sink.
         places: canonical property name to where the user wrote it.
+        keys: the primary key, of a changelog.
 
     Raises:
         RequestError: a key that cannot be made of these columns.
@@ -37,19 +39,24 @@ def sink_formats(
     origin = Origin.EXPLICIT if given.value_format else Origin.LEFT_MOST_SOURCE
     source = None if given.value_format else str(left.fqn)
     value = {"value.format": Effective(given.value_format or left.value_format, origin, source)}
+    if aggregation is not None and aggregation.update:
+        keys = aggregation.keys
+    if keys:
+        return value | primary_key_formats(given, keys, columns, places)
     if aggregation is None:
         _check_key_columns(given, columns, places)
         return value | _row_key(given, left)
-    if not aggregation.update:
-        _check_key_columns(given, columns, places, needed=True)
-        return value | _given_key(given)
-    return value | primary_key_formats(given, aggregation.keys, columns, places)
+    _check_key_columns(given, columns, places, needed=True)
+    return value | _given_key(given)
 
 
 def _row_key(given: RelationProperties, left: Relation) -> dict[str, Effective]:
     """A row's key is the left-most record's, unless the user has another made."""
     if given.key_format:
         return _given_key(given)
+    if left.key_format == "json":
+        # A changelog's key of several columns goes on as it is, but streams' keys are not read so.
+        return {}
     found = {"key.format": left.key_format, "key.type": left.key_type}
     return {
         k: Effective(v, Origin.LEFT_MOST_SOURCE, str(left.fqn)) for k, v in found.items() if v is not None

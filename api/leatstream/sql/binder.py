@@ -13,6 +13,13 @@ from leatstream.model.objects import HIDDEN_PREFIX, Relation, RelationKind
 from leatstream.model.types import parse_type
 from leatstream.plan.logical import Aggregation, LogicalPlan, Scan
 from leatstream.sql.lexer import Source
+from leatstream.sql.passes.changelogs import (
+    check_changelog_join,
+    check_keys,
+    check_place,
+    kept_keys,
+    keyed_operator,
+)
 from leatstream.sql.passes.columns import Columns
 from leatstream.sql.passes.expressions import check
 from leatstream.sql.passes.functions import Functions
@@ -68,6 +75,7 @@ def bind(
         binder.check_changelog(bound, place(select))
         binder.binding.faults.items.sort(key=lambda f: f.position.offset if f.position else 0)
         binder.binding.faults.raise_if_any()
+        operator = keyed_operator(bound)
         renderer = Renderer()
         renderer.query(bound)
     except RecursionError:
@@ -75,7 +83,20 @@ def bind(
         raise RequestError("too-complex", "The query nests too deep.", position=whole) from None
     scans, joins = tuple(binder.binding.scans), tuple(binder.binding.joins)
     source_map = SpanMap(tuple(renderer.marks), tuple(renderer.filters))
-    return LogicalPlan(renderer.text, scans, joins, source_map, _aggregation(bound))
+    aggregation = _aggregation(bound)
+    keys = aggregation.keys if aggregation is not None and aggregation.update else binder.primary_key
+    upserts = isinstance(bound, BoundSelect) and bound.upserts
+    deletes = aggregation.deletes if aggregation is not None else upserts
+    return LogicalPlan(
+        renderer.text,
+        scans,
+        joins,
+        source_map,
+        aggregation,
+        primary_key=keys,
+        deletes=deletes,
+        operator=operator,
+    )
 
 
 def _aggregation(bound: BoundQuery) -> Aggregation | None:
@@ -95,6 +116,7 @@ class _Binder:
         self.changelog = changelog
         self.binding = Binding()
         self.faults = self.binding.faults
+        self.primary_key: tuple[str, ...] = ()
 
     def query(self, node: exp.Expression, ctes: Ctes, depth: int, *, named: bool = True) -> BoundQuery:
         if depth > MAX_DEPTH:
@@ -123,11 +145,15 @@ class _Binder:
                 self.faults.add("type-mismatch", detail, position=item.position, hint=hint)
 
     def check_changelog(self, query: BoundQuery, at: Position | None) -> None:
-        """A changelog has a primary key, and GROUP BY is what gives one."""
-        if self.changelog and (isinstance(query, BoundUnion) or query.group is None):
+        """A changelog has a primary key, and GROUP BY or another changelog is what gives one."""
+        if not self.changelog or (isinstance(query, BoundSelect) and query.group is not None):
+            return
+        if isinstance(query, BoundUnion) or not query.inputs[0].keyed:
             hint = "write GROUP BY, or CREATE STREAM to keep every row"
             detail = "A changelog without GROUP BY is not supported: nothing tells its primary key."
             self.faults.add("unsupported", detail, position=at, hint=hint)
+        else:
+            self.primary_key = kept_keys(query, at, self.faults)
 
     def _union(self, node: exp.Expression, ctes: Ctes, depth: int, named: bool) -> BoundQuery:
         whole, nodes = place(node), list[exp.Expression]()
@@ -163,13 +189,15 @@ class _Binder:
                 if given.window is not None:
                     hint = "write the join into a sub-select: TUMBLE((SELECT …), SIZE …)"
                     self._refuse_window("A join with a window", relation, hint)
-            join = check_join(join_node, inputs, right, joins, self.binding)
+            keyed = right.keyed or inputs[0].keyed
+            checked = check_changelog_join if keyed else check_join
+            join = checked(join_node, inputs, right, joins, self.binding)
             scope = [*inputs, right]
             on = join_node.args.get("on")
             if on is not None:
                 check(on, Columns(scope, self.faults), Functions(scope, self.faults, IN_WHERE))
             if join is not None:
-                check_equality(join, inputs, self.binding)
+                (check_keys if keyed else check_equality)(join, inputs, self.binding)
                 joins.append(join)
             inputs.append(right)
         grouped = node.args.get("group") is not None
@@ -188,9 +216,11 @@ class _Binder:
             hint = "write GROUP BY window_start, window_end, …"
             self._refuse_window("SESSION without GROUP BY", node.args["from_"].this, hint)
         group = check_grouping(node, inputs, items, self.binding, update=self.changelog, nested=depth > 0)
-        return BoundSelect(
-            inputs, joins, items, where.this if where is not None else None, place(node), group
-        )
+        condition = where.this if where is not None else None
+        bound = BoundSelect(inputs, joins, items, condition, place(node), group)
+        check_place(bound, depth, self.binding, changelog=self.changelog)
+        bound.upserts = self.changelog and inputs[0].keyed and not joins and group is None
+        return bound
 
     def _refuse_window(self, what: str, relation: exp.Expression, hint: str) -> None:
         at = relation.meta.get("window_position")
@@ -261,14 +291,10 @@ class _Binder:
             return Input(ref, (alias,) if alias else name.parts, shown, None)
         except LeatstreamError as error:
             raise error.at(name.position) from None
-        if relation.kind is not RelationKind.STREAM:
-            shown = relation.kind.value.replace("_", " ")
-            detail = f"{relation.fqn} is a {shown}; a query can only read streams yet."
-            hint = None
-            if relation.kind is RelationKind.CHANGELOG:
-                detail += " A change takes back the row before it, which is not built for readers."
-                hint = "read its source, or declare a stream on its topic to take each update as a row"
-            self.faults.add("unsupported", detail, position=name.position, hint=hint)
+        if relation.kind not in (RelationKind.STREAM, RelationKind.CHANGELOG):
+            kind = relation.kind.value.replace("_", " ")
+            detail = f"{relation.fqn} is a {kind}; a query can only read streams and changelogs yet."
+            self.faults.add("unsupported", detail, position=name.position)
         given: Properties = node.meta.get("properties", {})
         scans = self.binding.scans
         if len(scans) >= MAX_SCANS:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from leatstream.errors import Faults
-from leatstream.model.objects import Relation
+from leatstream.model.objects import Relation, RelationKind
 from leatstream.sql.passes.columns import suggestion
 from leatstream.sql.statements import Properties, Value
 
@@ -15,7 +15,9 @@ POSITION = "starting.position"
 POSITION_TIMESTAMP = "starting.position.timestamp"
 TIMESTAMP = "timestamp"
 ON_ERROR = "source.deserialization.error.handling"
-KNOWN = (POSITION, POSITION_TIMESTAMP, TIMESTAMP, ON_ERROR)
+HISTORY = "history.retention.millis"
+KNOWN = (POSITION, POSITION_TIMESTAMP, TIMESTAMP, ON_ERROR, HISTORY)
+DEFAULT_HISTORY_MS = 7 * 86_400_000
 UNBUILT = {
     "source.idle.timeout.millis": "an idle partition holds the watermark back until it speaks again",
     "source.deserialization.error.log.store": "IGNORE skips records that cannot be read and counts them",
@@ -32,26 +34,28 @@ class SourceOptions:
     """Source properties, typed as ``plan.job_spec.SourceSpec`` takes them.
 
     Attributes:
+        starting_position: None = not said.
         starting_timestamp_ms: epoch milliseconds; set exactly if the position is ``timestamp``.
         timestamp: column that gives event time instead of the relation's own.
+        history_ms: how long a temporal join keeps old versions of a changelog's rows.
     """
 
-    starting_position: Literal["earliest", "latest", "timestamp"] = "latest"
+    starting_position: Literal["earliest", "latest", "timestamp"] | None = None
     starting_timestamp_ms: int | None = None
     on_error: Literal["terminate", "ignore"] = "terminate"
     timestamp: str | None = None
+    history_ms: int = DEFAULT_HISTORY_MS
 
 
 def read_source_options(properties: Mapping[str, str]) -> SourceOptions:
     """Options from a scan's checked properties (``Scan.properties``)."""
     since = properties.get(POSITION_TIMESTAMP)
     return SourceOptions(
-        starting_position=cast(
-            Literal["earliest", "latest", "timestamp"], properties.get(POSITION, "latest")
-        ),
+        starting_position=cast(Literal["earliest", "latest", "timestamp"] | None, properties.get(POSITION)),
         starting_timestamp_ms=int(since) if since is not None else None,
         on_error=cast(Literal["terminate", "ignore"], properties.get(ON_ERROR, "terminate")),
         timestamp=properties.get(TIMESTAMP),
+        history_ms=int(properties.get(HISTORY, DEFAULT_HISTORY_MS)),
     )
 
 
@@ -159,9 +163,23 @@ def _on_error(value: Value, _: Relation, faults: Faults) -> str | None:
     return None
 
 
+def _history(value: Value, relation: Relation, faults: Faults) -> str | None:
+    if relation.kind is not RelationKind.CHANGELOG:
+        detail = f"{HISTORY!r} is for changelogs, and {relation.fqn} is a stream."
+        faults.add("invalid-property", detail, position=value.key_position)
+        return None
+    text = str(value.value)
+    if not isinstance(value.value, bool | float) and text.isascii() and text.isdecimal() and len(text) < 14:
+        return str(int(text))
+    detail = f"{HISTORY!r} is a whole number of milliseconds."
+    faults.add("invalid-property", detail, position=value.position)
+    return None
+
+
 _READERS = {
     POSITION: _starting_position,
     POSITION_TIMESTAMP: _starting_timestamp,
     TIMESTAMP: _timestamp,
     ON_ERROR: _on_error,
+    HISTORY: _history,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leatstream.model.objects import ROWKEY, ROWMETA, ROWTIME
+from leatstream.model.objects import DELETED, ROWKEY, ROWMETA, ROWTIME, UNTIL, RelationKind
 from leatstream.plan.logical import Scan, ViewSchema
 
 HIDDEN_DDL = (
@@ -10,8 +10,11 @@ HIDDEN_DDL = (
     f" `{ROWMETA}` STRUCT<`topic`: STRING, `partition`: INT, `offset`: BIGINT, `timestamp_type`: INT>"
 )
 
+KEYED_DDL = f"`{DELETED}` BOOLEAN, `{UNTIL}` TIMESTAMP"
+
 
 def view_schema(scan: Scan) -> ViewSchema:
     """The scan's view as Spark DDL, for an empty view to analyze against."""
     columns = [f"`{c.name.replace('`', '``')}` {c.type.spark()}" for c in scan.relation.columns]
-    return ViewSchema(scan.view, ", ".join([*columns, HIDDEN_DDL]))
+    keyed = [KEYED_DDL] if scan.relation.kind is RelationKind.CHANGELOG else []
+    return ViewSchema(scan.view, ", ".join([*columns, HIDDEN_DDL, *keyed]))

@@ -35,7 +35,9 @@ CATALOG = {
 }
 
 
-def make_relation(name: str, columns: dict[str, str], kind: RelationKind = RelationKind.STREAM) -> Relation:
+def make_relation(
+    name: str, columns: dict[str, str], kind: RelationKind = RelationKind.STREAM, *keys: str
+) -> Relation:
     """A relation of ``demo.public`` in store ``kafka``."""
     return Relation(
         meta=META,
@@ -45,11 +47,25 @@ def make_relation(name: str, columns: dict[str, str], kind: RelationKind = Relat
         store="kafka",
         entity=name,
         value_format="json",
+        primary_key=keys,
     )
 
 
 RELATIONS = {name: make_relation(name, columns) for name, columns in CATALOG.items()}
-RELATIONS["counts"] = make_relation("counts", {"userid": "VARCHAR"}, RelationKind.CHANGELOG)
+RELATIONS["counts"] = make_relation("counts", {"userid": "VARCHAR"}, RelationKind.CHANGELOG, "userid")
+RELATIONS["accounts"] = make_relation(
+    "accounts",
+    {"id": "VARCHAR", "region": "VARCHAR", "tenant": "BIGINT", "n": "BIGINT"},
+    RelationKind.CHANGELOG,
+    "id",
+)
+RELATIONS["regions"] = make_relation(
+    "regions",
+    {"tenant": "BIGINT", "code": "VARCHAR", "name": "VARCHAR"},
+    RelationKind.CHANGELOG,
+    "tenant",
+    "code",
+)
 
 
 def resolve(name: Name) -> Relation:

@@ -48,6 +48,12 @@ def outcome(bind_text: Callable[[str], LogicalPlan], text: str) -> str:
         lines.append(
             f"group {', '.join(plan.aggregation.keys) or '-'} {how} {plan.aggregation.window or ''}".rstrip()
         )
+    elif plan.primary_key:
+        lines.append(f"key {', '.join(plan.primary_key)}{' deletes' if plan.deletes else ''}")
+    if plan.operator is not None:
+        kept = ", ".join(f"{s.view}({', '.join(s.keys)})" for s in plan.operator.snapshots)
+        lines.append(f"operator {plan.operator.kind} keeps {kept}")
+        lines += [f"link {one.view} {', '.join(one.values)} of {one.relation}" for one in plan.operator.links]
     return "\n".join(lines)
 
 

@@ -116,7 +116,7 @@ def test_source_options(bind_text: Callable[[str], LogicalPlan]) -> None:
     assert (options.starting_position, options.starting_timestamp_ms) == ("timestamp", 17)
     assert (options.on_error, options.timestamp) == ("ignore", "viewtime")
     default = read_source_options({})
-    assert (default.starting_position, default.on_error) == ("latest", "terminate")
+    assert (default.starting_position, default.on_error) == (None, "terminate")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from sqlglot import exp
 from leatstream.plan.logical import Join, JoinType
 from leatstream.sql.passes.scope import Binding, BoundJoin, BoundQuery, BoundUnion, Input, place
 
-_TYPES = {
+JOIN_TYPES = {
     (): JoinType.INNER,
     ("inner",): JoinType.INNER,
     ("left",): JoinType.LEFT,
@@ -32,11 +32,9 @@ def check_join(
 ) -> BoundJoin | None:
     """Read one join; its ON is not resolved yet. None after a fault."""
     faults, words, at = binding.faults, node.meta["words"], node.meta["position"]
-    join_type = _TYPES.get(words)
+    join_type = JOIN_TYPES.get(words)
     if join_type is None:
-        shown = " ".join(words).upper()
-        hint = next((_HINTS[w] for w in words if w in _HINTS), None)
-        faults.add("unsupported", f"{shown} JOIN is not supported on streams.", position=at, hint=hint)
+        refuse_type(node, binding, "on streams")
         return None
     inside = any(_has_full_join(given.query) for given in [*left, right])
     if inside or any(join.type is JoinType.FULL for join in earlier):
@@ -53,13 +51,26 @@ def check_join(
             hint="write WITHIN 5 MINUTES before ON",
         )
     if on is None:
-        hint = f"write ON {left[0].shown}.<column> = {right.shown}.<column>"
-        faults.add("sql-syntax", "A join needs ON.", position=at, hint=hint)
+        refuse_missing_on(node, left[0], right, binding)
     if within is None or on is None:
         return None
     size = within[0]
     binding.joins.append(Join(join_type, size, size, left[0].shown, right.shown, at))
-    return BoundJoin(join_type, right, size, left[0].ref, on)
+    return BoundJoin(join_type, right, left[0].ref, on, before_ms=size, after_ms=size)
+
+
+def refuse_type(node: exp.Expression, binding: Binding, where: str) -> None:
+    """Note a kind of join that is not built."""
+    words = node.meta["words"]
+    hint = next((_HINTS[w] for w in words if w in _HINTS), None)
+    detail = f"{' '.join(words).upper()} JOIN is not supported {where}."
+    binding.faults.add("unsupported", detail, position=node.meta["position"], hint=hint)
+
+
+def refuse_missing_on(node: exp.Expression, left: Input, right: Input, binding: Binding) -> None:
+    """Note a join without a condition."""
+    hint = f"write ON {left.shown}.<column> = {right.shown}.<column>"
+    binding.faults.add("sql-syntax", "A join needs ON.", position=node.meta["position"], hint=hint)
 
 
 def check_equality(join: BoundJoin, left: list[Input], binding: Binding) -> None:
@@ -69,7 +80,7 @@ def check_equality(join: BoundJoin, left: list[Input], binding: Binding) -> None
         return
     for part in conjuncts(join.on):
         if isinstance(part, exp.EQ):
-            sides = (_refs(part.this), _refs(part.expression))
+            sides = (refs(part.this), refs(part.expression))
             if None in sides:
                 return
             for one, other in (sides, sides[::-1]):
@@ -106,7 +117,7 @@ def conjuncts(node: exp.Expression) -> Iterator[exp.Expression]:
             yield part
 
 
-def _refs(node: exp.Expression) -> set[str] | None:
+def refs(node: exp.Expression) -> set[str] | None:
     """The inputs an expression reads; None if one of its columns has a fault already."""
     found: set[str] = set()
     for part in node.walk():

@@ -13,9 +13,9 @@ from typing import Any
 from sqlglot import exp
 
 from leatstream.errors import InternalError, Position
-from leatstream.model.objects import DELETED, ROWKEY, ROWTIME
+from leatstream.model.objects import DELETED, ROWKEY, ROWTIME, UNTIL
 from leatstream.model.types import parse_type
-from leatstream.plan.logical import JoinType, Window
+from leatstream.plan.logical import INTERVAL_JOIN, TEMPORAL_JOIN, JoinType, Window
 from leatstream.sql.passes.calls import write_call
 from leatstream.sql.passes.quoting import literal, name
 from leatstream.sql.passes.scope import (
@@ -124,10 +124,7 @@ class Renderer:
                 self.put(f" AS {name(item.name)}")
             self.put(", ")
         group = query.group
-        if group is not None and group.update and group.having is not None:
-            # A group that was written and passes no more must be taken back.
-            self.template("(NOT coalesce({}, FALSE))", group.having)
-            self.put(f" AS {name(DELETED)}, ")
+        self._deleted(query)
         nested = group is not None and group.nested
         time = f"{name(query.inputs[0].ref)}.{name(_WINDOW)}" if nested else _hidden(query, ROWTIME)
         self.put(f"{_hidden(query, ROWKEY)} AS {name(ROWKEY)}, ")
@@ -135,15 +132,44 @@ class Renderer:
         self._input(query.inputs[0])
         for join in query.joins:
             self._join(join)
-        if query.where is not None:
-            self.put(" WHERE ")
-            start = self._length
-            self.expr(query.where)
-            position = place(query.where)
-            if position is not None:
-                self.filters.append((start, self._length - 1, position))
+        self._where(query)
         if group is not None:
             self._group(query.inputs[0], group)
+
+    def _deleted(self, query: BoundSelect) -> None:
+        group, ref = query.group, query.inputs[0].ref
+        if query.upserts:
+            self.put(f"({name(ref)}.{name(DELETED)}")
+            if query.where is not None:
+                # It may have passed before.
+                self.put(" OR NOT coalesce(")
+                self._filter(query.where)
+                self.put(", FALSE)")
+            self.put(f") AS {name(DELETED)}, ")
+        elif group is not None and group.update and group.having is not None:
+            # A group that was written and passes no more must be taken back.
+            self.template("(NOT coalesce({}, FALSE))", group.having)
+            self.put(f" AS {name(DELETED)}, ")
+
+    def _where(self, query: BoundSelect) -> None:
+        given = query.inputs[0]
+        alone = given.keyed and not query.joins and query.group is None
+        if query.upserts or (query.where is None and not alone):
+            return
+        self.put(" WHERE ")
+        if alone:
+            # A stream takes a changelog's rows; that one is gone is no row.
+            self.put(f"NOT {name(given.ref)}.{name(DELETED)}" + (" AND (" if query.where is not None else ""))
+        if query.where is not None:
+            self._filter(query.where)
+            self.put(")" if alone else "")
+
+    def _filter(self, condition: exp.Expression) -> None:
+        start = self._length
+        self.expr(condition)
+        position = place(condition)
+        if position is not None:
+            self.filters.append((start, self._length - 1, position))
 
     def _group(self, given: Input, group: BoundGroup) -> None:
         # The window's own column, not its two ends: only that has the watermark, which lets old groups go.
@@ -157,11 +183,11 @@ class Renderer:
             self.expr(key)
         if group.having is not None and not group.update:
             self.put(" HAVING ")
-            start = self._length
-            self.expr(group.having)
-            position = place(group.having)
-            if position is not None:
-                self.filters.append((start, self._length - 1, position))
+            self._filter(group.having)
+
+    def relation(self, given: Input) -> None:
+        """One input of FROM with its alias."""
+        self._input(given)
 
     def _input(self, given: Input) -> None:
         window = given.window
@@ -199,9 +225,15 @@ class Renderer:
         self.put(" ON (")
         self.expr(join.on)
         left, right = f"{name(join.left_ref)}.{name(ROWTIME)}", f"{name(join.right.ref)}.{name(ROWTIME)}"
-        size = f"INTERVAL {join.size_ms} MILLISECONDS"
-        # Two comparisons of plain columns: Spark reads the bound of its state from this form.
-        self.put(f") AND {right} >= {left} - {size} AND {right} <= {left} + {size}")
+        self.put(")")
+        if join.kind == TEMPORAL_JOIN:
+            # The version that held at the row's time, if the row was not deleted then.
+            until, deleted = (f"{name(join.right.ref)}.{name(column)}" for column in (UNTIL, DELETED))
+            self.put(f" AND {right} <= {left} AND ({until} IS NULL OR {left} < {until}) AND NOT {deleted}")
+        elif join.kind == INTERVAL_JOIN:
+            before, after = (f"INTERVAL {ms} MILLISECONDS" for ms in (join.before_ms, join.after_ms))
+            # Two comparisons of plain columns: Spark reads the bound of its state from this form.
+            self.put(f" AND {right} >= {left} - {before} AND {right} <= {left} + {after}")
 
     # Expressions
 

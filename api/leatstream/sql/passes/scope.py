@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from leatstream.errors import Faults, Position
+from leatstream.model.objects import RelationKind
 from leatstream.model.types import DataType
-from leatstream.plan.logical import Join, JoinType, Scan, Window
+from leatstream.plan.logical import INTERVAL_JOIN, Join, JoinType, Scan, Window
 from leatstream.sql.lexer import Source
 
 
@@ -43,16 +44,30 @@ class Input:
     query: BoundQuery | None = None
     window: Window | None = None
 
+    @property
+    def keyed(self) -> bool:
+        """Whether it is a changelog."""
+        return self.scan is not None and self.scan.relation.kind is RelationKind.CHANGELOG
+
 
 @dataclass(slots=True)
 class BoundJoin:
-    """A join of everything left of it with one input."""
+    """A join of everything left of it with one input.
+
+    Attributes:
+        kind: as in ``plan.logical.Join``.
+        before_ms, after_ms: of an interval join.
+        values: of a join with a changelog: what its primary key's columns are equated with, in their order.
+    """
 
     type: JoinType
     right: Input
-    size_ms: int
     left_ref: str
     on: exp.Expression
+    kind: str = INTERVAL_JOIN
+    before_ms: int = 0
+    after_ms: int = 0
+    values: tuple[exp.Expression, ...] = ()
 
 
 @dataclass(slots=True)
@@ -85,7 +100,10 @@ class BoundGroup:
 
 @dataclass(slots=True)
 class BoundSelect:
-    """SELECT items FROM inputs WHERE … GROUP BY …"""
+    """SELECT items FROM inputs WHERE … GROUP BY …
+
+    ``upserts``: rows of a changelog go on as such, so one that WHERE leaves out takes back the one before it.
+    """
 
     inputs: list[Input]
     joins: list[BoundJoin]
@@ -93,6 +111,7 @@ class BoundSelect:
     where: exp.Expression | None
     position: Position | None = None
     group: BoundGroup | None = None
+    upserts: bool = False
 
     @property
     def outputs(self) -> tuple[Output, ...]:

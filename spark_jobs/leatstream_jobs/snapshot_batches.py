@@ -1,0 +1,256 @@
+"""Batch by batch: joins with changelogs and aggregates over them, computed against keyed snapshots.
+
+All sources are one streaming query, so that one batch number fixes what each of them gives. A temporal join
+gives the batch's rows of the stream, each with the version that held at its time. The other operators compute
+the rows that the batch concerns twice, from the snapshots before it and after it, and write what differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from leatstream.model.objects import ROWTIME
+from leatstream.plan.job_spec import JobSpec, LinkSpec, OperatorSpec, SinkSpec
+from leatstream_jobs.scans import Scan
+from leatstream_jobs.snapshot_rows import Shape, newest, of_keys, there, versions
+from leatstream_jobs.snapshot_store import Manifest, SnapshotStore
+from leatstream_jobs.snapshots import BatchSnapshots
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_SIDE = "__leat_side"
+_ROWS = "__leat_rows_"
+Views = Mapping[str, "DataFrame | None"]
+
+
+def together(scans: Sequence[Scan]) -> DataFrame:
+    """All sources as one stream of rows with the number of their source."""
+    from pyspark.sql import functions as F
+
+    tagged = [
+        scan.frame.select(F.lit(i).alias(_SIDE), F.struct("*").alias(f"{_ROWS}{i}"))
+        for i, scan in enumerate(scans)
+    ]
+    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), tagged)
+
+
+class SnapshotBatches:
+    """What Spark calls for each batch.
+
+    Attributes:
+        error: what a batch failed with; Spark itself only tells that Python code failed.
+
+    Args:
+        spec: of the job.
+        operator: its operator.
+        scans: its sources.
+        shape_records: makes records (``key``, ``value``) of the SQL's rows.
+        write: writes records to the sink; returns when they are there.
+    """
+
+    def __init__(
+        self,
+        spec: JobSpec,
+        operator: OperatorSpec,
+        scans: Sequence[Scan],
+        shape_records: Callable[[DataFrame, SinkSpec], DataFrame],
+        write: Callable[[DataFrame, SinkSpec], None],
+    ) -> None:
+        self.error: Exception | None = None
+        self._spec = spec
+        self._operator = operator
+        self._scans = scans
+        self._records = shape_records
+        self._write = write
+        self._store: SnapshotStore | None = None
+        kept = {one.view: one for one in self._operator.snapshots}
+        self._shapes = {
+            scan.source.view: Shape.of(scan.source, kept[scan.source.view], scan.frame)
+            for scan in scans
+            if scan.source.view in kept
+        }
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        """Work off one batch."""
+        try:
+            self._run(batch, number)
+        except Exception as error:
+            self.error = error
+            raise
+
+    def _run(self, batch: DataFrame, number: int) -> None:
+        spark = batch.sparkSession
+        if self._store is None:
+            # A batch's frames are small: planning them anew between stages costs more than it saves.
+            spark.conf.set("spark.sql.adaptive.enabled", "false")
+            self._store = SnapshotStore(spark, f"{self._spec.checkpoint}/snapshots")
+        held = batch.persist()
+        try:
+            counts, times = self._look(held)
+            rows = {
+                scan.source.view: held.where(f"{_SIDE} = {i}").select(f"{_ROWS}{i}.*")
+                for i, scan in enumerate(self._scans)
+            }
+            fresh = {v: s.numbered(rows[v]) for v, s in self._shapes.items() if counts.get(v)}
+            state = BatchSnapshots(
+                self._store, self._operator.snapshots, self._shapes, number, fresh, counts, times
+            )
+            manifest = state.save()
+            if self._operator.kind == "temporal-join":
+                self._temporal(spark, state, rows, counts)
+            elif fresh:
+                self._keyed(spark, state, manifest)
+        finally:
+            held.unpersist()
+
+    def _look(self, held: DataFrame) -> tuple[dict[str, int], dict[str, int]]:
+        """Per view how many rows the batch has, and the newest event time."""
+        from pyspark.sql import functions as F
+
+        times = [F.unix_micros(F.col(f"{_ROWS}{i}.{ROWTIME}")) for i in range(len(self._scans))]
+        newest_time = F.max(F.coalesce(*times)).alias("at")
+        found = held.groupBy(_SIDE).agg(F.count("*").alias("n"), newest_time).collect()
+        views = [scan.source.view for scan in self._scans]
+        counts = {views[row[_SIDE]]: int(row["n"]) for row in found}
+        return counts, {views[row[_SIDE]]: int(row["at"]) for row in found if row["at"] is not None}
+
+    # Streams with changelogs
+
+    def _temporal(
+        self,
+        spark: SparkSession,
+        state: BatchSnapshots,
+        rows: Mapping[str, DataFrame],
+        counts: Mapping[str, int],
+    ) -> None:
+        streams = [view for view in rows if view not in self._shapes]
+        if not any(counts.get(view) for view in streams):
+            return
+        for view in streams:
+            rows[view].createOrReplaceTempView(view)
+        links = {link.view: link for link in self._operator.links}
+        for view, shape in self._shapes.items():
+            parts = [frame for frame in (state.all_before(view), state.fresh.get(view)) if frame is not None]
+            known = reduce(lambda a, b: a.unionByName(b), parts) if parts else shape.numbered(rows[view])
+            if view in links and parts:
+                keys = _values(spark, links[view]).distinct()
+                known = of_keys(known, shape.keys, keys, sum(counts.get(v, 0) for v in streams))
+            shape.named(versions(known, shape.keys)).createOrReplaceTempView(view)
+        self._write(self._records(spark.sql(self._spec.sql), self._spec.sink), self._spec.sink)
+
+    # Changelogs among themselves
+
+    def _keyed(self, spark: SparkSession, state: BatchSnapshots, manifest: Manifest) -> None:
+        aggregate = self._operator.kind == "changelog-aggregate"
+        old, new = (self._groups if aggregate else self._joined)(spark, state, manifest)
+        before = self._evaluated(spark, old)
+        after = self._evaluated(spark, new)
+        self._write(_difference(before, after), self._spec.sink)
+
+    def _evaluated(self, spark: SparkSession, views: Views) -> DataFrame:
+        """The query's records over these rows of its changelogs."""
+        for view, rows in views.items():
+            shape = self._shapes[view]
+            frame = spark.createDataFrame([], shape.schema) if rows is None else there(rows)
+            shape.named(frame).createOrReplaceTempView(view)
+        return self._records(spark.sql(self._spec.sql), self._spec.sink)
+
+    def _groups(self, spark: SparkSession, state: BatchSnapshots, manifest: Manifest) -> tuple[Views, Views]:
+        """All rows, before and after, of the groups that the batch's rows are in or were in."""
+        (link,) = self._operator.links
+        view = link.view
+        shape, count = self._shapes[view], state.counts[view]
+        changed, known = state.changed(manifest, view), state.all_before(view)
+        was = None if changed is None else state.known(view, changed.select(*shape.keys), count)
+        if changed is None or known is None or was is None:
+            return {view: None}, {view: changed}
+        width = len(link.values)
+        concerned = there(was).unionByName(there(changed))
+        groups = self._linked(spark, link, concerned).select(*_last(width)).distinct()
+        # A row of the files may be outdated, and its key's newest row in another group.
+        candidates = self._linked(spark, link, known)
+        keys = of_keys(candidates, _last(width), groups, 2 * count).select(*shape.keys)
+        keys = keys.unionByName(changed.select(*shape.keys)).distinct()
+        old, new = _around(state, view, keys, None, changed)
+
+        def in_groups(rows: DataFrame | None) -> DataFrame | None:
+            if rows is None:
+                return None
+            linked = self._linked(spark, link, there(rows))
+            return of_keys(linked, _last(width), groups, 2 * count).select(*shape.schema.names)
+
+        return {view: in_groups(old)}, {view: in_groups(new)}
+
+    def _joined(self, spark: SparkSession, state: BatchSnapshots, manifest: Manifest) -> tuple[Views, Views]:
+        """The left-most changelog's rows that the batch concerns, and what they are joined with."""
+        first = self._operator.snapshots[0].view
+        shape = self._shapes[first]
+        changed = {v: rows for v in self._shapes if (rows := state.changed(manifest, v)) is not None}
+        keys = [changed[first].select(*shape.keys)] if first in changed else []
+        known = state.all_before(first)
+        for link in self._operator.links:
+            if link.view in changed and known is not None:
+                other = changed[link.view].select(*self._shapes[link.view].keys)
+                rows = self._linked(spark, link, known)
+                touched = of_keys(rows, _last(len(link.values)), other, state.counts[link.view])
+                keys.append(touched.select(*shape.keys))
+        if not keys:
+            return dict.fromkeys(self._shapes), dict.fromkeys(self._shapes)
+        wanted = reduce(lambda a, b: a.unionByName(b), keys).distinct()
+        few = sum(state.counts[v] for v in changed) if set(changed) <= {first} else None
+        old, new = _around(state, first, wanted, few, changed.get(first))
+        before: dict[str, DataFrame | None] = {first: old}
+        after: dict[str, DataFrame | None] = {first: new}
+        everything = [rows for rows in (old, new) if rows is not None]
+        for link in self._operator.links:
+            rows = reduce(lambda a, b: a.unionByName(b), everything)
+            values = self._linked(spark, link, rows).select(*_last(len(link.values))).distinct()
+            before[link.view], after[link.view] = _around(
+                state, link.view, values, few, changed.get(link.view)
+            )
+        return before, after
+
+    def _linked(self, spark: SparkSession, link: LinkSpec, rows: DataFrame) -> DataFrame:
+        """Rows of the left-most changelog, numbered, with the link's values behind them."""
+        shape = self._shapes[self._operator.snapshots[0].view]
+        shape.named(rows).createOrReplaceTempView(shape.view)
+        linked = spark.sql(f"SELECT *, {_written(link)} FROM {link.relation}")  # noqa: S608 - our compiler's
+        return linked.toDF(*shape.schema.names, *_last(len(link.values)))
+
+
+def _around(
+    state: BatchSnapshots, view: str, keys: DataFrame, few: int | None, changed: DataFrame | None
+) -> tuple[DataFrame | None, DataFrame | None]:
+    """The rows of these keys before the batch and after it."""
+    shape = state.shapes[view]
+    old = state.known(view, keys, few)
+    if changed is None:
+        return old, old
+    return old, changed if old is None else newest(old.unionByName(changed), shape.keys)
+
+
+def _last(width: int) -> list[str]:
+    return [f"__leat_v{i}" for i in range(width)]
+
+
+def _written(link: LinkSpec) -> str:
+    names = _last(len(link.values))
+    return ", ".join(f"{value} AS {name}" for value, name in zip(link.values, names, strict=True))
+
+
+def _values(spark: SparkSession, link: LinkSpec) -> DataFrame:
+    return spark.sql(f"SELECT {_written(link)} FROM {link.relation}")  # noqa: S608 - our compiler's
+
+
+def _difference(before: DataFrame, after: DataFrame) -> DataFrame:
+    """Records that make ``after`` of ``before``: new values by key, none for keys that are there no more."""
+    from pyspark.sql import functions as F
+
+    nothing = F.lit(None).cast("binary")
+    old = before.select("key", F.col("value").alias("was"), nothing.alias("is"))
+    new = after.select("key", nothing.alias("was"), F.col("value").alias("is"))
+    both = old.unionByName(new).groupBy("key").agg(F.max("was").alias("was"), F.max("is").alias("is"))
+    return both.where(~F.col("was").eqNullSafe(F.col("is"))).select("key", F.col("is").alias("value"))

@@ -1,0 +1,130 @@
+"""Rows of changelogs as frames: the newest of each key, the versions of each key, those of some keys.
+
+Columns go by number here (``c0``, ``c1``, …), because users' names may hold anything; the hidden ones keep
+theirs. Keys are compared so that NULL equals NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from leatstream.model.objects import DELETED, ROWMETA, ROWTIME, UNTIL
+from leatstream.plan.job_spec import SnapshotSpec, SourceSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_FEW = 20_000  # keys that every task may hold a copy of
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A changelog's columns, and which of them are its key.
+
+    Attributes:
+        names: of the view's columns, the hidden ones included.
+        schema: of the numbered columns.
+    """
+
+    view: str
+    names: tuple[str, ...]
+    keys: tuple[str, ...]
+    schema: Any
+
+    @classmethod
+    def of(cls, source: SourceSpec, spec: SnapshotSpec, frame: DataFrame) -> Shape:
+        """The shape of a scan's frame."""
+        names = [c.name for c in source.columns]
+        keys = tuple(f"c{names.index(key)}" for key in spec.keys)
+        numbered = frame.toDF(*_numbered(frame.columns, len(names)))
+        return cls(source.view, tuple(frame.columns), keys, numbered.schema)
+
+    def numbered(self, frame: DataFrame) -> DataFrame:
+        """A view's rows with numbered columns."""
+        return frame.toDF(*self.schema.names)
+
+    def named(self, frame: DataFrame) -> DataFrame:
+        """Rows with the view's names again; further columns behind them are kept."""
+        further = frame.columns[len(self.names) :]
+        return frame.toDF(*self.names, *further)
+
+
+def _numbered(columns: Sequence[str], declared: int) -> list[str]:
+    return [f"c{i}" for i in range(declared)] + list(columns[declared:])
+
+
+def order(frame: DataFrame) -> Column:
+    """What tells the newer of two rows of a key: event time, then the place in the topic."""
+    from pyspark.sql import functions as F
+
+    fields = frame.schema[ROWMETA].dataType.fieldNames()  # type: ignore[attr-defined]
+    meta = F.col(ROWMETA)
+    # Kinesis numbers are texts of digits, and only the longer ones are larger for certain.
+    place = F.lpad(meta["sequence_number"], 64, "0") if "sequence_number" in fields else meta["offset"]
+    return F.struct(F.col(ROWTIME), place)
+
+
+def newest(frame: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """One row per key."""
+    from pyspark.sql import functions as F
+
+    row = F.max_by(F.struct(*frame.columns), order(frame)).alias("row")
+    return frame.groupBy(*keys).agg(row).select("row.*")
+
+
+def versions(frame: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """Every row with the time until which it held; NULL for the newest of its key."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    ordered = Window.partitionBy(*keys).orderBy(order(frame))
+    return frame.withColumn(UNTIL, F.lead(ROWTIME).over(ordered))
+
+
+def of_keys(
+    frame: DataFrame, columns: Sequence[Any], keys: DataFrame, count: int | None, kind: str = "left_semi"
+) -> DataFrame:
+    """The rows whose ``columns`` are among the rows of ``keys`` (as many columns, in the same order).
+
+    Args:
+        frame: rows.
+        columns: names or expressions.
+        keys: values to look for.
+        count: how many there are about; None = not known.
+        kind: ``left_semi``, or ``left_anti`` for those that are not.
+    """
+    from pyspark.sql import functions as F
+
+    named = keys.toDF(*(f"__leat_k{i}" for i in range(len(columns))))
+    if count is not None and count <= _FEW:
+        named = F.broadcast(named)
+    values = [F.col(c) if isinstance(c, str) else c for c in columns]
+    same = [value.eqNullSafe(F.col(f"__leat_k{i}")) for i, value in enumerate(values)]
+    return frame.join(named, reduce(lambda a, b: a & b, same), kind)
+
+
+def accepted(fresh: DataFrame, old: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """The rows of ``fresh`` that are newer than the row of the same key in ``old``, or have none there.
+
+    Args:
+        fresh: at most one row per key.
+        old: the same.
+        keys: columns.
+    """
+    from pyspark.sql import functions as F
+
+    known = old.select(*(F.col(k).alias(f"__leat_k{i}") for i, k in enumerate(keys)), order(old).alias("was"))
+    same = [F.col(k).eqNullSafe(F.col(f"__leat_k{i}")) for i, k in enumerate(keys)]
+    joined = fresh.withColumn("is", order(fresh)).join(known, reduce(lambda a, b: a & b, same), "left")
+    later = F.col("was").isNull() | (F.col("is") > F.col("was"))
+    return joined.where(later).select(*fresh.columns)
+
+
+def there(frame: DataFrame) -> DataFrame:
+    """The rows that are not deleted."""
+    from pyspark.sql import functions as F
+
+    return frame.where(~F.col(DELETED))

@@ -1,0 +1,122 @@
+"""The snapshots of one query: what a batch changes, the state before and after it, when files are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from leatstream.model.objects import DELETED, ROWTIME, UNTIL
+from leatstream.plan.job_spec import SnapshotSpec
+from leatstream_jobs.snapshot_rows import Shape, accepted, newest, of_keys, versions
+from leatstream_jobs.snapshot_store import File, Manifest, SnapshotStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_MOST_FILES = 8
+# How long a deleted row is remembered, so that an older update that comes late does not bring it back.
+TOMBSTONES_MS = 86_400_000
+
+
+class BatchSnapshots:
+    """The snapshots as one batch sees them.
+
+    Args:
+        store: where they are.
+        specs: of the job.
+        shapes: by view.
+        number: of the batch.
+        fresh: view to the batch's rows, numbered columns, only where there are any.
+        counts: view to the number of these rows.
+        newest_times: view to the newest event time in the batch, of all sources; microseconds.
+    """
+
+    def __init__(
+        self,
+        store: SnapshotStore,
+        specs: Sequence[SnapshotSpec],
+        shapes: Mapping[str, Shape],
+        number: int,
+        fresh: Mapping[str, DataFrame],
+        counts: Mapping[str, int],
+        newest_times: Mapping[str, int],
+    ) -> None:
+        self.store = store
+        self.specs = {spec.view: spec for spec in specs}
+        self.shapes = shapes
+        self.number = number
+        self.fresh = fresh
+        self.counts = counts
+        self.before = store.before(number)
+        times = dict(self.before.newest)
+        for view, at in newest_times.items():
+            times[view] = max(at, times.get(view, at))
+        self.newest = times
+
+    def save(self) -> Manifest:
+        """Write what the batch changes, and make it count; a repeated batch finds it written."""
+        found = self.store.find(self.number)
+        if found is not None:
+            return found
+        files, changes = dict(self.before.files), dict[str, str]()
+        for view, rows in self.fresh.items():
+            spec, shape = self.specs[view], self.shapes[view]
+            if not spec.versions:
+                rows = newest(rows, shape.keys)
+                old = self.known(view, rows.select(*shape.keys), self.counts[view])
+                rows = rows if old is None else accepted(rows, old, shape.keys)
+            name = f"{view}-{self.number:012d}"
+            written = self.store.write(name, rows.coalesce(1))
+            changes[view] = name
+            files[view] = self._merged(view, (*files.get(view, ()), written))
+        manifest = Manifest(self.number, files, changes, self.newest)
+        self.store.commit(manifest)
+        self.store.clean(manifest)
+        return manifest
+
+    def changed(self, manifest: Manifest, view: str) -> DataFrame | None:
+        """The rows of a view that the batch brought; None if there are none."""
+        name = manifest.changes.get(view)
+        return None if name is None else self.store.rows([File(name, 0)], self.shapes[view].schema)
+
+    def all_before(self, view: str) -> DataFrame | None:
+        """Every row in the files before the batch, outdated ones too."""
+        return self.store.rows(self.before.files.get(view, ()), self.shapes[view].schema)
+
+    def known(self, view: str, keys: DataFrame, count: int | None) -> DataFrame | None:
+        """The newest row before the batch of each of these keys; None if nothing is known at all."""
+        shape = self.shapes[view]
+        rows = self.all_before(view)
+        return None if rows is None else newest(of_keys(rows, shape.keys, keys, count), shape.keys)
+
+    def _merged(self, view: str, files: tuple[File, ...]) -> tuple[File, ...]:
+        """The files, with many small ones made one: all of them, or the later ones beside a large first."""
+        if len(files) <= _MOST_FILES:
+            return files
+        base, *later = files
+        whole = 4 * sum(file.size for file in later) >= base.size
+        rows = self.store.rows(files if whole else later, self.shapes[view].schema)
+        if rows is None:
+            return files
+        kept = self._kept(view, rows, whole=whole)
+        one = self.store.write(f"{view}-{self.number:012d}-merged", kept)
+        return (one,) if whole else (base, one)
+
+    def _kept(self, view: str, rows: DataFrame, *, whole: bool) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        spec, shape = self.specs[view], self.shapes[view]
+        if not spec.versions:
+            rows = newest(rows, shape.keys)
+            if not whole:
+                return rows
+            limit = F.timestamp_micros(F.lit(self.newest[view] - 1000 * TOMBSTONES_MS))
+            return rows.where(~F.col(DELETED) | (F.col(ROWTIME) >= limit))
+        if not whole or spec.history_ms is None:
+            return rows
+        # What was true at any time since the limit: of older versions the last one still was.
+        slowest = reduce(min, self.newest.values())
+        limit = F.timestamp_micros(F.lit(slowest - 1000 * spec.history_ms))
+        ended = F.coalesce(F.col(UNTIL) <= limit, F.col(DELETED) & (F.col(ROWTIME) < limit))
+        return versions(rows, shape.keys).where(~ended).drop(UNTIL)

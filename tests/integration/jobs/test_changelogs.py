@@ -1,0 +1,231 @@
+"""Queries over changelogs as real Spark computes them, batch by batch, against written-down results.
+
+A case of tests/fixtures/queries/changelogs tells a statement, the relations it reads, per batch the records of
+each (key, value or null for a tombstone, seconds of their time), and what the batch writes, in any order. Sources
+and sink are files and lists, so that it is certain what one batch holds; the job is started anew for each batch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from pyspark.sql import SparkSession
+
+from leatstream.connectors.kafka import KafkaConnector
+from leatstream.model.names import Fqn
+from leatstream.model.objects import HIDDEN_PREFIX, Column, Meta, Relation, RelationKind
+from leatstream.model.types import parse_type
+from leatstream.plan.job_spec import ColumnSpec, JobSpec, SinkSpec, SourceSpec, StoreRef
+from leatstream.plan.logical import AnalyzedColumn, LogicalPlan
+from leatstream.services.planned_job import _operator, read_source_options
+from leatstream.services.sink_columns import new_columns
+from leatstream.services.sink_formats import primary_key_formats, sink_formats
+from leatstream.sql.binder import bind
+from leatstream.sql.parser import parse
+from leatstream.sql.relation_properties import RelationProperties, read_relation_properties
+from leatstream.sql.statements import CreateAs, CreateChangelogAs, Name
+from leatstream.sql.views import view_schema
+from leatstream_jobs import run_query
+from leatstream_jobs.session import start_session
+
+pytestmark = pytest.mark.spark
+FOLDER = Path(__file__).parents[2] / "fixtures" / "queries" / "changelogs"
+CASES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+META = Meta(id="r", generation=1, created_at=NOW, updated_at=NOW, created_by="admin", owner="admin")
+Pair = tuple[str | None, Any]
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LEATSTREAM_SPARK_JARS", "")
+        for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_LOCAL_IP"):
+            patch.setenv(name, "")
+        session = start_session(tmp_path_factory.mktemp("spark"), 2)
+        yield session
+        gateway: Any = session.sparkContext._gateway
+        session.stop()
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(30)
+        session.sparkContext._gateway = session.sparkContext._jvm = None
+        type(session.sparkContext)._gateway = type(session.sparkContext)._jvm = None
+
+
+class FilesConnector(KafkaConnector):
+    """Topics that are directories of JSON lines; what is written stays in memory."""
+
+    kind: ClassVar[str] = "kafka"
+
+    def __init__(self, folder: Path) -> None:
+        self.name, self.folder = "store", folder
+        self.written: list[Pair] = []
+        self.fail: Callable[[str], None] = lambda _: None
+
+    def read_stream(self, spark: SparkSession, source: SourceSpec, *, realtime: bool) -> Any:
+        folder = self.folder / source.entity
+        folder.mkdir(parents=True, exist_ok=True)
+        schema = "key STRING, value STRING, timestamp TIMESTAMP, offset BIGINT"
+        position = "named_struct('topic', '', 'partition', 0, 'offset', offset, 'timestamp_type', 0) AS __leat_rowmeta"
+        return (
+            spark.readStream.schema(schema)
+            .json(str(folder))
+            .selectExpr("CAST(key AS BINARY) key", "CAST(value AS BINARY) value", "timestamp", position)
+        )
+
+    def write_stream(self, frame: Any, sink: SinkSpec, *, realtime: bool) -> Any:
+        return frame.writeStream.foreachBatch(lambda batch, _: self.write_batch(batch, sink))
+
+    def write_batch(self, frame: Any, sink: SinkSpec) -> None:
+        self.fail("before the sink")
+        for row in frame.collect():
+            value = json.loads(bytes(row["value"])) if row["value"] is not None else None
+            self.written.append((bytes(row["key"]).decode() if row["key"] is not None else None, value))
+        self.fail("after the sink")
+
+
+class Run:
+    """A compiled statement over files, run batch by batch."""
+
+    def __init__(self, spark: SparkSession, folder: Path, sql: str, relations: dict[str, Any]) -> None:
+        self.spark, self.offset, self.number = spark, 0, 0
+        self.store = FilesConnector(folder)
+        self.relations = {name: _relation(name, spec) for name, spec in relations.items()}
+        (statement,) = parse(sql)
+        assert isinstance(statement, CreateAs)
+        changelog = isinstance(statement, CreateChangelogAs)
+        self.plan = bind(statement.select, self._find, sql, changelog=changelog)
+        for scan in self.plan.scans:
+            view = view_schema(scan)
+            spark.createDataFrame([], view.ddl).createOrReplaceTempView(view.name)
+        made = new_columns(
+            [
+                AnalyzedColumn(f.name, f.dataType.simpleString(), f.nullable)
+                for f in spark.sql(self.plan.sql).schema.fields
+                if not f.name.startswith(HIDDEN_PREFIX)
+            ],
+            statement.position,
+        )
+        given = read_relation_properties(statement.properties, changelog=changelog)
+        left, keys = self.plan.left_most.relation, self.plan.primary_key
+        effective = sink_formats(given, left, self.plan.aggregation, made, {}, keys)
+        sink = SinkSpec(
+            relation="demo.public.o",
+            store=_STORE,
+            entity="o",
+            columns=_specs(made),
+            value_format="json",
+            key_format=effective["key.format"].value if "key.format" in effective else None,
+            key_columns=list(keys),
+            deletes=self.plan.deletes,
+        )
+        self.spec = _job(self.plan, sink, (folder / "checkpoint").as_uri())
+
+    def _find(self, name: Name) -> Relation:
+        return self.relations[name.parts[-1]]
+
+    def give(self, records: dict[str, list[list[Any]]]) -> None:
+        """Put a batch's records where the job will find them."""
+        for name, rows in records.items():
+            lines = []
+            for key, value, at in rows:
+                self.offset += 1
+                text = None if value is None else json.dumps(value)
+                at = datetime.fromtimestamp(NOW.timestamp() + at, UTC).isoformat()
+                lines.append(json.dumps({"key": key, "value": text, "timestamp": at, "offset": self.offset}))
+            target = self.store.folder / name / f"{self.number}.json"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text("\n".join(lines))
+        self.number += 1
+
+    def work(self) -> list[Pair]:
+        """Start the job, let it work off everything, stop it; gives what it wrote."""
+        self.store.written = []
+        started = run_query.start(self.spark, self.spec, lambda _: self.store, 2)
+        try:
+            started.query.processAllAvailable()
+        finally:
+            started.query.stop()
+        return self.store.written
+
+    def batch(self, records: dict[str, list[list[Any]]]) -> list[Pair]:
+        """One batch."""
+        self.give(records)
+        return self.work()
+
+
+_STORE = StoreRef(name="store", kind="kafka", config={})
+
+
+def _specs(columns: Any) -> list[ColumnSpec]:
+    return [ColumnSpec(name=c.name, type=str(c.type), not_null=c.not_null) for c in columns]
+
+
+def _relation(name: str, spec: dict[str, Any]) -> Relation:
+    struct = parse_type(f"STRUCT<{spec['columns']}>")
+    columns = tuple(Column(n, t) for n, t in zip(struct.fields, struct.arguments, strict=True))
+    keys = tuple(spec.get("primary_key") or ())
+    key = primary_key_formats(RelationProperties(), keys, columns, {})["key.format"].value if keys else None
+    return Relation(
+        meta=META,
+        fqn=Fqn("demo", "public", name),
+        kind=RelationKind.CHANGELOG if keys else RelationKind.STREAM,
+        columns=columns,
+        store="store",
+        entity=name,
+        value_format="json",
+        key_format=key,
+        timestamp=spec.get("timestamp"),
+        primary_key=keys,
+    )
+
+
+def _job(plan: LogicalPlan, sink: SinkSpec, checkpoint: str) -> JobSpec:
+    sources = [
+        SourceSpec(
+            view=scan.view,
+            relation=str(scan.relation.fqn),
+            store=_STORE,
+            entity=scan.relation.entity,
+            columns=_specs(scan.relation.columns),
+            value_format="json",
+            key_format=scan.relation.key_format,
+            timestamp=scan.relation.timestamp,
+            starting_position="earliest",
+            primary_key=list(scan.relation.primary_key),
+        )
+        for scan in plan.scans
+    ]
+    return JobSpec(
+        query_id="q",
+        query_name="q",
+        generation=1,
+        attempt=1,
+        fencing_token="",
+        sql=plan.sql,
+        sources=sources,
+        sink=sink,
+        mode="micro_batch",
+        mode_reason="test",
+        operator=_operator(plan, [read_source_options(scan.properties) for scan in plan.scans]),
+        checkpoint=checkpoint,
+        conf={"spark.sql.shuffle.partitions": "2"},
+    )
+
+
+def _ordered(pairs: Any) -> list[str]:
+    return sorted(json.dumps(list(pair), ensure_ascii=False, sort_keys=True) for pair in pairs)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case(name: str, spark: SparkSession, tmp_path: Path) -> None:
+    case = CASES[name]
+    run = Run(spark, tmp_path, case["sql"], case["relations"])
+    for number, (records, expected) in enumerate(zip(case["batches"], case["expected"], strict=True)):
+        assert _ordered(run.batch(records)) == _ordered(expected), f"batch {number}"
