@@ -87,11 +87,11 @@ class StoreConnections:
     def __init__(self, env: Callable[[], Environment]) -> None:
         self._env = env
         self._lock = threading.Lock()
-        self._open: dict[tuple[str, int], Connector] = {}
+        self._open: dict[tuple[str, int, int], Connector] = {}
 
     def __call__(self, store: Store) -> Connector:
         """The connector of a store, secrets resolved."""
-        key = (store.meta.id, store.meta.generation)
+        key = (store.meta.id, store.meta.generation, store.secret_changes)
         with self._lock:
             if store.meta.generation and key in self._open:
                 return self._open[key]

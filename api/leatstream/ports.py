@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Protocol, TypeVar
 
 from leatstream.model.objects import Database, Query, QueryEvent, QueryVersion, Relation, Schema, Store
+from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, ViewSchema
 
 T = TypeVar("T")
@@ -152,6 +153,9 @@ class UnitOfWork(Protocol):
     relations: Repository[Relation]
     queries: Repository[Query]
     query_log: QueryLogRows
+    named_secrets: Repository[Secret]
+    schema_registries: Repository[SchemaRegistry]
+    descriptor_sources: Repository[DescriptorSource]
     secrets: SecretRows
     drivers: DriverRows
     tokens: TokenRows

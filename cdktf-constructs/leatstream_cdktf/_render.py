@@ -248,6 +248,9 @@ def _choices(attributes: Mapping[str, Attribute]) -> list[str]:
         return []
     lines = ["    CHOICES: ClassVar[Mapping[str, Sequence[str]]] = {"]
     for path, values in found.items():
+        if len(values) == 1:  # as the formatter writes it
+            lines.append(f'        "{path}": ("{values[0]}",),')
+            continue
         lines += [f'        "{path}": (', *(f'            "{value}",' for value in values), "        ),"]
     return [*lines, "    }"]
 

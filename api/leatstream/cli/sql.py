@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leatstream.cli.attachments import attachments
 from leatstream.cli.output import Output, printable, write_json, write_ndjson, write_object, write_rows
 from leatstream.cli.session import OutputOption, open_client
 
@@ -55,8 +56,10 @@ def run(client: Client, text: str, names: Context, output: Output) -> Context:
     """
     from leatstream.cli.client import ProblemAnswer
 
+    files = attachments(text)
+    body = {"sql": text, **names, **({"files": files} if files else {})}
     try:
-        answer = client.call("POST", "/v1/statements", body={"sql": text, **names})
+        answer = client.call("POST", "/v1/statements", body=body)
     except ProblemAnswer as failure:
         failure.sql = text
         if output is not Output.JSON:

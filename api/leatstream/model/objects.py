@@ -112,6 +112,9 @@ class Store:
         kind: connector kind, such as ``kafka``.
         config: the typed settings as the user wrote them, secrets left out.
         secrets: field path (``sasl.password``) to secret reference (``secret://…``); never values.
+        secret_names: field path to the secret that holds the value, where the user named one.
+        secret_changes: counts new values of those secrets, so that connections are opened anew.
+        schema_registry: name of the registry that describes its records.
     """
 
     meta: Meta
@@ -119,6 +122,9 @@ class Store:
     kind: str
     config: Mapping[str, Any]
     secrets: Mapping[str, str] = field(default_factory=dict)
+    secret_names: Mapping[str, str] = field(default_factory=dict)
+    secret_changes: int = 0
+    schema_registry: str | None = None
     comment: str | None = None
     state: StoreState = StoreState.PENDING
     message: str | None = None

@@ -17,11 +17,14 @@ from leatstream.rest.gate import Gate
 from leatstream.rest.metrics import RequestTimes
 from leatstream.rest.routes import (
     databases,
+    descriptor_sources,
     drivers,
     entities,
     queries,
     relations,
+    schema_registries,
     schemas,
+    secrets,
     server,
     statements,
     stores,
@@ -34,7 +37,20 @@ Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 ROUTERS: tuple[APIRouter, ...] = tuple(
     module.router
-    for module in (databases, schemas, stores, entities, relations, queries, statements, server, drivers)
+    for module in (
+        databases,
+        schemas,
+        secrets,
+        schema_registries,
+        descriptor_sources,
+        stores,
+        entities,
+        relations,
+        queries,
+        statements,
+        server,
+        drivers,
+    )
 )
 
 

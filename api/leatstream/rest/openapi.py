@@ -21,6 +21,9 @@ ABOUT: dict[str, Any] = {
     "openapi_tags": [
         {"name": "databases", "description": "Logical groupings of schemas."},
         {"name": "schemas", "description": "Namespaces of relations inside a database."},
+        {"name": "secrets", "description": "Values that stores and schema registries use and nobody reads."},
+        {"name": "schema-registries", "description": "Where schemas of records are kept."},
+        {"name": "descriptor-sources", "description": "Compiled sets of protobuf message types."},
         {"name": "stores", "description": "Connectivity and access to systems of yours."},
         {"name": "entities", "description": "Topics and the like, which live in your stores; read live."},
         {"name": "relations", "description": "Relational faces of entities: streams so far."},
@@ -35,6 +38,9 @@ _PROBLEM = {"$ref": "#/components/schemas/Problem"}
 _AFTER: dict[str, tuple[str, ...]] = {
     "put_database": ("get_database", "put_schema", "list_schemas", "delete_database"),
     "put_schema": ("get_schema", "delete_schema"),
+    "put_secret": ("get_secret", "delete_secret"),
+    "put_schema_registry": ("get_schema_registry", "delete_schema_registry"),
+    "put_descriptor_source": ("get_descriptor_source", "delete_descriptor_source"),
     "put_store": ("get_store", "test_store", "put_entity", "list_entities", "delete_store"),
     "put_entity": ("get_entity", "read_records", "delete_entity"),
     "put_relation": ("get_relation", "delete_relation"),

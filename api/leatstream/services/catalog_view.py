@@ -43,6 +43,11 @@ class Assumed:
     entities: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
     queries: list[AssumedQuery] = field(default_factory=list)
     dropped: set[tuple[str, str]] = field(default_factory=set)
+    registered: set[tuple[str, str]] = field(default_factory=set)
+
+    def has(self, noun: str, name: str) -> bool:
+        """Whether a secret, schema registry or descriptor source is planned."""
+        return (noun, name) in self.registered
 
     @classmethod
     def read(cls, body: Mapping[str, Any] | None) -> Assumed:

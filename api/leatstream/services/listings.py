@@ -4,43 +4,35 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from leatstream.errors import RequestError
 from leatstream.model.objects import RelationKind
-from leatstream.services import databases, entities, queries, query_log, relations, schemas, stores
+from leatstream.services import (
+    databases,
+    entities,
+    queries,
+    query_log,
+    registered_statements,
+    relations,
+    schemas,
+    stores,
+)
 from leatstream.services.catalog_view import qualify
-from leatstream.services.environment import Context, Environment, Page, Principal
+from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.function_listings import described_function, listed_functions
 from leatstream.services.statement_bodies import entity_name, qualify_schema, single, store_of
+from leatstream.services.tables import META, Table
+from leatstream.services.tables import all_pages as _all
+from leatstream.services.tables import meta_cells as _meta
+from leatstream.services.tables import pairs as _pairs
+from leatstream.services.tables import text_columns as _columns
 from leatstream.sql import statements as ast
 
-Table = tuple[list[dict[str, str]], list[list[Any]]]
+_META = META
 _PRINT_LIMIT, _PRINT_MOST = 100, 10_000
 _PRINT_IDLE_SECONDS = 2.0
-
-
-def _columns(*names: str) -> list[dict[str, str]]:
-    return [{"name": n, "type": "VARCHAR"} for n in names]
-
-
-def _all(fetch: Callable[[str | None], Page[Any]]) -> list[Any]:
-    items: list[Any] = []
-    token: str | None = None
-    while True:
-        page = fetch(token)
-        items += page.items
-        token = page.next_page_token
-        if token is None:
-            return items
-
-
-def _meta(item: Any) -> list[str]:
-    return [item.meta.owner, item.meta.created_at.isoformat(), item.meta.updated_at.isoformat()]
-
-
-_META = ("owner", "created_at", "updated_at")
 
 
 def listed(env: Environment, who: Principal, s: ast.ListObjects, context: Context) -> Table:
@@ -72,6 +64,8 @@ def listed(env: Environment, who: Principal, s: ast.ListObjects, context: Contex
         ]
     if s.noun == "functions":
         return listed_functions(env, who)
+    if s.noun in ("secrets", "schema_registries", "descriptor_sources", "descriptors"):
+        return registered_statements.listed(env, who, s)
     return _relations(env, who, s, context)
 
 
@@ -93,10 +87,6 @@ def _relations(env: Environment, who: Principal, s: ast.ListObjects, context: Co
     ]
 
 
-def _pairs(pairs: Sequence[tuple[str, Any]]) -> Table:
-    return _columns("property", "value"), [[k, v if v is None else str(v)] for k, v in pairs]
-
-
 def described(env: Environment, who: Principal, s: ast.Describe, context: Context) -> Table:
     """Rows of DESCRIBE …"""
     if s.noun == "database":
@@ -115,6 +105,8 @@ def described(env: Environment, who: Principal, s: ast.Describe, context: Contex
             ("state", store.state.value),
             ("message", store.message),
             ("comment", store.comment),
+            *([("schema_registry", store.schema_registry)] if store.schema_registry else []),
+            *((f"{path}_secret", name) for path, name in store.secret_names.items()),
         ]
         return _pairs([*head, *settings])
     if s.noun == "entity":
@@ -124,6 +116,8 @@ def described(env: Environment, who: Principal, s: ast.Describe, context: Contex
         return described_function(env, who, s.name)
     if s.noun == "query":
         return _query(env, who, single(s.name))
+    if s.noun in registered_statements.DELETE:
+        return registered_statements.described(env, who, s)
     relation = relations.get_relation(env, who, qualify(s.name, context))
     columns = _columns("column", "type", "not_null", "comment")
     return columns, [[c.name, str(c.type), str(c.not_null).lower(), c.comment] for c in relation.columns]

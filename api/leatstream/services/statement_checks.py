@@ -9,6 +9,7 @@ from typing import Any
 from leatstream.errors import CatalogError, RequestError
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
 from leatstream.model.names import quote
+from leatstream.services import registered_checks
 from leatstream.services.catalog_view import Assumed, AssumedQuery, CatalogView, qualify
 from leatstream.services.databases import PUBLIC, refuse_dependents, require_database
 from leatstream.services.environment import Context, Environment
@@ -16,6 +17,7 @@ from leatstream.services.function_listings import find_builtin
 from leatstream.services.live_stores import LiveStores
 from leatstream.services.queries import require_query
 from leatstream.services.records import check_json, check_values
+from leatstream.services.registered_statements import NOUN_OF
 from leatstream.services.relations import query_dependents
 from leatstream.services.schemas import schema_key
 from leatstream.services.statement_bodies import (
@@ -28,7 +30,7 @@ from leatstream.services.statement_bodies import (
 )
 from leatstream.services.stores import check_config, split_secrets
 from leatstream.sql import statements as ast
-from leatstream.sql.store_properties import read_store_properties, read_store_update
+from leatstream.sql.store_properties import read_store_properties, read_store_registry, read_store_update
 
 
 def check_statement(env: Environment, view: CatalogView, statement: ast.Statement, context: Context) -> None:
@@ -55,6 +57,8 @@ def after(
         assumed.schemas.add(schema_key(*qualify_schema(statement.name, statement.database, context)))
     elif isinstance(statement, ast.CreateStore):
         assumed.stores[single(statement.name)] = read_store_properties(statement.properties)
+    elif isinstance(statement, ast.CreateRegistered):
+        assumed.registered.add((NOUN_OF[type(statement)], single(statement.name)))
     elif isinstance(statement, ast.CreateEntity):
         store = store_of(env, statement.store, context)
         properties, _ = entity_properties(statement.properties)
@@ -109,7 +113,9 @@ def _create_store(env: Environment, view: CatalogView, s: ast.CreateStore, conte
     name = single(s.name)
     kind, config = read_store_properties(s.properties)
     plain, secrets = split_secrets(env, kind, config)
-    check_config(env, kind, plain, {k: v for k, v in secrets.items() if v is not None})
+    values = {k: registered_checks.secret_value(view, s, v) for k, v in secrets.items() if v is not None}
+    check_config(env, kind, plain, values)
+    registered_checks.require_registry_named(view, read_store_registry(s.properties), s)
     _refuse_existing(view, "store", quote(name), view.find_store(name) is not None, _may_exist(s))
 
 
@@ -164,6 +170,8 @@ def _exists(env: Environment, view: CatalogView, noun: str, s: Any, context: Con
         return
     elif noun == "function":
         find_builtin(s.name)
+    elif noun in registered_checks.REQUIRE:
+        registered_checks.exists(view, noun, single(s.name))
     else:
         store = store_of(env, s.store, context)
         name = entity_name(s.name)
@@ -182,6 +190,8 @@ def _drop(env: Environment, view: CatalogView, s: ast.Drop, context: Context) ->
         name = single(s.name)
         used = [f"stream {r.fqn}" for r in view.unit.relations.page(limit=100_000) if r.store == name]
         refuse_dependents(f"store {quote(name)}", used)
+    elif s.noun in registered_checks.REQUIRE:
+        registered_checks.refuse_used(view, s.noun, single(s.name))
 
 
 def _by_noun(env: Environment, view: CatalogView, s: ast.Use | ast.Describe, context: Context) -> None:
@@ -214,7 +224,12 @@ def _update_entity(env: Environment, view: CatalogView, s: ast.UpdateEntity, con
 
 def _update_store(env: Environment, view: CatalogView, s: ast.UpdateStore, context: Context) -> None:
     store = view.require_store(single(s.name), s.name.position)
-    read_store_update(s.properties, store.kind, store.config)
+    config = read_store_update(s.properties, store.kind, store.config, store.secret_names)
+    _, secrets = split_secrets(env, store.kind, config)
+    for value in secrets.values():
+        if value is not None:
+            registered_checks.secret_value(view, s, value)
+    registered_checks.require_registry_named(view, read_store_registry(s.properties), s)
 
 
 def _select(env: Environment, view: CatalogView, s: ast.Select, context: Context) -> None:
@@ -237,6 +252,11 @@ _CHECKS: dict[type[ast.Statement], _Check] = {
     ast.CreateSchema: _create_schema,
     ast.CreateStore: _create_store,
     ast.CreateEntity: _create_entity,
+    ast.CreateSecret: registered_checks.create,
+    ast.CreateSchemaRegistry: registered_checks.create,
+    ast.CreateDescriptorSource: registered_checks.create,
+    ast.UpdateSecret: registered_checks.update,
+    ast.UpdateSchemaRegistry: registered_checks.update,
     ast.CreateStream: _create_stream,
     ast.CreateChangelog: _create_stream,
     ast.InsertValues: _insert_values,

@@ -36,10 +36,11 @@ class StatementResult:
 
 @dataclass(slots=True)
 class Run:
-    """State of one request."""
+    """State of one request; ``files`` are those sent along, by name, in base64."""
 
     env: Environment
     principal: Principal
     context: Context
     deadline: float
     results: list[StatementResult] = field(default_factory=list)
+    files: Mapping[str, str] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from leatstream.services.listings import described_query
 from leatstream.services.statement_bodies import entity_name, entity_properties, single, store_of
 from leatstream.services.statement_results import Run, StatementResult
 from leatstream.sql import statements as ast
-from leatstream.sql.store_properties import read_store_update
+from leatstream.sql.store_properties import read_store_registry, read_store_update
 
 
 def insert_values(run: Run, s: ast.InsertValues) -> StatementResult:
@@ -36,7 +36,11 @@ def update_store(run: Run, s: ast.UpdateStore) -> StatementResult:
     """UPDATE STORE: what is not named stays."""
     name = single(s.name)
     stores.update_store(
-        run.env, run.principal, name, lambda old: read_store_update(s.properties, old.kind, old.config)
+        run.env,
+        run.principal,
+        name,
+        lambda old: read_store_update(s.properties, old.kind, old.config, old.secret_names),
+        read_store_registry(s.properties),
     )
     return StatementResult("update_store", object={"noun": "store", "name": name})
 

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from leatstream.errors import CatalogError, LeatstreamError, RequestError
 from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, Query
-from leatstream.services import databases, entities, queries, relations, schemas, stores
+from leatstream.services import (
+    databases,
+    entities,
+    queries,
+    registered_statements,
+    relations,
+    schemas,
+    stores,
+)
 from leatstream.services.authorization import READ, authorize
 from leatstream.services.catalog_view import qualify
 from leatstream.services.environment import Context, Environment, Precondition, Principal, Stored
@@ -39,7 +47,7 @@ from leatstream.services.statement_writes import (
 from leatstream.services.validation import kind_of, plan_of
 from leatstream.sql import statements as ast
 from leatstream.sql.parser import parse
-from leatstream.sql.store_properties import read_store_properties
+from leatstream.sql.store_properties import read_store_properties, read_store_registry
 
 _NEW = Precondition(must_be_new=True)
 
@@ -53,7 +61,12 @@ class StatementOutcome:
 
 
 def execute(
-    env: Environment, principal: Principal, sql: str, context: Context, wait_timeout: float = 0.0
+    env: Environment,
+    principal: Principal,
+    sql: str,
+    context: Context,
+    wait_timeout: float = 0.0,
+    files: Mapping[str, str] | None = None,
 ) -> StatementOutcome:
     """Run a text of one or more statements, one after the other.
 
@@ -63,11 +76,12 @@ def execute(
         sql: statements separated by semicolons; the whole text is parsed before the first one runs.
         context: what unqualified names mean; USE changes it for the statements after.
         wait_timeout: seconds to wait for a created query's job to run.
+        files: that the text names with ``'@name'``, by name, in base64.
 
     Raises:
         LeatstreamError: of the first statement that fails; ``extra['results']`` holds what ran before it.
     """
-    run = Run(env, principal, context, time.monotonic() + wait_timeout)
+    run = Run(env, principal, context, time.monotonic() + wait_timeout, files=files or {})
     for statement in parse(sql):
         try:
             run.results.append(_HANDLERS[type(statement)](run, statement))
@@ -115,11 +129,12 @@ def _create_schema(run: Run, s: ast.CreateSchema) -> StatementResult:
 def _create_store(run: Run, s: ast.CreateStore) -> StatementResult:
     name = single(s.name)
     kind, config = read_store_properties(s.properties)
+    registry = read_store_registry(s.properties)
     plain, secrets = stores.split_secrets(run.env, kind, config)
     _unless_exists(
         s.if_not_exists,
         lambda: stores.put_store(
-            run.env, run.principal, name, kind, plain, secrets, s.comment, _condition(s)
+            run.env, run.principal, name, kind, plain, secrets, s.comment, _condition(s), registry
         ),
     )
     return StatementResult("create_store", object={"noun": "store", "name": name})
@@ -189,6 +204,8 @@ def _drop(run: Run, s: ast.Drop) -> StatementResult:
             entities.delete_entity(env, who, store_of(env, s.store, run.context), entity_name(s.name))
         elif s.noun == "query":
             queries.delete_query(env, who, single(s.name))
+        elif s.noun in registered_statements.DELETE:
+            registered_statements.DELETE[s.noun](env, who, single(s.name))
         else:
             fqn = qualify(s.name, run.context)
             name = str(fqn)
@@ -271,6 +288,11 @@ _HANDLERS: dict[type[ast.Statement], Callable[[Run, Any], StatementResult]] = {
     ast.CreateSchema: _create_schema,
     ast.CreateStore: _create_store,
     ast.CreateEntity: _create_entity,
+    ast.CreateSecret: registered_statements.create,
+    ast.CreateSchemaRegistry: registered_statements.create,
+    ast.CreateDescriptorSource: registered_statements.create,
+    ast.UpdateSecret: registered_statements.update_secret,
+    ast.UpdateSchemaRegistry: registered_statements.update_registry,
     ast.CreateStream: _create_stream,
     ast.CreateChangelog: _create_stream,
     ast.CreateStreamAs: _create_query,

@@ -12,11 +12,13 @@ from leatstream.connectors.registry import with_secrets
 from leatstream.errors import CatalogError, Faults, LeatstreamError, RequestError
 from leatstream.model.names import quote
 from leatstream.model.objects import Meta, Store, StoreState
+from leatstream.model.registered import SecretName
 from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import READ, WRITE, authorize
 from leatstream.services.databases import refuse_dependents
 from leatstream.services.environment import Environment, Page, Precondition, Principal, Stored
 from leatstream.services.pages import repository_page
+from leatstream.services.secret_values import SecretValue, forget_own, settle
 from leatstream.services.upsert import upsert
 
 _TEST_FIELDS = ("state", "message", "error_code", "checked_at")
@@ -28,9 +30,10 @@ def put_store(
     name: str,
     kind: str,
     config: Mapping[str, Any],
-    secrets: Mapping[str, str | None],
+    secrets: Mapping[str, SecretValue],
     comment: str | None = None,
     pre: Precondition = Precondition(),  # noqa: B008 - immutable
+    schema_registry: str | None = None,
 ) -> Stored[Store]:
     """Create or replace a store, then ask it once; a store that does not answer is kept and says why.
 
@@ -40,9 +43,10 @@ def put_store(
         name: exact name.
         kind: connector kind.
         config: typed settings without secrets.
-        secrets: dotted field path to value; None keeps the value that is stored.
+        secrets: dotted field path to value, or to the name of a secret; None keeps the value that is stored.
         comment: free text.
         pre: precondition.
+        schema_registry: name of the registry that describes its records.
 
     Raises:
         RequestError: ``unsupported`` kind, or ``validation`` with every fault of the settings.
@@ -57,37 +61,53 @@ def put_store(
                 f"store {quote(name)} is of kind {old.kind}; a store cannot become {kind}",
                 pointer=f"#/{kind}",
             )
-        kept = _kept_secrets(old, secrets)
-        values = {p: v for p, v in secrets.items() if v is not None}
-        known = {p: env.secrets.open(r, unit.secrets.find(r) or b"") for p, r in kept.items()}
-        check_config(env, kind, config, {**known, **values})
-        changed_secret = any(known.get(p) != v for p, v in values.items()) or set(known) != set(
-            old.secrets if old else ()
-        )
+        before = old.secrets if old else {}
+        settled = settle(env, unit, secrets, before, old.secret_names if old else {}, f"#/{kind}")
+        check_config(env, kind, config, settled.known)
+        require_registry_of(unit, schema_registry)
 
         def make(meta: Meta, previous: Store | None) -> Store:
-            references = {p: f"secret://catalog/{meta.id}/{p}" for p in {**known, **values}}
             built = Store(
-                meta=meta, name=name, kind=kind, config=dict(config), secrets=references, comment=comment
+                meta=meta,
+                name=name,
+                kind=kind,
+                config=dict(config),
+                secrets=settled.references(meta.id),
+                secret_names=dict(settled.names),
+                secret_changes=previous.secret_changes if previous else 0,
+                schema_registry=schema_registry,
+                comment=comment,
             )
-            if previous is None or changed_secret:
+            if previous is None or settled.changed:
                 return built
             return replace(built, **{f: getattr(previous, f) for f in _TEST_FIELDS})
 
         stored = upsert(env, principal, unit.stores, name, "store", "store", pre, make)
-        for path, value in values.items():
-            reference = stored.item.secrets[path]
-            unit.secrets.put(reference, env.secrets.seal(reference, value))
-        for path in set(old.secrets if old else ()) - set(stored.item.secrets):
-            unit.secrets.delete(old.secrets[path] if old else "")
+        settled.store(env, unit, stored.item.meta.id, before)
         unit.commit()
     if stored.changed or stored.item.state is not StoreState.READY:
-        return replace(stored, item=_test(env, stored.item))
+        return replace(stored, item=ask_store(env, stored.item))
     return stored
 
 
+def require_registry_of(unit: UnitOfWork, name: str | None) -> None:
+    """Raise RequestError if a store names a schema registry that does not exist."""
+    if name is not None and unit.schema_registries.find(name) is None:
+        raise RequestError(
+            "validation",
+            f"schema registry {quote(name)} does not exist",
+            pointer="#/schema_registry",
+            hint="CREATE SCHEMA_REGISTRY first",
+            sqlstate="3D009",
+        )
+
+
 def update_store(
-    env: Environment, principal: Principal, name: str, change: Callable[[Store], dict[str, Any]]
+    env: Environment,
+    principal: Principal,
+    name: str,
+    change: Callable[[Store], dict[str, Any]],
+    schema_registry: str | None = None,
 ) -> Stored[Store]:
     """Change some settings of a store.
 
@@ -96,6 +116,7 @@ def update_store(
         principal: who asks.
         name: exact name.
         change: gives the settings after the change; a secret of None stays.
+        schema_registry: another registry; None = the one it has.
 
     Raises:
         CatalogError: not-found, or stale when someone else changed the store at the same moment.
@@ -103,14 +124,8 @@ def update_store(
     store = get_store(env, principal, name)
     plain, secrets = split_secrets(env, store.kind, change(store))
     pre = Precondition(if_match=store.meta.generation)
-    return put_store(env, principal, name, store.kind, plain, secrets, store.comment, pre)
-
-
-def _kept_secrets(old: Store | None, secrets: Mapping[str, str | None]) -> dict[str, str]:
-    """References of stored secrets that the body names without a value."""
-    if old is None:
-        return {}
-    return {p: old.secrets[p] for p, v in secrets.items() if v is None and p in old.secrets}
+    kept = schema_registry or store.schema_registry
+    return put_store(env, principal, name, store.kind, plain, secrets, store.comment, pre, kept)
 
 
 def check_config(env: Environment, kind: str, config: Mapping[str, Any], secrets: Mapping[str, str]) -> None:
@@ -135,17 +150,22 @@ def check_config(env: Environment, kind: str, config: Mapping[str, Any], secrets
 
 def split_secrets(
     env: Environment, kind: str, config: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, str | None]]:
+) -> tuple[dict[str, Any], dict[str, SecretValue]]:
     """Part a store's settings into plain ones and secret values by dotted path."""
     plain = {k: dict(v) if isinstance(v, Mapping) else v for k, v in config.items()}
-    secrets: dict[str, str | None] = {}
+    secrets: dict[str, SecretValue] = {}
     connector_class = env.connector_classes.get(kind)
     for path in connector_class.secret_fields() if connector_class else ():
         *parents, leaf = path.split(".")
         place: Any = plain
         for parent in parents:
             place = place.get(parent) if isinstance(place, dict) else None
-        if isinstance(place, dict) and leaf in place:
+        if not isinstance(place, dict):
+            continue
+        named = place.pop(f"{leaf}_secret", None)
+        if named is not None:
+            secrets[path] = SecretName(named)
+        elif leaf in place:
             secrets[path] = place.pop(leaf)
     return plain, secrets
 
@@ -163,13 +183,14 @@ def resolve_store_secrets(env: Environment, unit: UnitOfWork, store: Store) -> d
 def test_store(env: Environment, principal: Principal, name: str) -> Store:
     """Ask the store now and return it with its new status."""
     authorize(principal, WRITE, "store", name)
-    return _test(env, get_store(env, principal, name))
+    return ask_store(env, get_store(env, principal, name))
 
 
 test_store.__test__ = False  # type: ignore[attr-defined]  # not a test, whatever pytest thinks of the name
 
 
-def _test(env: Environment, store: Store) -> Store:
+def ask_store(env: Environment, store: Store) -> Store:
+    """Ask the store, note how it went, and return it so."""
     state, message, code = StoreState.READY, None, None
     try:
         env.connect(store).test(env.settings.store_timeout)
@@ -177,7 +198,8 @@ def _test(env: Environment, store: Store) -> Store:
         state, message, code = StoreState.ERRORED, error.detail, error.code
     with env.open_unit() as unit:
         current = unit.stores.find_by_id(store.meta.id)
-        if current is None or current.meta.generation != store.meta.generation:
+        now = (store.meta.generation, store.secret_changes)
+        if current is None or (current.meta.generation, current.secret_changes) != now:
             return store
         tested = replace(current, state=state, message=message, error_code=code, checked_at=env.clock.now())
         unit.stores.update(tested)
@@ -223,7 +245,6 @@ def delete_store(
         pre.check(store.meta.generation, "store", name)
         used = [r for r in unit.relations.page(limit=100_000) if r.store == name]
         refuse_dependents(f"store {quote(name)}", [f"stream {r.fqn}" for r in used])
-        for reference in store.secrets.values():
-            unit.secrets.delete(reference)
+        forget_own(unit, store.meta.id, store.secrets)
         unit.stores.delete(store.meta.id)
         unit.commit()

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from leatstream.connectors.registry import with_secrets
 from leatstream.errors import CatalogError, LeatstreamError
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Query, Relation, RelationKind, Store
+from leatstream.model.registered import SecretName
 from leatstream.plan.change import classify
 from leatstream.plan.job_spec import JobSpec
 from leatstream.ports import UnitOfWork
@@ -18,6 +20,7 @@ from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.planning import PlannedQuery, plan_statement
 from leatstream.services.queries import keep_origins, made_by, parse_continuous
 from leatstream.services.relation_draft import RelationDefinition, draft_relation
+from leatstream.services.secret_values import stored_value
 from leatstream.services.statement_bodies import relation_definition
 from leatstream.services.statement_checks import after, check_statement
 from leatstream.services.stores import check_config, split_secrets
@@ -184,8 +187,18 @@ def _assumed_store(
     plain, secrets = split_secrets(env, kind, given)
     if stored is not None and stored.kind == kind and dict(stored.config) == plain:
         return stored
-    check_config(env, kind, plain, {path: value for path, value in secrets.items() if value is not None})
-    return Store(meta=assumed_meta(env.clock.now(), name), name=name, kind=kind, config=given)
+    values = {path: _assumed_value(env, unit, value) for path, value in secrets.items() if value is not None}
+    check_config(env, kind, plain, values)
+    config = with_secrets(plain, values)
+    return Store(meta=assumed_meta(env.clock.now(), name), name=name, kind=kind, config=config)
+
+
+def _assumed_value(env: Environment, unit: UnitOfWork, value: str | SecretName) -> str:
+    """The value to connect with; of a secret that is only planned, one that fits and opens nothing."""
+    if isinstance(value, str):
+        return value
+    secret = unit.named_secrets.find(value.name)
+    return "x" * 40 if secret is None else stored_value(env, unit, secret.reference) or ""
 
 
 def _draft(env: Environment, view: CatalogView, fqn: Fqn, body: RelationDefinition) -> Relation:

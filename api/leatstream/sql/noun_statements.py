@@ -10,7 +10,8 @@ from leatstream.sql import statements as s
 from leatstream.sql.dialect import Leat
 from leatstream.sql.unbuilt import CREATES
 
-_DROPS = ("database", "schema", "store", "entity", "stream", "changelog", "relation", "query")
+REGISTERED = ("secret", "schema_registry", "descriptor_source")
+_DROPS = ("database", "schema", "store", "entity", "stream", "changelog", "relation", "query", *REGISTERED)
 _SYNONYMS = {
     "topic": "entity",
     "namespace": "schema",
@@ -27,7 +28,26 @@ _LISTS = (
     "relations",
     "queries",
     "functions",
+    "secrets",
+    "schema_registries",
+    "descriptor_sources",
+    "descriptors",
 )
+_SCHEMA_OR_DATABASE = ("schema", "namespace", "database")
+_WITHIN = {
+    "schemas": ("database",),
+    "entities": ("store", "data"),
+    "streams": _SCHEMA_OR_DATABASE,
+    "changelogs": _SCHEMA_OR_DATABASE,
+    "relations": _SCHEMA_OR_DATABASE,
+    "descriptors": ("descriptor_source",),
+}
+
+
+def named(nouns: tuple[str, ...]) -> str:
+    """Nouns for a message: A, B or C."""
+    *most, last = (noun.upper() for noun in nouns)
+    return f"{', '.join(most)} or {last}"
 
 
 class NounStatements(Leat.Parser):
@@ -83,7 +103,7 @@ class NounStatements(Leat.Parser):
 
     def _drop_statement(self, first: Token) -> s.Statement:
         self._advance()
-        noun = self._noun(_DROPS, "DATABASE, SCHEMA, STORE, ENTITY, STREAM, CHANGELOG, RELATION or QUERY")
+        noun = self._noun(_DROPS, named(_DROPS))
         optional = self._if("exists")
         name = self.name() if noun == "entity" else self._upto(3)
         store = self._in_store() if noun == "entity" else None
@@ -99,19 +119,10 @@ class NounStatements(Leat.Parser):
 
     def _list_statement(self, first: Token) -> s.Statement:
         self._advance()
-        noun = self._noun(
-            _LISTS,
-            "DATABASES, SCHEMAS, STORES, ENTITIES, STREAMS, CHANGELOGS, RELATIONS, QUERIES or FUNCTIONS",
-        )
+        noun = self._noun(_LISTS, named(_LISTS))
         within = None
         if self.take("in"):
-            wanted = {
-                "schemas": ("database",),
-                "entities": ("store", "data"),
-                "streams": ("schema", "namespace", "database"),
-                "changelogs": ("schema", "namespace", "database"),
-                "relations": ("schema", "namespace", "database"),
-            }.get(noun, ())
+            wanted = _WITHIN.get(noun, ())
             if not self.is_word(*wanted):
                 self.unexpected(" or ".join(w.upper() for w in wanted) or "the end of the statement")
             if self.take("data"):

@@ -12,11 +12,18 @@ from leatstream.errors import RequestError
 from leatstream.sql import statements as s
 from leatstream.sql.dialect import Leat
 from leatstream.sql.lexer import Source, scan
+from leatstream.sql.noun_statements import REGISTERED, named
 from leatstream.sql.tokens_reader import SqlFault
 from leatstream.sql.unbuilt import STATEMENTS
 from leatstream.sql.writing_statements import WritingStatements
 
-_DESCRIBES = ("database", "schema", "store", "entity", "relation", "query", "function")
+_DESCRIBES = ("database", "schema", "store", "entity", "relation", "query", "function", *REGISTERED)
+_CREATES = ("database", "schema", "store", "entity", "stream", "changelog", *REGISTERED)
+_REGISTERED: dict[str, type[s.CreateRegistered]] = {
+    "secret": s.CreateSecret,
+    "schema_registry": s.CreateSchemaRegistry,
+    "descriptor_source": s.CreateDescriptorSource,
+}
 MAX_TEXT = 1_000_000
 
 
@@ -97,21 +104,19 @@ class StatementParser(WritingStatements):
     def _create_statement(self, first: Token) -> s.Statement:
         self._advance()
         replacing = self._or_replace()
-        known = ("database", "schema", "store", "entity", "stream", "changelog")
-        noun = self._noun(known, "DATABASE, SCHEMA, STORE, ENTITY, STREAM or CHANGELOG")
+        noun = self._noun(_CREATES, named(_CREATES))
         optional = self._if_new(replacing)
         how: dict[str, Any] = {"if_not_exists": optional, "or_replace": replacing}
         if noun == "stream":
             return self._create_stream(first, how)
         if noun == "changelog":
             return self._create_changelog(first, how)
-        if noun == "store":
-            name, comment = self._one("a store's name"), self._comment()
+        if noun == "store" or noun in _REGISTERED:
+            name, comment = self._one(f"a {noun}'s name"), self._comment()
             self.expect("with")
             properties = self.properties()
-            return s.CreateStore(
-                **self._base(first), name=name, properties=properties, comment=comment, **how
-            )
+            kind = _REGISTERED.get(noun, s.CreateStore)
+            return kind(**self._base(first), name=name, properties=properties, comment=comment, **how)
         if noun == "entity":
             if replacing:
                 hint = "UPDATE ENTITY changes its properties; DROP ENTITY empties it"
@@ -303,9 +308,7 @@ class StatementParser(WritingStatements):
         if self.take("stream") or self.take("changelog"):
             noun = "relation"
         else:
-            noun = self._noun(
-                _DESCRIBES, "DATABASE, SCHEMA, STORE, ENTITY, RELATION, STREAM, CHANGELOG, QUERY or FUNCTION"
-            )
+            noun = self._noun(_DESCRIBES, named(("stream", "changelog", *_DESCRIBES)))
         name = self.name() if noun == "entity" else self._upto(3)
         store = self._in_store() if noun == "entity" else None
         if noun == "query" and len(name.parts) == 1 and self._curr:

@@ -8,6 +8,7 @@ from typing import Any
 
 from leatstream.errors import Faults
 from leatstream.model.names import parse_name
+from leatstream.model.registered import SecretName
 from leatstream.sql.passes.columns import suggestion
 from leatstream.sql.statements import Value
 
@@ -77,6 +78,13 @@ class PropertyReader:
         except ValueError as error:
             self.wrong(key, f"{key!r} is a name: {error}.")
             return None
+
+    def secret(self, key: str) -> str | SecretName | None:
+        """A secret value: a text, or in double quotes the name of the secret that holds it."""
+        given = self.given.get(key)
+        if isinstance(given, Value) and given.kind == "identifier":
+            return SecretName(str(given.value))
+        return self.text(key)
 
     def choice(self, key: str, known: Collection[str]) -> str | None:
         """One of some words, in lower case."""

@@ -88,6 +88,32 @@ class CreateStore(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateRegistered(Statement):
+    """CREATE [OR REPLACE] noun [IF NOT EXISTS] name [COMMENT 'text'] WITH (…)"""
+
+    name: Name
+    properties: Properties
+    if_not_exists: bool = False
+    or_replace: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSecret(CreateRegistered):
+    """CREATE SECRET"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSchemaRegistry(CreateRegistered):
+    """CREATE SCHEMA_REGISTRY"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateDescriptorSource(CreateRegistered):
+    """CREATE DESCRIPTOR_SOURCE"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateEntity(Statement):
     """CREATE ENTITY|TOPIC [IF NOT EXISTS] path [IN STORE s] [WITH (…)]"""
 
@@ -177,6 +203,22 @@ class UpdateStore(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateSecret(Statement):
+    """UPDATE SECRET name WITH (…)"""
+
+    name: Name
+    properties: Properties
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateSchemaRegistry(Statement):
+    """UPDATE SCHEMA_REGISTRY name WITH (…)"""
+
+    name: Name
+    properties: Properties
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateEntity(Statement):
     """UPDATE ENTITY|TOPIC path [IN STORE s] WITH (…)"""
 
@@ -187,9 +229,21 @@ class UpdateEntity(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop(Statement):
-    """DROP DATABASE|SCHEMA|STORE|ENTITY|STREAM|CHANGELOG|RELATION|QUERY [IF EXISTS] name [IN STORE s]"""
+    """DROP DATABASE|SCHEMA|STORE|ENTITY|STREAM|CHANGELOG|RELATION|QUERY|SECRET|… [IF EXISTS] name …"""
 
-    noun: Literal["database", "schema", "store", "entity", "stream", "changelog", "relation", "query"]
+    noun: Literal[
+        "database",
+        "schema",
+        "store",
+        "entity",
+        "stream",
+        "changelog",
+        "relation",
+        "query",
+        "secret",
+        "schema_registry",
+        "descriptor_source",
+    ]
     name: Name
     store: Name | None = None
     if_exists: bool = False
@@ -205,7 +259,7 @@ class Use(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListObjects(Statement):
-    """LIST|SHOW DATABASES|SCHEMAS|STORES|ENTITIES|STREAMS|CHANGELOGS|RELATIONS|QUERIES|FUNCTIONS [IN …]"""
+    """LIST|SHOW DATABASES|SCHEMAS|STORES|ENTITIES|STREAMS|CHANGELOGS|RELATIONS|QUERIES|SECRETS|… [IN …]"""
 
     noun: Literal[
         "databases",
@@ -217,15 +271,30 @@ class ListObjects(Statement):
         "relations",
         "queries",
         "functions",
+        "secrets",
+        "schema_registries",
+        "descriptor_sources",
+        "descriptors",
     ]
     within: Name | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Describe(Statement):
-    """DESCRIBE DATABASE|SCHEMA|STORE|ENTITY|RELATION|STREAM|QUERY|FUNCTION name [IN STORE s]"""
+    """DESCRIBE DATABASE|SCHEMA|STORE|ENTITY|RELATION|STREAM|QUERY|SECRET|… name [IN STORE s]"""
 
-    noun: Literal["database", "schema", "store", "entity", "relation", "query", "function"]
+    noun: Literal[
+        "database",
+        "schema",
+        "store",
+        "entity",
+        "relation",
+        "query",
+        "function",
+        "secret",
+        "schema_registry",
+        "descriptor_source",
+    ]
     name: Name
     store: Name | None = None
 

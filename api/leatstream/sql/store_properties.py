@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leatstream.errors import RequestError
+from leatstream.model.registered import SecretName
 from leatstream.sql.property_values import Given, PropertyReader
 
 KINDS = {
@@ -28,9 +29,19 @@ _HASH_WORDS = {mechanism: word for word, mechanism in _HASHES.items() if mechani
 _MSK = "aws_msk_iam"
 _HASH, _USER, _PASSWORD = "kafka.sasl.hash_function", "kafka.sasl.username", "kafka.sasl.password"
 _CA = "tls.ca_cert_file"
-_KAFKA = ("type", "uris", _HASH, _USER, _PASSWORD, "tls.disabled", "tls.verify_server_hostname", _CA)
+_REGISTRY = "schema_registry.name"
+_KAFKA = (
+    "type",
+    "uris",
+    _REGISTRY,
+    _HASH,
+    _USER,
+    _PASSWORD,
+    "tls.disabled",
+    "tls.verify_server_hostname",
+    _CA,
+)
 _UNBUILT = {
-    "schema_registry.name": "schema registries are not built yet",
     "properties.file": "write the properties into the statement",
     "access_region": "stores are reached directly",
     "availability_zone": "stores are reached directly",
@@ -44,10 +55,9 @@ _UNBUILT = {
 _REGION, _ACCESS_REGION = "kinesis.region", "access_region"
 _KEY_ID, _SECRET = "kinesis.access_key_id", "kinesis.secret_access_key"
 _ROLE, _EXTERNAL = "kinesis.iam_role_arn", "kinesis.external_id"
-_KINESIS = ("type", "uris", _REGION, _ACCESS_REGION, _KEY_ID, _SECRET, _ROLE, _EXTERNAL)
+_KINESIS = ("type", "uris", _REGISTRY, _REGION, _ACCESS_REGION, _KEY_ID, _SECRET, _ROLE, _EXTERNAL)
 _KINESIS_UNBUILT = {
     "kinesis.account.id": "the credentials or the role tell the account",
-    "schema_registry.name": "schema registries are not built yet",
     "properties.file": "write the properties into the statement",
     "availability_zone": "stores are reached directly",
     "tls.disabled": "the scheme of 'uris' tells it: http:// or https://",
@@ -78,31 +88,48 @@ def read_store_properties(given: Given) -> tuple[str, dict[str, Any]]:
     elif kind == "kinesis":
         config = _kinesis(reader)
     elif kind is not None:
-        config = {key: reader.raw(key) for key in reader.given if key != "type"}
+        config = {key: reader.raw(key) for key in reader.given if key not in ("type", _REGISTRY)}
     reader.faults.raise_if_any()
     return kind or "", config
 
 
-def read_store_update(given: Given, kind: str, present: Mapping[str, Any]) -> dict[str, Any]:
+def read_store_registry(given: Given) -> str | None:
+    """The schema registry that CREATE STORE or UPDATE STORE names.
+
+    Raises:
+        RequestError: invalid-property, it is no name.
+    """
+    reader = PropertyReader(given, "store")
+    name = reader.name(_REGISTRY)
+    reader.faults.raise_if_any()
+    return name
+
+
+def read_store_update(
+    given: Given, kind: str, present: Mapping[str, Any], named: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Read the WITH list of UPDATE STORE: what it does not name stays.
 
     Args:
         given: the list.
         kind: of the store.
         present: its settings without secrets.
+        named: dotted path to the secret that holds the value, where the store names one.
 
     Returns:
-        the settings after the change; a secret that stays is there with the value None.
+        the settings after the change; a secret that stays is there with the value None, or its name.
 
     Raises:
         RequestError: invalid-property or unsupported, with every fault found; values are never echoed.
     """
-    if kind != "kafka":
+    if kind not in ("kafka", "kinesis"):
         raise RequestError("unsupported", f"UPDATE STORE is not built for stores of kind {kind}.")
     reader = PropertyReader(given, "store")
     if "type" in reader.given:
         reader.wrong("type", "A store's 'type' cannot change.", "create another store")
         reader.given.pop("type")
+    if kind == "kinesis":
+        return _kinesis_update(reader, present, named or {})
     kept = {k: v for k, v in _as_properties(present).items() if k not in reader.given}
     if str(reader.raw(_HASH) or "").lower() == "none":
         kept = {k: v for k, v in kept.items() if k not in (_USER, _PASSWORD)}
@@ -112,7 +139,41 @@ def read_store_update(given: Given, kind: str, present: Mapping[str, Any]) -> di
     config = _kafka(reader)
     reader.faults.raise_if_any()
     if _PASSWORD in kept and "sasl" in config:
-        config["sasl"]["password"] = None
+        config["sasl"]["password"] = _kept(named, "sasl.password")
+    return config
+
+
+def _kept(named: Mapping[str, str] | None, path: str) -> SecretName | None:
+    name = (named or {}).get(path)
+    return None if name is None else SecretName(name)
+
+
+def _kinesis_update(
+    reader: PropertyReader, present: Mapping[str, Any], named: Mapping[str, str]
+) -> dict[str, Any]:
+    words = {
+        "uris": "endpoint_url",
+        _REGION: "region",
+        _KEY_ID: "access_key_id",
+        _ROLE: "role_arn",
+        _EXTERNAL: "external_id",
+    }
+    kept = {k: present[v] for k, v in words.items() if k not in reader.given and present.get(v) is not None}
+    if {"uris", _REGION, _ACCESS_REGION} & reader.given.keys():
+        kept.pop(_REGION, None)  # an address may tell the region, and the old one would contradict it
+        if "uris" not in reader.given and _AWS_HOST.match(str(present.get("endpoint_url") or "")):
+            kept.pop("uris", None)
+    secret_stays = _KEY_ID in kept and _SECRET not in reader.given
+    if secret_stays:
+        kept[_SECRET] = "kept"
+    own_address = "uris" in reader.given and not _AWS_HOST.match(str(reader.raw("uris")))
+    if own_address and not {_REGION, _ACCESS_REGION} & reader.given.keys():
+        kept[_REGION] = present["region"]
+    reader.given |= kept
+    config = _kinesis(reader)
+    reader.faults.raise_if_any()
+    if secret_stays:
+        config["secret_access_key"] = _kept(named, "secret_access_key")
     return config
 
 
@@ -162,7 +223,7 @@ def _sasl(reader: PropertyReader) -> dict[str, Any] | None:
         if key not in reader.given:
             detail = f"{_HASH!r} = {str(word).upper()} needs {key!r}."
             reader.faults.add("invalid-property", detail, **reader.where(_HASH))
-    username, password = reader.text(_USER), reader.text(_PASSWORD)
+    username, password = reader.text(_USER), reader.secret(_PASSWORD)
     return {"mechanism": _HASHES[str(word)], "username": username, "password": password}
 
 
@@ -204,7 +265,7 @@ def _kinesis(reader: PropertyReader) -> dict[str, Any]:
         # The region's own address is what the client takes anyway.
         "endpoint_url": None if host else uri,
         "access_key_id": reader.text(_KEY_ID),
-        "secret_access_key": reader.text(_SECRET),
+        "secret_access_key": reader.secret(_SECRET),
         "role_arn": reader.text(_ROLE),
         "external_id": reader.text(_EXTERNAL),
     }

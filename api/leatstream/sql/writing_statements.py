@@ -25,6 +25,10 @@ _NESTED: dict[str, tuple[TokenType, TokenType, str]] = {
     "map": (TokenType.L_BRACKET, TokenType.R_BRACKET, "]"),
     "struct": (TokenType.L_PAREN, TokenType.R_PAREN, ")"),
 }
+_UPDATES: dict[str, type[s.UpdateSecret] | type[s.UpdateSchemaRegistry]] = {
+    "secret": s.UpdateSecret,
+    "schema_registry": s.UpdateSchemaRegistry,
+}
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*\Z")
 
 
@@ -114,12 +118,13 @@ class WritingStatements(NounStatements):
 
     def _update_statement(self, first: Token) -> s.Statement:
         self._advance()
-        noun = self._noun(("store", "entity"), "STORE or ENTITY")
-        if noun == "store":
-            name = self._one("a store's name")
+        noun = self._noun(("store", "entity", *_UPDATES), "STORE, ENTITY, SECRET or SCHEMA_REGISTRY")
+        if noun != "entity":
+            name = self._one(f"a {noun}'s name")
             self.expect("with")
             properties = self.properties()
-            return s.UpdateStore(**self._base(first), name=name, properties=properties)
+            kind = _UPDATES.get(noun, s.UpdateStore)
+            return kind(**self._base(first), name=name, properties=properties)
         name, store = self.name("an entity's name"), self._in_store()
         self.expect("with")
         properties = self.properties()

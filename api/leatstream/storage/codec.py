@@ -15,9 +15,10 @@ import sqlalchemy as sa
 
 from leatstream.model.names import quote
 from leatstream.model.objects import Database, Meta, Query, Relation, Schema, Store
+from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret
 from leatstream.storage import tables
 
-T = TypeVar("T", Database, Schema, Store, Relation, Query)
+T = TypeVar("T", Database, Schema, Store, Relation, Query, Secret, SchemaRegistry, DescriptorSource)
 
 _META = tuple(field.name for field in fields(Meta))
 
@@ -48,6 +49,14 @@ SCHEMAS: Noun[Schema] = Noun("schema", Schema, tables.schemas, _schema_key)
 STORES: Noun[Store] = Noun("store", Store, tables.stores, lambda s: s.name)
 RELATIONS: Noun[Relation] = Noun("relation", Relation, tables.relations, lambda r: str(r.fqn))
 QUERIES: Noun[Query] = Noun("query", Query, tables.queries, lambda q: q.name)
+
+SECRETS: Noun[Secret] = Noun("secret", Secret, tables.named_secrets, lambda s: s.name)
+SCHEMA_REGISTRIES: Noun[SchemaRegistry] = Noun(
+    "schema registry", SchemaRegistry, tables.schema_registries, lambda r: r.name
+)
+DESCRIPTOR_SOURCES: Noun[DescriptorSource] = Noun(
+    "descriptor source", DescriptorSource, tables.descriptor_sources, lambda d: d.name
+)
 
 
 def to_row(noun: Noun[T], item: T) -> dict[str, Any]:

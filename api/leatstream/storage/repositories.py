@@ -11,11 +11,12 @@ import sqlalchemy as sa
 
 from leatstream.errors import CatalogError
 from leatstream.model.objects import Database, Query, Relation, Schema, Store
+from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret
 from leatstream.ports import DriverRow
 from leatstream.storage import tables
 from leatstream.storage.codec import Noun, from_row, to_row
 
-T = TypeVar("T", Database, Schema, Store, Relation, Query)
+T = TypeVar("T", Database, Schema, Store, Relation, Query, Secret, SchemaRegistry, DescriptorSource)
 
 _LAST = chr(0x10FFFF)
 

@@ -61,6 +61,9 @@ schemas = _noun("schemas")
 stores = _noun("stores")
 relations = _noun("relations")
 queries = _noun("queries")
+named_secrets = _noun("named_secrets")
+schema_registries = _noun("schema_registries")
+descriptor_sources = _noun("descriptor_sources")
 
 secrets = sa.Table(
     "secrets",

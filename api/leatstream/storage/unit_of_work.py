@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from leatstream.errors import InternalError
 from leatstream.model.objects import Database, Query, Relation, Schema, Store
+from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret
 from leatstream.ports import DriverRows, QueryLogRows, Repository, SecretRows, TokenRows, UnitOfWork
 from leatstream.storage import codec
 from leatstream.storage.engine import WRITE, make_engine
@@ -32,6 +33,13 @@ class SqlUnitOfWork:
         self.relations: Repository[Relation] = SqlRepository(connection, codec.RELATIONS)
         self.queries: Repository[Query] = SqlRepository(connection, codec.QUERIES)
         self.query_log: QueryLogRows = SqlQueryLogRows(connection)
+        self.named_secrets: Repository[Secret] = SqlRepository(connection, codec.SECRETS)
+        self.schema_registries: Repository[SchemaRegistry] = SqlRepository(
+            connection, codec.SCHEMA_REGISTRIES
+        )
+        self.descriptor_sources: Repository[DescriptorSource] = SqlRepository(
+            connection, codec.DESCRIPTOR_SOURCES
+        )
         self.secrets: SecretRows = SqlSecretRows(connection)
         self.drivers: DriverRows = SqlDriverRows(connection)
         self.tokens: TokenRows = self._tokens

@@ -23,6 +23,11 @@ class DataStoreKafkaSaslReference(Reference):
         return self._string("mechanism")
 
     @property
+    def password_secret(self) -> str:
+        """Name of the secret that holds the password."""
+        return self._string("password_secret")
+
+    @property
     def username(self) -> str:
         """User name."""
         return self._string("username")
@@ -93,6 +98,11 @@ class DataStoreKinesisReference(Reference):
     def role_arn(self) -> str:
         """Role to take on with these credentials."""
         return self._string("role_arn")
+
+    @property
+    def secret_access_key_secret(self) -> str:
+        """Name of the secret that holds the secret of the access key."""
+        return self._string("secret_access_key_secret")
 
 
 class DataStoreStatusReference(Reference):
@@ -181,6 +191,11 @@ class DataStore(DataSource):
     def owner(self) -> str:
         """Role that owns the object."""
         return self.get_string_attribute("owner")
+
+    @property
+    def schema_registry(self) -> str:
+        """Name of the schema registry that describes its records."""
+        return self.get_string_attribute("schema_registry")
 
     @property
     def status(self) -> DataStoreStatusReference:

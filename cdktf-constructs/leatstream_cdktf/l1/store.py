@@ -20,6 +20,8 @@ class StoreKafkaSasl(TypedDict):
 
     mechanism: str
     """SASL mechanism. One of ``plain``, ``scram_sha_256``, ``scram_sha_512``."""
+    password_secret: NotRequired[str]
+    """Name of the secret that holds the password."""
     password_wo: NotRequired[str]
     """Password; left out = the stored one stays. Write-only: sent to the service, never stored in the state.
     It is sent with every change of the object; to send a new value alone, change `password_wo_version`.
@@ -66,6 +68,8 @@ class StoreKinesis(TypedDict):
     """AWS region."""
     role_arn: NotRequired[str]
     """Role to take on with these credentials."""
+    secret_access_key_secret: NotRequired[str]
+    """Name of the secret that holds the secret of the access key."""
     secret_access_key_wo: NotRequired[str]
     """Secret of the access key; left out = the stored one stays. Write-only: sent to the service, never
     stored in the state. It is sent with every change of the object; to send a new value alone, change
@@ -82,6 +86,11 @@ class StoreKafkaSaslReference(Reference):
     def mechanism(self) -> str:
         """SASL mechanism."""
         return self._string("mechanism")
+
+    @property
+    def password_secret(self) -> str:
+        """Name of the secret that holds the password."""
+        return self._string("password_secret")
 
     @property
     def username(self) -> str:
@@ -155,6 +164,11 @@ class StoreKinesisReference(Reference):
         """Role to take on with these credentials."""
         return self._string("role_arn")
 
+    @property
+    def secret_access_key_secret(self) -> str:
+        """Name of the secret that holds the secret of the access key."""
+        return self._string("secret_access_key_secret")
+
 
 class StoreStatusReference(Reference):
     """Tokens for whether the store answered when it was last asked."""
@@ -200,6 +214,7 @@ class Store(Resource):
         comment: str | None = None,
         kafka: StoreKafka | tf.IResolvable | None = None,
         kinesis: StoreKinesis | tf.IResolvable | None = None,
+        schema_registry: str | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare it.
@@ -211,6 +226,7 @@ class Store(Resource):
             comment: Free text.
             kafka: An Apache Kafka cluster, or one that speaks its protocol.
             kinesis: Kinesis Data Streams of one AWS region.
+            schema_registry: Name of the schema registry that describes its records.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
         super().__init__(
@@ -221,6 +237,7 @@ class Store(Resource):
                 "comment": comment,
                 "kafka": kafka,
                 "kinesis": kinesis,
+                "schema_registry": schema_registry,
             },
             meta,
         )
@@ -264,6 +281,11 @@ class Store(Resource):
     def owner(self) -> str:
         """Role that owns the object."""
         return self.get_string_attribute("owner")
+
+    @property
+    def schema_registry(self) -> str:
+        """Name of the schema registry that describes its records."""
+        return self.get_string_attribute("schema_registry")
 
     @property
     def status(self) -> StoreStatusReference:

@@ -27,6 +27,7 @@ from leatstream.model.objects import (
     Store,
     StoreState,
 )
+from leatstream.model.registered import DescriptorSource, MessageType, SchemaRegistry, Secret
 from leatstream.model.types import parse_type
 from leatstream.storage import codec
 
@@ -65,11 +66,43 @@ OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
             kind="kafka",
             config={"bootstrap_servers": "h:1", "tls": {"verify_hostname": False}},
             secrets={"sasl.password": "secret://store/x/sasl.password"},
+            secret_names={"sasl.password": "kafka_pw"},
+            secret_changes=2,
+            schema_registry="r",
             comment="c",
             state=StoreState.ERRORED,
             message="m",
             error_code="store-unreachable",
             checked_at=MOMENT,
+        ),
+    ),
+    (
+        codec.SECRETS,
+        Secret(meta=META, name="s", kind="generic_string", version=2, properties={"a": "b"}, comment="c"),
+    ),
+    (
+        codec.SCHEMA_REGISTRIES,
+        SchemaRegistry(
+            meta=META,
+            name="r",
+            kind="confluent",
+            uris="http://h:8081",
+            username="u",
+            secrets={"password": "secret://catalog/x/value"},
+            secret_names={"password": "s"},
+            comment="c",
+        ),
+    ),
+    (
+        codec.DESCRIPTOR_SOURCES,
+        DescriptorSource(
+            meta=META,
+            name="d",
+            descriptor_set="AAAA",
+            sha256="ab",
+            size=3,
+            messages=(MessageType(name="shop.Order", file="a.proto", fields=("id",)),),
+            comment="c",
         ),
     ),
     (
@@ -150,6 +183,9 @@ def test_keys_are_exact_and_quoted_where_needed() -> None:
         'Ünï"code',
         '"Demo".public',
         "k",
+        "s",
+        "r",
+        "d",
         'demo."Public"."日本"',
         "q",
     ]

@@ -29,7 +29,7 @@ def run_statements(env: Env, caller: Caller, body: StatementBody) -> StatementAn
     """Run SQL. The first failure ends the run; what ran before it stands in the problem's `results`."""
     wait = min(seconds(body.wait_timeout), _LONGEST_WAIT) if body.wait_timeout else 0.0
     with about_sql():
-        outcome = statements.execute(env, caller, body.sql, body.context(), wait)
+        outcome = statements.execute(env, caller, body.sql, body.context(), wait, body.files)
     results = [StatementResultView.model_validate(one.as_json()) for one in outcome.results]
     return StatementAnswer(results=results, context=ContextView.model_validate(outcome.context.as_json()))
 

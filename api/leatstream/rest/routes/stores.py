@@ -42,7 +42,9 @@ def put_store(
     """Create or replace a store and ask it once. One that does not answer is kept; its status says why."""
     connector_class = env.connector_classes.get(body.kind)
     config, secrets = body.settings(connector_class.secret_fields() if connector_class else ())
-    stored = service.put_store(env, caller, store, body.kind, config, secrets, body.comment, pre)
+    stored = service.put_store(
+        env, caller, store, body.kind, config, secrets, body.comment, pre, body.schema_registry
+    )
     response.status_code = 201 if stored.created else 200
     response.headers["ETag"] = etag.write(stored.item.meta.generation)
     if stored.created:

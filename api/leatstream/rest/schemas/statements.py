@@ -15,6 +15,8 @@ from leatstream.rest.schemas.relations import ColumnBody
 from leatstream.rest.schemas.stores import StoreKinds
 from leatstream.services.environment import Context
 
+_FileName = Annotated[str, Field(min_length=1, max_length=1000)]
+_FileContent = Annotated[str, Field(max_length=950_000, pattern=r"^[A-Za-z0-9+/]*={0,2}$")]
 _DURATION = r"^[0-9]{1,6}(ms|s|m)?$"
 
 
@@ -35,6 +37,9 @@ class StatementBody(_ContextBody):
 
     sql: Sql = Field(description="Statements, separated by semicolons.")
     role: Name | None = Field(None, description="Role of the session, as an answer's context told it.")
+    files: Annotated[dict[_FileName, _FileContent] | None, Field(max_length=20)] = Field(
+        None, description="Files that the SQL names with '@name', by name, in base64."
+    )
     wait_timeout: Annotated[str, Field(pattern=_DURATION)] | None = Field(
         None,
         description="How long to wait for the job of a created query to run, such as `10s`; at most 60 s.",

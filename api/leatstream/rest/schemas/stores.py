@@ -8,10 +8,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
+from leatstream.connectors.registry import with_secrets
 from leatstream.errors import RequestError
 from leatstream.model.objects import Store, StoreState
-from leatstream.rest.schemas.base import OMIT, Body, Comment, ObjectView, View, meta_fields, terraform
+from leatstream.model.registered import SecretName
+from leatstream.rest.schemas.base import OMIT, Body, Comment, Name, ObjectView, View, meta_fields, terraform
 from leatstream.services.environment import Page
+from leatstream.services.secret_values import SecretValue
 
 # Kinds whose names are taken; a store of one of them is refused until its connector is built.
 PLANNED_KINDS = ("postgres", "s3", "snowflake", "databricks", "clickhouse", "oracle", "iceberg")
@@ -31,7 +34,7 @@ class _Sasl(BaseModel):
 
 
 class SaslBody(_Sasl):
-    """User and password."""
+    """User and password: its own, or that of a secret."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -40,10 +43,13 @@ class SaslBody(_Sasl):
         description="Password; left out = the stored one stays.",
         json_schema_extra={"writeOnly": True},
     )
+    password_secret: Name | None = Field(None, description="Name of the secret that holds the password.")
 
 
 class SaslView(_Sasl):
     """User; the password is never shown."""
+
+    password_secret: str | None = Field(None, description="Name of the secret that holds the password.")
 
 
 class TlsSettings(BaseModel):
@@ -115,10 +121,17 @@ class KinesisBody(_Kinesis):
             json_schema_extra={"writeOnly": True},
         )
     )
+    secret_access_key_secret: Name | None = Field(
+        None, description="Name of the secret that holds the secret of the access key."
+    )
 
 
 class KinesisView(_Kinesis):
     """Settings of a Kinesis store, without secrets."""
+
+    secret_access_key_secret: str | None = Field(
+        None, description="Name of the secret that holds the secret of the access key."
+    )
 
 
 _KINDS = ("kafka", "kinesis")
@@ -164,6 +177,9 @@ class StoreBody(StoreKinds, Body):
     )
 
     comment: Comment = None
+    schema_registry: Name | None = Field(
+        None, description="Name of the schema registry that describes its records."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -187,24 +203,31 @@ class StoreBody(StoreKinds, Body):
         """Kind of the store: the name of its one typed object."""
         return next(kind for kind in _KINDS if getattr(self, kind) is not None)
 
-    def settings(self, secret_fields: Sequence[str]) -> tuple[dict[str, Any], dict[str, str | None]]:
+    def settings(self, secret_fields: Sequence[str]) -> tuple[dict[str, Any], dict[str, SecretValue]]:
         """Settings without secrets, and the secrets by dotted path (None = keep the stored one).
 
         Args:
             secret_fields: dotted paths of the kind's secret fields.
+
+        Raises:
+            RequestError: validation, a secret is given by value and by name.
         """
         config = getattr(self, self.kind).model_dump(exclude_none=True)
-        secrets: dict[str, str | None] = {}
+        secrets: dict[str, SecretValue] = {}
         for path in secret_fields:
             *parents, leaf = path.split(".")
             place: Any = config
             for parent in parents:
                 place = place.get(parent) if isinstance(place, dict) else None
+            if not isinstance(place, dict):
+                continue
+            named, value = place.pop(f"{leaf}_secret", None), place.pop(leaf, None)
+            if named is not None and value is not None:
+                pointer = f"#/{self.kind}/{path.replace('.', '/')}_secret"
+                raise RequestError("validation", f"give {leaf} or {leaf}_secret, not both", pointer=pointer)
             # A stored key's secret goes with the key.
-            if isinstance(place, dict) and (
-                leaf != "secret_access_key" or {leaf, "access_key_id"} & set(place)
-            ):
-                secrets[path] = place.pop(leaf, None)
+            if leaf != "secret_access_key" or value or named or "access_key_id" in place:
+                secrets[path] = SecretName(named) if named is not None else value
         return config, secrets
 
 
@@ -230,6 +253,9 @@ class StoreView(ObjectView):
     name: str = Field(description="Name of the store, exact.")
     kind: str = Field(description="Kind of the store, such as kafka.")
     comment: Comment = None
+    schema_registry: str | None = Field(
+        None, description="Name of the schema registry that describes its records."
+    )
     kafka: KafkaView | None = Field(None, description="Settings of a Kafka store.")
     kinesis: KinesisView | None = Field(None, description="Settings of a Kinesis store.")
     status: StoreStatus = Field(description="Whether the store answered when it was last asked.")
@@ -239,13 +265,16 @@ class StoreView(ObjectView):
         """The answer for a store."""
         error = StoreError(code=item.error_code, detail=item.message or "") if item.error_code else None
         status = StoreStatus(state=item.state, message=item.message, checked_at=item.checked_at, error=error)
-        kafka = KafkaView.model_validate(item.config) if item.kind == "kafka" else None
-        kinesis = KinesisView.model_validate(item.config) if item.kind == "kinesis" else None
+        names = {f"{path}_secret": name for path, name in item.secret_names.items()}
+        config = with_secrets(item.config, names)
+        kafka = KafkaView.model_validate(config) if item.kind == "kafka" else None
+        kinesis = KinesisView.model_validate(config) if item.kind == "kinesis" else None
         return cls(
             **meta_fields(item.meta),
             name=item.name,
             kind=item.kind,
             comment=item.comment,
+            schema_registry=item.schema_registry,
             kafka=kafka,
             kinesis=kinesis,
             status=status,

@@ -1,0 +1,88 @@
+"""Objects that others point to: secrets, schema registries, descriptor sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from leatstream.model.objects import Meta
+
+
+@dataclass(frozen=True, slots=True)
+class SecretName:
+    """A secret value that is not spelt out: the name of the secret that holds it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secret:
+    """A named secret value, which goes in and never comes out.
+
+    Attributes:
+        kind: ``generic_string`` so far.
+        version: counts values; a new one makes the stores that use it connect anew.
+        properties: what the user notes beside it; not secret.
+    """
+
+    meta: Meta
+    name: str
+    kind: str
+    version: int = 1
+    properties: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+
+    @property
+    def reference(self) -> str:
+        """Under which the value is sealed."""
+        return f"secret://catalog/{self.meta.id}/value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaRegistry:
+    """Where schemas of records are kept. Stores name the one that belongs to them.
+
+    Attributes:
+        kind: ``confluent`` or ``confluent_cloud``.
+        uris: addresses, joined by commas.
+        username: user, or the API key of Confluent Cloud.
+        secrets: ``password`` to its reference, if there is one; never values.
+        secret_names: ``password`` to the secret that holds it, where the user named one.
+    """
+
+    meta: Meta
+    name: str
+    kind: str
+    uris: str
+    username: str | None = None
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    secret_names: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageType:
+    """A message of a descriptor set: its full name, the file it stands in, the names of its fields."""
+
+    name: str
+    file: str
+    fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescriptorSource:
+    """A compiled protobuf descriptor set.
+
+    Attributes:
+        descriptor_set: the file, in base64.
+        sha256: of the file, hex.
+        size: of the file, bytes.
+    """
+
+    meta: Meta
+    name: str
+    descriptor_set: str
+    sha256: str
+    size: int
+    messages: tuple[MessageType, ...] = ()
+    comment: str | None = None

@@ -1,0 +1,52 @@
+"""``/v1/schema-registries``"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from leatstream.rest import etag
+from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
+from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
+from leatstream.rest.schemas.registered import SchemaRegistryBody, SchemaRegistryList, SchemaRegistryView
+from leatstream.services import schema_registries as service
+
+router = APIRouter(prefix="/v1", tags=["schema-registries"])
+
+
+@router.get("/schema-registries", responses=LISTING)
+def list_schema_registries(
+    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None
+) -> SchemaRegistryList:
+    """List schema registries by name, without their passwords."""
+    return SchemaRegistryList.from_domain(service.list_registries(env, caller, page_size, page_token))
+
+
+@router.get("/schema-registries/{registry:noun}", responses=READING)
+def get_schema_registry(
+    env: Env, caller: Caller, registry: NamePath, response: Response
+) -> SchemaRegistryView:
+    """Show a schema registry, without its password."""
+    found = service.get_registry(env, caller, registry)
+    response.headers["ETag"] = etag.write(found.meta.generation)
+    return SchemaRegistryView.from_domain(found)
+
+
+@router.put("/schema-registries/{registry:noun}", responses={201: {"model": SchemaRegistryView}, **WRITING})
+def put_schema_registry(
+    env: Env, caller: Caller, registry: NamePath, body: SchemaRegistryBody, pre: Pre, response: Response
+) -> SchemaRegistryView:
+    """Create or replace a schema registry."""
+    stored = service.put_registry(
+        env, caller, registry, body.type, body.uris, body.username, body.secrets(), body.comment, pre
+    )
+    response.status_code = 201 if stored.created else 200
+    response.headers["ETag"] = etag.write(stored.item.meta.generation)
+    if stored.created:
+        response.headers["Location"] = location("schema-registries", registry)
+    return SchemaRegistryView.from_domain(stored.item)
+
+
+@router.delete("/schema-registries/{registry:noun}", status_code=204, responses=DELETING)
+def delete_schema_registry(env: Env, caller: Caller, registry: NamePath, pre: PreMatch) -> None:
+    """Delete a schema registry that no store names."""
+    service.delete_registry(env, caller, registry, pre)

@@ -1,0 +1,50 @@
+"""``/v1/secrets``"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from leatstream.rest import etag
+from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
+from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
+from leatstream.rest.schemas.registered import SecretBody, SecretList, SecretView
+from leatstream.services import named_secrets as service
+
+router = APIRouter(prefix="/v1", tags=["secrets"])
+
+
+@router.get("/secrets", responses=LISTING)
+def list_secrets(
+    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None
+) -> SecretList:
+    """List secrets by name, without their values."""
+    return SecretList.from_domain(service.list_secrets(env, caller, page_size, page_token))
+
+
+@router.get("/secrets/{secret:noun}", responses=READING)
+def get_secret(env: Env, caller: Caller, secret: NamePath, response: Response) -> SecretView:
+    """Show a secret, without its value."""
+    found = service.get_secret(env, caller, secret)
+    response.headers["ETag"] = etag.write(found.meta.generation)
+    return SecretView.from_domain(found)
+
+
+@router.put("/secrets/{secret:noun}", responses={201: {"model": SecretView}, **WRITING})
+def put_secret(
+    env: Env, caller: Caller, secret: NamePath, body: SecretBody, pre: Pre, response: Response
+) -> SecretView:
+    """Create or replace a secret. Stores that use it connect with a new value at once."""
+    stored = service.put_secret(
+        env, caller, secret, body.value, body.type, body.properties, body.comment, pre
+    )
+    response.status_code = 201 if stored.created else 200
+    response.headers["ETag"] = etag.write(stored.item.meta.generation)
+    if stored.created:
+        response.headers["Location"] = location("secrets", secret)
+    return SecretView.from_domain(stored.item)
+
+
+@router.delete("/secrets/{secret:noun}", status_code=204, responses=DELETING)
+def delete_secret(env: Env, caller: Caller, secret: NamePath, pre: PreMatch) -> None:
+    """Delete a secret that no store and no schema registry uses."""
+    service.delete_secret(env, caller, secret, pre)
