@@ -67,7 +67,8 @@ def start(
     if spec.operator is not None:
         return _start_batches(spark, spec, spec.operator, sources, connect(spec.sink.store))
     opened = tuple(scans.register(spark, s, connector, realtime=realtime) for s, connector in sources)
-    frame = shaped(spark.sql(spec.sql), spec.sink)
+    rows = spark.sql(spec.sql)
+    frame = shaped(undoubled(rows, len(spec.sink.columns)) if spec.distinct else rows, spec.sink)
     writer = connect(spec.sink.store).write_stream(frame, spec.sink, realtime=realtime)
     writer = writer.option("checkpointLocation", spec.checkpoint).queryName(f"leat_{spec.query_id}")
     if realtime:
@@ -114,6 +115,16 @@ def check(spec: JobSpec) -> None:
             f"Sink timestamp strategy {spec.sink.timestamp_strategy} is not supported yet: Spark's Kafka "
             "sink does not write a record's time; use proc.time.",
         )
+
+
+def undoubled(rows: DataFrame, wanted: int) -> DataFrame:
+    """Each row of the first ``wanted`` columns once, with the first one's hidden columns.
+
+    The state is kept for ever.
+    """
+    hidden = rows.columns[wanted:]
+    numbered = [f"__leat_c{i}" for i in range(wanted)]
+    return rows.toDF(*numbered, *hidden).dropDuplicates(numbered)
 
 
 def shaped(rows: DataFrame, sink: SinkSpec) -> DataFrame:

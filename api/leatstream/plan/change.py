@@ -24,14 +24,15 @@ def _place(source: SourceSpec) -> tuple[str, str]:
 
 def _stateful(job: JobSpec) -> bool:
     # Joins and windows have watermarks; groups without a window are the ones that are updated.
-    if job.operator is not None or job.output_mode == "update":
+    if job.operator is not None or job.output_mode == "update" or job.distinct:
         return True
     return any(s.watermark_delay_ms is not None for s in job.sources)
 
 
 def _state(job: JobSpec) -> tuple[object, ...]:
     """All that decides what the checkpoint holds and how it is read."""
-    return job.sql, job.sources, job.conf, job.output_mode, job.operator
+    columns = job.sink.columns if job.distinct else None
+    return job.sql, job.sources, job.conf, job.output_mode, job.operator, job.distinct, columns
 
 
 def classify(old: JobSpec, new: JobSpec) -> Change:

@@ -136,6 +136,7 @@ class JobSpec(_Document):
             ``__leat_rowkey``, ``__leat_rowtime``.
         operator: set when ``sql`` is run batch by batch over views that the driver fills from snapshots.
         output_mode: ``update`` writes a group at each change, ``append`` each row once.
+        distinct: whether rows are left out whose sink columns were all written before.
         checkpoint: URI of the checkpoint directory, owned by this query generation.
         conf: Spark SQL settings frozen with the checkpoint, such as ``spark.sql.shuffle.partitions``.
         max_offsets_per_trigger: bound of one micro-batch.
@@ -154,6 +155,7 @@ class JobSpec(_Document):
     mode_reason: str
     operator: OperatorSpec | None = None
     output_mode: Literal["append", "update"] = "append"
+    distinct: bool = False
     delivery: Delivery = Delivery.AT_LEAST_ONCE
     checkpoint: str
     conf: dict[str, str] = Field(default_factory=dict)

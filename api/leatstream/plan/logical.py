@@ -155,6 +155,7 @@ class LogicalPlan:
         primary_key: output columns that identify a row of a changelog; empty for a stream.
         deletes: whether the output has ``__leat_deleted``.
         operator: of joins with changelogs and aggregates over them.
+        distinct: whether a row is left out that equals, in the user's columns, one written before.
     """
 
     sql: str
@@ -165,11 +166,12 @@ class LogicalPlan:
     primary_key: tuple[str, ...] = ()
     deletes: bool = False
     operator: KeyedOperator | None = None
+    distinct: bool = False
 
     @property
     def stateful(self) -> bool:
         """Whether something is kept between batches for it."""
-        return bool(self.joins) or self.aggregation is not None
+        return bool(self.joins) or self.aggregation is not None or self.distinct
 
     @property
     def timed(self) -> bool:

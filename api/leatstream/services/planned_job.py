@@ -93,6 +93,7 @@ def plan_job(
         mode_reason=reason,
         output_mode="update" if _updated_by_spark(logical) else "append",
         operator=_operator(logical, options),
+        distinct=logical.distinct,
         checkpoint="",
         conf={"spark.sql.shuffle.partitions": _shuffle_partitions(logical, partitions)},
     )

@@ -29,7 +29,7 @@ from leatstream.services.environment import Context, Environment
 from leatstream.services.live_stores import LiveStores
 from leatstream.services.planned_job import plan_job, refuse_unbuilt
 from leatstream.services.relation_draft import check_entity_name, check_timestamp
-from leatstream.services.sink_columns import insert_columns, new_columns, wrap_insert
+from leatstream.services.sink_columns import check_comparable, insert_columns, new_columns, wrap_insert
 from leatstream.services.sink_formats import sink_formats
 from leatstream.sql.analysis import explain_failure
 from leatstream.sql.binder import bind
@@ -181,7 +181,10 @@ def _analyze(env: Environment, logical: LogicalPlan) -> list[AnalyzedColumn]:
     result = env.analyzer.analyze(views, logical.sql, env.settings.analysis_timeout)
     if isinstance(result, AnalysisFailure):
         raise explain_failure(logical, result)
-    return [c for c in result if not c.name.startswith(HIDDEN_PREFIX)]
+    columns = [c for c in result if not c.name.startswith(HIDDEN_PREFIX)]
+    if logical.distinct:
+        check_comparable(columns, logical.left_most.position)
+    return columns
 
 
 def _require_sources(draft: _Draft) -> None:

@@ -54,6 +54,21 @@ def new_columns(analyzed: Sequence[AnalyzedColumn], position: Position) -> tuple
     return tuple(columns)
 
 
+def check_comparable(analyzed: Sequence[AnalyzedColumn], position: Position) -> None:
+    """Check that rows can be compared whole, as DISTINCT does.
+
+    Raises:
+        RequestError: ``type-mismatch`` naming every MAP.
+    """
+    faults = Faults()
+    for item in analyzed:
+        if "map<" in item.type:
+            detail = f"column {quote(item.name)} is or holds a MAP, which DISTINCT cannot compare"
+            hint = "select map_entries(…), or single values"
+            faults.add("type-mismatch", detail, position=position, hint=hint)
+    faults.raise_if_any()
+
+
 def insert_columns(analyzed: Sequence[AnalyzedColumn], target: Sequence[Column], position: Position) -> None:
     """Check that a SELECT's columns fit a target's, by position.
 

@@ -21,6 +21,7 @@ from leatstream.sql.passes.changelogs import (
     keyed_operator,
 )
 from leatstream.sql.passes.columns import Columns
+from leatstream.sql.passes.distinct import check_distinct
 from leatstream.sql.passes.expressions import check
 from leatstream.sql.passes.functions import Functions
 from leatstream.sql.passes.grouping import IN_WHERE, WINDOW_COLUMNS, check_grouping
@@ -29,11 +30,13 @@ from leatstream.sql.passes.joins import check_equality, check_join
 from leatstream.sql.passes.render import Renderer
 from leatstream.sql.passes.scope import (
     Binding,
+    BoundGroup,
     BoundJoin,
     BoundQuery,
     BoundSelect,
     BoundUnion,
     Input,
+    Item,
     Output,
     place,
     selects,
@@ -96,6 +99,7 @@ def bind(
         primary_key=keys,
         deletes=deletes,
         operator=operator,
+        distinct=binder.binding.distinct,
     )
 
 
@@ -128,6 +132,7 @@ class _Binder:
         for name, query in node.meta.get("ctes", ()):
             ctes = {**ctes, name: (query, ctes)}
         if isinstance(node, exp.Union):
+            self._check_union(node, depth)
             return self._union(node, ctes, depth, named)
         return self._select(node, ctes, depth, named)
 
@@ -146,7 +151,8 @@ class _Binder:
 
     def check_changelog(self, query: BoundQuery, at: Position | None) -> None:
         """A changelog has a primary key, and GROUP BY or another changelog is what gives one."""
-        if not self.changelog or (isinstance(query, BoundSelect) and query.group is not None):
+        grouped = isinstance(query, BoundSelect) and query.group is not None
+        if not self.changelog or grouped or self.binding.distinct:
             return
         if isinstance(query, BoundUnion) or not query.inputs[0].keyed:
             hint = "write GROUP BY, or CREATE STREAM to keep every row"
@@ -179,6 +185,16 @@ class _Binder:
                 )
         return BoundUnion(branches, whole)
 
+    def _check_union(self, node: exp.Expression, depth: int) -> None:
+        at = node.meta.get("distinct")
+        if at is None:
+            return
+        self.binding.distinct = True
+        if depth or self.changelog:
+            hint = "write UNION ALL, or the UNION into a stream of its own"
+            detail = "UNION without ALL in a sub-select or a changelog is not supported."
+            self.faults.add("unsupported", detail, position=at, hint=hint)
+
     def _select(self, node: exp.Expression, ctes: Ctes, depth: int, named: bool) -> BoundSelect:
         inputs = [self._input(node.args["from_"].this, ctes, depth)]
         joins: list[BoundJoin] = []
@@ -202,7 +218,10 @@ class _Binder:
             inputs.append(right)
         grouped = node.args.get("group") is not None
         why = None if grouped else "write GROUP BY"
-        columns, functions = Columns(inputs, self.faults), Functions(inputs, self.faults, why)
+        columns = Columns(inputs, self.faults)
+        functions = Functions(
+            inputs, self.faults, why, sets=grouped and bool(node.args["group"].meta["sets"])
+        )
         items = select_items(node.expressions, columns, functions, self.faults, named=named)
         where = node.args.get("where")
         if where is not None:
@@ -216,11 +235,25 @@ class _Binder:
             hint = "write GROUP BY window_start, window_end, …"
             self._refuse_window("SESSION without GROUP BY", node.args["from_"].this, hint)
         group = check_grouping(node, inputs, items, self.binding, update=self.changelog, nested=depth > 0)
+        group = self._distinct(node, inputs, items, depth) or group
         condition = where.this if where is not None else None
         bound = BoundSelect(inputs, joins, items, condition, place(node), group)
         check_place(bound, depth, self.binding, changelog=self.changelog)
         bound.upserts = self.changelog and inputs[0].keyed and not joins and group is None
         return bound
+
+    def _distinct(
+        self, node: exp.Expression, inputs: list[Input], items: list[Item], depth: int
+    ) -> BoundGroup | None:
+        at = node.meta["distinct"]
+        if at is None:
+            return None
+        update, grouped = self.changelog, node.args.get("group") is not None
+        group = check_distinct(
+            at, inputs, items, self.binding, update=update, nested=depth > 0, grouped=grouped
+        )
+        self.binding.distinct |= group is None
+        return group
 
     def _refuse_window(self, what: str, relation: exp.Expression, hint: str) -> None:
         at = relation.meta.get("window_position")

@@ -13,12 +13,13 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from leatstream.errors import Position
+from leatstream.sql.group_by import GroupByParser
 from leatstream.sql.statements import Name
 from leatstream.sql.tokens_reader import MAX_DEPTH, NO_ALIAS
-from leatstream.sql.windows import WINDOW_FUNCTIONS, WindowParser
+from leatstream.sql.windows import WINDOW_FUNCTIONS
 
 
-class QueryParser(WindowParser):
+class QueryParser(GroupByParser):
     """Reads query expressions."""
 
     def _parse_statement(self) -> exp.Expr | None:
@@ -34,18 +35,22 @@ class QueryParser(WindowParser):
         ctes = self._ctes() if self.take("with") else []
         node = self._term()
         refused: list[tuple[str, Position, str]] = []
+        undoubled: Position | None = None
         while self.is_word("union", "except", "intersect", "minus"):
             word = self._curr
             self._advance()
             every = self.take("all")
-            distinct = not every and self.take("distinct")
+            _ = not every and self.take("distinct")
             if word.text.lower() != "union":
                 refused.append((word.text.upper(), self.place(word), "streams have no end to compare"))
-            elif not every:
-                hint = "write UNION ALL: removing duplicates from a stream without end needs all of it"
-                refused.append(("UNION DISTINCT" if distinct else "UNION", self.place(word), hint))
+            if every and undoubled is not None:
+                hint = "write the UNION last: it leaves out what is double in all of it"
+                refused.append(("UNION before UNION ALL", undoubled, hint))
+            undoubled = None if every else self.place(word)
             node = self.node(exp.Union(this=node, expression=self._term(), distinct=False), first)
         refused += self._tail()
+        if undoubled is not None:
+            node.meta["distinct"] = undoubled
         node.meta["refused"] = [*node.meta.get("refused", []), *refused]
         node.meta["ctes"] = ctes + node.meta.get("ctes", [])
         self.depth -= 1
@@ -104,13 +109,8 @@ class QueryParser(WindowParser):
     def _select(self) -> exp.Expression:
         first = self._curr
         self.expect("select")
-        refused: list[tuple[str, Position, str]] = []
-        if self.is_word("distinct"):
-            hint = "duplicates can only be removed from a bounded set"
-            refused.append(("SELECT DISTINCT", self.place(), hint))
-            self._advance()
-        else:
-            self.take("all")
+        distinct = self.place() if self.is_word("distinct") else None
+        _ = self.take("distinct") or self.take("all")
         items = self.many(self._item)
         if not self.is_word("from"):
             self.unexpected(", or FROM")
@@ -135,20 +135,8 @@ class QueryParser(WindowParser):
             expressions=items, from_=exp.From(this=table), joins=joins, where=where, group=keys, having=having
         )
         node.meta["group_position"] = group
-        node = self.node(node, first)
-        node.meta["refused"] = refused
-        return node
-
-    def _grouping(self) -> tuple[exp.Expression | None, Position | None]:
-        token = self._curr
-        if not self.take("group", "by"):
-            return None, None
-        place = self.since(token)
-        for words in (("grouping", "sets"), ("rollup",), ("cube",)):
-            said = all(self.is_word(word, ahead=i) for i, word in enumerate(words))
-            if said and self.is_mark(TokenType.L_PAREN, len(words)):
-                self.refuse(" ".join(words).upper(), hint="write a query for each set of columns")
-        return exp.Group(expressions=self.many(self.expr)), place
+        node.meta["distinct"] = distinct
+        return self.node(node, first)
 
     def _item(self) -> exp.Expression:
         first = self._curr

@@ -23,6 +23,27 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupingSets:
+    """GROUPING SETS, ROLLUP or CUBE of a GROUP BY.
+
+    Attributes:
+        kind: these words.
+        sets: its members; each names keys by their place in GROUP BY.
+    """
+
+    kind: str
+    sets: tuple[tuple[int, ...], ...]
+    position: Position
+
+    @property
+    def count(self) -> int:
+        """How many sets of columns it makes."""
+        if self.kind == "CUBE":
+            return int(2 ** len(self.sets))
+        return len(self.sets) + (self.kind == "ROLLUP")
+
+
+@dataclass(frozen=True, slots=True)
 class Value:
     """A WITH value. ``kind`` tells how it was written: 'x', 3, TRUE or a bare word, "identifier"."""
 

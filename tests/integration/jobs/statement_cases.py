@@ -76,7 +76,7 @@ def job_of(
     made = new_columns(analyzed(spark, plan), statement.position)
     given = read_relation_properties(statement.properties, changelog=changelog)
     group = plan.aggregation
-    effective = sink_formats(given, relation, group, made, {})
+    effective = sink_formats(given, relation, group, made, {}, plan.primary_key)
     sources = []
     for scan in plan.scans:
         options = read_source_options(scan.properties)
@@ -92,10 +92,11 @@ def job_of(
     document["sink"] |= {
         "columns": [_spec(c) for c in made],
         "key_format": effective["key.format"].value if "key.format" in effective else None,
-        "key_columns": list((group.keys if group else ()) or given.key_columns),
-        "deletes": group is not None and group.deletes,
+        "key_columns": list(plan.primary_key or given.key_columns),
+        "deletes": plan.deletes,
     }
     document["output_mode"] = "update" if group is not None and group.update else "append"
+    document["distinct"] = plan.distinct
     return JobSpec.model_validate(document)
 
 

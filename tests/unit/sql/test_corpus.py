@@ -43,6 +43,8 @@ def outcome(bind_text: Callable[[str], LogicalPlan], text: str) -> str:
     lines = [plan.sql]
     lines += [f"scan {s.alias} {dict(s.properties)}" for s in plan.scans if s.properties]
     lines += [f"join {j.type.value} {j.left} {j.right} {j.before_ms} ms" for j in plan.joins]
+    if plan.distinct:
+        lines.append("distinct")
     if plan.aggregation is not None:
         how = "update" if plan.aggregation.update else "append"
         lines.append(

@@ -10,6 +10,7 @@ from sqlglot import exp
 from leatstream.errors import InternalError
 from leatstream.model.objects import ROWTIME
 from leatstream.sql.function_table import functions
+from leatstream.sql.passes.group_calls import write_group_call
 from leatstream.sql.passes.quoting import name
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ def write_call(r: Renderer, node: Any) -> None:
         ref, column, _ = node.meta["bound"]
         value = f"{name(ref)}.{name(column)}"
         r.put(f"unix_millis({value})" if column == ROWTIME else value)
+        return
+    if write_group_call(r, node):
         return
     function = functions().get(word)
     if function is None:

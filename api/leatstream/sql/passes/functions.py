@@ -12,6 +12,7 @@ from leatstream.model.objects import ROWTIME
 from leatstream.sql.function_table import ROW as ROW_CATEGORY
 from leatstream.sql.function_table import Function, functions, known_names, refusals
 from leatstream.sql.passes.columns import suggestion
+from leatstream.sql.passes.group_calls import GROUPINGS, counts_distinct
 from leatstream.sql.passes.quoting import name as quoted
 from leatstream.sql.passes.scope import Input, place
 
@@ -24,11 +25,15 @@ _OWN_FORM = frozenset({"extract", "trim", "substring", "substr", "position", "ov
 class Functions:
     """Checks the calls of one clause.
 
-    ``no_aggregates`` says what to do where the clause takes no aggregates; None if it takes them.
+    ``no_aggregates`` says what to do where the clause takes no aggregates; None if it takes them. ``sets``
+    tells that the groups are of GROUPING SETS or their kin.
     """
 
-    def __init__(self, inputs: list[Input], faults: Faults, no_aggregates: str | None = None) -> None:
+    def __init__(
+        self, inputs: list[Input], faults: Faults, no_aggregates: str | None = None, *, sets: bool = False
+    ) -> None:
         self.inputs = inputs
+        self.sets = sets
         self.faults = faults
         self.no_aggregates = no_aggregates
 
@@ -38,6 +43,9 @@ class Functions:
         if name in ROW:
             self._row(node, name)
             return False
+        if name in GROUPINGS:
+            self._grouping(node, name)
+            return True
         function = functions().get(name)
         if function is None:
             refused = refusals().get(name)
@@ -53,15 +61,25 @@ class Functions:
             self._arguments(node, function)
         return True
 
+    def _grouping(self, node: exp.Expression, name: str) -> None:
+        at = place(node, "name_span")
+        if not self.sets:
+            detail = f"{name.upper()} needs GROUPING SETS, ROLLUP or CUBE in GROUP BY."
+            self.faults.add("not-grouped", detail, position=at)
+        elif name == "grouping" and len(node.expressions) != 1:
+            detail = f"grouping takes 1 argument, not {len(node.expressions)}."
+            self.faults.add("type-mismatch", detail, position=at, hint="grouping_id takes several")
+
     def _aggregate(self, node: exp.Expression, function: Function) -> None:
         name, at = str(node.this), place(node, "name_span")
         if self.no_aggregates is not None:
             detail = f"The aggregate {name.upper()} cannot stand here."
             self.faults.add("not-grouped", detail, position=at, hint=self.no_aggregates)
+        elif counts_distinct(node):
+            return
         elif node.meta.get("distinct"):
-            hint = "Spark does not count distinct values of a stream"
-            hint = "write approx_count_distinct(…)" if name == "count" else hint
             detail = f"{name.upper()}(DISTINCT …) is not supported on streams."
+            hint = "name the values: COUNT(DISTINCT x)" if name == "count" else "only COUNT takes DISTINCT"
             self.faults.add("unsupported", detail, position=at, hint=hint)
         elif not (name == "count" and [type(a) for a in node.expressions] == [exp.Star]):
             self._arguments(node, function)

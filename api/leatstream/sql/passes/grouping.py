@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from leatstream.errors import Faults, LeatstreamError, Position
+from leatstream.errors import Faults, Position
 from leatstream.model.names import quote
 from leatstream.sql.passes.columns import Columns
 from leatstream.sql.passes.expressions import check
 from leatstream.sql.passes.functions import AGGREGATES, Functions
-from leatstream.sql.passes.render import Renderer
+from leatstream.sql.passes.group_calls import GROUPINGS
+from leatstream.sql.passes.grouping_sets import check_groupings, set_marks
 from leatstream.sql.passes.scope import Binding, BoundGroup, Input, Item, place
+from leatstream.sql.passes.spark_text import spark_text
 
 WINDOW_COLUMNS = ("window_start", "window_end")
 IN_WHERE = "WHERE comes before grouping; write HAVING"
@@ -55,8 +57,17 @@ def check_grouping(
         faults.add("unsupported", "GROUP BY over a join is not supported.", position=at, hint=hint)
     columns = Columns(inputs, faults)
     keys = [_check_key(key, columns, inputs) for key in group.expressions]
+    inside = [i for each in group.meta["sets"] for members in each.sets for i in members]
+    plain = [key for i, key in enumerate(keys) if i not in inside]
+    if inputs[0].keyed and group.meta["sets"]:
+        detail = "GROUPING SETS, ROLLUP and CUBE over a changelog are not supported."
+        faults.add("unsupported", detail, position=at, hint="write a query for each set of columns")
     if window is not None:
-        _require_window(keys, inputs[0], at, faults)
+        _require_window(plain, inputs[0], at, faults)
+        if window.kind == "session" and group.meta["sets"]:
+            hint = "write a query for each set of columns"
+            detail = "SESSION with GROUPING SETS, ROLLUP or CUBE is not supported."
+            faults.add("unsupported", detail, position=at, hint=hint)
         if update and window.kind == "session":
             faults.add(
                 "unsupported",
@@ -73,14 +84,22 @@ def check_grouping(
             hint="write CREATE CHANGELOG, or FROM TUMBLE(…) and GROUP BY window_start, window_end",
         )
     if having is not None:
-        check(having.this, columns, Functions(list(inputs), faults))
-    grouped = {text for text in map(_text, keys) if text is not None}
-    for value in [*(item.value for item in items), *([having.this] if having is not None else [])]:
+        check(having.this, columns, Functions(list(inputs), faults, sets=bool(group.meta["sets"])))
+    grouped = {text for text in map(spark_text, keys) if text is not None}
+    optional = [keys[i] for i in inside]
+    values = [*(item.value for item in items), *([having.this] if having is not None else [])]
+    for value in values:
+        check_groupings(value, optional, faults)
         _check_grouped(value, grouped, {type(key) for key in keys}, faults)
-    names = _names(keys, items, inputs[0], at, faults) if update and not nested else ()
-    plain = [key for key in keys if _window_column(key, inputs[0]) is None]
+    names: tuple[str, ...] = ()
+    if update and not nested:
+        marks = set_marks(items, optional, at, faults)
+        names = tuple(dict.fromkeys([*_names(keys, items, inputs[0], at, faults), *marks]))
+    plain = [key for key in plain if window_column(key, inputs[0]) is None]
     nested = nested and window is not None
-    return BoundGroup(plain, names, having.this if having is not None else None, update, nested)
+    bound = BoundGroup(plain, names, having.this if having is not None else None, update, nested)
+    bound.sets += [(s.kind, [[keys[i] for i in members] for members in s.sets]) for s in group.meta["sets"]]
+    return bound
 
 
 def _check_key(key: exp.Expression, columns: Columns, inputs: Sequence[Input]) -> exp.Expression:
@@ -93,7 +112,8 @@ def _check_key(key: exp.Expression, columns: Columns, inputs: Sequence[Input]) -
     return key
 
 
-def _window_column(key: exp.Expression, given: Input) -> str | None:
+def window_column(key: exp.Expression, given: Input) -> str | None:
+    """Which of its window's columns an expression is."""
     bound = key.meta.get("bound")
     if given.window is None or not bound or bound[0] != given.ref or bound[1] not in WINDOW_COLUMNS:
         return None
@@ -101,7 +121,7 @@ def _window_column(key: exp.Expression, given: Input) -> str | None:
 
 
 def _require_window(keys: Sequence[exp.Expression], given: Input, at: Position, faults: Faults) -> None:
-    found = {_window_column(key, given) for key in keys}
+    found = {window_column(key, given) for key in keys}
     missing = [name for name in WINDOW_COLUMNS if name not in found]
     if missing:
         shown = " and ".join(missing)
@@ -115,7 +135,9 @@ def _check_grouped(
     stack = [root]
     while stack:
         node = stack.pop()
-        if type(node) in kinds and _text(node) in grouped:
+        if type(node) in kinds and spark_text(node) in grouped:
+            continue
+        if isinstance(node, exp.Anonymous) and str(node.this) in GROUPINGS:
             continue
         if isinstance(node, exp.Anonymous) and str(node.this) in AGGREGATES:
             _refuse_nested(node, faults)
@@ -143,7 +165,7 @@ def _names(
     """The output columns that are keys: together they are the primary key, so none may be left out."""
     named: dict[str, str] = {}
     for item in items:
-        text = _text(item.value)
+        text = spark_text(item.value)
         if text is not None:
             named.setdefault(text, item.name)
     found: list[str] = []
@@ -152,11 +174,11 @@ def _names(
     # Windows of one size are named by either end, cumulating ones by where they end.
     ends = WINDOW_COLUMNS[1:] if cumulates else WINDOW_COLUMNS
     for key in keys:
-        text = _text(key)
+        text = spark_text(key)
         name = named.get(text) if text is not None else None
         if name is not None:
             found.append(name)
-        column = _window_column(key, given)
+        column = window_column(key, given)
         if column is not None:
             window_named = window_named or (name is not None and column in ends)
         elif name is None and text is not None:
@@ -169,27 +191,3 @@ def _names(
         detail = f"A changelog's primary key is what it is grouped by: SELECT {' or '.join(ends)} too."
         faults.add("not-grouped", detail, position=at)
     return tuple(dict.fromkeys(found))
-
-
-def _text(node: exp.Expression) -> str | None:
-    """An expression's Spark form, equal for equal expressions; None if something in it is wrong."""
-    if any(isinstance(part, exp.Column) and "bound" not in part.meta for part in _columns(node)):
-        return None
-    renderer = Renderer()
-    try:
-        renderer.expr(node)
-    except LeatstreamError:
-        return None
-    return renderer.text
-
-
-def _columns(node: exp.Expression) -> list[exp.Column]:
-    found: list[exp.Column] = []
-    stack = [node]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, exp.Column):
-            found.append(part)
-        elif "bound" not in part.meta:
-            stack += [c for c in part.iter_expressions() if isinstance(c, exp.Expression)]
-    return found

@@ -181,6 +181,9 @@ class Renderer:
         for i, key in enumerate(group.keys):
             self.put(", " if i or keys else "")
             self.expr(key)
+        for i, (kind, sets) in enumerate(group.sets):
+            self.put(", " if i or keys or group.keys else "")
+            self._sets(kind, sets)
         if group.having is not None and not group.update:
             self.put(" HAVING ")
             self._filter(group.having)
@@ -188,6 +191,13 @@ class Renderer:
     def relation(self, given: Input) -> None:
         """One input of FROM with its alias."""
         self._input(given)
+
+    def _sets(self, kind: str, sets: Sequence[Sequence[exp.Expression]]) -> None:
+        self.put(f"{kind} (")
+        for i, members in enumerate(sets):
+            self.put(", " if i else "")
+            self.call("", members)
+        self.put(")")
 
     def _input(self, given: Input) -> None:
         window = given.window

@@ -89,6 +89,7 @@ class BoundGroup:
         names: output columns that are keys, the window's included, in the order of GROUP BY.
         update: whether groups are written at each change, else once, when their window has closed.
         nested: whether another SELECT or UNION ALL takes the groups as rows, with their window's time.
+        sets: GROUPING SETS and their kin, by name, with the keys of each set.
     """
 
     keys: list[exp.Expression]
@@ -96,6 +97,7 @@ class BoundGroup:
     having: exp.Expression | None
     update: bool
     nested: bool = False
+    sets: list[tuple[str, list[list[exp.Expression]]]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -154,6 +156,7 @@ class Binding:
     scans: list[Scan] = field(default_factory=list)
     joins: list[Join] = field(default_factory=list)
     inputs: int = 0
+    distinct: bool = False
 
     def next_ref(self) -> str:
         """A new alias for the compiled SQL."""
