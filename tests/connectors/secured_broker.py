@@ -1,4 +1,4 @@
-"""A Kafka broker that asks for a login over TLS, with a certificate of its own making."""
+"""A Kafka broker that asks for a login or a client certificate over TLS, with certificates of its own making."""
 
 from __future__ import annotations
 
@@ -20,30 +20,44 @@ from leatstream.dev.java import find_java
 
 USER = "ada"
 PASSWORD = 'p"a\\ss; word='
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
 class SecuredBroker:
-    """Listens with SASL/PLAIN over TLS on ``bootstrap``; clients must trust ``certificate`` (PEM)."""
+    """Listens over TLS; clients must trust ``certificate`` (PEM).
+
+    Attributes:
+        bootstrap: asks for SASL: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
+        mutual: asks for the client's certificate; it takes ``client_certificate`` with ``client_key``.
+        open: plain text.
+    """
 
     def __init__(self, place: Path) -> None:
         self._place = place
-        ports = _free_ports(3)
-        self.bootstrap = f"127.0.0.1:{ports[0]}"
+        ports = _free_ports(4)
+        self.bootstrap, self.open, self.mutual = (f"127.0.0.1:{ports[at]}" for at in (0, 2, 3))
         self._port = ports[0]
         self.certificate, key = _certificate()
         (place / "key.pem").write_text(key + self.certificate)
+        self.client_certificate, self.client_key = _certificate()
+        (place / "clients.pem").write_text(self.client_certificate)
         quoted = PASSWORD.replace("\\", "\\\\").replace('"', '\\"')
         module = "org.apache.kafka.common.security.plain.PlainLoginModule"
         properties = {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@127.0.0.1:{ports[1]}",
-            "listeners": f"SECURE://127.0.0.1:{ports[0]},CONTROLLER://127.0.0.1:{ports[1]},INNER://127.0.0.1:{ports[2]}",
-            "advertised.listeners": f"SECURE://127.0.0.1:{ports[0]},INNER://127.0.0.1:{ports[2]}",
-            "listener.security.protocol.map": "SECURE:SASL_SSL,CONTROLLER:PLAINTEXT,INNER:PLAINTEXT",
+            "listeners": f"SECURE://127.0.0.1:{ports[0]},CONTROLLER://127.0.0.1:{ports[1]},INNER://127.0.0.1:{ports[2]},MUTUAL://127.0.0.1:{ports[3]}",
+            "advertised.listeners": f"SECURE://127.0.0.1:{ports[0]},INNER://127.0.0.1:{ports[2]},MUTUAL://127.0.0.1:{ports[3]}",
+            "listener.security.protocol.map": "SECURE:SASL_SSL,CONTROLLER:PLAINTEXT,INNER:PLAINTEXT,MUTUAL:SSL",
+            "listener.name.mutual.ssl.client.auth": "required",
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(place / "clients.pem"),
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "INNER",
-            "sasl.enabled.mechanisms": "PLAIN",
+            "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+            "listener.name.secure.scram-sha-256.sasl.jaas.config": f"{SCRAM} required;",
+            "listener.name.secure.scram-sha-512.sasl.jaas.config": f"{SCRAM} required;",
             "listener.name.secure.plain.sasl.jaas.config": f'{module} required user_{USER}="{quoted}";',
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(place / "key.pem"),
@@ -72,6 +86,24 @@ class SecuredBroker:
             assert self._process.poll() is None, (self._place / "log").read_text()[-3000:]
             assert time.monotonic() < end
             time.sleep(0.1)
+
+        self._add_user()
+
+    def _add_user(self) -> None:
+        """Give the user a password for both kinds of SCRAM."""
+        from confluent_kafka.admin import (
+            AdminClient,
+            ScramCredentialInfo,
+            ScramMechanism,
+            UserScramCredentialUpsertion,
+        )
+
+        admin = AdminClient({"bootstrap.servers": self.open, "log_level": 0})
+        # The broker takes one change of a user in a request.
+        for kind in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
+            change = UserScramCredentialUpsertion(USER, ScramCredentialInfo(kind, 4096), PASSWORD.encode())
+            for outcome in admin.alter_user_scram_credentials([change]).values():
+                outcome.result(30)
 
     def stop(self) -> None:
         """End it."""

@@ -133,3 +133,32 @@ class TestSecuredKafka(KafkaConformance):
             open_connector("kafka", "s", {"bootstrap_servers": secured.bootstrap}).test(3)
         assert caught.value.code == "store-unreachable"
         assert "security_protocol" in str(caught.value.faults[0].hint)
+
+    @pytest.mark.parametrize("mechanism", ["scram_sha_256", "scram_sha_512"])
+    def test_scram(self, secured: SecuredBroker, mechanism: str) -> None:
+        config = secured_config(secured) | {"sasl": {"mechanism": mechanism, "username": USER}}
+        open_connector("kafka", "s", config, {"sasl.password": PASSWORD}).test(10)
+        with pytest.raises(StoreError) as caught:
+            open_connector("kafka", "s", config, {"sasl.password": "wrong"}).test(5)
+        assert caught.value.code == "store-auth-failed"
+
+
+class TestMutualTls(KafkaConformance):
+    """The whole suite with a client certificate in place of a password."""
+
+    @staticmethod
+    def config(broker: SecuredBroker, **tls: Any) -> dict[str, Any]:
+        shown = {"ca_certificate": broker.certificate, "client_certificate": broker.client_certificate}
+        return {"bootstrap_servers": broker.mutual, "security_protocol": "ssl", "tls": shown | tls}
+
+    @pytest.fixture
+    def connector(self, secured: SecuredBroker) -> Connector:
+        return open_connector("kafka", "s", self.config(secured), {"tls.client_key": secured.client_key})
+
+    def test_without_a_certificate_nobody_comes_in(self, secured: SecuredBroker) -> None:
+        config = self.config(secured)
+        config["tls"].pop("client_certificate")
+        with pytest.raises(StoreError) as caught:
+            open_connector("kafka", "s", config).test(5)
+        assert caught.value.code in ("store-auth-failed", "store-unreachable")
+        assert "BEGIN" not in caught.value.detail

@@ -67,7 +67,7 @@ class KafkaConnector(Connector):
     @classmethod
     def secret_fields(cls) -> tuple[str, ...]:
         """Dotted paths of secret config fields."""
-        return ("sasl.password",)
+        return ("sasl.password", "tls.client_key")
 
     # -- admin half ------------------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ Mechanism = Literal["plain", "scram_sha_256", "scram_sha_512"]
 
 _SERVER = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(\d{1,5})\Z")
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+-----END CERTIFICATE-----\s*\Z", re.S)
+_KEY = re.compile(r"-----BEGIN PRIVATE KEY-----.+-----END PRIVATE KEY-----\s*\Z", re.S)
 _WIRE_MECHANISM = {"plain": "PLAIN", "scram_sha_256": "SCRAM-SHA-256", "scram_sha_512": "SCRAM-SHA-512"}
 
 
@@ -55,7 +56,7 @@ class KafkaSasl(BaseModel):
 
 
 class KafkaTls(BaseModel):
-    """How the brokers prove who they are."""
+    """How the brokers prove who they are and, with a client certificate, how the store does (mTLS)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -63,8 +64,28 @@ class KafkaTls(BaseModel):
         None, description="PEM text of the authority; absent = the system's own"
     )
     verify_hostname: bool = True
+    client_certificate: str | None = Field(None, description="PEM text, with intermediates after it")
+    client_key: SecretStr | None = Field(None, description="PEM text of its key, PKCS #8, not encrypted")
 
-    @field_validator("ca_certificate")
+    @field_validator("client_key")
+    @classmethod
+    def _is_key(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not _KEY.search(value.get_secret_value().strip()):
+            # The Java client takes no other form.
+            raise PydanticCustomError(
+                "key",
+                "write the key as PEM text that begins with BEGIN PRIVATE KEY: PKCS #8 without a passphrase,"
+                " as openssl pkcs8 -topk8 -nocrypt makes it",
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _both(self) -> Self:
+        if (self.client_certificate is None) != (self.client_key is None):
+            raise PydanticCustomError("keys", "client_certificate and client_key go together")
+        return self
+
+    @field_validator("ca_certificate", "client_certificate")
     @classmethod
     def _is_pem(cls, value: str | None) -> str | None:
         if value is not None and not _PEM.search(value.strip()):
@@ -132,7 +153,7 @@ def _between(data: Mapping[str, Any]) -> list[InitErrorDetails]:
 
 
 def librdkafka_settings(config: KafkaConfig) -> dict[str, Any]:
-    """The store's settings in librdkafka's words. Holds the password: never log it."""
+    """The store's settings in librdkafka's words. Holds its secrets: never log it."""
     settings: dict[str, Any] = {
         "bootstrap.servers": config.bootstrap_servers,
         "security.protocol": config.security_protocol,
@@ -144,15 +165,18 @@ def librdkafka_settings(config: KafkaConfig) -> dict[str, Any]:
             "sasl.password": config.sasl.password.get_secret_value(),
         }
     if config.security_protocol.endswith("ssl"):
-        tls = config.tls or KafkaTls(ca_certificate=None)
+        tls = config.tls or KafkaTls.model_validate({})
         settings["ssl.endpoint.identification.algorithm"] = "https" if tls.verify_hostname else "none"
         if tls.ca_certificate:
             settings["ssl.ca.pem"] = tls.ca_certificate
+        if tls.client_certificate and tls.client_key:
+            settings["ssl.certificate.pem"] = tls.client_certificate
+            settings["ssl.key.pem"] = tls.client_key.get_secret_value()
     return settings
 
 
 def java_settings(config: KafkaConfig) -> dict[str, str]:
-    """The store's settings in the Java client's words, without Spark's ``kafka.``. Holds the password.
+    """The store's settings in the Java client's words, without Spark's ``kafka.``. Holds its secrets.
 
     The JAAS line is made here from checked parts only; a user cannot bring a login module of their own.
     """
@@ -169,10 +193,16 @@ def java_settings(config: KafkaConfig) -> dict[str, str]:
             "sasl.jaas.config": f"{module} required username={name} password={password};",
         }
     if config.security_protocol.endswith("ssl"):
-        tls = config.tls or KafkaTls(ca_certificate=None)
+        tls = config.tls or KafkaTls.model_validate({})
         settings["ssl.endpoint.identification.algorithm"] = "https" if tls.verify_hostname else ""
         if tls.ca_certificate:
             settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": tls.ca_certificate}
+        if tls.client_certificate and tls.client_key:
+            settings |= {
+                "ssl.keystore.type": "PEM",
+                "ssl.keystore.certificate.chain": tls.client_certificate,
+                "ssl.keystore.key": tls.client_key.get_secret_value(),
+            }
     return settings
 
 

@@ -13,6 +13,8 @@ from leatstream.sql.property_values import Given, PropertyReader
 KINDS = {
     "kafka": "kafka",
     "confluent_kafka": "kafka",
+    "msk": "kafka",
+    "redpanda": "kafka",
     "kinesis": "kinesis",
     "s3": "s3",
     "snowflake": "snowflake",
@@ -28,27 +30,16 @@ _HASHES = {"none": None, "plain": "plain", "sha256": "scram_sha_256", "sha512": 
 _HASH_WORDS = {mechanism: word for word, mechanism in _HASHES.items() if mechanism}
 _MSK = "aws_msk_iam"
 _HASH, _USER, _PASSWORD = "kafka.sasl.hash_function", "kafka.sasl.username", "kafka.sasl.password"
-_CA = "tls.ca_cert_file"
+_CA, _CERT, _KEY = "tls.ca_cert_file", "tls.client.cert_file", "tls.client.key_file"
+_TLS = ("tls.disabled", "tls.verify_server_hostname", _CA, _CERT, _KEY)
 _REGISTRY = "schema_registry.name"
-_KAFKA = (
-    "type",
-    "uris",
-    _REGISTRY,
-    _HASH,
-    _USER,
-    _PASSWORD,
-    "tls.disabled",
-    "tls.verify_server_hostname",
-    _CA,
-)
+_KAFKA = ("type", "uris", _REGISTRY, _HASH, _USER, _PASSWORD, *_TLS)
 _UNBUILT = {
     "properties.file": "write the properties into the statement",
     "access_region": "stores are reached directly",
     "availability_zone": "stores are reached directly",
     "tls.cipher_suites": "the client's own choice is used",
     "tls.protocols": "the client's own choice is used",
-    "tls.client.cert_file": "client certificates are not built yet",
-    "tls.client.key_file": "client certificates are not built yet",
     "kafka.msk.iam_role_arn": "AWS_MSK_IAM is not built yet",
     "kafka.msk.aws_region": "AWS_MSK_IAM is not built yet",
 }
@@ -134,12 +125,16 @@ def read_store_update(
     if str(reader.raw(_HASH) or "").lower() == "none":
         kept = {k: v for k, v in kept.items() if k not in (_USER, _PASSWORD)}
     if reader.flag("tls.disabled", False):
-        kept.pop(_CA, None)
+        kept = {k: v for k, v in kept.items() if k not in (_CA, _CERT, _KEY)}
+    if _CERT in reader.given:
+        kept.pop(_KEY, None)  # another certificate has another key
     reader.given |= kept
     config = _kafka(reader)
     reader.faults.raise_if_any()
     if _PASSWORD in kept and "sasl" in config:
         config["sasl"]["password"] = _kept(named, "sasl.password")
+    if _KEY in kept and "tls" in config:
+        config["tls"]["client_key"] = _kept(named, "tls.client_key")
     return config
 
 
@@ -178,7 +173,7 @@ def _kinesis_update(
 
 
 def _as_properties(config: Mapping[str, Any]) -> dict[str, str | bool]:
-    """Kafka settings in SQL's words; a password, which is not among them, stands as ``kept``."""
+    """Kafka settings in SQL's words; secrets, which are not among them, stand as ``kept``."""
     found: dict[str, str | bool] = {"uris": config["bootstrap_servers"]}
     sasl, tls = config.get("sasl"), config.get("tls")
     if sasl:
@@ -186,8 +181,9 @@ def _as_properties(config: Mapping[str, Any]) -> dict[str, str | bool]:
     if not str(config.get("security_protocol", "plaintext")).endswith("ssl"):
         return found | {"tls.disabled": True}
     found["tls.verify_server_hostname"] = bool((tls or {}).get("verify_hostname", True))
-    certificate = (tls or {}).get("ca_certificate")
-    return found | ({_CA: certificate} if certificate else {})
+    authority, certificate = ((tls or {}).get(name) for name in ("ca_certificate", "client_certificate"))
+    found |= {_CERT: certificate, _KEY: "-----BEGIN kept"} if certificate else {}
+    return found | ({_CA: authority} if authority else {})
 
 
 def _kafka(reader: PropertyReader) -> dict[str, Any]:
@@ -230,17 +226,20 @@ def _sasl(reader: PropertyReader) -> dict[str, Any] | None:
 def _tls(reader: PropertyReader) -> dict[str, Any] | None:
     """TLS settings; None if it is off. It is on unless switched off, as in the reference product."""
     if reader.flag("tls.disabled", False):
-        if _CA in reader.given:
-            reader.wrong(_CA, f"{_CA!r} has no meaning with 'tls.disabled' = TRUE.")
+        for key in (_CA, _CERT, _KEY):
+            if key in reader.given:
+                reader.wrong(key, f"{key!r} has no meaning with 'tls.disabled' = TRUE.")
         return None
     verify = reader.flag("tls.verify_server_hostname", True)
     settings: dict[str, Any] = {"verify_hostname": verify}
-    certificate = reader.text(_CA)
-    if certificate is not None and "-----BEGIN" not in certificate:
-        hint = "give the certificate's PEM text itself; the server reads no files"
-        reader.wrong(_CA, f"{_CA!r} is not a PEM text.", hint)
-    elif certificate is not None:
-        settings["ca_certificate"] = certificate
+    for key, member in ((_CA, "ca_certificate"), (_CERT, "client_certificate"), (_KEY, "client_key")):
+        text = reader.secret(key) if key == _KEY else reader.text(key)
+        if isinstance(text, str) and "-----BEGIN" not in text:
+            reader.wrong(
+                key, f"{key!r} is not a PEM text.", "give the PEM text itself; the server reads no files"
+            )
+        elif text is not None:
+            settings[member] = text
     return settings
 
 

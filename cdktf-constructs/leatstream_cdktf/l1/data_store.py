@@ -42,6 +42,11 @@ class DataStoreKafkaTlsReference(Reference):
         return self._string("ca_certificate")
 
     @property
+    def client_certificate(self) -> str:
+        """Certificate that the store shows to the brokers (mTLS), PEM."""
+        return self._string("client_certificate")
+
+    @property
     def verify_hostname(self) -> tf.IResolvable:
         """Whether the broker's name must match its certificate; default true."""
         return self._at("verify_hostname")

@@ -38,6 +38,15 @@ class StoreKafkaTls(TypedDict):
 
     ca_certificate: NotRequired[str]
     """Certificate authority to trust, PEM."""
+    client_certificate: NotRequired[str]
+    """Certificate that the store shows to the brokers (mTLS), PEM."""
+    client_key_wo: NotRequired[str]
+    """Private key of the client certificate, PEM (PKCS #8); left out = the stored one stays. Write-only: sent
+    to the service, never stored in the state. It is sent with every change of the object; to send a new value
+    alone, change `client_key_wo_version`. Write-only: never kept in Terraform's state.
+    """
+    client_key_wo_version: NotRequired[int | float]
+    """Change it to send `client_key_wo` again, for example after a rotation."""
     verify_hostname: NotRequired[bool | tf.IResolvable]
     """Whether the broker's name must match its certificate; default true."""
 
@@ -105,6 +114,11 @@ class StoreKafkaTlsReference(Reference):
     def ca_certificate(self) -> str:
         """Certificate authority to trust, PEM."""
         return self._string("ca_certificate")
+
+    @property
+    def client_certificate(self) -> str:
+        """Certificate that the store shows to the brokers (mTLS), PEM."""
+        return self._string("client_certificate")
 
     @property
     def verify_hostname(self) -> tf.IResolvable:

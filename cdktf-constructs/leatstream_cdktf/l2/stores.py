@@ -47,7 +47,8 @@ class KafkaStore(l1.Store):
             security_protocol: ``plaintext``, ``ssl``, ``sasl_plaintext`` or ``sasl_ssl``.
             sasl: ``mechanism`` (``plain``, ``scram_sha_256``, ``scram_sha_512``), ``username``, ``password``
                 and, to send a new password alone, a changed number as ``password_version``.
-            tls: ``ca_certificate`` (PEM) and ``verify_hostname``.
+            tls: ``ca_certificate`` (PEM), ``verify_hostname`` and, for mTLS, ``client_certificate`` and
+                ``client_key_wo``, also PEM.
             name: the store's exact name; ``id_`` when left out.
             comment: a note for people.
             **meta: Terraform's own arguments: depends_on, lifecycle, …

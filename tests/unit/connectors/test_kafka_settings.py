@@ -15,6 +15,7 @@ from leatstream.errors import RequestError
 from leatstream.plan.job_spec import ColumnSpec, SinkSpec, SourceSpec, StoreRef
 
 PEM = "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n"
+KEY = "-----BEGIN PRIVATE KEY-----\ns3cret\n-----END PRIVATE KEY-----\n"
 SASL = {"mechanism": "scram_sha_512", "username": "ada", "password": "s3cret"}
 
 
@@ -68,6 +69,12 @@ def test_every_fault_is_named_at_once() -> None:
         ({"security_protocol": "SSL"}, "security_protocol"),
         ({"security_protocol": "sasl_ssl", "sasl": {**SASL, "password": ""}}, "sasl.password"),
         ({"security_protocol": "sasl_ssl", "sasl": {"mechanism": "plain", "username": "a"}}, "sasl.password"),
+        ({"security_protocol": "ssl", "tls": {"client_certificate": PEM}}, "tls"),
+        ({"security_protocol": "ssl", "tls": {"client_key": KEY}}, "tls"),
+        (
+            {"security_protocol": "ssl", "tls": {"client_certificate": PEM, "client_key": "RSA s3cret"}},
+            "tls.client_key",
+        ),
         ({"bootstrap_servers": "h:70000"}, "bootstrap_servers"),
         ({"bootstrap_servers": "h:1,,i:2"}, "bootstrap_servers"),
         ({"bootstrap_servers": "h:1\nsasl.jaas.config=x"}, "bootstrap_servers"),
@@ -185,4 +192,15 @@ def test_secrets_are_put_in_place_without_touching_the_catalogs_copy() -> None:
     assert made.settings.sasl is not None
     assert made.settings.sasl.password.get_secret_value() == "s3cret"
     assert config["sasl"] == {"mechanism": "plain", "username": "ada"}
-    assert KafkaConnector.secret_fields() == ("sasl.password",)
+    assert "sasl.password" in KafkaConnector.secret_fields()
+
+
+def test_a_client_certificate_in_both_words() -> None:
+    tls = {"client_certificate": PEM, "client_key": KEY}
+    config = KafkaConfig.model_validate({"bootstrap_servers": "h:1", "security_protocol": "ssl", "tls": tls})
+    assert "s3cret" not in repr(config)
+    native, java = librdkafka_settings(config), java_settings(config)
+    assert (native["ssl.certificate.pem"], native["ssl.key.pem"]) == (PEM, KEY)
+    assert java["ssl.keystore.type"] == "PEM"
+    assert (java["ssl.keystore.certificate.chain"], java["ssl.keystore.key"]) == (PEM, KEY)
+    assert "tls.client_key" in KafkaConnector.secret_fields()

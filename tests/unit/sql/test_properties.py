@@ -168,7 +168,7 @@ def test_other_kinds_are_named() -> None:
         ("'type'=KAFKA, 'uris'='a:1', 'kafka.sasl.password'='secret'", ["invalid-property"]),
         ("'type'=KAFKA, 'uris'='a:1', 'tls.ca_cert_file'='@/etc/x.pem'", ["invalid-property"]),
         ("'type'=KAFKA, 'uris'='a:1', 'tls.disabled'='perhaps'", ["invalid-property"]),
-        ("'type'=KAFKA, 'uris'='a:1', 'tls.client.key_file'='@x'", ["unsupported"]),
+        ("'type'=KAFKA, 'uris'='a:1', 'tls.client.key_file'='@x'", ["invalid-property"]),
     ],
 )
 def test_store_faults(text: str, codes: list[str]) -> None:

@@ -52,17 +52,35 @@ class SaslView(_Sasl):
     password_secret: str | None = Field(None, description="Name of the secret that holds the password.")
 
 
-class TlsSettings(BaseModel):
-    """Transport encryption."""
-
-    model_config = ConfigDict(extra="forbid")
-
+class _Tls(BaseModel):
     ca_certificate: Annotated[str, Field(min_length=1, max_length=100_000)] | None = Field(
         None, description="Certificate authority to trust, PEM."
     )
     verify_hostname: StrictBool | None = Field(
         None, description="Whether the broker's name must match its certificate; default true."
     )
+    client_certificate: Annotated[str, Field(min_length=1, max_length=100_000)] | None = Field(
+        None, description="Certificate that the store shows to the brokers (mTLS), PEM."
+    )
+
+
+class TlsBody(_Tls):
+    """Transport encryption."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    client_key: Annotated[str, Field(min_length=1, max_length=100_000)] | None = Field(
+        None,
+        description="Private key of the client certificate, PEM (PKCS #8); left out = the stored one stays.",
+        json_schema_extra={"writeOnly": True},
+    )
+    client_key_secret: Name | None = Field(None, description="Name of the secret that holds the key.")
+
+
+class TlsView(_Tls):
+    """Transport encryption; the client's key is never shown."""
+
+    client_key_secret: str | None = Field(None, description="Name of the secret that holds the key.")
 
 
 class _Kafka(BaseModel):
@@ -78,14 +96,14 @@ class KafkaBody(_Kafka):
     model_config = ConfigDict(extra="forbid")
 
     sasl: SaslBody | None = Field(None, description="User and password.")
-    tls: TlsSettings | None = Field(None, description="Transport encryption.")
+    tls: TlsBody | None = Field(None, description="Transport encryption.")
 
 
 class KafkaView(_Kafka):
     """Settings of a Kafka store, without secrets."""
 
     sasl: SaslView | None = Field(None, description="User.")
-    tls: TlsSettings | None = Field(None, description="Transport encryption.")
+    tls: TlsView | None = Field(None, description="Transport encryption.")
 
 
 _ROLE = r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+$"
@@ -135,6 +153,8 @@ class KinesisView(_Kinesis):
 
 
 _KINDS = ("kafka", "kinesis")
+# A stored secret goes when the part that it belongs to is taken out.
+_HALVES = {"secret_access_key": "access_key_id", "client_key": "client_certificate"}
 
 
 class StoreKinds(BaseModel):
@@ -225,8 +245,7 @@ class StoreBody(StoreKinds, Body):
             if named is not None and value is not None:
                 pointer = f"#/{self.kind}/{path.replace('.', '/')}_secret"
                 raise RequestError("validation", f"give {leaf} or {leaf}_secret, not both", pointer=pointer)
-            # A stored key's secret goes with the key.
-            if leaf != "secret_access_key" or value or named or "access_key_id" in place:
+            if leaf not in _HALVES or value or named or _HALVES[leaf] in place:
                 secrets[path] = SecretName(named) if named is not None else value
         return config, secrets
 

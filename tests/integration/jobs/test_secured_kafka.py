@@ -1,0 +1,62 @@
+"""Spark's side of a store that asks who comes: the same settings as the admin side, on a real broker."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "connectors"))
+
+from secured_broker import PASSWORD, USER, SecuredBroker
+
+from leatstream.connectors.base import NewRecord
+from leatstream.connectors.kafka import KafkaConnector
+from leatstream.connectors.kafka_settings import java_settings
+from leatstream.connectors.registry import open_connector
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
+    broker = SecuredBroker(tmp_path_factory.mktemp("secured"))
+    broker.start()
+    yield broker
+    broker.stop()
+
+
+def login(broker: SecuredBroker, mechanism: str) -> KafkaConnector:
+    tls: dict[str, Any] = {"ca_certificate": broker.certificate}
+    if mechanism == "certificate":
+        tls["client_certificate"] = broker.client_certificate
+        config: dict[str, Any] = {"bootstrap_servers": broker.mutual, "security_protocol": "ssl", "tls": tls}
+        secrets = {"tls.client_key": broker.client_key}
+    else:
+        sasl = {"mechanism": mechanism, "username": USER}
+        config = {
+            "bootstrap_servers": broker.bootstrap,
+            "security_protocol": "sasl_ssl",
+            "sasl": sasl,
+            "tls": tls,
+        }
+        secrets = {"sasl.password": PASSWORD}
+    found = open_connector("kafka", "s", config, secrets)
+    assert isinstance(found, KafkaConnector)
+    return found
+
+
+@pytest.mark.parametrize("mechanism", ["plain", "scram_sha_256", "scram_sha_512", "certificate"])
+def test_both_sides_log_in(spark: Any, secured: SecuredBroker, mechanism: str) -> None:
+    """The admin side makes the topic and a record; Spark reads it and writes it to another."""
+    store = login(secured, mechanism)
+    source, sink = f"{mechanism}.in", f"{mechanism}.out"
+    for topic in (source, sink):
+        store.create_entity(topic, {"topic.partitions": 1, "topic.replicas": 1}, {})
+    store.write_records(source, [NewRecord(b"k", b"v")])
+    options = {f"kafka.{name}": value for name, value in java_settings(store.settings).items()}
+    frame = spark.read.format("kafka").options(**options).option("subscribe", source).load()
+    frame.select("key", "value").write.format("kafka").options(**options).option("topic", sink).save()
+    (record,) = [r for r in store.read_records(sink, from_beginning=True, limit=1, idle_timeout=10) if r]
+    assert (record.key, record.value) == (b"k", b"v")
