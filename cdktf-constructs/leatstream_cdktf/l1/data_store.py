@@ -47,6 +47,11 @@ class DataStoreKafkaTlsReference(Reference):
         return self._string("client_certificate")
 
     @property
+    def client_key_secret(self) -> str:
+        """Name of the secret that holds the key."""
+        return self._string("client_key_secret")
+
+    @property
     def verify_hostname(self) -> tf.IResolvable:
         """Whether the broker's name must match its certificate; default true."""
         return self._at("verify_hostname")

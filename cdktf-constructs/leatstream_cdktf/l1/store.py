@@ -40,6 +40,8 @@ class StoreKafkaTls(TypedDict):
     """Certificate authority to trust, PEM."""
     client_certificate: NotRequired[str]
     """Certificate that the store shows to the brokers (mTLS), PEM."""
+    client_key_secret: NotRequired[str]
+    """Name of the secret that holds the key."""
     client_key_wo: NotRequired[str]
     """Private key of the client certificate, PEM (PKCS #8); left out = the stored one stays. Write-only: sent
     to the service, never stored in the state. It is sent with every change of the object; to send a new value
@@ -119,6 +121,11 @@ class StoreKafkaTlsReference(Reference):
     def client_certificate(self) -> str:
         """Certificate that the store shows to the brokers (mTLS), PEM."""
         return self._string("client_certificate")
+
+    @property
+    def client_key_secret(self) -> str:
+        """Name of the secret that holds the key."""
+        return self._string("client_key_secret")
 
     @property
     def verify_hostname(self) -> tf.IResolvable:
