@@ -29,6 +29,7 @@ from leatstream.settings import Settings
 from leatstream.storage.migrate import at_head, migrate
 from leatstream.storage.secret_box import open_secret_box
 from leatstream.storage.unit_of_work import open_units
+from leatstream.views.stores import open_views
 
 _ADMIN = "admin"
 _SYSADMIN = "sysadmin"
@@ -155,6 +156,7 @@ def open_runtime(
         connector_classes=connector_classes(),
         analyzer=AnalysisQueue(changed.notify),
         drivers=pool,
+        views=open_views(settings.catalog, data_dir / "views"),
         settings=RuntimeSettings(
             checkpoint_root=settings.checkpoints,
             log_dir=data_dir / "logs" / "drivers",

@@ -4,7 +4,7 @@
     ├── RequestError (user)             sql-syntax 400 · invalid-page-token 400 · validation 422
     │                                   unknown-relation 422 · unknown-column 422 · unknown-function 422
     │                                   type-mismatch 422 · not-grouped 422 · within-required 422
-    │                                   unsupported 422
+    │                                   unsupported 422 · not-computable 422
     │                                   property-required 422 · invalid-property 422 · too-complex 422
     │                                   too-large 413
     ├── AccessError (user)              unauthenticated 401 · permission-denied 403
@@ -13,6 +13,7 @@
     ├── StoreError (external)           store-unreachable 503 (retry) · store-auth-failed 502
     │                                   entity-not-found 404 · entity-conflict 409 · store-rejected 502
     ├── EngineError (external)          engine-unavailable 503 (retry) · fenced 409
+    │                                   view-not-ready 503 (retry) · statement-timeout 504
     ├── JobError (in a query's status)  job-failed · source-gone · undecodable-record · checkpoint-damaged
     ├── StackError (embedded stack)     tool-missing · jars-unavailable · port-taken · already-running
     │                                   part-failed; shown by the command line, never by REST
@@ -149,6 +150,7 @@ class RequestError(LeatstreamError):
         "unsupported": Kind(422, "Not supported", "0A000"),
         "property-required": Kind(422, "Sink property cannot be inferred", "3D021"),
         "invalid-property": Kind(422, "Property is not valid", "3D008"),
+        "not-computable": Kind(422, "A value cannot be computed", "22000"),
         "too-complex": Kind(422, "Statement is too complex", "54001"),
         "too-large": Kind(413, "Request body is too large", "54000"),
     }
@@ -198,6 +200,8 @@ class EngineError(LeatstreamError):
     kinds: ClassVar[dict[str, Kind]] = {
         "engine-unavailable": Kind(503, "No Spark driver is ready", "53000", retryable=True),
         "fenced": Kind(409, "A newer attempt has taken over", "55000"),
+        "view-not-ready": Kind(503, "Materialized view cannot be read yet", "55000", retryable=True),
+        "statement-timeout": Kind(504, "Statement took too long", "57014"),
     }
 
 

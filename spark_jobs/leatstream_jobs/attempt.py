@@ -68,9 +68,11 @@ class Attempt:
 
     def _start(self) -> run_query.Started | None:
         try:
-            references = sorted({r for store in self._stores() for r in store.secrets.values()})
+            references = sorted(self._references())
             self._secrets = self._driver.client.resolve_secrets(references)
-            self._started = run_query.start(self._spark, self._spec, self._connect, self._driver.slots)
+            self._started = run_query.start(
+                self._spark, self._spec, self._connect, self._driver.slots, self._secrets
+            )
             return self._started
         except ApiUnreachable:
             self._fail(Failure("job-failed", "The API could not be reached to resolve the stores' secrets."))
@@ -244,6 +246,12 @@ class Attempt:
 
     def _stores(self) -> list[StoreRef]:
         return [*(source.store for source in self._spec.sources), self._spec.sink.store]
+
+    def _references(self) -> set[str]:
+        view = self._spec.sink.view
+        own = view.database.secret if view is not None and view.database is not None else None
+        found = {r for store in self._stores() for r in store.secrets.values()}
+        return found | ({own} if own else set())
 
     def _explain(self, error: BaseException) -> Failure:
         if self._jvm_is_gone():

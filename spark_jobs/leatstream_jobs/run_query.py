@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +21,15 @@ from leatstream.plan.job_spec import (
     SourceSpec,
     StoreRef,
 )
+from leatstream.views.opening import view_writer
 from leatstream_jobs import scans
 from leatstream_jobs.snapshot_batches import SnapshotBatches, together
+from leatstream_jobs.view_sink import write_view
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 # The connector reads it from the session (connectors/kafka.py MAX_OFFSETS).
 MAX_OFFSETS = "leatstream.max_offsets_per_trigger"
@@ -42,7 +45,11 @@ class Started:
 
 
 def start(
-    spark: SparkSession, spec: JobSpec, connect: Callable[[StoreRef], Connector], slots: int
+    spark: SparkSession,
+    spec: JobSpec,
+    connect: Callable[[StoreRef], Connector],
+    slots: int,
+    secrets: Mapping[str, str] | None = None,
 ) -> Started:
     """Start the query; returns at once, the first batch is still to come.
 
@@ -51,9 +58,11 @@ def start(
         spec: the job.
         connect: opens a store with its secrets resolved.
         slots: how many tasks the session can run at once.
+        secrets: values by reference, for the database of a view.
 
     Raises:
         JobError: job-rejected, for what is not built or cannot run.
+        StoreError: the database of a view does not answer.
         pyspark.errors.PySparkException: what Spark finds wrong.
     """
     check(spec)
@@ -68,8 +77,8 @@ def start(
         return _start_batches(spark, spec, spec.operator, sources, connect(spec.sink.store))
     opened = tuple(scans.register(spark, s, connector, realtime=realtime) for s, connector in sources)
     rows = spark.sql(spec.sql)
-    frame = shaped(undoubled(rows, len(spec.sink.columns)) if spec.distinct else rows, spec.sink)
-    writer = connect(spec.sink.store).write_stream(frame, spec.sink, realtime=realtime)
+    rows = undoubled(rows, len(spec.sink.columns)) if spec.distinct else rows
+    writer = _writer(rows, spec, connect, secrets or {})
     writer = writer.option("checkpointLocation", spec.checkpoint).queryName(f"leat_{spec.query_id}")
     if realtime:
         writer = writer.outputMode("update").trigger(realTime=f"{spec.realtime_batch_ms} milliseconds")  # type: ignore[call-overload]
@@ -95,12 +104,28 @@ def _start_batches(
     return Started(writer.start(), opened, batches)
 
 
+def _writer(
+    rows: DataFrame, spec: JobSpec, connect: Callable[[StoreRef], Connector], secrets: Mapping[str, str]
+) -> DataStreamWriter:
+    view = spec.sink.view
+    if view is None:
+        frame = shaped(rows, spec.sink)
+        return connect(spec.sink.store).write_stream(frame, spec.sink, realtime=spec.mode is Mode.REALTIME)
+    reference = view.database.secret if view.database is not None else None
+    target = view_writer(spec, secrets[reference] if reference else None)
+    target.open()
+    numbered, values = _numbered(rows, spec.sink)
+    return write_view(numbered, values, spec, target)
+
+
 def check(spec: JobSpec) -> None:
     """Refuse what the data plane does not do yet, before anything starts.
 
     Raises:
         JobError: job-rejected.
     """
+    if spec.sink.view is not None:
+        return
     if spec.delivery is not Delivery.AT_LEAST_ONCE:
         raise JobError(
             "job-rejected", f"Delivery {spec.delivery.value} is not supported yet; use at_least_once."
@@ -135,6 +160,17 @@ def shaped(rows: DataFrame, sink: SinkSpec) -> DataFrame:
     """
     from pyspark.sql import functions as F
 
+    numbered, values = _numbered(rows, sink)
+    key = _key(sink, values)
+    value = json.encode(sink.columns, values)
+    if sink.deletes:
+        # No value behind a key: readers of the changelog forget the row.
+        value = F.when(~F.col(DELETED), value)
+    return numbered.select(key.alias("key"), value.alias("value")).select(F.col("key"), F.col("value"))
+
+
+def _numbered(rows: DataFrame, sink: SinkSpec) -> tuple[DataFrame, list[Column]]:
+    """The rows with numbered columns, and the sink's columns over them, of their declared types."""
     names = rows.columns
     wanted = len(sink.columns)
     hidden = [DELETED, ROWKEY, ROWTIME] if sink.deletes else [ROWKEY, ROWTIME]
@@ -145,13 +181,7 @@ def shaped(rows: DataFrame, sink: SinkSpec) -> DataFrame:
         )
     # Two columns of a join may share a name; positions are what counts.
     numbered = rows.toDF(*(f"__leat_c{i}" for i in range(wanted)), *hidden)
-    values = [_value(numbered, i, column) for i, column in enumerate(sink.columns)]
-    key = _key(sink, values)
-    value = json.encode(sink.columns, values)
-    if sink.deletes:
-        # No value behind a key: readers of the changelog forget the row.
-        value = F.when(~F.col(DELETED), value)
-    return numbered.select(key.alias("key"), value.alias("value")).select(F.col("key"), F.col("value"))
+    return numbered, [_value(numbered, i, column) for i, column in enumerate(sink.columns)]
 
 
 def _value(rows: DataFrame, index: int, column: ColumnSpec) -> Column:

@@ -25,6 +25,7 @@ from leatstream.services.stores import resolve_store_secrets
 from leatstream.storage.migrate import migrate
 from leatstream.storage.secret_box import open_secret_box
 from leatstream.storage.unit_of_work import SqlUnits, open_units
+from leatstream.views.sqlite_store import SqliteViews
 
 
 @dataclass
@@ -236,6 +237,7 @@ def make_world(directory: Path) -> World:
         connector_classes={"kafka": MemoryConnector},
         analyzer=FirstViewAnalyzer(),
         drivers=drivers,
+        views=SqliteViews(directory / "views"),
         settings=RuntimeSettings(
             checkpoint_root=str(directory / "checkpoints"),
             log_dir=directory / "logs",

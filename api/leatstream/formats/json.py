@@ -96,6 +96,18 @@ def encode(columns: Sequence[ColumnSpec], values: Sequence[Column]) -> Column:
     return F.to_json(F.struct(*written), _WRITE_OPTIONS).cast("binary")
 
 
+def nested(name: str, kind: DataType, value: Column) -> Column:
+    """The JSON text of one ARRAY, MAP or STRUCT; NULL stays NULL.
+
+    Raises:
+        JobError: job-rejected, for a type that JSON cannot carry.
+    """
+    from pyspark.sql import functions as F
+
+    check_type(name, kind)
+    return F.to_json(_written(value, kind), _WRITE_OPTIONS)
+
+
 def check_type(name: str, kind: DataType) -> None:
     """Refuse a type that JSON has no form for.
 

@@ -133,7 +133,7 @@ class Store:
 
 
 class RelationKind(StrEnum):
-    """Kinds of relation; streams and changelogs can be made so far."""
+    """Kinds of relation; streams, changelogs and materialized views can be made so far."""
 
     STREAM = "stream"
     CHANGELOG = "changelog"
@@ -141,12 +141,20 @@ class RelationKind(StrEnum):
     TABLE = "table"
 
 
+@dataclass(frozen=True, slots=True)
+class ViewIndex:
+    """An index of a materialized view; its name is unique in the view's schema."""
+
+    name: str
+    columns: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """A relational face of an entity.
+    """A relational face of an entity, or a materialized view, which has none: leatstream keeps its rows.
 
     Attributes:
-        store: name of the store that holds the entity.
+        store: name of the store that holds the entity; empty for a materialized view.
         entity: topic, data stream or table behind the relation.
         value_format: ``json`` so far.
         key_format, key_type: how record keys read; ``primitive`` with a type such as ``VARCHAR``.
@@ -155,6 +163,7 @@ class Relation:
         effective: every property in force with its origin.
         created_by_query: id of the query that made it, for CREATE … AS SELECT.
         primary_key: columns that identify a row of a changelog.
+        indexes: of a materialized view.
     """
 
     meta: Meta
@@ -173,6 +182,7 @@ class Relation:
     created_by_query: str | None = None
     comment: str | None = None
     primary_key: tuple[str, ...] = ()
+    indexes: tuple[ViewIndex, ...] = ()
 
     def find_column(self, name: str) -> Column | None:
         """The column of exactly this name, or None."""
@@ -232,6 +242,7 @@ class QueryKind(StrEnum):
 
     CREATE_STREAM_AS = "create_stream_as"
     CREATE_CHANGELOG_AS = "create_changelog_as"
+    CREATE_MATERIALIZED_VIEW_AS = "create_materialized_view_as"
     INSERT_INTO = "insert_into"
 
     @property

@@ -22,6 +22,11 @@ def _place(source: SourceSpec) -> tuple[str, str]:
     return source.store.name, source.entity
 
 
+def _shape(job: JobSpec) -> tuple[object, ...]:
+    retention = job.sink.view.retention_ms if job.sink.view is not None else None
+    return job.sink.columns, job.sink.key_columns, retention
+
+
 def _stateful(job: JobSpec) -> bool:
     # Joins and windows have watermarks; groups without a window are the ones that are updated.
     if job.operator is not None or job.output_mode == "update" or job.distinct:
@@ -49,6 +54,8 @@ def classify(old: JobSpec, new: JobSpec) -> Change:
         return Change("new-state", "the sources differ, so the saved offsets do not fit")
     if old.sink.entity != new.sink.entity or old.sink.store.name != new.sink.store.name:
         return Change("new-state", "the sink is another entity")
+    if (old.sink.view or new.sink.view) and _shape(old) != _shape(new):
+        return Change("new-state", "the view's columns, key or retention differ, so it is filled anew")
     if old.mode != new.mode:
         return Change("new-state", "real-time and micro-batch jobs do not share a checkpoint")
     if not (_stateful(old) or _stateful(new)):

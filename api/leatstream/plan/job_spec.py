@@ -76,10 +76,42 @@ class SourceSpec(_Document):
     primary_key: list[str] = Field(default_factory=list)
 
 
+class ViewDatabase(_Document):
+    """Where materialized views are kept.
+
+    Attributes:
+        location: directory of the SQLite files, or URL of the PostgreSQL database without its password.
+        secret: reference to the password, if there is one.
+    """
+
+    kind: Literal["sqlite", "postgresql"]
+    location: str
+    secret: str | None = None
+
+
+class ViewSpec(_Document):
+    """The table of a materialized view.
+
+    Attributes:
+        table: its name, made of the query's id.
+        generation: of the checkpoint; rows of another one are thrown away when the job starts.
+        retention_ms: how long a row stays, by its row time, else by when it was written.
+        indexes: columns of each index, by the index's name.
+    """
+
+    table: str = ""
+    generation: int = 0
+    database: ViewDatabase | None = None
+    retention_ms: int | None = None
+    indexes: dict[str, list[str]] = Field(default_factory=dict)
+
+
 class SinkSpec(_Document):
     """Where rows go.
 
     Attributes:
+        view: set where the sink is a materialized view; then there is no store, entity or format. Rows with
+            the same key columns replace each other; without key columns every row is kept.
         key_columns: columns that make the record key; empty = the left-most record's key is passed on.
         deletes: the SQL gives ``__leat_deleted`` too: where it is true, a record without value is written.
         timestamp_strategy: ``proc.time`` lets the store stamp the record, ``event.time`` writes row time.
@@ -95,6 +127,7 @@ class SinkSpec(_Document):
     key_columns: list[str] = Field(default_factory=list)
     deletes: bool = False
     timestamp_strategy: Literal["proc.time", "event.time"] = "proc.time"
+    view: ViewSpec | None = None
 
 
 class SnapshotSpec(_Document):

@@ -15,7 +15,7 @@ from leatstream.model.objects import DesiredState, Query, QueryState
 from leatstream.plan.job_spec import JobSpec
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn
 from leatstream.ports import UnitOfWork
-from leatstream.services.environment import Environment
+from leatstream.services.environment import Environment, view_table
 from leatstream.services.planned_job import store_ref
 from leatstream.services.query_notes import note_event
 from leatstream.services.reconciler import after_loss, ended
@@ -67,6 +67,12 @@ def build_spec(env: Environment, unit: UnitOfWork, query: Query) -> JobSpec:
 
     sources = [s.model_copy(update={"store": fresh(s.store.name) or s.store}) for s in spec.sources]
     sink = spec.sink.model_copy(update={"store": fresh(spec.sink.store.name) or spec.sink.store})
+    if sink.view is not None:
+        relation = unit.relations.find(query.sink)
+        indexes = {i.name: list(i.columns) for i in relation.indexes} if relation is not None else {}
+        place = {"table": view_table(query), "generation": query.checkpoint_generation, "indexes": indexes}
+        view = sink.view.model_copy(update={**place, "database": env.views.database})
+        sink = sink.model_copy(update={"view": view})
     root = env.settings.checkpoint_root.rstrip("/")
     return spec.model_copy(
         update={
@@ -110,7 +116,12 @@ def resolve_secrets(env: Environment, driver_id: str, references: Sequence[str])
         stores = [*(s.store for s in spec.sources), spec.sink.store]
         allowed = {reference for store in stores for reference in store.secrets.values()}
         values: dict[str, str] = {}
+        own = spec.sink.view.database.secret if spec.sink.view and spec.sink.view.database else None
         for reference in references:
+            password = env.views.password if reference == own else None
+            if password is not None:
+                values[reference] = password
+                continue
             envelope = unit.secrets.find(reference) if reference in allowed else None
             if envelope is None:
                 raise AccessError("permission-denied", "this driver may not read that secret")

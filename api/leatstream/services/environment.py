@@ -12,8 +12,8 @@ from typing import Generic, TypeVar
 
 from leatstream.connectors.base import Connector
 from leatstream.errors import CatalogError
-from leatstream.model.objects import Meta, Store
-from leatstream.ports import Analyzer, Clock, Drivers, OpenUnit, SecretBox
+from leatstream.model.objects import Meta, Query, Store
+from leatstream.ports import Analyzer, Clock, Drivers, OpenUnit, SecretBox, ViewStore
 from leatstream.services.signal import Signal
 
 T = TypeVar("T")
@@ -132,6 +132,7 @@ class Environment:
     connector_classes: Mapping[str, type[Connector]]
     analyzer: Analyzer
     drivers: Drivers
+    views: ViewStore
     settings: RuntimeSettings
     changed: Signal = field(default_factory=Signal)
     listening_since: datetime | None = None
@@ -140,6 +141,11 @@ class Environment:
 def new_id(prefix: str) -> str:
     """An opaque id that sorts by creation time: prefix, 48 bits of milliseconds, 80 random bits, in hex."""
     return f"{prefix}_{int(time.time() * 1000):012x}{os.urandom(10).hex()}"
+
+
+def view_table(query: Query) -> str:
+    """The table of the materialized view that a query keeps."""
+    return query.meta.id
 
 
 def new_meta(prefix: str, principal: Principal, now: datetime) -> Meta:

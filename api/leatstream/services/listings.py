@@ -79,7 +79,11 @@ def _relations(env: Environment, who: Principal, s: ast.ListObjects, context: Co
         else:
             database = single(s.within)
     found = _all(lambda t: relations.list_relations(env, who, database, schema, 1000, t))
-    wanted = {"streams": RelationKind.STREAM, "changelogs": RelationKind.CHANGELOG}.get(s.noun)
+    wanted = {
+        "streams": RelationKind.STREAM,
+        "changelogs": RelationKind.CHANGELOG,
+        "materialized_views": RelationKind.MATERIALIZED_VIEW,
+    }.get(s.noun)
     found = [r for r in found if wanted in (None, r.kind)]
     columns = _columns("fqn", "kind", "store", "entity", "value_format", "comment", *_META)
     return columns, [

@@ -30,13 +30,13 @@ from leatstream.sql.statements import Properties
 
 _MODES = ("auto", "realtime", "micro_batch")
 _QUERY_PROPERTIES = ("query.name", "mode")
+_OFFSETS, _VIEW_OFFSETS = 500_000, 50_000
 
 
 def plan_job(
     live: LiveStores,
     logical: LogicalPlan,
-    given: RelationProperties,
-    sink: Relation,
+    sink: SinkSpec,
     sql: str,
     properties: Properties,
 ) -> JobSpec:
@@ -45,8 +45,7 @@ def plan_job(
     Args:
         live: stores and entities.
         logical: the bound SELECT.
-        given: the sink's WITH.
-        sink: the relation to write.
+        sink: where the rows go.
         sql: Spark SQL whose columns are the sink's, then the hidden ones.
         properties: of QUERY WITH.
 
@@ -55,7 +54,7 @@ def plan_job(
     """
     env = live.env
     wanted = _wanted_mode(properties)
-    _check_sink(env, logical, live.store(sink.store))
+    _check_sink(env, logical, sink.store)
     options = [read_source_options(scan.properties) for scan in logical.scans]
     sources = [
         _source(env, live.store(scan.relation.store), scan, option, logical.timed)
@@ -66,7 +65,7 @@ def plan_job(
         Shape(
             stateful=logical.stateful,
             realtime_sources=all(_realtime(env, source.store.kind) for source in sources),
-            realtime_sink=_realtime(env, live.store(sink.store).kind),
+            realtime_sink=_realtime(env, sink.store.kind),
             skips_records=any(source.on_error == "ignore" for source in sources),
             source_partitions=partitions,
             slots=env.settings.slots,
@@ -88,26 +87,34 @@ def plan_job(
         fencing_token="",
         sql=sql,
         sources=sources,
-        sink=_sink(live.store(sink.store), sink, given, logical),
+        sink=sink,
         mode=mode,
         mode_reason=reason,
         output_mode="update" if _updated_by_spark(logical) else "append",
         operator=_operator(logical, options),
         distinct=logical.distinct,
+        # A view's batch is one transaction that holds its number, so that none counts twice.
+        delivery=Delivery.EXACTLY_ONCE if sink.view is not None else Delivery.AT_LEAST_ONCE,
+        # A view's batch passes through the driver's own process, so it is bounded more tightly.
+        max_offsets_per_trigger=_VIEW_OFFSETS if sink.view is not None else _OFFSETS,
         checkpoint="",
         conf={"spark.sql.shuffle.partitions": _shuffle_partitions(logical, partitions)},
     )
 
 
-def _check_sink(env: Environment, logical: LogicalPlan, store: Store) -> None:
+def _check_sink(env: Environment, logical: LogicalPlan, store: StoreRef) -> None:
     connector_class = env.connector_classes.get(store.kind)
     if logical.operator is not None and not (connector_class and connector_class.capabilities.batches):
         raise RequestError(
             "unsupported",
-            f"joins with changelogs and aggregates over them cannot write to stores of kind {store.kind}",
+            f"joins with changelogs and aggregates over them cannot write to {_shown(store)}",
             position=logical.left_most.position,
             hint="write to a Kafka store, and copy from there by a query of its own",
         )
+
+
+def _shown(store: StoreRef) -> str:
+    return "materialized views" if store.kind == "view" else f"stores of kind {store.kind}"
 
 
 def _updated_by_spark(logical: LogicalPlan) -> bool:
@@ -214,7 +221,8 @@ def _operator(logical: LogicalPlan, options: Sequence[SourceOptions]) -> Operato
     return OperatorSpec(kind=logical.operator.kind, snapshots=snapshots, links=links)
 
 
-def _sink(store: Store, sink: Relation, given: RelationProperties, logical: LogicalPlan) -> SinkSpec:
+def store_sink(store: Store, sink: Relation, given: RelationProperties, logical: LogicalPlan) -> SinkSpec:
+    """How a job writes to a store."""
     return SinkSpec(
         relation=str(sink.fqn),
         store=store_ref(store),

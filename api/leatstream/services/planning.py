@@ -11,7 +11,7 @@ from typing import Any
 
 from leatstream.errors import Faults, Position, RequestError, StoreError
 from leatstream.inference.sink_properties import LeftMostSource, SinkRequest, infer_sink_properties
-from leatstream.model.names import quote
+from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import (
     HIDDEN_PREFIX,
     Effective,
@@ -27,14 +27,16 @@ from leatstream.plan.logical import INTERVAL_JOIN, AnalysisFailure, AnalyzedColu
 from leatstream.services.catalog_view import CatalogView, assumed_meta, qualify
 from leatstream.services.environment import Context, Environment
 from leatstream.services.live_stores import LiveStores
-from leatstream.services.planned_job import plan_job, refuse_unbuilt
+from leatstream.services.planned_job import plan_job, refuse_unbuilt, store_sink
 from leatstream.services.relation_draft import check_entity_name, check_timestamp
 from leatstream.services.sink_columns import check_comparable, insert_columns, new_columns, wrap_insert
 from leatstream.services.sink_formats import sink_formats
+from leatstream.services.view_planning import view_relation, view_sink
 from leatstream.sql.analysis import explain_failure
 from leatstream.sql.binder import bind
 from leatstream.sql.relation_properties import RelationProperties, canonical_name, read_relation_properties
-from leatstream.sql.statements import CreateAs, CreateChangelogAs, InsertInto
+from leatstream.sql.statements import CreateAs, CreateChangelogAs, CreateMaterializedViewAs, InsertInto
+from leatstream.sql.view_properties import read_view_properties
 from leatstream.sql.views import view_schema
 
 ContinuousStatement = CreateAs | InsertInto
@@ -79,7 +81,7 @@ class PlannedQuery:
                 "fqn": str(self.sink.fqn),
                 "kind": self.sink.kind.value,
                 "store": self.sink.store,
-                "store_kind": self.stores[self.sink.store].kind,
+                "store_kind": self.stores[self.sink.store].kind if self.sink.store else "view",
                 "entity": self.sink.entity,
                 "entity_action": self.entity_action,
                 "columns": [
@@ -151,14 +153,15 @@ def plan_statement(
         EngineError: no driver is there to analyze.
     """
     live = LiveStores(env, view)
-    logical = bind(
-        statement.select,
-        lambda name: view.resolve(name, context),
-        statement.text,
-        named=isinstance(statement, CreateAs),
-        changelog=isinstance(statement, CreateChangelogAs),
+    logical = _bind(view, statement, context)
+    kept = isinstance(statement, CreateMaterializedViewAs)
+    given = (
+        RelationProperties()
+        if kept
+        else read_relation_properties(
+            statement.properties, changelog=isinstance(statement, CreateChangelogAs)
+        )
     )
-    given = read_relation_properties(statement.properties, changelog=isinstance(statement, CreateChangelogAs))
     refuse_unbuilt(given, statement.properties)
     draft = _Draft(
         env=env,
@@ -171,9 +174,31 @@ def plan_statement(
         analyzed=_analyze(env, logical),
     )
     _require_sources(draft)
+    if isinstance(statement, CreateMaterializedViewAs):
+        return _plan_view(draft, statement)
     if isinstance(statement, CreateAs):
         return _plan_create(draft, statement)
     return _plan_insert(draft, statement)
+
+
+def _bind(view: CatalogView, statement: ContinuousStatement, context: Context) -> LogicalPlan:
+    def bound(changelog: bool) -> LogicalPlan:
+        # A tree is bound once.
+        return bind(
+            statement.select.copy(),
+            lambda name: view.resolve(name, context),
+            statement.text,
+            named=isinstance(statement, CreateAs),
+            changelog=changelog,
+        )
+
+    if not isinstance(statement, CreateMaterializedViewAs):
+        return bound(isinstance(statement, CreateChangelogAs))
+    # Of groups and of a changelog's rows a view holds the newest state; of a stream's rows all of them.
+    if statement.select.args.get("group") is not None:
+        return bound(True)
+    plain = bound(False)
+    return bound(True) if plain.left_most.relation.kind is RelationKind.CHANGELOG else plain
 
 
 def _analyze(env: Environment, logical: LogicalPlan) -> list[AnalyzedColumn]:
@@ -203,15 +228,8 @@ def _entity_gone(relation: Relation, position: Position) -> StoreError:
 
 
 def _plan_create(draft: _Draft, statement: CreateAs) -> PlannedQuery:
-    fqn = qualify(statement.name, draft.context)
+    fqn = _new_name(draft, statement)
     where = statement.name.position
-    if not draft.view.has_schema(fqn.database, fqn.schema):
-        raise RequestError(
-            "unknown-relation",
-            f"schema {quote(fqn.database)}.{quote(fqn.schema)} does not exist",
-            position=where,
-            sqlstate="3D004",
-        )
     chosen = _choose_store(draft)
     store = draft.live.store(chosen.value, draft.places.get("store"))
     given, left = draft.given, draft.logical.left_most.relation
@@ -258,6 +276,42 @@ def _plan_create(draft: _Draft, statement: CreateAs) -> PlannedQuery:
     return _finish(draft, kind, statement, sink, draft.logical.sql)
 
 
+def _new_name(draft: _Draft, statement: CreateAs) -> Fqn:
+    fqn = qualify(statement.name, draft.context)
+    if not draft.view.has_schema(fqn.database, fqn.schema):
+        raise RequestError(
+            "unknown-relation",
+            f"schema {quote(fqn.database)}.{quote(fqn.schema)} does not exist",
+            position=statement.name.position,
+            sqlstate="3D004",
+        )
+    return fqn
+
+
+def _plan_view(draft: _Draft, statement: CreateMaterializedViewAs) -> PlannedQuery:
+    fqn, logical = _new_name(draft, statement), draft.logical
+    columns = new_columns(draft.analyzed, statement.name.position)
+    given = read_view_properties(statement.properties)
+    sink = view_relation(draft.env, statement, fqn, columns, logical.primary_key, given)
+    target = view_sink(sink, given, deletes=logical.deletes)
+    job = plan_job(draft.live, logical, target, logical.sql, statement.query_properties)
+    return PlannedQuery(
+        kind=QueryKind.CREATE_MATERIALIZED_VIEW_AS,
+        sql=statement.text,
+        sink=sink,
+        sources=_sources(logical),
+        entity_action="create",
+        job=job,
+        logical=logical,
+        stores=draft.live.stores,
+        effective=sink.effective,
+    )
+
+
+def _sources(logical: LogicalPlan) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(s.relation.fqn) for s in logical.scans))
+
+
 def _plan_insert(draft: _Draft, statement: InsertInto) -> PlannedQuery:
     target = draft.view.resolve(statement.name, draft.context)
     where = statement.name.position
@@ -285,13 +339,14 @@ def _finish(
     live = draft.live
     live.store(sink.store)
     exists = live.entity(sink.store, sink.entity) is not None
+    target = store_sink(live.store(sink.store), sink, draft.given, draft.logical)
     return PlannedQuery(
         kind=kind,
         sql=statement.text,
         sink=sink,
-        sources=tuple(dict.fromkeys(str(s.relation.fqn) for s in draft.logical.scans)),
+        sources=_sources(draft.logical),
         entity_action="reuse" if exists else "create",
-        job=plan_job(live, draft.logical, draft.given, sink, sql, statement.query_properties),
+        job=plan_job(live, draft.logical, target, sql, statement.query_properties),
         logical=draft.logical,
         stores=live.stores,
         effective=sink.effective,

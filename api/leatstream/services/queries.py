@@ -16,6 +16,7 @@ from leatstream.model.objects import (
     QueryState,
     QueryStatus,
     Relation,
+    RelationKind,
     Store,
 )
 from leatstream.plan.change import Change, classify
@@ -58,14 +59,14 @@ class QueryDefinition:
 
 
 def parse_continuous(sql: str) -> ContinuousStatement:
-    """Read text that must be one CREATE STREAM or CHANGELOG … AS SELECT, or INSERT INTO … SELECT."""
+    """Read text that must be one CREATE … AS SELECT, or INSERT INTO … SELECT."""
     statements = parse(sql)
     if len(statements) != 1 or not isinstance(statements[0], CreateAs | InsertInto):
         what = f"{len(statements)} statements" if len(statements) != 1 else "another statement"
         raise RequestError(
             "validation",
-            "a query's sql is one CREATE STREAM or CHANGELOG … AS SELECT, or INSERT INTO … SELECT; "
-            f"this is {what}",
+            "a query's sql is one CREATE STREAM, CHANGELOG or MATERIALIZED VIEW … AS SELECT, or INSERT INTO "
+            f"… SELECT; this is {what}",
             pointer="#/sql",
             position=statements[0].position if statements else None,
         )
@@ -309,7 +310,14 @@ def _update_sink(env: Environment, unit: UnitOfWork, query: Query, sink: Relatio
     relation = unit.relations.find(query.sink)
     if relation is None:
         return
-    updated = replace(sink, meta=relation.meta, created_by_query=relation.created_by_query)
+    # An index stays as long as its columns do.
+    names = {column.name for column in sink.columns}
+    updated = replace(
+        sink,
+        meta=relation.meta,
+        created_by_query=relation.created_by_query,
+        indexes=tuple(index for index in relation.indexes if names.issuperset(index.columns)),
+    )
     if updated != relation:
         unit.relations.update(replace(updated, meta=next_meta(relation.meta, env.clock.now())))
 
@@ -418,7 +426,7 @@ def delete_query(
 def _refuse_shared_entity(unit: UnitOfWork, query: Query) -> None:
     """A topic on which other streams stand does not go with this query."""
     mine = unit.relations.find(query.sink)
-    if mine is None:
+    if mine is None or mine.kind is RelationKind.MATERIALIZED_VIEW:
         return
     place = (mine.store, mine.entity)
     others = [r for r in unit.relations.page(limit=100_000) if (r.store, r.entity) == place and r != mine]

@@ -9,14 +9,14 @@ from __future__ import annotations
 import shutil
 import threading
 
-from leatstream.model.objects import Query
-from leatstream.services.environment import Environment
+from leatstream.model.objects import Query, QueryKind
+from leatstream.services.environment import Environment, view_table
 
 _ALONE = threading.Lock()
 
 
 def remove_query(env: Environment, query: Query) -> None:
-    """Take away a query whose job has ended: its topic if asked, its checkpoints, its stream, itself.
+    """Take away a query whose job has ended: its topic if asked, its checkpoints, its relation, itself.
 
     One at a time, so that a topic made anew by the next query of this name is not taken for the old one.
 
@@ -34,6 +34,8 @@ def remove_query(env: Environment, query: Query) -> None:
 def _remove(env: Environment, query: Query) -> None:
     if query.delete_sink_entity and query.kind.makes_sink:
         _drop_entity(env, query)
+    if query.kind is QueryKind.CREATE_MATERIALIZED_VIEW_AS:
+        env.views.drop(view_table(query))
     root = env.settings.checkpoint_root
     if "://" not in root:
         shutil.rmtree(f"{root}/queries/{query.meta.id}", ignore_errors=True)

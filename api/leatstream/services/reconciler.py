@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from leatstream.errors import CatalogError, LeatstreamError
 from leatstream.model.names import Fqn
-from leatstream.model.objects import DesiredState, Query, QueryState, QueryStatus
+from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, QueryStatus
 from leatstream.services.environment import Environment, RuntimeSettings
 from leatstream.services.query_notes import note_event
 from leatstream.services.query_removal import remove_query
@@ -286,7 +286,7 @@ def _launch(env: Environment, query: Query) -> None:
 
 def _make_entity(env: Environment, query: Query) -> None:
     """Create the sink's entity as the plan says; does nothing where it exists."""
-    if not query.kind.makes_sink:
+    if not query.kind.makes_sink or query.kind is QueryKind.CREATE_MATERIALIZED_VIEW_AS:
         return
     with env.open_unit(write=False) as unit:
         relation = unit.relations.find(str(Fqn.parse(query.sink)))

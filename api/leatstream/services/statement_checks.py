@@ -9,6 +9,7 @@ from typing import Any
 from leatstream.errors import CatalogError, RequestError
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
 from leatstream.model.names import quote
+from leatstream.model.objects import RelationKind
 from leatstream.services import registered_checks
 from leatstream.services.catalog_view import Assumed, AssumedQuery, CatalogView, qualify
 from leatstream.services.databases import PUBLIC, refuse_dependents, require_database
@@ -29,8 +30,11 @@ from leatstream.services.statement_bodies import (
     store_of,
 )
 from leatstream.services.stores import check_config, split_secrets
+from leatstream.services.views import check_index, find_index, index_fqn, require_index
 from leatstream.sql import statements as ast
 from leatstream.sql.store_properties import read_store_properties, read_store_registry, read_store_update
+
+_RELATIONS = ("relation", "stream", "changelog", "materialized_view")
 
 
 def check_statement(env: Environment, view: CatalogView, statement: ast.Statement, context: Context) -> None:
@@ -84,7 +88,7 @@ def _use(statement: ast.Use, context: Context) -> Context:
 
 
 def _noun(noun: str) -> str:
-    return "relation" if noun in ("stream", "changelog") else noun
+    return "relation" if noun in _RELATIONS else noun
 
 
 def _refuse_existing(view: CatalogView, noun: str, name: str, there: bool, allowed: bool) -> None:
@@ -164,8 +168,10 @@ def _exists(env: Environment, view: CatalogView, noun: str, s: Any, context: Con
         view.require_store(single(s.name), s.name.position)
     elif noun == "query":
         require_query(view.unit, single(s.name))
-    elif noun in ("relation", "stream", "changelog"):
+    elif noun in _RELATIONS:
         view.resolve(s.name, context)
+    elif noun == "index":
+        require_index(view.unit, qualify(s.name, context))
     elif noun == "role":
         return
     elif noun == "function":
@@ -183,9 +189,14 @@ def _drop(env: Environment, view: CatalogView, s: ast.Drop, context: Context) ->
     if s.if_exists:
         return
     _exists(env, view, s.noun, s, context)
-    if s.noun in ("relation", "stream", "changelog"):
+    if s.noun in _RELATIONS:
         fqn = qualify(s.name, context)
-        refuse_dependents(f"stream {fqn}", query_dependents(view.unit, fqn))
+        found = view.unit.relations.find(str(fqn))
+        own = view.unit.queries.find_by_id(found.created_by_query or "") if found else None
+        kept = found is not None and found.kind is RelationKind.MATERIALIZED_VIEW and own is not None
+        mine = f"query {own.name}" if own is not None and kept else ""
+        used = [d for d in query_dependents(view.unit, fqn) if d != mine]
+        refuse_dependents(f"{found.kind.value.replace('_', ' ') if found else s.noun} {fqn}", used)
     elif s.noun == "store":
         name = single(s.name)
         used = [f"stream {r.fqn}" for r in view.unit.relations.page(limit=100_000) if r.store == name]
@@ -246,6 +257,13 @@ def interactive(s: ast.Select) -> RequestError:
     )
 
 
+def _create_index(env: Environment, view: CatalogView, s: ast.CreateIndex, context: Context) -> None:
+    check_index(view.resolve(s.view, context), s)
+    fqn = index_fqn(s, context)
+    taken = find_index(view.unit, fqn) is not None
+    _refuse_existing(view, "index", str(fqn), taken, s.if_not_exists)
+
+
 _Check = Callable[[Environment, CatalogView, Any, Context], None]
 _CHECKS: dict[type[ast.Statement], _Check] = {
     ast.CreateDatabase: _create_database,
@@ -259,6 +277,7 @@ _CHECKS: dict[type[ast.Statement], _Check] = {
     ast.UpdateSchemaRegistry: registered_checks.update,
     ast.CreateStream: _create_stream,
     ast.CreateChangelog: _create_stream,
+    ast.CreateIndex: _create_index,
     ast.InsertValues: _insert_values,
     ast.InsertEntity: _insert_entity,
     ast.UpdateStore: _update_store,

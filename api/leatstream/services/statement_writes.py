@@ -12,6 +12,7 @@ from leatstream.services.environment import Precondition
 from leatstream.services.listings import described_query
 from leatstream.services.statement_bodies import entity_name, entity_properties, single, store_of
 from leatstream.services.statement_results import Run, StatementResult
+from leatstream.services.validation import kind_of
 from leatstream.sql import statements as ast
 from leatstream.sql.store_properties import read_store_registry, read_store_update
 
@@ -85,7 +86,7 @@ def replace_query(run: Run, s: ast.CreateAs, fqn: Fqn, old: Query) -> StatementR
     told = change or {"class": "none", "reason": "the query stays the same"}
     running = wait_running(run, stored.item)
     return StatementResult(
-        "create_stream_as",
+        kind_of(s),
         status="succeeded" if running else "running",
         object={"noun": "relation", "name": str(fqn)},
         query=old.name,

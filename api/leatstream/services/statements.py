@@ -9,7 +9,7 @@ from typing import Any
 
 from leatstream.errors import CatalogError, LeatstreamError, RequestError
 from leatstream.model.names import quote
-from leatstream.model.objects import DesiredState, Query
+from leatstream.model.objects import DesiredState, Query, RelationKind
 from leatstream.services import (
     databases,
     entities,
@@ -18,6 +18,7 @@ from leatstream.services import (
     relations,
     schemas,
     stores,
+    views,
 )
 from leatstream.services.authorization import READ, authorize
 from leatstream.services.catalog_view import qualify
@@ -206,14 +207,25 @@ def _drop(run: Run, s: ast.Drop) -> StatementResult:
             queries.delete_query(env, who, single(s.name))
         elif s.noun in registered_statements.DELETE:
             registered_statements.DELETE[s.noun](env, who, single(s.name))
+        elif s.noun == "index":
+            name = views.drop_index(env, who, qualify(s.name, run.context))
         else:
             fqn = qualify(s.name, run.context)
             name = str(fqn)
+            if views.is_view(env, who, fqn, s):
+                gone = views.drop_view(env, who, fqn, run.deadline)
+                status = "succeeded" if gone else "running"
+                return StatementResult(f"drop_{s.noun}", status, object={"noun": s.noun, "name": name})
             relations.delete_relation(env, who, fqn)
     except LeatstreamError as error:
         if not (s.if_exists and error.code in ("not-found", "entity-not-found")):
             raise
     return StatementResult(f"drop_{s.noun}", object={"noun": s.noun, "name": name})
+
+
+def _create_index(run: Run, s: ast.CreateIndex) -> StatementResult:
+    name = views.create_index(run.env, run.principal, s, run.context)
+    return StatementResult("create_index", object={"noun": "index", "name": name})
 
 
 def _use(run: Run, s: ast.Use) -> StatementResult:
@@ -245,10 +257,12 @@ def _list(run: Run, s: ast.ListObjects) -> StatementResult:
 
 def _describe(run: Run, s: ast.Describe) -> StatementResult:
     columns, rows = described(run.env, run.principal, s, run.context)
-    thing = None
+    thing: dict[str, Any] | None = None
     if s.noun == "relation":
         relation = relations.get_relation(run.env, run.principal, qualify(s.name, run.context))
         thing = {"noun": "relation", "name": str(relation.fqn), "comment": relation.comment}
+        if relation.kind is RelationKind.MATERIALIZED_VIEW:
+            thing["indexes"] = {index.name: list(index.columns) for index in relation.indexes}
     return StatementResult(f"describe_{s.noun}", object=thing, columns=columns, rows=rows)
 
 
@@ -297,6 +311,8 @@ _HANDLERS: dict[type[ast.Statement], Callable[[Run, Any], StatementResult]] = {
     ast.CreateChangelog: _create_stream,
     ast.CreateStreamAs: _create_query,
     ast.CreateChangelogAs: _create_query,
+    ast.CreateMaterializedViewAs: _create_query,
+    ast.CreateIndex: _create_index,
     ast.InsertInto: _create_query,
     ast.InsertValues: insert_values,
     ast.InsertEntity: insert_entity,

@@ -11,7 +11,19 @@ from leatstream.sql.dialect import Leat
 from leatstream.sql.unbuilt import CREATES
 
 REGISTERED = ("secret", "schema_registry", "descriptor_source")
-_DROPS = ("database", "schema", "store", "entity", "stream", "changelog", "relation", "query", *REGISTERED)
+_DROPS = (
+    "database",
+    "schema",
+    "store",
+    "entity",
+    "stream",
+    "changelog",
+    "materialized_view",
+    "index",
+    "relation",
+    "query",
+    *REGISTERED,
+)
 _SYNONYMS = {
     "topic": "entity",
     "namespace": "schema",
@@ -25,6 +37,7 @@ _LISTS = (
     "entities",
     "streams",
     "changelogs",
+    "materialized_views",
     "relations",
     "queries",
     "functions",
@@ -39,6 +52,7 @@ _WITHIN = {
     "entities": ("store", "data"),
     "streams": _SCHEMA_OR_DATABASE,
     "changelogs": _SCHEMA_OR_DATABASE,
+    "materialized_views": _SCHEMA_OR_DATABASE,
     "relations": _SCHEMA_OR_DATABASE,
     "descriptors": ("descriptor_source",),
 }
@@ -46,7 +60,7 @@ _WITHIN = {
 
 def named(nouns: tuple[str, ...]) -> str:
     """Nouns for a message: A, B or C."""
-    *most, last = (noun.upper() for noun in nouns)
+    *most, last = (noun.upper().replace("MATERIALIZED_", "MATERIALIZED ") for noun in nouns)
     return f"{', '.join(most)} or {last}"
 
 
@@ -62,6 +76,11 @@ class NounStatements(Leat.Parser):
         """One of the nouns, its synonyms and DATA STORE included; stops at unbuilt ones."""
         if self.is_word("data") and self.is_word("store", "stores", ahead=1):
             self._advance()
+        if self.is_word("materialized") and self.is_word("view", "views", ahead=1):
+            noun = f"materialized_{self._tokens[self._index + 1].text.lower()}"
+            if noun in known:
+                self._advance(2)
+                return noun
         token = self._curr
         word = token.text.lower() if token.token_type == TokenType.VAR else ""
         noun = _SYNONYMS.get(word, word)

@@ -18,7 +18,17 @@ from leatstream.sql.unbuilt import STATEMENTS
 from leatstream.sql.writing_statements import WritingStatements
 
 _DESCRIBES = ("database", "schema", "store", "entity", "relation", "query", "function", *REGISTERED)
-_CREATES = ("database", "schema", "store", "entity", "stream", "changelog", *REGISTERED)
+_CREATES = (
+    "database",
+    "schema",
+    "store",
+    "entity",
+    "stream",
+    "changelog",
+    "materialized_view",
+    "index",
+    *REGISTERED,
+)
 _REGISTERED: dict[str, type[s.CreateRegistered]] = {
     "secret": s.CreateSecret,
     "schema_registry": s.CreateSchemaRegistry,
@@ -104,6 +114,7 @@ class StatementParser(WritingStatements):
     def _create_statement(self, first: Token) -> s.Statement:
         self._advance()
         replacing = self._or_replace()
+        token = self._curr
         noun = self._noun(_CREATES, named(_CREATES))
         optional = self._if_new(replacing)
         how: dict[str, Any] = {"if_not_exists": optional, "or_replace": replacing}
@@ -111,6 +122,10 @@ class StatementParser(WritingStatements):
             return self._create_stream(first, how)
         if noun == "changelog":
             return self._create_changelog(first, how)
+        if noun == "materialized_view":
+            return self._create_view(first, token, how)
+        if noun == "index":
+            return self._create_index(first, token, how)
         if noun == "store" or noun in _REGISTERED:
             name, comment = self._one(f"a {noun}'s name"), self._comment()
             self.expect("with")
@@ -229,6 +244,24 @@ class StatementParser(WritingStatements):
             self.fail("A changelog needs a primary key.", at=name.position, hint=hint)
         return tuple(columns), keys
 
+    def _create_view(self, first: Token, noun: Token, how: dict[str, Any]) -> s.Statement:
+        name, comment = self._upto(3), self._comment()
+        if self.is_mark(TokenType.L_PAREN):
+            self.refuse("CREATE MATERIALIZED VIEW with a list of columns", at=noun, hint="write AS SELECT …")
+        properties = self._with()
+        self.expect("as")
+        return self._create_as(s.CreateMaterializedViewAs, first, name, comment, properties, how)
+
+    def _create_index(self, first: Token, noun: Token, how: dict[str, Any]) -> s.Statement:
+        if how["or_replace"]:
+            self.refuse("CREATE OR REPLACE INDEX", at=noun, hint="DROP INDEX first")
+        name = self._one("an index's name")
+        self.expect("on")
+        view, columns = self._upto(3), self._column_names()
+        return s.CreateIndex(
+            **self._base(first), name=name, view=view, columns=columns, if_not_exists=how["if_not_exists"]
+        )
+
     def _create_as(
         self,
         kind: type[s.CreateAs],
@@ -305,10 +338,10 @@ class StatementParser(WritingStatements):
                 self.refuse(f"DESCRIBE {self._curr.text.upper()}", hint="CREATE and INSERT can be described")
             inner = self.statement()
             return s.DescribeStatement(**self._base(first), statement=inner)
-        if self.take("stream") or self.take("changelog"):
+        if self.take("stream") or self.take("changelog") or self.take("materialized", "view"):
             noun = "relation"
         else:
-            noun = self._noun(_DESCRIBES, named(("stream", "changelog", *_DESCRIBES)))
+            noun = self._noun(_DESCRIBES, named(("stream", "changelog", "materialized_view", *_DESCRIBES)))
         name = self.name() if noun == "entity" else self._upto(3)
         store = self._in_store() if noun == "entity" else None
         if noun == "query" and len(name.parts) == 1 and self._curr:

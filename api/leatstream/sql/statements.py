@@ -187,6 +187,21 @@ class CreateChangelogAs(CreateAs):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateMaterializedViewAs(CreateAs):
+    """CREATE MATERIALIZED VIEW … AS: the SELECT's present result, kept up to date, to be read by SELECT"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateIndex(Statement):
+    """CREATE INDEX [IF NOT EXISTS] name ON view (column, …)"""
+
+    name: Name
+    view: Name
+    columns: tuple[Name, ...]
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InsertInto(Statement):
     """INSERT INTO name [WITH (…)] select [QUERY WITH (…)]"""
 
@@ -250,7 +265,7 @@ class UpdateEntity(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop(Statement):
-    """DROP DATABASE|SCHEMA|STORE|ENTITY|STREAM|CHANGELOG|RELATION|QUERY|SECRET|… [IF EXISTS] name …"""
+    """DROP DATABASE|SCHEMA|STORE|ENTITY|STREAM|CHANGELOG|RELATION|QUERY|INDEX|… [IF EXISTS] name …"""
 
     noun: Literal[
         "database",
@@ -259,6 +274,8 @@ class Drop(Statement):
         "entity",
         "stream",
         "changelog",
+        "materialized_view",
+        "index",
         "relation",
         "query",
         "secret",
@@ -289,6 +306,7 @@ class ListObjects(Statement):
         "entities",
         "streams",
         "changelogs",
+        "materialized_views",
         "relations",
         "queries",
         "functions",

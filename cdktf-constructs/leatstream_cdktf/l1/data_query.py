@@ -267,7 +267,7 @@ class DataQuery(DataSource):
 
     @property
     def kind(self) -> str:
-        """create_stream_as, create_changelog_as or insert_into."""
+        """Such as create_stream_as or insert_into."""
         return self.get_string_attribute("kind")
 
     @property
@@ -307,8 +307,8 @@ class DataQuery(DataSource):
 
     @property
     def sql(self) -> str:
-        """`CREATE STREAM … AS SELECT` or `INSERT INTO … SELECT`. White space, comments and a final semicolon
-        make no difference.
+        """`CREATE STREAM`, `CHANGELOG` or `MATERIALIZED VIEW … AS SELECT`, or `INSERT INTO … SELECT`. White
+        space, comments and a final semicolon make no difference.
         """
         return self.get_string_attribute("sql")
 

@@ -252,8 +252,8 @@ class Query(Resource):
             scope: the stack or construct that it belongs to.
             id_: its name within the scope.
             name: Name of the query, exact. A change replaces the object.
-            sql: `CREATE STREAM … AS SELECT` or `INSERT INTO … SELECT`. White space, comments and a final
-                semicolon make no difference.
+            sql: `CREATE STREAM`, `CHANGELOG` or `MATERIALIZED VIEW … AS SELECT`, or `INSERT INTO … SELECT`.
+                White space, comments and a final semicolon make no difference.
             comment: Free text.
             database: Database of unqualified names.
             delete_sink_entity: Whether destroying the query deletes the sink's topic and its records.
@@ -317,7 +317,7 @@ class Query(Resource):
 
     @property
     def kind(self) -> str:
-        """create_stream_as, create_changelog_as or insert_into."""
+        """Such as create_stream_as or insert_into."""
         return self.get_string_attribute("kind")
 
     @property
@@ -357,8 +357,8 @@ class Query(Resource):
 
     @property
     def sql(self) -> str:
-        """`CREATE STREAM … AS SELECT` or `INSERT INTO … SELECT`. White space, comments and a final semicolon
-        make no difference.
+        """`CREATE STREAM`, `CHANGELOG` or `MATERIALIZED VIEW … AS SELECT`, or `INSERT INTO … SELECT`. White
+        space, comments and a final semicolon make no difference.
         """
         return self.get_string_attribute("sql")
 

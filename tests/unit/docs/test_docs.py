@@ -20,11 +20,13 @@ from leatstream.sql.statements import (
     CreateAs,
     CreateChangelog,
     CreateChangelogAs,
+    CreateMaterializedViewAs,
     CreateStore,
     CreateStream,
     InsertInto,
 )
 from leatstream.sql.store_properties import read_store_properties
+from leatstream.sql.view_properties import read_view_properties
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = sorted(
@@ -58,6 +60,8 @@ def test_sql_is_read(text: str) -> None:
     for statement in parse(text):
         if isinstance(statement, CreateStore):
             read_store_properties(statement.properties)
+        elif isinstance(statement, CreateMaterializedViewAs):
+            read_view_properties(statement.properties)
         elif isinstance(statement, CreateStream | CreateAs | InsertInto):
             changelog = isinstance(statement, CreateChangelog | CreateChangelogAs)
             read_relation_properties(statement.properties, changelog=changelog)

@@ -26,6 +26,7 @@ from leatstream.model.objects import (
     Schema,
     Store,
     StoreState,
+    ViewIndex,
 )
 from leatstream.model.registered import DescriptorSource, MessageType, SchemaRegistry, Secret
 from leatstream.model.types import parse_type
@@ -123,6 +124,7 @@ OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
             effective=EFFECTIVE,
             created_by_query="qry_1",
             primary_key=("a", "B"),
+            indexes=(ViewIndex("i", ("a",)),),
             comment="c",
         ),
     ),

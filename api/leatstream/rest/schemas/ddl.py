@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leatstream.model.names import quote
-from leatstream.model.objects import Column, Relation
+from leatstream.model.objects import Column, Relation, RelationKind
 
 
 def text(value: Any) -> str:
@@ -23,6 +23,8 @@ def _column(column: Column) -> str:
 
 def create_relation(relation: Relation) -> str:
     """CREATE STREAM or CHANGELOG with full name, columns, and every property that was given."""
+    if relation.kind is RelationKind.MATERIALIZED_VIEW:
+        return _create_view(relation)
     given = {
         "store": relation.store,
         "topic": relation.entity,
@@ -41,3 +43,11 @@ def create_relation(relation: Relation) -> str:
         f"{text(name)}={text(value)}" for name, value in given.items() if value is not None
     )
     return f"CREATE {relation.kind.value.upper()} {relation.fqn} ({columns}) WITH ({properties});"
+
+
+def _create_view(relation: Relation) -> str:
+    """What can be said without the query's own text: that stands in the query."""
+    columns = ", ".join(_column(column) for column in relation.columns)
+    properties = ", ".join(f"{text(name)}={text(value)}" for name, value in relation.properties.items())
+    shown = f" WITH ({properties})" if properties else ""
+    return f"CREATE MATERIALIZED VIEW {relation.fqn} ({columns}){shown};"

@@ -72,7 +72,8 @@ class QueryBody(Body):
     )
 
     sql: Sql = Field(
-        description="`CREATE STREAM … AS SELECT` or `INSERT INTO … SELECT`. White space, comments and a "
+        description="`CREATE STREAM`, `CHANGELOG` or `MATERIALIZED VIEW … AS SELECT`, or "
+        "`INSERT INTO … SELECT`. White space, comments and a "
         "final semicolon make no difference.",
         json_schema_extra=terraform(semantic="sql"),
     )
@@ -223,7 +224,7 @@ class QueryView(ObjectView):
     """A query."""
 
     name: str = Field(description="Name of the query, exact.")
-    kind: QueryKind = Field(description="create_stream_as, create_changelog_as or insert_into.")
+    kind: QueryKind = Field(description="Such as create_stream_as or insert_into.")
     sql: str = Field(description="The statement as it was written.")
     database: str | None = Field(None, description="Database of unqualified names.")
     schema_: str | None = Field(None, alias="schema", description="Schema of unqualified names.")

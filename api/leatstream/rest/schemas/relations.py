@@ -62,7 +62,7 @@ class RelationBody(Body):
             constants={"kind": "stream"},
             assume="relations",
             attributes={"effective": {"volatile": True}},
-            omit=["statement", "created_by_query", "primary_key"],
+            omit=["statement", "created_by_query", "primary_key", "indexes"],
             **{"import": "{database}.{schema}.{name}"},
         )
         | {
@@ -83,7 +83,7 @@ class RelationBody(Body):
 
     kind: RelationKind = Field(
         RelationKind.STREAM,
-        description="`stream` or `changelog`; other kinds are not built yet.",
+        description="`stream` or `changelog`; materialized views are made by queries.",
     )
     primary_key: list[Name] | None = Field(
         None,
@@ -147,6 +147,13 @@ class ColumnView(View):
     comment: Comment = None
 
 
+class IndexView(View):
+    """An index of a materialized view."""
+
+    name: str = Field(description="Name of the index.")
+    columns: list[str] = Field(description="Its columns, in order.")
+
+
 class RelationView(ObjectView):
     """A relation."""
 
@@ -159,9 +166,9 @@ class RelationView(ObjectView):
     )
     kind: RelationKind = Field(description="Kind of the relation.")
     columns: list[ColumnView] = Field(description="Columns, in order.")
-    store: str = Field(description="Name of the store.")
+    store: str = Field(description="Name of the store; empty for a materialized view.")
     topic: str | None = Field(None, description="Entity behind the stream, where it was named.")
-    value_format: str = Field(description="Format of record values.")
+    value_format: str = Field(description="Format of record values; empty for a materialized view.")
     key_format: str | None = Field(None, description="Format of record keys.")
     key_type: str | None = Field(None, description="SQL type of record keys.")
     timestamp: str | None = Field(None, description="Column that gives event time.")
@@ -173,8 +180,9 @@ class RelationView(ObjectView):
         description="Every property in force, with where it came from."
     )
     primary_key: list[str] = Field(
-        default_factory=list, description="Columns that identify a row of a changelog."
+        default_factory=list, description="Columns that identify a row of a changelog or a view."
     )
+    indexes: list[IndexView] = Field(default_factory=list, description="Indexes of a materialized view.")
     created_by_query: str | None = Field(None, description="Id of the query that made it.")
 
     @classmethod
@@ -199,7 +207,7 @@ class RelationView(ObjectView):
             kind=item.kind,
             columns=columns,
             store=item.store,
-            topic=item.entity if named else None,
+            topic=(item.entity if named else None) or None,
             value_format=item.value_format,
             key_format=None if declared and derived else item.key_format,
             key_type=None if declared else item.key_type,
@@ -210,6 +218,7 @@ class RelationView(ObjectView):
             statement=create_relation(item),
             effective=effective_view(item.effective),
             primary_key=list(item.primary_key),
+            indexes=[IndexView(name=i.name, columns=list(i.columns)) for i in item.indexes],
             created_by_query=item.created_by_query,
         )
 

@@ -1,0 +1,105 @@
+"""Views in PostgreSQL, as the API sees them: read-only, while jobs write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import psycopg
+from psycopg import sql
+
+from leatstream.errors import EngineError, LeatstreamError, RequestError, StoreError
+from leatstream.plan.job_spec import ViewDatabase
+from leatstream.ports import Freshness, Snapshot
+from leatstream.views.faults import not_ready, timed_out
+from leatstream.views.postgresql_writer import SCHEMA, connect, index_name, index_statement, table_of, told
+
+PASSWORD = "secret://views/password"  # noqa: S105 - a reference
+
+
+class PostgresViews:
+    """The schema ``leatstream_views`` of the catalog's database."""
+
+    kind: Literal["sqlite", "postgresql"] = "postgresql"
+
+    def __init__(self, url: str) -> None:
+        self._url, self.password = without_password(url)
+        self.database = ViewDatabase(
+            kind="postgresql", location=self._url, secret=PASSWORD if self.password else None
+        )
+
+    def read(self, snapshot: Snapshot) -> tuple[list[tuple[object, ...]], list[Freshness]]:
+        """Read in one transaction: all views as of one moment, and so each as of one batch."""
+        with connect(self._url, self.password) as connection:
+            try:
+                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                limit = f"{max(int(snapshot.timeout * 1000), 1)}ms"
+                connection.execute("SELECT set_config('statement_timeout', %s, true)", (limit,))
+                freshness = [_state(connection, *table) for table in snapshot.tables]
+                named = {f"p{i}": value for i, value in enumerate(snapshot.parameters)}
+                cursor = connection.execute(snapshot.sql, named)
+                return cursor.fetchmany(snapshot.limit), freshness
+            except psycopg.Error as error:
+                raise _fault(error, snapshot.timeout) from None
+
+    def add_index(self, table: str, name: str, columns: Sequence[int]) -> None:
+        """Make an index."""
+        with told(), connect(self._url, self.password) as connection:
+            if _has_table(connection, table):
+                connection.execute(index_statement(table, name, tuple(columns)))
+
+    def drop_index(self, table: str, name: str) -> None:
+        """Take an index away."""
+        hashed = sql.Identifier(SCHEMA, index_name(table, name).as_string()[1:-1])
+        with told(), connect(self._url, self.password) as connection:
+            connection.execute(sql.SQL("DROP INDEX IF EXISTS {}").format(hashed))
+
+    def drop(self, table: str) -> None:
+        """Drop the table and what is remembered of it."""
+        with told(), connect(self._url, self.password) as connection:
+            if not _has_table(connection, table):
+                return
+            with connection.transaction():
+                connection.execute(sql.SQL("DROP TABLE {}").format(table_of(table)))
+                connection.execute(f"DELETE FROM {SCHEMA}.leat_views WHERE name = %s", (table,))  # noqa: S608
+
+
+def without_password(url: str) -> tuple[str, str | None]:
+    """A URL for psycopg without its password, and the password."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    user = f"{parts.username}@" if parts.username else ""
+    plain = urlunsplit(("postgresql", user + host, parts.path, parts.query, ""))
+    return plain, unquote(parts.password) if parts.password else None
+
+
+def _has_table(connection: psycopg.Connection[Any], table: str) -> bool:
+    row = connection.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.{table}",)).fetchone()
+    return row is not None and row[0] is not None
+
+
+def _state(connection: psycopg.Connection[Any], table: str, generation: int) -> Freshness:
+    row = None
+    if _has_table(connection, table):
+        row = connection.execute(
+            f"SELECT generation, batch, batch_time, watermark FROM {SCHEMA}.leat_views WHERE name = %s",  # noqa: S608
+            (table,),
+        ).fetchone()
+    if row is None or row[0] != generation:
+        raise not_ready("has no rows yet" if row is None else "is about to be filled anew")
+    return Freshness(*row[1:])
+
+
+def _fault(error: psycopg.Error, timeout: float) -> LeatstreamError:
+    state = error.sqlstate or ""
+    if state == "57014":
+        return timed_out(timeout)
+    said = error.diag.message_primary or type(error).__name__
+    if state.startswith("22"):
+        # What stands in quotes may be a value.
+        detail = said.split(":")[0]
+        return RequestError("not-computable", detail, sqlstate=state)
+    if isinstance(error, psycopg.OperationalError):
+        return StoreError("store-unreachable", "The database of the materialized views does not answer.")
+    return EngineError("engine-unavailable", f"the database of the materialized views says: {said}")

@@ -1,0 +1,414 @@
+"""What SQLite cannot do as Spark does it, in Python: exact numbers, any letter's case, dates."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import ROUND_HALF_UP, Context, Decimal, DecimalException
+from typing import Any
+
+from leatstream.model.view_values import NAN, day, decode_decimal, encode_decimal, micros, moment
+
+_EXACT = Context(prec=120)
+_RANGES = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63}
+
+
+class NotComputable(Exception):
+    """A value that cannot be computed; ``sqlstate`` as PostgreSQL has it."""
+
+    def __init__(self, detail: str, sqlstate: str = "22000") -> None:
+        super().__init__(detail)
+        self.sqlstate = sqlstate
+
+
+@dataclass(slots=True)
+class Fault:
+    """What a function said last: SQLite itself only tells that one failed."""
+
+    detail: str | None = None
+    sqlstate: str = "22000"
+
+
+def register(connection: sqlite3.Connection) -> Fault:
+    """Give a connection the functions that ``sql.snapshot.dialects`` calls."""
+    fault = Fault()
+
+    def kept(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            if any(value is None for value in arguments):
+                return None
+            try:
+                return function(*arguments)
+            except (NotComputable, ArithmeticError, DecimalException, ValueError, OverflowError) as error:
+                fault.detail = str(error) if isinstance(error, NotComputable) else "a value is out of range"
+                fault.sqlstate = error.sqlstate if isinstance(error, NotComputable) else "22003"
+                raise
+
+        return call
+
+    for name, function, count in _FUNCTIONS:
+        connection.create_function(name, count, kept(function), deterministic=True)
+    for name, made in _AGGREGATES.items():
+        connection.create_aggregate(name, 1, made)
+    return fault
+
+
+# Numbers
+
+
+def _float(value: Any) -> float:
+    return math.nan if value == NAN else float(value)
+
+
+def _plain(value: float) -> Any:
+    return NAN if math.isnan(value) else value
+
+
+def _zero() -> NotComputable:
+    return NotComputable("division by zero", "22012")
+
+
+def _integer(operator: str, left: int, right: int, kind: str) -> int:
+    if operator in ("DIV", "%"):
+        if right == 0:
+            raise _zero()
+        quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+        return _fit(quotient if operator == "DIV" else left - quotient * right, kind)
+    return _fit({"+": left + right, "-": left - right, "*": left * right}[operator], kind)
+
+
+def _fit(value: int, kind: str) -> int:
+    bits = _RANGES[kind]
+    if not -(1 << bits) <= value < 1 << bits:
+        raise NotComputable(f"a value does not fit {kind}", "22003")
+    return value
+
+
+def _real(operator: str, left: Any, right: Any) -> Any:
+    one, other = _float(left), _float(right)
+    if operator in ("/", "%") and other == 0:
+        raise _zero()
+    if operator == "/":
+        return _plain(one / other)
+    if operator == "%":
+        return _plain(math.fmod(one, other) if not math.isinf(one) else math.nan)
+    try:
+        return _plain({"+": one + other, "-": one - other, "*": one * other}[operator])
+    except OverflowError:
+        return math.copysign(math.inf, one * math.copysign(1, other))
+
+
+def _decimal(operator: str, left: str, right: str, precision: int, scale: int) -> Any:
+    one, other = decode_decimal(left), decode_decimal(right)
+    if operator in ("/", "%", "DIV") and other == 0:
+        raise _zero()
+    if operator == "DIV":
+        return _fit(int(_EXACT.divide_int(one, other)), "BIGINT")
+    made = {
+        "+": _EXACT.add,
+        "-": _EXACT.subtract,
+        "*": _EXACT.multiply,
+        "/": _EXACT.divide,
+        "%": _EXACT.remainder,
+    }[operator](one, other)
+    return encode_decimal(_rounded(made, precision, scale))
+
+
+def _rounded(value: Decimal, precision: int, scale: int) -> Decimal:
+    made = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, context=_EXACT)
+    if abs(made) >= Decimal(10) ** (precision - scale):
+        raise NotComputable(f"a value does not fit DECIMAL({precision}, {scale})", "22003")
+    return made
+
+
+def _round(value: Any, scale: int, kind: str) -> Any:
+    if kind == "DECIMAL":
+        return encode_decimal(
+            decode_decimal(value).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, context=_EXACT)
+        )
+    number = Decimal(repr(_float(value))) if kind == "DOUBLE" else Decimal(value)
+    if not number.is_finite():
+        return value
+    made = number.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, context=Context(prec=400))
+    return float(made) if kind == "DOUBLE" else _fit(int(made), "BIGINT")
+
+
+def _whole(word: str, value: Any, kind: str) -> Any:
+    turn = math.floor if word == "floor" else math.ceil
+    if kind == "DECIMAL":
+        return encode_decimal(Decimal(turn(decode_decimal(value))))
+    number = _float(value)
+    if not math.isfinite(number):
+        raise NotComputable("a value does not fit BIGINT", "22003")
+    return _fit(turn(number), "BIGINT")
+
+
+def _math(word: str, value: Any) -> Any:
+    number = _float(value)
+    if word == "sqrt":
+        return NAN if number < 0 or math.isnan(number) else math.sqrt(number)
+    if word == "exp":
+        try:
+            return _plain(math.exp(number))
+        except OverflowError:
+            return math.inf
+    return None if number <= 0 else _plain(math.log(number))
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    try:
+        made = _float(base) ** _float(exponent)
+    except (OverflowError, ZeroDivisionError):
+        return math.inf
+    return NAN if isinstance(made, complex) else _plain(made)
+
+
+def _absolute(value: Any, kind: str) -> Any:
+    if kind == "DECIMAL":
+        return encode_decimal(abs(decode_decimal(value)))
+    return _plain(abs(_float(value))) if kind in ("FLOAT", "DOUBLE") else _fit(abs(value), kind)
+
+
+def _negative(value: Any, kind: str) -> Any:
+    if kind == "DECIMAL":
+        return encode_decimal(-decode_decimal(value))
+    return _plain(-_float(value)) if kind in ("FLOAT", "DOUBLE") else _fit(-value, kind)
+
+
+def _sign(value: Any, kind: str) -> float:
+    number = float(decode_decimal(value)) if kind == "DECIMAL" else _float(value)
+    return (number > 0) - (number < 0) + 0.0
+
+
+# Conversions
+
+
+def _cast(value: Any, given: str, wanted: str, precision: int, scale: int) -> Any:
+    number: Any
+    if wanted == "DECIMAL":
+        number = _as_decimal(value, given)
+        return encode_decimal(_rounded(number, precision, scale))
+    if wanted in _RANGES:
+        number = _as_decimal(value, given)
+        return _fit(int(number), wanted)
+    if wanted == "DOUBLE":
+        if given == "DECIMAL":
+            return float(decode_decimal(value))
+        if given == "VARCHAR":
+            try:
+                return _plain(float(value.strip()))
+            except ValueError:
+                raise _unreadable(wanted) from None
+        return _plain(_float(value))
+    if wanted == "VARCHAR":
+        return _text(value, given, scale)
+    if wanted == "BOOLEAN":
+        return _truth(value, given)
+    return _as_time(value, given, wanted)
+
+
+def _unreadable(wanted: str) -> NotComputable:
+    return NotComputable(f"a text cannot be read as {wanted}", "22018")
+
+
+def _as_decimal(value: Any, given: str) -> Decimal:
+    if given == "DECIMAL":
+        return decode_decimal(value)
+    if given in ("FLOAT", "DOUBLE"):
+        if not math.isfinite(_float(value)):
+            raise NotComputable("a value is out of range", "22003")
+        return Decimal(repr(float(value)))
+    if given == "VARCHAR":
+        try:
+            number = Decimal(value.strip())
+        except DecimalException:
+            raise _unreadable("a number") from None
+        if not number.is_finite():
+            raise _unreadable("a number")
+        return number
+    return Decimal(int(value))
+
+
+def _text(value: Any, given: str, scale: int) -> str:
+    if given == "DECIMAL":
+        return format(decode_decimal(value).quantize(Decimal(1).scaleb(-scale), context=_EXACT), "f")
+    if given == "BOOLEAN":
+        return "true" if value else "false"
+    if given == "DATE":
+        return day(value).isoformat()
+    if given in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        shown = moment(value).isoformat(" ", "microseconds")
+        return shown.rstrip("0").rstrip(".")
+    return str(value)
+
+
+def _truth(value: Any, given: str) -> int:
+    if given != "VARCHAR":
+        return int(value != 0)
+    word = value.strip().lower()
+    if word in ("t", "true", "y", "yes", "1"):
+        return 1
+    if word in ("f", "false", "n", "no", "0"):
+        return 0
+    raise _unreadable("BOOLEAN")
+
+
+def _as_time(value: Any, given: str, wanted: str) -> int:
+    if given == "VARCHAR":
+        try:
+            read = datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise _unreadable(wanted) from None
+        value, given = micros(read), "TIMESTAMP"
+    if wanted == "DATE":
+        return int(value) if given == "DATE" else int(value) // 86_400_000_000
+    return int(value) * 86_400_000_000 if given == "DATE" else int(value)
+
+
+# Texts
+
+
+def _substring(text: str, start: int, length: int) -> str:
+    first = start - 1 if start > 0 else len(text) + start if start < 0 else 0
+    return text[max(first, 0) : max(first + max(length, 0), 0)]
+
+
+def _pad(text: str, length: int, filling: str, side: str) -> str:
+    if length <= len(text) or not filling:
+        return text[: max(length, 0)]
+    more = (filling * (length - len(text)))[: length - len(text)]
+    return more + text if side == "l" else text + more
+
+
+def _find(text: str, part: str) -> int:
+    return text.find(part) + 1
+
+
+# Time
+
+
+def _field(count: int, unit: str) -> Any:
+    when = moment(count)
+    if unit == "quarter":
+        return (when.month + 2) // 3
+    if unit == "week":
+        return when.isocalendar()[1]
+    if unit == "doy":
+        return when.timetuple().tm_yday
+    if unit == "dow":
+        return when.isoweekday() % 7 + 1
+    return getattr(when, unit)
+
+
+def _truncated(unit: str, count: int) -> int:
+    when = moment(count)
+    place = {"year": 0, "quarter": 1, "month": 1, "week": 2, "day": 2, "hour": 3, "minute": 4, "second": 5}[
+        unit
+    ]
+    fields = [when.year, when.month, when.day, when.hour, when.minute, when.second]
+    made = datetime(*[f if i <= place else (1 if i < 3 else 0) for i, f in enumerate(fields)])  # type: ignore[arg-type]
+    if unit == "quarter":
+        made = made.replace(month=(when.month - 1) // 3 * 3 + 1)
+    if unit == "week":
+        made -= timedelta(days=made.weekday())
+    return micros(made)
+
+
+def _months(count: int, months: int) -> int:
+    when = moment(count)
+    total = when.year * 12 + when.month - 1 + months
+    year, month = divmod(total, 12)
+    first = datetime(year, month + 1, 1)
+    following = datetime(year + (month == 11), (month + 1) % 12 + 1, 1)
+    return micros(when.replace(year=year, month=month + 1, day=min(when.day, (following - first).days)))
+
+
+class _Sum:
+    """Exact sum of DECIMAL."""
+
+    def __init__(self) -> None:
+        self.total, self.count = Decimal(0), 0
+
+    def step(self, value: Any) -> None:
+        """Take in one value."""
+        if value is not None:
+            self.total, self.count = _EXACT.add(self.total, decode_decimal(value)), self.count + 1
+
+    def finalize(self) -> Any:
+        """The result; None without values."""
+        return encode_decimal(self.total) if self.count else None
+
+
+class _Mean(_Sum):
+    """Exact mean of DECIMAL; the caller rounds it."""
+
+    def finalize(self) -> Any:
+        """The result; None without values."""
+        return encode_decimal(_EXACT.divide(self.total, Decimal(self.count))) if self.count else None
+
+
+class _RealSum:
+    """Sum of doubles, not-a-number included."""
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+
+    def step(self, value: Any) -> None:
+        """Take in one value."""
+        if value is not None:
+            self.values.append(_float(value))
+
+    def finalize(self) -> Any:
+        """The result; None without values."""
+        return _plain(_total(self.values)) if self.values else None
+
+
+class _RealMean(_RealSum):
+    """Mean of doubles."""
+
+    def finalize(self) -> Any:
+        """The result; None without values."""
+        return _plain(_total(self.values) / len(self.values)) if self.values else None
+
+
+def _total(values: list[float]) -> float:
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):
+        return sum(values)
+
+
+_AGGREGATES: dict[str, Any] = {
+    "leat_sum_decimal": _Sum,
+    "leat_avg_decimal": _Mean,
+    "leat_sum_real": _RealSum,
+    "leat_avg_real": _RealMean,
+}
+_FUNCTIONS: list[tuple[str, Callable[..., Any], int]] = [
+    ("leat_integer", _integer, 4),
+    ("leat_real", _real, 3),
+    ("leat_decimal", _decimal, 5),
+    ("leat_round", _round, 3),
+    ("leat_whole", _whole, 3),
+    ("leat_math", _math, 2),
+    ("leat_power", _power, 2),
+    ("leat_abs", _absolute, 2),
+    ("leat_negative", _negative, 2),
+    ("leat_sign", _sign, 2),
+    ("leat_cast", _cast, 5),
+    ("leat_upper", str.upper, 1),
+    ("leat_lower", str.lower, 1),
+    ("leat_length", len, 1),
+    ("leat_reverse", lambda text: text[::-1], 1),
+    ("leat_trim", lambda text, side: {"b": text.strip, "l": text.lstrip, "r": text.rstrip}[side](" "), 2),
+    ("leat_substring", _substring, 3),
+    ("leat_pad", _pad, 4),
+    ("leat_find", _find, 2),
+    ("leat_replace", lambda text, part, new: text.replace(part, new) if part else text, 3),
+    ("leat_field", _field, 2),
+    ("leat_truncated", _truncated, 2),
+    ("leat_months", _months, 2),
+]

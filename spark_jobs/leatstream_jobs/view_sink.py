@@ -1,0 +1,134 @@
+"""The sink of a materialized view: each micro-batch is one transaction of the driver's own process."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from leatstream.connectors.store_marks import marked
+from leatstream.errors import StoreError
+from leatstream.formats import json
+from leatstream.model.objects import DELETED, ROWKEY, ROWTIME
+from leatstream.model.types import DataType, parse_type
+from leatstream.model.view_values import FLOATS, MOMENTS, NAN, NESTED, encode_decimal
+from leatstream.plan.job_spec import JobSpec, SinkSpec
+from leatstream.views.base import MICROSECOND, TIME, Batch, ViewWriter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+_LOG = logging.getLogger("leatstream_jobs")
+
+
+def write_view(
+    rows: DataFrame, values: Sequence[Column], spec: JobSpec, writer: ViewWriter
+) -> DataStreamWriter:
+    """A writer of the query's rows into its view.
+
+    Args:
+        rows: what the compiled SQL gives, columns numbered.
+        values: the sink's columns over ``rows``.
+        spec: the job.
+        writer: opened by the caller.
+    """
+    frame = view_rows(rows, values, spec.sink)
+    return frame.writeStream.foreachBatch(Applier(spec, writer).apply)
+
+
+def view_rows(rows: DataFrame, values: Sequence[Column], sink: SinkSpec) -> DataFrame:
+    """The rows as they are fetched: ``c0``, ``c1``, …, ``leat_time`` and ``__leat_deleted`` if needed."""
+    from pyspark.sql import functions as F
+
+    chosen = [
+        _fetched(value, parse_type(column.type), column.name).alias(f"c{i}")
+        for i, (column, value) in enumerate(zip(sink.columns, values, strict=True))
+    ]
+    if sink.view is not None and sink.view.retention_ms is not None:
+        chosen.append(F.unix_micros(F.col(ROWTIME)).alias(TIME))
+    if sink.deletes:
+        chosen.append(F.col(DELETED))
+    return rows.drop(ROWKEY).select(*chosen)
+
+
+def _fetched(value: Column, kind: DataType, name: str) -> Column:
+    if kind.kind not in NESTED:
+        return value
+    return json.nested(name, kind, value)
+
+
+class Applier:
+    """Takes Spark's micro-batches."""
+
+    def __init__(self, spec: JobSpec, writer: ViewWriter) -> None:
+        self._spec = spec
+        self._writer = writer
+        self._types = [parse_type(column.type) for column in spec.sink.columns]
+        places = {column.name: i for i, column in enumerate(spec.sink.columns)}
+        self._keys = [places[name] for name in spec.sink.key_columns]
+
+    def apply(self, frame: DataFrame, number: int) -> None:
+        """Write one micro-batch; what the database says is marked, so that the failure can be told."""
+        batch = Batch(
+            number=number,
+            **self._parts(frame.toArrow()),
+            time=int(time.time() * MICROSECOND),
+            watermark=_watermark(frame, self._spec),
+        )
+        try:
+            if not self._writer.apply(batch):
+                _LOG.info("batch %d is in the view already", number)
+        except StoreError as error:
+            raise RuntimeError(marked("sink", error)) from None
+
+    def _parts(self, table: pa.Table) -> dict[str, Any]:
+        """The batch's rows and the keys of those that go."""
+        columns = [
+            _encoded(table.column(i), kind, native=self._writer.native) for i, kind in enumerate(self._types)
+        ]
+        extra = [table.column(i).to_pylist() for i in range(len(columns), table.num_columns)]
+        deleted = extra.pop() if self._spec.sink.deletes else None
+        rows = list(zip(*columns, *extra, strict=True))
+        if not self._keys:
+            return {"rows": rows, "gone": []}
+        # A key may come more than once, when a changelog is read: its last row counts.
+        last = {tuple(row[k] for k in self._keys): i for i, row in enumerate(rows)}
+        if deleted is None:
+            return {"rows": rows if len(last) == len(rows) else [rows[i] for i in last.values()], "gone": []}
+        kept = [rows[i] for i in last.values() if not deleted[i]]
+        return {"rows": kept, "gone": [key for key, i in last.items() if deleted[i]]}
+
+
+def _encoded(column: Any, kind: DataType, *, native: bool) -> list[Any]:
+    """A column's values, in the encoding of ``model.view_values`` unless ``native``."""
+    import pyarrow as pa
+
+    if native:
+        return list(column.to_pylist())
+    if kind.kind == "DATE":
+        column = column.cast(pa.int32())
+    elif kind.kind in MOMENTS:
+        column = column.cast(pa.int64())
+    values = column.to_pylist()
+    if kind.kind == "DECIMAL":
+        return [None if v is None else encode_decimal(v) for v in values]
+    if kind.kind in FLOATS:
+        return [NAN if v is not None and v != v else v for v in values]
+    return list(values)
+
+
+def _watermark(frame: DataFrame, spec: JobSpec) -> int | None:
+    """The watermark that this batch runs with; for people only, so an error here changes nothing."""
+    if all(source.watermark_delay_ms is None for source in spec.sources):
+        return None
+    try:
+        active: Any = next(q for q in frame.sparkSession.streams.active if q.name == f"leat_{spec.query_id}")
+        execution = active._jsq.streamingQuery().lastExecution()
+        millis = int(execution.offsetSeqMetadata().batchWatermarkMs())
+    except Exception as error:
+        _LOG.debug("the watermark could not be read: %s", type(error).__name__)
+        return None
+    return millis * 1000 if millis > 0 else None

@@ -1,0 +1,130 @@
+"""Materialized views as objects of the catalog: made by queries, indexed, listed, dropped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+CREATE = "CREATE MATERIALIZED VIEW v COMMENT 'all' WITH ('retention' = '7 days') AS SELECT * FROM pageviews;"
+CONTEXT = {"database": "demo", "schema": "public", "store": "k"}
+
+
+def sql(client: TestClient, text: str, status: int = 200) -> dict[str, Any]:
+    answer = client.post("/v1/statements", json={"sql": text, **CONTEXT})
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+@pytest.fixture
+def view(pageviews: TestClient) -> TestClient:
+    made = sql(pageviews, CREATE)["results"][0]
+    assert (made["kind"], made["query"]) == ("create_materialized_view_as", "v")
+    return pageviews
+
+
+def test_it_is_a_relation_of_its_own_kind(view: TestClient) -> None:
+    found = view.get("/v1/relations/demo.public.v").json()
+    assert found["kind"] == "materialized_view"
+    assert (found["store"], found["topic"], found["comment"]) == ("", None, "all")
+    assert [c["name"] for c in found["columns"]] == ["viewtime", "userid"]
+    assert {k: v["value"] for k, v in found["effective"].items()} == {
+        "view.mode": "append",
+        "retention": "7 days",
+    }
+    listed = sql(
+        view, "LIST MATERIALIZED VIEWS; LIST STREAMS; SHOW MATERIALIZED VIEWS IN SCHEMA demo.public;"
+    )
+    names = [[row[0] for row in result["rows"]] for result in listed["results"]]
+    assert names == [["demo.public.v"], ["demo.public.pageviews"], ["demo.public.v"]]
+
+
+def test_the_job_is_told_where_to_write(view: TestClient, fresh: Any) -> None:
+    from leatstream.services.drivers import build_spec
+
+    sql(view, "CREATE INDEX by_user ON v (userid)")
+    with fresh.units(write=False) as unit:
+        query = unit.queries.find("v")
+        spec = build_spec(fresh.env, unit, query)
+    assert spec.delivery == "exactly_once"
+    assert spec.sink.view is not None
+    assert spec.sink.view.model_dump() == {
+        "table": query.meta.id,
+        "generation": 1,
+        "database": {"kind": "sqlite", "location": fresh.env.views.database.location, "secret": None},
+        "retention_ms": 7 * 86_400_000,
+        "indexes": {"by_user": ["userid"]},
+    }
+
+
+def test_the_plan_names_view_key_and_mode(pageviews: TestClient) -> None:
+    text = "CREATE MATERIALIZED VIEW v AS SELECT userid, viewtime FROM pageviews GROUP BY userid, viewtime"
+    answer = pageviews.post("/v1/statements:validate", json={"sql": text, **CONTEXT}).json()
+    assert answer["valid"], answer
+    plan = answer["statements"][0]["plan"]
+    assert (plan["sink"]["kind"], plan["sink"]["store_kind"]) == ("materialized_view", "view")
+    assert plan["sink"]["primary_key"] == ["userid", "viewtime"]
+    assert (plan["mode"], plan["delivery"], plan["output_mode"]) == ("micro_batch", "exactly_once", "update")
+
+
+@pytest.mark.parametrize(
+    ("properties", "code", "said"),
+    [
+        ("'topic' = 't'", "invalid-property", "'topic' is not a materialized view property"),
+        ("'retention' = '7 parsecs'", "invalid-property", "a number and a unit"),
+        ("'retention' = '0 days'", "invalid-property", "longer than nothing"),
+        ("'retention' = '999999999 weeks'", "invalid-property", "at most 100 years"),
+    ],
+)
+def test_properties_are_checked(pageviews: TestClient, properties: str, code: str, said: str) -> None:
+    text = f"CREATE MATERIALIZED VIEW v WITH ({properties}) AS SELECT * FROM pageviews"
+    problem = sql(pageviews, text, 422)
+    assert problem["code"] == code
+    assert said in problem["detail"]
+    assert problem["errors"][0]["position"]["line"] == 1
+
+
+def test_indexes(view: TestClient) -> None:
+    sql(view, "CREATE INDEX i ON v (userid, viewtime); CREATE INDEX IF NOT EXISTS i ON v (viewtime)")
+    assert view.get("/v1/relations/demo.public.v").json()["indexes"] == [
+        {"name": "i", "columns": ["userid", "viewtime"]}
+    ]
+    assert sql(view, "DESCRIBE MATERIALIZED VIEW v")["results"][0]["object"]["indexes"] == {
+        "i": ["userid", "viewtime"]
+    }
+    assert sql(view, "CREATE INDEX i ON v (userid)", 409)["code"] == "already-exists"
+    problem = sql(view, "CREATE INDEX j ON v (usrid, viewtime, viewtime)", 422)
+    assert [e["position"]["column"] for e in problem["errors"]] == [22, 29, 39]
+    assert problem["errors"][0]["hint"] == "did you mean userid?"
+    assert sql(view, "CREATE INDEX j ON pageviews (userid)", 422)["code"] == "unsupported"
+    sql(view, "DROP INDEX i; DROP INDEX IF EXISTS i")
+    assert sql(view, "DROP INDEX i", 404)["code"] == "not-found"
+    assert view.get("/v1/relations/demo.public.v").json()["indexes"] == []
+
+
+def test_a_change_tells_what_becomes_of_the_rows(view: TestClient) -> None:
+    same = sql(view, CREATE.replace("CREATE", "CREATE OR REPLACE"))["results"][0]
+    assert same["rows"] == [["v", "none", "the job stays the same"]]
+    other = CREATE.replace("CREATE", "CREATE OR REPLACE").replace("7 days", "8 days")
+    changed = sql(view, other)["results"][0]
+    assert (changed["kind"], changed["rows"][0][1]) == ("create_materialized_view_as", "new-state")
+    assert "filled anew" in changed["rows"][0][2]
+
+
+def test_dropping_it_ends_the_query(view: TestClient) -> None:
+    assert sql(view, "DROP STREAM v", 422)["errors"][0]["hint"] == "DROP MATERIALIZED VIEW demo.public.v"
+    assert sql(view, "DROP MATERIALIZED VIEW pageviews", 422)["code"] == "validation"
+    dropped = sql(view, "DROP MATERIALIZED VIEW v")["results"][0]
+    assert (dropped["kind"], dropped["status"]) == ("drop_materialized_view", "succeeded")
+    assert view.get("/v1/relations/demo.public.v").status_code == 404
+    assert view.get("/v1/queries/v").status_code == 404
+    sql(view, "DROP MATERIALIZED VIEW IF EXISTS v")
+    sql(view, CREATE)
+    sql(view, "DROP RELATION v")
+
+
+def test_a_query_reads_streams_not_views(view: TestClient) -> None:
+    problem = sql(view, "CREATE STREAM s AS SELECT * FROM v", 422)
+    assert problem["code"] == "unsupported"
+    assert "materialized view" in problem["detail"]
