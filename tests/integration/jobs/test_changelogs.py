@@ -8,6 +8,7 @@ and sink are files and lists, so that it is certain what one batch holds; the jo
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from leatstream.connectors.kafka import KafkaConnector
+from leatstream.errors import StoreError
 from leatstream.model.names import Fqn
 from leatstream.model.objects import HIDDEN_PREFIX, Column, Meta, Relation, RelationKind
 from leatstream.model.types import parse_type
@@ -32,6 +34,7 @@ from leatstream.sql.statements import CreateAs, CreateChangelogAs, Name
 from leatstream.sql.views import view_schema
 from leatstream_jobs import run_query
 from leatstream_jobs.session import start_session
+from leatstream_jobs.snapshot_store import SnapshotStore
 
 pytestmark = pytest.mark.spark
 FOLDER = Path(__file__).parents[2] / "fixtures" / "queries" / "changelogs"
@@ -229,3 +232,147 @@ def test_case(name: str, spark: SparkSession, tmp_path: Path) -> None:
     run = Run(spark, tmp_path, case["sql"], case["relations"])
     for number, (records, expected) in enumerate(zip(case["batches"], case["expected"], strict=True)):
         assert _ordered(run.batch(records)) == _ordered(expected), f"batch {number}"
+
+
+class Model:
+    """What the three operators must give, in plain Python, from all records up to now."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, tuple[tuple[int, int], Any]]] = {}
+        self.history: dict[str, list[tuple[int, int, Any]]] = {}
+        self.count = 0
+
+    def take(self, name: str, key: str, value: Any, at: int) -> None:
+        """One record of a changelog."""
+        self.count += 1
+        self.history.setdefault(key, []).append((at, self.count, value))
+        rows = self.rows.setdefault(name, {})
+        if key not in rows or rows[key][0] < (at, self.count):
+            rows[key] = ((at, self.count), value)
+
+    def now(self, name: str) -> dict[str, Any]:
+        """Rows that are there."""
+        return {k: v for k, (_, v) in self.rows.get(name, {}).items() if v is not None}
+
+    def as_of(self, key: str, at: int) -> Any:
+        """The version that held at a time."""
+        versions = [v for v in self.history.get(key, ()) if v[0] <= at]
+        return max(versions, key=lambda v: v[:2])[2] if versions else None
+
+
+RANDOM = {
+    "temporal": (
+        "CREATE STREAM s AS SELECT v.n, a.region, a.n AS m FROM views v LEFT JOIN accounts a ON v.id = a.id",
+        ("views", "accounts"),
+    ),
+    "aggregate": (
+        "CREATE CHANGELOG c AS SELECT region, count(*) AS c, sum(n) AS total, max(n) AS top FROM accounts"
+        " GROUP BY region HAVING count(*) < 12",
+        ("accounts",),
+    ),
+    "foreign_key": (
+        "CREATE CHANGELOG c AS SELECT a.id, a.n, r.name FROM accounts a JOIN regions r ON a.region = r.code",
+        ("accounts", "regions"),
+    ),
+}
+RELATIONS = {
+    "views": {"columns": "id VARCHAR, n BIGINT"},
+    "accounts": {"columns": "id VARCHAR, region VARCHAR, n BIGINT", "primary_key": ["id"]},
+    "regions": {"columns": "code VARCHAR, name VARCHAR", "primary_key": ["code"]},
+}
+
+
+def _records(chance: random.Random, batch: int, names: tuple[str, ...], model: Model) -> dict[str, Any]:
+    """A batch of each relation: late, early, deleted, repeated."""
+    found: dict[str, list[list[Any]]] = {name: [] for name in names}
+    for name in names:
+        for _ in range(25):
+            at = 100 * batch + chance.randint(-250, 100)
+            if name == "views":
+                view = {"id": f"k{chance.randint(0, 14)}", "n": chance.randint(0, 9**9)}
+                found[name].append(["x", view, at])
+                continue
+            key = f"k{chance.randint(0, 13)}" if name == "accounts" else f"r{chance.randint(0, 4)}"
+            value: Any = {"code": key, "name": f"n{chance.randint(0, 99)}"}
+            if name == "accounts":
+                value = {"id": key, "region": f"r{chance.randint(0, 5)}", "n": chance.randint(0, 99)}
+            value = None if chance.random() < 0.15 else value
+            found[name].append([key, value, at])
+    for name in names:
+        for key, value, at in found[name]:
+            if name != "views":
+                model.take(name, key, value, at)
+    return found
+
+
+def _wanted(kind: str, model: Model, records: dict[str, Any]) -> Any:
+    if kind == "temporal":
+        rows = []
+        for _, view, at in records["views"]:
+            row = model.as_of(view["id"], at) or {}
+            rows.append(["x", {"n": view["n"], "region": row.get("region"), "m": row.get("n")}])
+        return _ordered(rows)
+    accounts = model.now("accounts")
+    if kind == "aggregate":
+        groups: dict[str, list[int]] = {}
+        for row in accounts.values():
+            groups.setdefault(row["region"], []).append(row["n"])
+        shown = {k: v for k, v in groups.items() if len(v) < 12}
+        return {k: {"region": k, "c": len(v), "total": sum(v), "top": max(v)} for k, v in shown.items()}
+    names = model.now("regions")
+    return {
+        k: {"id": k, "n": v["n"], "name": names[v["region"]]["name"]}
+        for k, v in accounts.items()
+        if v["region"] in names
+    }
+
+
+@pytest.mark.parametrize("kind", RANDOM)
+def test_random_records_and_crashes(
+    kind: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a crash at any of the three places the batch is repeated, and gives what it gave."""
+    sql, names = RANDOM[kind]
+    run = Run(spark, tmp_path, sql, {name: RELATIONS[name] for name in names})
+    chance, model, kept = random.Random(kind), Model(), dict[str | None, Any]()
+    monkeypatch.setattr("leatstream_jobs.snapshots._MOST_FILES", 3)
+    crashes = {1: "before the manifest", 2: "before the sink", 3: "after the sink", 5: "after the sink"}
+    commit = SnapshotStore.commit
+    for batch in range(7):
+        records = _records(chance, batch, names, model)
+        run.give(records)
+        place = crashes.get(batch)
+        if place is not None:
+            _crash(run, place, monkeypatch)
+            monkeypatch.setattr(SnapshotStore, "commit", commit)
+        written = run.work()
+        wanted = _wanted(kind, model, records)
+        if kind == "temporal":
+            assert _ordered(written) == wanted, f"batch {batch}"
+            continue
+        changed = {k: v for k, v in written if kept.get(k) != v}
+        assert len(changed) == len(written), f"batch {batch} writes what is there already"
+        kept = {k: v for k, v in (kept | changed).items() if v is not None}
+        assert kept == wanted, f"batch {batch}"
+    files = [p.name for p in (tmp_path / "checkpoint" / "snapshots").iterdir() if not p.name.endswith(".crc")]
+    manifests = [name for name in files if name.startswith("m-")]
+    assert len(manifests) == 3
+    assert len(files) - len(manifests) <= 8 * len(names), "files that no batch needs are removed"
+
+
+def _crash(run: Run, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the job end at a place with an error, which leaves what a killed one leaves."""
+
+    def fail(*_: Any) -> None:
+        raise StoreError("store-unreachable", "crash")
+
+    def at(where: str) -> None:
+        if where == place:
+            fail()
+
+    if place == "before the manifest":
+        monkeypatch.setattr(SnapshotStore, "commit", fail)
+    run.store.fail = at
+    with pytest.raises(Exception, match="crash"):
+        run.work()
+    run.store.fail = lambda _: None
