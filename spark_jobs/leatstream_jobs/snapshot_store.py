@@ -64,7 +64,7 @@ class SnapshotStore:
 
     def before(self, batch: int) -> Manifest:
         """The newest manifest of a batch before this one; an empty one for the first."""
-        if self._last is None or self._last.batch >= batch:
+        if self._last is None or self._last.batch != batch - 1:
             numbers = [number for number in self._numbers() if number < batch]
             self._last = self._read(max(numbers)) if numbers else Manifest(-1)
         return self._last
@@ -96,6 +96,7 @@ class SnapshotStore:
             stream.close()
         if not self._fs.rename(temporary, final):
             raise JobError("job-failed", f"The snapshot of batch {manifest.batch} could not be written.")
+        self._last = manifest
 
     def clean(self, manifest: Manifest) -> None:
         """Remove what no manifest that may still be read names; called when ``manifest`` is committed."""

@@ -1,0 +1,119 @@
+"""Changelogs through the whole product: a stream joined with one, also after kill -9, and an aggregate over one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import time
+from typing import Any
+
+import psutil
+import pytest
+
+from leatstream.connectors.registry import open_connector
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(400)]
+USERS = "userid VARCHAR, region VARCHAR, changed BIGINT, PRIMARY KEY (userid)"
+START = 1_767_225_600_000
+
+
+def user(name: str, region: str | None, at: int) -> tuple[bytes, Any]:
+    value = {"userid": name, "region": region, "changed": START + at}
+    return name.encode(), value if region is not None else None
+
+
+def put(play: Any, topic: str, *records: tuple[bytes, Any]) -> None:
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": play.kafka, "linger.ms": 5})
+    for key, value in records:
+        producer.produce(topic, json.dumps(value).encode() if value is not None else None, key=key)
+    assert producer.flush(30) == 0
+
+
+def table(play: Any, topic: str, wanted: dict[bytes | None, Any]) -> dict[bytes | None, Any]:
+    """The topic's newest value per record key, as soon as it is ``wanted`` or the time is over."""
+    kafka = open_connector("kafka", "store", {"bootstrap_servers": play.kafka})
+    deadline = time.monotonic() + 90
+    while True:
+        found: dict[bytes | None, Any] = {}
+        for record in kafka.read_records(topic, from_beginning=True, limit=None, idle_timeout=0.5):
+            if record is not None and record.value is not None:
+                found[record.key] = json.loads(record.value)
+            elif record is not None:
+                found.pop(record.key, None)
+        if found == wanted or time.monotonic() > deadline:
+            return found
+
+
+def views(first: int, *found: tuple[str, int]) -> list[dict[str, Any]]:
+    return [{"n": first + i, "userid": who, "at": START + at} for i, (who, at) in enumerate(found)]
+
+
+def test_a_temporal_join_survives_a_kill(play: Any) -> None:
+    topic = play.topic("users")
+    source = play.stream("views", "n BIGINT, userid VARCHAR, at BIGINT", timestamp="at")
+    sink = f"{play.name}.enriched"
+    play.sql(
+        f"CREATE CHANGELOG users ({USERS}) WITH ('topic'='{topic}', 'value.format'='json', 'timestamp'='changed')"
+    )
+    put(play, topic, user("a", "r1", 0), user("b", "r2", 0), user("a", "r3", 1000))
+    made = play.run(
+        "enriched",
+        f"CREATE STREAM enriched WITH ('topic'='{sink}') AS SELECT v.n, v.userid, u.region FROM views v"
+        " WITH ('starting.position'='earliest') LEFT JOIN users u ON v.userid = u.userid",
+    )
+    assert made["status"]["state"] == "running", made["status"]
+    assert made["plan"]["joins"] == [
+        {"kind": "temporal-join-stream-changelog", "type": "left", "within": None, "left": "v", "right": "u"}
+    ]
+    assert made["plan"]["mode"] == "micro_batch"
+    play.produce(source, views(0, ("a", 5), ("a", 999), ("a", 1000), ("b", 5), ("c", 5)))
+    regions = {0: "r1", 1: "r1", 2: "r3", 3: "r2", 4: None}
+    assert {r["n"]: r["region"] for r in play.consume(sink, 5)} == regions
+
+    # The versions are in the checkpoint: the next driver finds them, with what came in between.
+    before = play.query(made["name"])["status"]["job"]
+    with contextlib.suppress(psutil.NoSuchProcess):
+        os.kill(before["pid"], signal.SIGKILL)
+    put(play, topic, user("a", None, 2000), user("c", "r9", 100))
+    play.produce(source, views(5, ("a", 1500), ("b", 9000), ("c", 5)))
+    after = {5: "r3", 6: "r2", 7: None}
+    found = play.consume(sink, 8, seconds=180, distinct="n")
+    assert {r["n"]: r["region"] for r in found} == regions | after
+    # A record without value has no column that tells its time: its own counts, which is now.
+    later = 20 * 366 * 86_400_000
+    play.produce(source, views(8, ("a", 2500), ("c", 200), ("a", later)))
+    found = play.consume(sink, 11, distinct="n")
+    assert {r["n"]: r["region"] for r in found} == regions | after | {8: "r3", 9: "r9", 10: None}
+
+
+def test_changelogs_of_changelogs(play: Any) -> None:
+    topic, sink = play.topic("users"), f"{play.name}.by_region"
+    known = f"{play.name}.known"
+    play.sql(f"CREATE CHANGELOG users ({USERS}) WITH ('topic'='{topic}', 'value.format'='json')")
+    put(play, topic, user("a", "r1", 0), user("b", "r1", 0), user("c", "x", 0))
+    made = play.run(
+        "known",
+        f"CREATE CHANGELOG known WITH ('topic'='{known}') AS SELECT userid AS who, region FROM users"
+        " WHERE region LIKE 'r%'",
+    )
+    assert made["plan"]["sink"]["primary_key"] == ["who"]
+    # It keeps no state, so it can run at the lowest latency.
+    assert made["plan"]["mode"] == "realtime", made["plan"]["mode_reason"]
+    rows = {b"a": {"who": "a", "region": "r1"}, b"b": {"who": "b", "region": "r1"}}
+    assert table(play, known, rows) == rows
+    made = play.run(
+        "by_region",
+        f"CREATE CHANGELOG by_region WITH ('topic'='{sink}') AS SELECT region, count(*) AS n, min(who) AS first"
+        " FROM known GROUP BY region",
+    )
+    assert made["status"]["state"] == "running", made["status"]
+    counts: dict[bytes | None, Any] = {b"r1": {"region": "r1", "n": 2, "first": "a"}}
+    assert table(play, sink, counts) == counts
+    put(play, topic, user("a", "r2", 5), user("b", None, 5), user("d", "r2", 5))
+    counts = {b"r2": {"region": "r2", "n": 2, "first": "a"}}
+    assert table(play, sink, counts) == counts
+    assert play.refused("DROP CHANGELOG known")["code"] == "has-dependents"
