@@ -279,6 +279,9 @@ class Drivers(Protocol):
     def assign(self, query_id: str) -> str | None:
         """Give an idle, warming or new driver to a query; its id, or None while none may be had."""
 
+    def release(self, driver_id: str) -> None:
+        """Take a driver's query back from it: it waits for work again."""
+
     def assignments(self) -> Sequence[tuple[str, str, float]]:
         """Driver, id of the query it was given, and seconds since then."""
 

@@ -90,6 +90,10 @@ class Driver:
                     return EXIT_DONE
                 if kind == "analyze":
                     self._analyze(spark, work)
+                elif kind == "select":
+                    from leatstream_jobs.selecting import Selecting
+
+                    Selecting(self, spark, work["spec"]).run()
                 elif kind == "run":
                     from leatstream_jobs.attempt import Attempt
 

@@ -108,6 +108,11 @@ class Client:
         """Hand over what the analyzer said."""
         self._call(f"/analysis/{quote(request_id, safe='')}", body, CALL_TIMEOUT)
 
+    def send_rows(self, body: Mapping[str, Any]) -> tuple[bool, str]:
+        """Hand over rows of a SELECT: whether they were taken, and ``continue`` or ``stop``."""
+        answer = self._call("/rows", body, CALL_TIMEOUT)
+        return bool(answer.get("accepted")), str(answer.get("directive", "continue"))
+
     def resolve_secrets(self, references: Sequence[str]) -> dict[str, str]:
         """The values of secret references; only those of the driver's own query are given."""
         if not references:

@@ -169,6 +169,9 @@ class TableDrivers:
             self.queries[free] = query_id
         return free
 
+    def release(self, driver_id: str) -> None:
+        self.queries.pop(driver_id, None)
+
     def assignments(self) -> list[tuple[str, str, float]]:
         return [(d, q, 60.0) for d, q in self.queries.items() if d in self.tokens]
 

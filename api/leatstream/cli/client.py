@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -99,6 +99,17 @@ class Client:
         """
         for line in self._lines(entity + "/records", params):
             if line.startswith('{"error"'):  # the status had been sent already
+                raise ProblemAnswer(json.loads(line)["error"])
+            yield line
+
+    def rows(self, path: str) -> Generator[str]:
+        """Rows of a SELECT as NDJSON lines, as they come; the last one tells the end.
+
+        Raises:
+            ProblemAnswer: at once, or in the midst when the job fails.
+        """
+        for line in self._lines(path, None):
+            if line.startswith('{"error"'):
                 raise ProblemAnswer(json.loads(line)["error"])
             yield line
 

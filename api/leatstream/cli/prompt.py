@@ -11,6 +11,7 @@ from rich.text import Text
 from leatstream.cli.client import Client, ProblemAnswer, Unreachable
 from leatstream.cli.output import Output, printable, stderr
 from leatstream.cli.problems import render
+from leatstream.cli.selecting import Ended
 from leatstream.cli.splitting import is_blank, is_complete
 from leatstream.cli.sql import run
 
@@ -93,6 +94,8 @@ class Prompt:
             stderr().print(render(failure.problem, text))
         except Unreachable as failure:
             stderr().print(Text(str(failure), "bold red"))
+        except Ended:  # of the SELECT only
+            pass
         except KeyboardInterrupt:
             stderr().print("Cancelled here; a statement that the server had begun may still finish.")
         if self._timing:

@@ -10,6 +10,7 @@ import typer
 
 from leatstream.cli.attachments import attachments
 from leatstream.cli.output import Output, printable, write_json, write_ndjson, write_object, write_rows
+from leatstream.cli.selecting import follow, is_stream
 from leatstream.cli.session import OutputOption, open_client
 
 if TYPE_CHECKING:
@@ -63,12 +64,16 @@ def run(client: Client, text: str, names: Context, output: Output) -> Context:
     except ProblemAnswer as failure:
         failure.sql = text
         if output is not Output.JSON:
-            write_results(failure.problem.get("results") or [], output)
+            write_results([r for r in failure.problem.get("results") or [] if not is_stream(r)], output)
         raise
-    if output is Output.JSON:
+    streamed = [is_stream(result) for result in answer["results"]]
+    if output is Output.JSON and not (streamed and all(streamed)):
         write_json(answer)
-    else:
-        write_results(answer["results"], output)
+    for result, rows_come in zip(answer["results"], streamed, strict=True):
+        if rows_come:
+            follow(client, result, output)
+        elif output is not Output.JSON:
+            write_results([result], output)
     return {**names, **answer["context"]}
 
 

@@ -201,6 +201,24 @@ class LocalPool:
                 unit.commit()
             return driver.row.id
 
+    def release(self, driver_id: str) -> None:
+        """Take a driver's query back from it: it waits for work again."""
+        with self._lock:
+            driver = self._drivers.get(driver_id)
+            if driver is None or self._closed:
+                return
+            others = [d for d in self._dedicated() if d.row.query_id is None and d.alive()]
+            if len(others) > self._warm:
+                # One more than are kept warm may wait, so that SELECTs one after another start no JVM each.
+                self._forget(driver)
+                return
+            driver.row = replace(driver.row, query_id=None)
+            driver.state, driver.heard = "idle", time.monotonic()
+            with self._open_unit() as unit:
+                unit.drivers.update(driver.row)
+                unit.commit()
+        self._wake()
+
     def assignments(self) -> list[tuple[str, str, float]]:
         """Driver, id of the query it was given, and seconds since then."""
         now = time.monotonic()

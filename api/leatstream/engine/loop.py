@@ -8,6 +8,7 @@ import time
 
 from leatstream.engine.local_pool import LocalPool
 from leatstream.services.environment import Environment
+from leatstream.services.interactive import sweep
 from leatstream.services.reconciler import reconcile_all, release_strays
 
 _log = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ class ReconcileLoop:
             # This process slept or was slow: heartbeats may have come that nobody took down yet.
             self._env.listening_since = self._env.clock.now()
         self._last = now
+        sweep(self._env)
         release_strays(self._env)
         reconcile_all(self._env)
 

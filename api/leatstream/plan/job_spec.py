@@ -7,6 +7,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+# The kind of store that stands for whoever reads the rows of an interactive SELECT.
+READER_KIND = "reader"
+
 
 class _Document(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")

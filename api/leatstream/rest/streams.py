@@ -14,6 +14,8 @@ from fastapi.responses import StreamingResponse
 from leatstream.connectors.base import Record
 from leatstream.errors import LeatstreamError
 from leatstream.rest.problem import fault_json
+from leatstream.services.interactive import End
+from leatstream.services.selections import Row
 
 NDJSON = "application/x-ndjson"
 EVENTS = "text/event-stream"
@@ -118,12 +120,41 @@ async def _chunks(
         await _close(records)
 
 
-async def _step(records: Iterator[Record | None]) -> Any:
+async def _step(records: Iterator[Any]) -> Any:
     return await to_thread.run_sync(next, records, _END)
 
 
-async def _close(records: Iterator[Record | None]) -> None:
+async def _close(records: Iterator[Any]) -> None:
     close = getattr(records, "close", None)
     if close is not None:
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(close)
+
+
+def respond_rows(rows: Iterator[Row | End | None], media_type: str) -> StreamingResponse:
+    """Stream the rows of a SELECT until it ends or the client goes; then the iterator is closed."""
+    headers = {"X-Accel-Buffering": "no"}
+    return StreamingResponse(_row_chunks(rows, media_type), media_type=media_type, headers=headers)
+
+
+async def _row_chunks(rows: Iterator[Row | End | None], media_type: str) -> AsyncIterator[bytes]:
+    events = media_type == EVENTS
+    # An empty line or comment: finds out whether the client is there, and lets it see the answer's head.
+    idle = b": idle\n\n" if events else b"\n"
+    try:
+        yield idle
+        while (item := await _step(rows)) is not _END:
+            yield idle if item is None else _row_chunk(item, events)
+    except LeatstreamError as error:
+        yield _failure(error, media_type)
+    finally:
+        await _close(rows)
+
+
+def _row_chunk(item: Row | End, events: bool) -> bytes:
+    if isinstance(item, End):
+        body = _dump({"reason": item.reason, "rows": item.rows})
+        return (f"event: end\ndata: {body}\n\n" if events else f'{{"end":{body}}}\n').encode()
+    # The row's text is the driver's own JSON: read and written anew its numbers might change.
+    body = f'{{"op":"{item.op}","row":{item.text}}}'
+    return (f"event: row\ndata: {body}\n\n" if events else f"{body}\n").encode("utf-8", "replace")

@@ -15,6 +15,7 @@ from leatstream.model.objects import DesiredState, Query, QueryState
 from leatstream.plan.job_spec import JobSpec
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn
 from leatstream.ports import UnitOfWork
+from leatstream.services import interactive
 from leatstream.services.environment import Environment, view_table
 from leatstream.services.planned_job import store_ref
 from leatstream.services.query_notes import note_event
@@ -47,6 +48,8 @@ def poll(env: Environment, driver_id: str, report: Mapping[str, Any]) -> dict[st
     query_id = env.drivers.assigned(driver_id)
     if query_id is None:
         return None
+    if interactive.is_selection(query_id):
+        return interactive.work_for(env, driver_id, query_id)
     with env.open_unit(write=False) as unit:
         query = unit.queries.find_by_id(query_id)
         if query is None:
@@ -109,10 +112,7 @@ def resolve_secrets(env: Environment, driver_id: str, references: Sequence[str])
     """Secret values for a driver, only those of the query it runs."""
     query_id = env.drivers.assigned(driver_id)
     with env.open_unit(write=False) as unit:
-        query = unit.queries.find_by_id(query_id) if query_id else None
-        if query is None or query.status.driver_id != driver_id:
-            raise EngineError("fenced", "this driver runs no query")
-        spec = build_spec(env, unit, query)
+        spec = _spec_of(env, unit, driver_id, query_id)
         stores = [*(s.store for s in spec.sources), spec.sink.store]
         allowed = {reference for store in stores for reference in store.secrets.values()}
         values: dict[str, str] = {}
@@ -127,6 +127,17 @@ def resolve_secrets(env: Environment, driver_id: str, references: Sequence[str])
                 raise AccessError("permission-denied", "this driver may not read that secret")
             values[reference] = env.secrets.open(reference, envelope)
     return values
+
+
+def _spec_of(env: Environment, unit: UnitOfWork, driver_id: str, query_id: str | None) -> JobSpec:
+    if query_id is not None and interactive.is_selection(query_id):
+        selected = interactive.job_of_driver(env, unit, driver_id, query_id)
+        if selected is not None:
+            return selected
+    query = unit.queries.find_by_id(query_id) if query_id else None
+    if query is None or query.status.driver_id != driver_id:
+        raise EngineError("fenced", "this driver runs no query")
+    return build_spec(env, unit, query)
 
 
 def heartbeat(env: Environment, driver_id: str, report: Mapping[str, Any]) -> dict[str, str]:

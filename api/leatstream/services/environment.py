@@ -14,6 +14,7 @@ from leatstream.connectors.base import Connector
 from leatstream.errors import CatalogError
 from leatstream.model.objects import Meta, Query, Store
 from leatstream.ports import Analyzer, Clock, Drivers, OpenUnit, SecretBox, ViewStore
+from leatstream.services.selections import Selections
 from leatstream.services.signal import Signal
 
 T = TypeVar("T")
@@ -123,6 +124,7 @@ class Environment:
         connect: opens a connector for a store, its secrets resolved; cheap, no I/O.
         changed: notified at every change a waiter may care for.
         listening_since: when this process began to hear heartbeats.
+        selections: interactive SELECTs that last.
     """
 
     open_unit: OpenUnit
@@ -136,6 +138,7 @@ class Environment:
     settings: RuntimeSettings
     changed: Signal = field(default_factory=Signal)
     listening_since: datetime | None = None
+    selections: Selections = field(default_factory=Selections)
 
 
 def new_id(prefix: str) -> str:

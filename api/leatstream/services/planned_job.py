@@ -9,6 +9,7 @@ from leatstream.connectors.base import Entity
 from leatstream.errors import Faults, RequestError
 from leatstream.model.objects import Column, Relation, RelationKind, Store
 from leatstream.plan.job_spec import (
+    READER_KIND,
     ColumnSpec,
     Delivery,
     JobSpec,
@@ -103,6 +104,8 @@ def plan_job(
 
 
 def _check_sink(env: Environment, logical: LogicalPlan, store: StoreRef) -> None:
+    if store.kind == READER_KIND:
+        return
     connector_class = env.connector_classes.get(store.kind)
     if logical.operator is not None and not (connector_class and connector_class.capabilities.batches):
         raise RequestError(

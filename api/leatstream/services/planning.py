@@ -5,15 +5,18 @@ Nothing is changed here; the only I/O is reading the stores and asking the engin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from sqlglot import exp
 
 from leatstream.errors import Faults, Position, RequestError, StoreError
 from leatstream.inference.sink_properties import LeftMostSource, SinkRequest, infer_sink_properties
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import (
     HIDDEN_PREFIX,
+    Column,
     Effective,
     Origin,
     QueryKind,
@@ -22,7 +25,7 @@ from leatstream.model.objects import (
     Store,
 )
 from leatstream.plan.change import Change
-from leatstream.plan.job_spec import JobSpec
+from leatstream.plan.job_spec import READER_KIND, ColumnSpec, JobSpec, SinkSpec, StoreRef
 from leatstream.plan.logical import INTERVAL_JOIN, AnalysisFailure, AnalyzedColumn, LogicalPlan
 from leatstream.services.catalog_view import CatalogView, assumed_meta, qualify
 from leatstream.services.environment import Context, Environment
@@ -35,7 +38,14 @@ from leatstream.services.view_planning import view_relation, view_sink
 from leatstream.sql.analysis import explain_failure
 from leatstream.sql.binder import bind
 from leatstream.sql.relation_properties import RelationProperties, canonical_name, read_relation_properties
-from leatstream.sql.statements import CreateAs, CreateChangelogAs, CreateMaterializedViewAs, InsertInto
+from leatstream.sql.statements import (
+    CreateAs,
+    CreateChangelogAs,
+    CreateMaterializedViewAs,
+    InsertInto,
+    Name,
+    Select,
+)
 from leatstream.sql.view_properties import read_view_properties
 from leatstream.sql.views import view_schema
 
@@ -65,18 +75,8 @@ class PlannedQuery:
 
     def as_json(self, change: Change | None = None) -> dict[str, Any]:
         """The plan as ``statements:validate`` shows it."""
-        scans = self.logical.scans
         body: dict[str, Any] = {
-            "sources": [
-                {
-                    "fqn": str(s.relation.fqn),
-                    "kind": s.relation.kind.value,
-                    "store": s.relation.store,
-                    "store_kind": self.stores[s.relation.store].kind,
-                    "left_most": index == 0,
-                }
-                for index, s in enumerate(scans)
-            ],
+            "sources": sources_json(self.logical, self.stores),
             "sink": {
                 "fqn": str(self.sink.fqn),
                 "kind": self.sink.kind.value,
@@ -120,6 +120,20 @@ class PlannedQuery:
         delay = self.job.sources[0].watermark_delay_ms
         sizes = {"size_ms": window.size_ms, "advance_ms": window.advance_ms}
         return {"kind": window.kind, **sizes, "late_after_ms": delay}
+
+
+def sources_json(logical: LogicalPlan, stores: Mapping[str, Store]) -> list[dict[str, Any]]:
+    """The relations that are read, as plans show them."""
+    return [
+        {
+            "fqn": str(s.relation.fqn),
+            "kind": s.relation.kind.value,
+            "store": s.relation.store,
+            "store_kind": stores[s.relation.store].kind,
+            "left_most": index == 0,
+        }
+        for index, s in enumerate(logical.scans)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,3 +410,77 @@ def _refuse_loop(draft: _Draft, store: str, entity: str, position: Position) -> 
                 position=position,
                 hint="write to another topic",
             )
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSelect:
+    """An interactive SELECT that may run; ``job`` has no identity yet, its sink stands for the reader."""
+
+    logical: LogicalPlan
+    columns: tuple[Column, ...]
+    stores: Mapping[str, Store]
+    job: JobSpec
+
+    @property
+    def changelog(self) -> bool:
+        """Whether a row may replace or take back one before it."""
+        return bool(self.logical.primary_key)
+
+    def as_json(self) -> dict[str, Any]:
+        """The plan as ``statements:validate`` shows it."""
+        return {
+            "sources": sources_json(self.logical, self.stores),
+            "columns": [{"name": c.name, "type": str(c.type), "not_null": c.not_null} for c in self.columns],
+            "changelog": self.changelog,
+        }
+
+
+def plan_select(env: Environment, view: CatalogView, statement: Select, context: Context) -> PlannedSelect:
+    """Check a SELECT whole and write its JobSpec.
+
+    Raises:
+        RequestError: everything that is wrong with the statement.
+        StoreError: a store cannot be asked, or an entity is gone.
+        EngineError: no driver is there to analyze.
+    """
+    live = LiveStores(env, view)
+    logical = _bind_select(statement, lambda name: view.resolve(name, context))
+    draft = _Draft(env, view, context, live, logical, RelationProperties(), {}, _analyze(env, logical))
+    _require_sources(draft)
+    columns = new_columns(draft.analyzed, statement.position)
+    sink = SinkSpec(
+        relation=_READER,
+        store=StoreRef(name=_READER, kind=READER_KIND, config={}),
+        entity="rows",
+        columns=[ColumnSpec(name=c.name, type=str(c.type), not_null=c.not_null) for c in columns],
+        value_format="json",
+        key_format="json" if logical.primary_key else None,
+        key_columns=list(logical.primary_key),
+        deletes=logical.deletes,
+    )
+    job = plan_job(live, logical, sink, logical.sql, {})
+    bounded = job.model_copy(update={"max_offsets_per_trigger": _SELECT_OFFSETS})
+    stores = {s.relation.store: live.store(s.relation.store) for s in logical.scans}
+    return PlannedSelect(logical, columns, stores, bounded)
+
+
+def _bind_select(statement: Select, resolve: Callable[[Name], Relation]) -> LogicalPlan:
+    """As a changelog where it can be one: groups and rows are shown as they change.
+
+    Sessions are not, which Spark gives only once they have closed, nor is what has lost its key.
+    """
+    select = statement.select
+    if isinstance(select, exp.Select) and select.args.get("group") is not None:
+        window = select.args["from_"].this.meta.get("window")
+        session = window is not None and window.kind == "session"
+        return bind(select, resolve, statement.text, changelog=not session)
+    try:
+        # Binding notes its findings in the tree.
+        return bind(select.copy(), resolve, statement.text, changelog=True)
+    except RequestError:
+        return bind(select, resolve, statement.text)
+
+
+# The store and the entity of a SELECT's sink: its reader.
+_READER = f"{HIDDEN_PREFIX}reader"
+_SELECT_OFFSETS = 20_000  # a batch is held in memory, and its first rows shall come soon

@@ -119,7 +119,7 @@ def release_strays(env: Environment) -> None:
     A driver that has just reported its end is given the time to go by itself.
     """
     for driver, query_id, seconds in env.drivers.assignments():
-        if seconds < _STRAY_SECONDS:
+        if seconds < _STRAY_SECONDS or env.selections.holds(driver, query_id):
             continue
         with env.open_unit(write=False) as unit:
             query = unit.queries.find_by_id(query_id)

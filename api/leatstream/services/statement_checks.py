@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from leatstream.errors import CatalogError, RequestError
+from leatstream.errors import CatalogError
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
 from leatstream.model.names import quote
 from leatstream.model.objects import RelationKind
@@ -16,6 +16,7 @@ from leatstream.services.databases import PUBLIC, refuse_dependents, require_dat
 from leatstream.services.environment import Context, Environment
 from leatstream.services.function_listings import find_builtin
 from leatstream.services.live_stores import LiveStores
+from leatstream.services.planning import plan_select
 from leatstream.services.queries import require_query
 from leatstream.services.records import check_json, check_values
 from leatstream.services.registered_statements import NOUN_OF
@@ -244,17 +245,7 @@ def _update_store(env: Environment, view: CatalogView, s: ast.UpdateStore, conte
 
 
 def _select(env: Environment, view: CatalogView, s: ast.Select, context: Context) -> None:
-    raise interactive(s)
-
-
-def interactive(s: ast.Select) -> RequestError:
-    """Interactive queries are not built; what to do instead."""
-    return RequestError(
-        "unsupported",
-        "a SELECT of its own (interactive query) is not built yet",
-        position=s.position,
-        hint="CREATE STREAM … AS SELECT …, then PRINT ENTITY its topic",
-    )
+    plan_select(env, view, s, context)
 
 
 def _create_index(env: Environment, view: CatalogView, s: ast.CreateIndex, context: Context) -> None:

@@ -19,7 +19,7 @@ class StatementResult:
         object: ``{noun, name}`` of the object it is about.
         query: name of the query it made.
         columns: ``[{name, type}]`` of ``rows``.
-        rows: a table of strings and NULLs.
+        rows: a table of strings and NULLs; of a SELECT on streams the path where its rows come.
     """
 
     kind: str
@@ -27,7 +27,7 @@ class StatementResult:
     object: Mapping[str, Any] | None = None
     query: str | None = None
     columns: list[dict[str, str]] | None = None
-    rows: list[list[Any]] | None = None
+    rows: list[list[Any]] | str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The JSON form."""

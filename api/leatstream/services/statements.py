@@ -23,6 +23,7 @@ from leatstream.services import (
 from leatstream.services.authorization import READ, authorize
 from leatstream.services.catalog_view import qualify
 from leatstream.services.environment import Context, Environment, Precondition, Principal, Stored
+from leatstream.services.interactive import begin
 from leatstream.services.listings import described, listed, records_table
 from leatstream.services.statement_bodies import (
     entity_name,
@@ -33,7 +34,6 @@ from leatstream.services.statement_bodies import (
     store_of,
     suggest_query_name,
 )
-from leatstream.services.statement_checks import interactive
 from leatstream.services.statement_results import Run, StatementResult
 from leatstream.services.statement_writes import (
     describe_query,
@@ -294,7 +294,14 @@ def _restart(run: Run, s: ast.RestartQuery) -> StatementResult:
 
 
 def _select(run: Run, s: ast.Select) -> StatementResult:
-    raise interactive(s)
+    selection, planned = begin(run.env, run.principal, s, run.context)
+    return StatementResult(
+        "select",
+        status="running",
+        object={"noun": "statement", "name": selection.id, "changelog": planned.changelog},
+        columns=[{"name": c.name, "type": str(c.type)} for c in planned.columns],
+        rows=f"/v1/statements/{selection.id}/rows",
+    )
 
 
 _HANDLERS: dict[type[ast.Statement], Callable[[Run, Any], StatementResult]] = {

@@ -17,7 +17,7 @@ from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import READ, authorize
 from leatstream.services.catalog_view import Assumed, CatalogView, assumed_meta, qualify
 from leatstream.services.environment import Context, Environment, Principal
-from leatstream.services.planning import PlannedQuery, plan_statement
+from leatstream.services.planning import PlannedQuery, plan_select, plan_statement
 from leatstream.services.queries import keep_origins, made_by, parse_continuous
 from leatstream.services.relation_draft import RelationDefinition, draft_relation
 from leatstream.services.secret_values import stored_value
@@ -133,6 +133,8 @@ def plan_of(
             drafted = _draft(env, view, fqn, relation_definition(statement, context))
             properties = {k: v.as_json() for k, v in drafted.effective.items()}
             return kind_of(statement), {"fqn": str(fqn), "properties": properties}
+        if isinstance(statement, ast.Select):
+            return kind_of(statement), plan_select(env, view, statement, context).as_json()
         check_statement(env, view, statement, context)
     return kind_of(statement), None
 

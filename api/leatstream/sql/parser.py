@@ -102,7 +102,7 @@ class StatementParser(WritingStatements):
             query = self.query()
             if self.is_word("query"):
                 self.refuse("QUERY WITH after a SELECT of its own")
-            return s.Select(**self._base(first), select=query)
+            return s.Select(**self._base(first), select=query, limit=self.limit_of(query))
         word = first.text.lower() if first.token_type == TokenType.VAR else ""
         if word in readers:
             return readers[word](first)
@@ -334,8 +334,9 @@ class StatementParser(WritingStatements):
         self._advance()
         self.take("statement")
         if self.is_word("create", "insert", "select", "with", "drop", "describe"):
-            if not self.is_word("create", "insert"):
-                self.refuse(f"DESCRIBE {self._curr.text.upper()}", hint="CREATE and INSERT can be described")
+            if self.is_word("drop", "describe"):
+                hint = "CREATE, INSERT and SELECT can be described"
+                self.refuse(f"DESCRIBE {self._curr.text.upper()}", hint=hint)
             inner = self.statement()
             return s.DescribeStatement(**self._base(first), statement=inner)
         if self.take("stream") or self.take("changelog") or self.take("materialized", "view"):

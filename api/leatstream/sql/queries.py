@@ -18,6 +18,8 @@ from leatstream.sql.statements import Name
 from leatstream.sql.tokens_reader import MAX_DEPTH, NO_ALIAS
 from leatstream.sql.windows import WINDOW_FUNCTIONS
 
+MAX_LIMIT = 1_000_000_000
+
 
 class QueryParser(GroupByParser):
     """Reads query expressions."""
@@ -95,11 +97,31 @@ class QueryParser(GroupByParser):
         for words, hint, read in clauses:
             token = self._curr
             if self.take(*words):
-                found.append((" ".join(words).upper(), self.since(token), hint))
-                read()
+                place = self.since(token)
+                found.append((" ".join(words).upper(), place, hint))
+                value = read()
+                if words == ("limit",):
+                    self.limits[place.offset] = value
         if self.is_word("fetch"):
             self.refuse("FETCH", hint="a continuous query has no last row")
         return found
+
+    def limit_of(self, query: exp.Expression) -> int | None:
+        """The LIMIT of a SELECT whose rows go to the user: that may end, where a stream may not."""
+        refused = query.meta.get("refused", [])
+        for entry in refused:
+            what, position, _ = entry
+            value = self.limits.get(position.offset)
+            if what != "LIMIT" or value is None:
+                continue
+            if not isinstance(value, exp.Literal) or value.is_string or not str(value.this).isdecimal():
+                self.fail("LIMIT takes a whole number.", at=position)
+            number = int(value.this)
+            if not 1 <= number <= MAX_LIMIT:
+                self.fail(f"LIMIT is between 1 and {MAX_LIMIT}.", at=position)
+            refused.remove(entry)
+            return number
+        return None
 
     def _ordered(self) -> None:
         self.expr()

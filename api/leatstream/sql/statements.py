@@ -358,7 +358,7 @@ class Generate(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeStatement(Statement):
-    """DESCRIBE <CREATE … | INSERT …>: a dry run"""
+    """DESCRIBE <CREATE … | INSERT … | SELECT …>: a dry run"""
 
     statement: Statement
 
@@ -388,6 +388,7 @@ class RestartQuery(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Select(Statement):
-    """A SELECT of its own (interactive)."""
+    """select [LIMIT n]: a SELECT of its own (interactive)"""
 
     select: exp.Expression
+    limit: int | None = None

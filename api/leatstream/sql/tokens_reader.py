@@ -63,6 +63,7 @@ class TokensReader(SparkParser):
         self.sql = source.text
         self.source = source
         self.depth = 0
+        self.limits: dict[int, exp.Expression] = {}
         self._tokens = tokens
         self._tokens_size = len(tokens)
         self._advance(0)

@@ -180,6 +180,52 @@ def test_query_events_and_history(service: Service, leat: Leat) -> None:
     assert json.loads(leat("query", "history", "q", "-o", "ndjson").out) == version
 
 
+def selected(**more: Any) -> dict[str, Any]:
+    columns = [{"name": "who", "type": "VARCHAR"}, {"name": "n", "type": "BIGINT"}]
+    thing = {"noun": "statement", "name": "stm_1", "changelog": False, **more}
+    result = {"kind": "select", "status": "running", "object": thing, "columns": columns}
+    return {"results": [result | {"rows": "/v1/statements/stm_1/rows"}], "context": {}}
+
+
+ROW_LINES = """
+{"op":"+I","row":{"who":"a\\nb","n":12345678901234567890.10}}
+
+{"op":"-D","row":{"who":"c"}}
+"""
+
+
+def test_rows_of_a_select_are_written_as_they_come(service: Service, leat: Leat) -> None:
+    path = ("GET", "/v1/statements/stm_1/rows")
+    end = '{"end":{"reason":"limit","rows":2}}'
+    service.answers[path] = [httpx2.Response(200, text=ROW_LINES + end + "\n")]
+    service.answer("POST", "/v1/statements", selected(changelog=True))
+    service.answer("POST", "/v1/statements", selected())
+    result = leat("sql", "-e", "SELECT 1")
+    assert (result.status, "2 rows: limit reached." in result.err) == (0, True)
+    assert [line.split() for line in result.out.splitlines()] == [
+        ["op", "|", "who", "|", "n"],
+        ["--", "|", "----", "|", "-----------------------"],
+        ["+I", "|", "a\\nb", "|", "12345678901234567890.10"],
+        ["-D", "|", "c", "|"],
+    ]
+    assert leat("sql", "-e", "SELECT 1", "-o", "csv").out == 'who,n\n"a\nb",12345678901234567890.10\nc,\n'
+    # Lines are the service's own: no number is read and written anew.
+    for form in ("ndjson", "json"):
+        assert leat("sql", "-e", "SELECT 1", "-o", form).out == ROW_LINES.strip().replace("\n\n", "\n") + "\n"
+
+
+def test_a_select_that_fails_says_so_after_its_rows(service: Service, leat: Leat) -> None:
+    failure = '{"error":{"code":"undecodable-record","detail":"offset 7","errors":[]}}'
+    service.answers[("GET", "/v1/statements/stm_1/rows")] = [
+        httpx2.Response(200, text=ROW_LINES + failure + "\n")
+    ]
+    service.answer("POST", "/v1/statements", selected())
+    result = leat("sql", "-e", "SELECT 1", "-o", "ndjson")
+    assert result.status == 1
+    assert "offset 7" in result.err
+    assert len(result.out.splitlines()) == 2
+
+
 def record(offset: int) -> dict[str, Any]:
     return {"partition": 0, "offset": offset, "timestamp": 1000, "key": "k", "value": {"a": 1}, "headers": []}
 

@@ -72,6 +72,32 @@ def test_continuous_statements() -> None:
         one("SELECT a FROM t QUERY WITH ('mode'='auto')")
 
 
+def test_a_select_of_its_own_may_have_a_limit() -> None:
+    for text, limit in (
+        ("SELECT a FROM t LIMIT 5", 5),
+        ("(SELECT a FROM t LIMIT 7)", 7),
+        ("SELECT a FROM t", None),
+    ):
+        found = one(text)
+        assert isinstance(found, s.Select)
+        assert found.limit == limit
+        assert found.select.meta["refused"] == []
+    union = one("SELECT a FROM t UNION ALL SELECT a FROM t LIMIT 2")
+    assert isinstance(union, s.Select)
+    assert union.limit == 2
+    inner = one("SELECT a FROM (SELECT a FROM t LIMIT 3)")
+    assert isinstance(inner, s.Select)
+    assert inner.limit is None
+    described = one("DESCRIBE SELECT a FROM t LIMIT 1")
+    assert isinstance(described, s.DescribeStatement)
+    assert isinstance(described.statement, s.Select)
+    for wrong in ("0", "1.5", "'3'", "a", "1 + 1", "99999999999"):
+        with pytest.raises(RequestError, match="LIMIT") as caught:
+            one(f"SELECT a FROM t LIMIT {wrong}")
+        assert caught.value.code == "sql-syntax"
+        assert caught.value.faults[0].position is not None
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "noun"),
     [

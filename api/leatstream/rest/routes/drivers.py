@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
@@ -11,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from leatstream.rest.deps import DriverToken, Env
 from leatstream.services import drivers as service
+from leatstream.services import interactive
 from leatstream.services.environment import Environment
 
 router = APIRouter(prefix="/v1/drivers/{driver}", include_in_schema=False)
@@ -20,6 +22,7 @@ Report = Annotated[dict[str, Any], Body()]
 T = TypeVar("T")
 _LONG_POLL = 20.0
 _LOOK_AGAIN = 2.0
+_ROOM, _ROOM_LOOK = 5.0, 0.05
 
 
 async def _as_driver(env: Environment, driver: str, token: str, call: Callable[..., T], *values: Any) -> T:
@@ -55,6 +58,19 @@ async def complete_analysis(
 ) -> None:
     """Deliver the analyzer's answer."""
     await _as_driver(env, driver, token, service.analysis_result, request_id, body)
+
+
+@router.post("/rows")
+async def take_rows(env: Env, token: DriverToken, driver: DriverPath, body: Report) -> dict[str, Any]:
+    """Take rows of a SELECT; while its reader is slower than its driver, the driver waits here."""
+    deadline = time.monotonic() + _ROOM
+    while True:
+        answer = await _as_driver(env, driver, token, interactive.take_rows, body)
+        if answer is not None:
+            return {"accepted": True, **answer}
+        if time.monotonic() >= deadline:
+            return {"accepted": False, "directive": "continue"}
+        await asyncio.sleep(_ROOM_LOOK)
 
 
 @router.post("/secrets")

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi.responses import StreamingResponse
+from starlette.concurrency import run_in_threadpool
 
 from leatstream.errors import RequestError
-from leatstream.rest.answers import WRITING_STORE
-from leatstream.rest.deps import Caller, Env, seconds
+from leatstream.rest import streams
+from leatstream.rest.answers import READING, WRITING_STORE
+from leatstream.rest.deps import DURATION_PATTERN, Caller, Env, seconds
 from leatstream.rest.problem import about_sql
 from leatstream.rest.schemas.statements import (
     ContextView,
+    RowView,
     StatementAnswer,
     StatementBody,
     StatementResultView,
@@ -17,7 +23,7 @@ from leatstream.rest.schemas.statements import (
     ValidationAnswer,
     ValidationBody,
 )
-from leatstream.services import statements, validation
+from leatstream.services import interactive, statements, validation
 
 router = APIRouter(prefix="/v1", tags=["statements"])
 
@@ -48,3 +54,47 @@ def validate_statements(env: Env, caller: Caller, body: ValidationBody) -> Valid
         canonical=outcome.canonical,
         hash=outcome.hash,
     )
+
+
+_ROWS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "model": RowView,
+        "description": "Rows as they come, one JSON object a line, or as server-sent events `row`. The last "
+        "line or event is `end`, with the reason, or `error`, with the problem.",
+    },
+    **READING,
+}
+
+
+@router.get("/statements/{statement}/rows", response_class=StreamingResponse, responses=_ROWS)
+async def read_rows(
+    env: Env,
+    caller: Caller,
+    statement: Annotated[str, Path(min_length=1, max_length=100, description="Id of a running SELECT.")],
+    limit: Annotated[int | None, Query(ge=1, le=1_000_000_000, description="End after so many rows.")] = None,
+    max_bytes: Annotated[
+        int | None, Query(ge=1, le=1 << 30, description="End before the rows' JSON is longer; at most 1 GiB.")
+    ] = None,
+    max_time: Annotated[
+        str | None,
+        Query(pattern=DURATION_PATTERN, description="End after so long, such as `5m`; at most 60m."),
+    ] = None,
+    timeout: Annotated[
+        str | None,
+        Query(pattern=DURATION_PATTERN, description="End after so long without a row, such as `10s`."),
+    ] = None,
+    accept: Annotated[str | None, Header(include_in_schema=False)] = None,
+) -> Response:
+    """Read the rows of a SELECT as they come: NDJSON, or server-sent events for `Accept: text/event-stream`.
+
+    The SELECT ends with the answer: when a limit is reached, or when the client goes.
+    """
+    limits = interactive.Limits(
+        rows=limit,
+        bytes=max_bytes,
+        seconds=seconds(max_time) if max_time is not None else None,
+        idle=seconds(timeout) if timeout is not None else None,
+    )
+    rows = await run_in_threadpool(interactive.read_rows, env, caller, statement, limits)
+    wanted = streams.EVENTS if accept and streams.EVENTS in accept else streams.NDJSON
+    return streams.respond_rows(rows, wanted)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from leatstream.model.names import Fqn
 from leatstream.rest.schemas.base import Body, EffectiveView, FaultView, Name, View
 from leatstream.rest.schemas.entities import EntityKinds
-from leatstream.rest.schemas.plans import Plan
+from leatstream.rest.schemas.plans import Plan, PlanColumn, PlanSource
 from leatstream.rest.schemas.queries import Sql
 from leatstream.rest.schemas.relations import ColumnBody
 from leatstream.rest.schemas.stores import StoreKinds
@@ -54,11 +54,25 @@ class StatementResultView(View):
     """What one statement did."""
 
     kind: str = Field(description="Such as create_stream.")
-    status: Literal["succeeded", "running"] = Field(description="running while a job is starting.")
+    status: Literal["succeeded", "running"] = Field(
+        description="running while a job is starting, or rows come."
+    )
     object: dict[str, Any] | None = Field(None, description="Noun and name of the object it is about.")
     query: str | None = Field(None, description="Name of the query it made.")
     columns: list[dict[str, Any]] | None = Field(None, description="Name and type of each column of rows.")
-    rows: list[list[Any]] | None = Field(None, description="A table.")
+    rows: list[list[Any]] | str | None = Field(
+        None, description="A table; of a SELECT on streams, the path where its rows come."
+    )
+
+
+class RowView(View):
+    """A row of a SELECT."""
+
+    op: Literal["+I", "+U", "-D"] = Field(
+        description="+I: a row; +U: a group, in place of what was told of its key before; -D: a group that "
+        "is gone, only its key is told."
+    )
+    row: dict[str, Any] = Field(description="Value by column, as a query would write it to a topic.")
 
 
 class ContextView(View):
@@ -207,6 +221,14 @@ class StreamPlan(View):
     )
 
 
+class SelectPlan(View):
+    """What a SELECT of its own would read and show."""
+
+    sources: list[PlanSource] = Field(description="Relations read, in the order of the SQL.")
+    columns: list[PlanColumn] = Field(description="Columns, in order.")
+    changelog: bool = Field(description="Whether a row may replace or take back one before it.")
+
+
 class ProblemView(FaultView):
     """One thing that is wrong with a statement."""
 
@@ -217,7 +239,9 @@ class ValidatedStatement(View):
     """The verdict on one statement."""
 
     kind: str = Field(description="Such as create_stream_as; unknown if the text cannot be read.")
-    plan: Plan | StreamPlan | None = Field(None, description="What it would do, where there is more to say.")
+    plan: Plan | StreamPlan | SelectPlan | None = Field(
+        None, description="What it would do, where there is more to say."
+    )
     problems: list[ProblemView] = Field(description="Everything that is wrong with it.")
 
 
