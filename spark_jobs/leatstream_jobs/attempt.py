@@ -15,6 +15,7 @@ from leatstream.errors import JobError, LeatstreamError, StoreError
 from leatstream.plan.job_spec import JobSpec, Mode, StoreRef
 from leatstream_jobs import run_query
 from leatstream_jobs.failures import Failure, chain_of, classify, redacted, source_gone
+from leatstream_jobs.idle import IdleSources
 from leatstream_jobs.progress import Progress
 from leatstream_jobs.protocol import ApiUnreachable, Fenced, NotKnown
 from leatstream_jobs.running import is_running
@@ -42,6 +43,7 @@ class Attempt:
         self._spark = spark
         self._spec = JobSpec.model_validate(document)
         self._progress = Progress(self._spec.sources)
+        self._idle = IdleSources(self._spec.sources, self._spec.checkpoint)
         self._state = "starting"
         self._failure: Failure | None = None
         self._started: run_query.Started | None = None
@@ -128,9 +130,10 @@ class Attempt:
                 _LOG.info("query %s runs", self._spec.query_name)
                 self._beat()
         elif time.monotonic() >= self._next_heartbeat:
-            self._progress.look(query)
+            fresh = self._progress.look(query)
             if self._spec.mode is Mode.REALTIME:
                 self._look_live()
+            self._idle.look(self._spark, query, self._progress, fresh=fresh)
 
     def _look_live(self) -> None:
         """Figures for people only: an error here must not end a query that works."""

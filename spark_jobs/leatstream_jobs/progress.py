@@ -77,7 +77,8 @@ class Progress:
         if self.live is not None:
             # The batch has ended: its rows are in the report now.
             self._done, self.live = self.live.execution, None
-        self.input_rows += int(report.get("numInputRows", 0))
+        told = sum(int(s.get("numInputRows", 0)) for s in report.get("sources") or [] if _is_tick(s))
+        self.input_rows += int(report.get("numInputRows", 0)) - told
         written = int((report.get("sink") or {}).get("numOutputRows", -1))
         if written >= 0:
             self.output_rows = (self.output_rows or 0) + written
@@ -105,10 +106,21 @@ class Progress:
             "watermark": None if not watermark or watermark.startswith(_NO_WATERMARK) else watermark,
             "skipped_rows_total": self.skipped_rows,
             "late_rows_total": self.late_rows,
-            "state_rows": sum(int(s.get("numRowsTotal", 0)) for s in states),
+            "state_rows": self.state_rows,
             "state_bytes": sum(int(s.get("memoryUsedBytes", 0)) for s in states),
             "sources": self._source_rows(report.get("sources") or []),
         }
+
+    def read_to(self) -> dict[str, Any]:
+        """Entity to the offsets read to; an entity that fell behind is left out."""
+        rows = self._source_rows((self.latest or {}).get("sources") or [])
+        return {row["entity"]: row["end_offsets"] for row in rows if not row["lag"]}
+
+    @property
+    def state_rows(self) -> int:
+        """Rows of state that Spark keeps."""
+        states = (self.latest or {}).get("stateOperators") or []
+        return sum(int(s.get("numRowsTotal", 0)) for s in states)
 
     def _written(self) -> int | None:
         if self.live is None or self.live.written is None:
@@ -121,7 +133,7 @@ class Progress:
     def _source_rows(self, reported: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         left = list(self.sources)
         rows: list[dict[str, Any]] = []
-        for item in reported:
+        for item in (item for item in reported if not _is_tick(item)):
             ends = _offsets(item.get("endOffset"))
             # Spark orders them by its plan; a topic read twice is taken in the order of the text.
             source = next((s for s in left if s.entity in ends), left[0] if left else None)
@@ -135,6 +147,11 @@ class Progress:
                 {"relation": source.relation, "entity": source.entity, "end_offsets": here, "lag": lag}
             )
         return rows
+
+
+def _is_tick(reported: Mapping[str, Any]) -> bool:
+    """Whether a source of a report is the ticks of a silent one, not the user's."""
+    return str(reported.get("description", "")).startswith("FileStreamSource")
 
 
 def _lag(here: Mapping[str, int | str], latest: Mapping[str, int | str]) -> int | None:

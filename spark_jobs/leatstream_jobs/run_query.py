@@ -23,6 +23,7 @@ from leatstream.plan.job_spec import (
 )
 from leatstream.views.opening import view_writer
 from leatstream_jobs import scans
+from leatstream_jobs.idle import tick_folder
 from leatstream_jobs.snapshot_batches import SnapshotBatches, together
 from leatstream_jobs.view_sink import write_view
 
@@ -75,7 +76,10 @@ def start(
         _check_slots(sources, slots)
     if spec.operator is not None:
         return _start_batches(spark, spec, spec.operator, sources, connect(spec.sink.store))
-    opened = tuple(scans.register(spark, s, connector, realtime=realtime) for s, connector in sources)
+    opened = tuple(
+        scans.register(spark, s, connector, realtime=realtime, ticks=tick_folder(spec.checkpoint, s.view))
+        for s, connector in sources
+    )
     rows = spark.sql(spec.sql)
     rows = undoubled(rows, len(spec.sink.columns)) if spec.distinct else rows
     writer = _writer(rows, spec, connect, secrets or {})

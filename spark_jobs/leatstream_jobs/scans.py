@@ -18,6 +18,7 @@ from leatstream.formats import json, primitive
 from leatstream.model.objects import DELETED, ROWKEY, ROWMETA, ROWTIME
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import SourceSpec
+from leatstream_jobs.idle import TICK, with_ticks
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -60,8 +61,12 @@ def read(spark: SparkSession, source: SourceSpec, connector: Connector, *, realt
     return Scan(source, connector, metric, frame)
 
 
-def register(spark: SparkSession, source: SourceSpec, connector: Connector, *, realtime: bool) -> Scan:
+def register(
+    spark: SparkSession, source: SourceSpec, connector: Connector, *, realtime: bool, ticks: str
+) -> Scan:
     """Read a source as a stream and register its view.
+
+    ``ticks`` is the URI of the folder that tells the time of a silent source.
 
     Raises:
         JobError: job-rejected, when the source asks for what is not built.
@@ -69,6 +74,8 @@ def register(spark: SparkSession, source: SourceSpec, connector: Connector, *, r
     scan = read(spark, source, connector, realtime=realtime)
     frame = scan.frame
     if source.watermark_delay_ms is not None:
+        if source.idle_timeout_ms is not None:
+            frame = with_ticks(spark, frame, ticks)
         frame = timed(frame, source.watermark_delay_ms)
     frame.createOrReplaceTempView(source.view)
     return scan
@@ -79,7 +86,11 @@ def timed(frame: DataFrame, delay_ms: int) -> DataFrame:
     from pyspark.sql import functions as F
 
     # The optimizer would move a WHERE below the watermark, so that only rows that pass would tell the time.
-    return frame.withWatermark(ROWTIME, f"{delay_ms} milliseconds").where(F.spark_partition_id() >= 0)
+    marked = frame.withWatermark(ROWTIME, f"{delay_ms} milliseconds")
+    still = F.spark_partition_id() >= 0
+    return (
+        marked.where(F.when(still, ~F.col(TICK))).drop(TICK) if TICK in frame.columns else marked.where(still)
+    )
 
 
 def decoded(raw: DataFrame, source: SourceSpec, metric: str | None) -> DataFrame:

@@ -58,6 +58,7 @@ class SourceSpec(_Document):
         starting_timestamp_ms: epoch milliseconds, with ``timestamp``.
         on_error: ``terminate`` fails the job, ``ignore`` skips the record and counts it.
         watermark_delay_ms: set when the plan keeps state.
+        idle_timeout_ms: after such a silence the clock tells event time; only with ``watermark_delay_ms``.
         primary_key: of a changelog: a record without value takes back the row that its key names. The view
             has ``__leat_deleted`` BOOLEAN too, then.
     """
@@ -76,6 +77,7 @@ class SourceSpec(_Document):
     starting_timestamp_ms: int | None = None
     on_error: Literal["terminate", "ignore"] = "terminate"
     watermark_delay_ms: int | None = None
+    idle_timeout_ms: int | None = None
     primary_key: list[str] = Field(default_factory=list)
 
 

@@ -180,6 +180,7 @@ def _columns(columns: Sequence[Column]) -> list[ColumnSpec]:
 
 def _source(env: Environment, store: Store, scan: Scan, options: SourceOptions, timed: bool) -> SourceSpec:
     relation = scan.relation
+    delay = options.watermark_delay_ms
     return SourceSpec(
         view=scan.view,
         relation=str(relation.fqn),
@@ -194,7 +195,8 @@ def _source(env: Environment, store: Store, scan: Scan, options: SourceOptions, 
         starting_position=options.starting_position or _from(relation),
         starting_timestamp_ms=options.starting_timestamp_ms,
         on_error=options.on_error,
-        watermark_delay_ms=env.settings.watermark_delay_ms if timed else None,
+        watermark_delay_ms=(env.settings.watermark_delay_ms if delay is None else delay) if timed else None,
+        idle_timeout_ms=options.idle_timeout_ms if timed else None,
         primary_key=list(relation.primary_key),
     )
 

@@ -41,6 +41,7 @@ from leatstream.sql.passes.scope import (
     place,
     selects,
 )
+from leatstream.sql.passes.unnest import bind_unnest
 from leatstream.sql.source_map import SpanMap
 from leatstream.sql.source_properties import check_source_properties
 from leatstream.sql.statements import Name, Properties
@@ -216,6 +217,10 @@ class _Binder:
                 (check_keys if keyed else check_equality)(join, inputs, self.binding)
                 joins.append(join)
             inputs.append(right)
+        for unnest in node.args.get("laterals") or ():
+            given = bind_unnest(unnest, inputs, self.binding)
+            self._check_alias(given, inputs, unnest)
+            inputs.append(given)
         grouped = node.args.get("group") is not None
         why = None if grouped else "write GROUP BY"
         columns = Columns(inputs, self.faults)

@@ -13,15 +13,15 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from leatstream.errors import Position
-from leatstream.sql.group_by import GroupByParser
 from leatstream.sql.statements import Name
 from leatstream.sql.tokens_reader import MAX_DEPTH, NO_ALIAS
+from leatstream.sql.unnest import UnnestParser
 from leatstream.sql.windows import WINDOW_FUNCTIONS
 
 MAX_LIMIT = 1_000_000_000
 
 
-class QueryParser(GroupByParser):
+class QueryParser(UnnestParser):
     """Reads query expressions."""
 
     def _parse_statement(self) -> exp.Expr | None:
@@ -139,7 +139,12 @@ class QueryParser(GroupByParser):
         self._advance()
         table = self._relation()
         joins = []
+        unnests: list[exp.Expression] = []
         while True:
+            unnest = self._unnest()
+            if unnest is not None:
+                unnests.append(unnest)
+                continue
             if self.is_mark(TokenType.COMMA):
                 self.refuse(
                     "A list of relations in FROM", hint="write a JOIN b WITHIN 5 MINUTES ON a.x = b.x"
@@ -147,6 +152,9 @@ class QueryParser(GroupByParser):
             join = self._join()
             if join is None:
                 break
+            if unnests:
+                hint = "write the UNNEST into a sub-select"
+                self.refuse("A join after UNNEST", at=join.meta["position"], hint=hint)
             joins.append(join)
         where = exp.Where(this=self.expr()) if self.take("where") else None
         keys, group = self._grouping()
@@ -156,6 +164,7 @@ class QueryParser(GroupByParser):
         node = exp.Select(
             expressions=items, from_=exp.From(this=table), joins=joins, where=where, group=keys, having=having
         )
+        node.set("laterals", unnests)
         node.meta["group_position"] = group
         node.meta["distinct"] = distinct
         return self.node(node, first)

@@ -16,10 +16,12 @@ POSITION_TIMESTAMP = "starting.position.timestamp"
 TIMESTAMP = "timestamp"
 ON_ERROR = "source.deserialization.error.handling"
 HISTORY = "history.retention.millis"
-KNOWN = (POSITION, POSITION_TIMESTAMP, TIMESTAMP, ON_ERROR, HISTORY)
+IDLE = "source.idle.timeout.millis"
+DELAY = "source.watermark.delay.millis"
+KNOWN = (POSITION, POSITION_TIMESTAMP, TIMESTAMP, ON_ERROR, HISTORY, IDLE, DELAY)
+MAX_DELAY_MS = 366 * 86_400_000
 DEFAULT_HISTORY_MS = 7 * 86_400_000
 UNBUILT = {
-    "source.idle.timeout.millis": "an idle partition holds the watermark back until it speaks again",
     "source.deserialization.error.log.store": "IGNORE skips records that cannot be read and counts them",
     "source.deserialization.error.log.topic": "IGNORE skips records that cannot be read and counts them",
     "postgresql.slot.name": "PostgreSQL sources are not built yet",
@@ -38,6 +40,8 @@ class SourceOptions:
         starting_timestamp_ms: epoch milliseconds; set exactly if the position is ``timestamp``.
         timestamp: column that gives event time instead of the relation's own.
         history_ms: how long a temporal join keeps old versions of a changelog's rows.
+        idle_timeout_ms: after how long a silence the clock tells event time; None = never.
+        watermark_delay_ms: how late a row may be; None = the server's setting.
     """
 
     starting_position: Literal["earliest", "latest", "timestamp"] | None = None
@@ -45,6 +49,8 @@ class SourceOptions:
     on_error: Literal["terminate", "ignore"] = "terminate"
     timestamp: str | None = None
     history_ms: int = DEFAULT_HISTORY_MS
+    idle_timeout_ms: int | None = None
+    watermark_delay_ms: int | None = None
 
 
 def read_source_options(properties: Mapping[str, str]) -> SourceOptions:
@@ -56,6 +62,8 @@ def read_source_options(properties: Mapping[str, str]) -> SourceOptions:
         on_error=cast(Literal["terminate", "ignore"], properties.get(ON_ERROR, "terminate")),
         timestamp=properties.get(TIMESTAMP),
         history_ms=int(properties.get(HISTORY, DEFAULT_HISTORY_MS)),
+        idle_timeout_ms=int(properties[IDLE]) if IDLE in properties else None,
+        watermark_delay_ms=int(properties[DELAY]) if DELAY in properties else None,
     )
 
 
@@ -176,10 +184,30 @@ def _history(value: Value, relation: Relation, faults: Faults) -> str | None:
     return None
 
 
+def _idle(value: Value, _: Relation, faults: Faults) -> str | None:
+    return _millis(IDLE, value, 1, faults)
+
+
+def _delay(value: Value, _: Relation, faults: Faults) -> str | None:
+    return _millis(DELAY, value, 0, faults)
+
+
+def _millis(key: str, value: Value, least: int, faults: Faults) -> str | None:
+    text = str(value.value)
+    plain = text.isascii() and text.isdecimal() and len(text) < 14
+    if plain and not isinstance(value.value, bool | float) and least <= int(text) <= MAX_DELAY_MS:
+        return str(int(text))
+    detail = f"{key!r} is a whole number of milliseconds, {least} or more, at most 366 days."
+    faults.add("invalid-property", detail, position=value.position)
+    return None
+
+
 _READERS = {
     POSITION: _starting_position,
     POSITION_TIMESTAMP: _starting_timestamp,
     TIMESTAMP: _timestamp,
     ON_ERROR: _on_error,
     HISTORY: _history,
+    IDLE: _idle,
+    DELAY: _delay,
 }

@@ -32,7 +32,7 @@ class Functions:
     def __init__(
         self, inputs: list[Input], faults: Faults, no_aggregates: str | None = None, *, sets: bool = False
     ) -> None:
-        self.inputs = inputs
+        self.inputs = [given for given in inputs if given.unnested is None]
         self.sets = sets
         self.faults = faults
         self.no_aggregates = no_aggregates

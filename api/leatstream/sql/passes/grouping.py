@@ -52,7 +52,7 @@ def check_grouping(
             faults.add("not-grouped", "HAVING needs GROUP BY.", position=place(having.this))
         return None
     at = node.meta["group_position"]
-    if binding.joins or len(inputs) > 1:
+    if binding.joins or sum(given.unnested is None for given in inputs) > 1:
         hint = "write the join into a stream of its own, and group that"
         faults.add("unsupported", "GROUP BY over a join is not supported.", position=at, hint=hint)
     columns = Columns(inputs, faults)

@@ -25,6 +25,7 @@ from leatstream.sql.passes.scope import (
     BoundSelect,
     BoundUnion,
     Input,
+    Unnested,
     place,
 )
 from leatstream.sql.source_map import Mark
@@ -132,6 +133,9 @@ class Renderer:
         self._input(query.inputs[0])
         for join in query.joins:
             self._join(join)
+        for given in query.inputs:
+            if given.unnested is not None:
+                self._unnest(given, given.unnested)
         self._where(query)
         if group is not None:
             self._group(query.inputs[0], group)
@@ -191,6 +195,11 @@ class Renderer:
     def relation(self, given: Input) -> None:
         """One input of FROM with its alias."""
         self._input(given)
+
+    def _unnest(self, given: Input, rows: Unnested) -> None:
+        self.put(" LATERAL VIEW OUTER " if rows.outer else " LATERAL VIEW ")
+        self.call(rows.function, [rows.value])
+        self.put(f" {name(given.ref)} AS " + ", ".join(name(c.name) for c in given.columns or ()))
 
     def _sets(self, kind: str, sets: Sequence[Sequence[exp.Expression]]) -> None:
         self.put(f"{kind} (")

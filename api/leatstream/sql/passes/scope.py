@@ -22,9 +22,18 @@ class Output:
     type: DataType | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Unnested:
+    """UNNEST of a value by one of Spark's functions; with ``outer`` rows without elements stay."""
+
+    value: exp.Expression
+    function: str
+    outer: bool
+
+
 @dataclass(slots=True)
 class Input:
-    """One relation or sub-select in FROM.
+    """One relation, sub-select or UNNEST in FROM.
 
     Attributes:
         ref: its alias in the compiled SQL, such as ``t0``; the user's aliases never get there.
@@ -34,6 +43,7 @@ class Input:
         scan: of a relation.
         query: of a sub-select.
         window: of TUMBLE and its kin; its columns are the last two.
+        unnested: of UNNEST; such rows come with each row of the inputs before.
     """
 
     ref: str
@@ -43,6 +53,7 @@ class Input:
     scan: Scan | None = None
     query: BoundQuery | None = None
     window: Window | None = None
+    unnested: Unnested | None = None
 
     @property
     def keyed(self) -> bool:

@@ -1,0 +1,114 @@
+"""Sources that fall silent: after their time-out the clock tells their event time.
+
+Spark knows time by rows only. So a source with a time-out reads, beside its records, a directory of ticks:
+small files that hold a time. A tick moves the watermark and is left out after that. It is part of Spark's
+offset log like any input, so a repeated batch sees the same time.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leatstream.model.objects import ROWTIME
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from leatstream.plan.job_spec import SourceSpec
+    from leatstream_jobs.progress import Progress
+
+TICK = "__leat_tick"
+_EVERY = 1.0  # seconds between two ticks, at least
+
+
+def tick_folder(checkpoint: str, view: str) -> str:
+    """URI of a source's ticks."""
+    return f"{checkpoint.rstrip('/')}/ticks/{view}"
+
+
+def with_ticks(spark: SparkSession, frame: DataFrame, folder: str) -> DataFrame:
+    """The rows and the ticks, which have ``TICK`` true and nothing but a row time."""
+    from pyspark.sql import functions as F
+
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(folder)
+    path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).mkdirs(path)
+    ticks = spark.readStream.schema("at BIGINT").option("cleanSource", "delete").json(folder)
+    told = ticks.select(F.timestamp_millis(F.col("at")).alias(ROWTIME), F.lit(True).alias(TICK))
+    rows = frame.withColumn(TICK, F.lit(False))
+    return rows.unionByName(told, allowMissingColumns=True)
+
+
+@dataclass(slots=True)
+class _Silence:
+    ends: Any = None
+    since: float = 0.0
+    ticked: float = 0.0
+
+
+class IdleSources:
+    """Notices which sources of an attempt are silent.
+
+    Args:
+        sources: of the job; those without a time-out are never idle here.
+        checkpoint: of the job.
+        now: a clock that never goes back, in seconds.
+    """
+
+    def __init__(
+        self, sources: Sequence[SourceSpec], checkpoint: str, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._checkpoint = checkpoint
+        self._timeouts = {s.view: s.idle_timeout_ms / 1000 for s in sources if s.idle_timeout_ms is not None}
+        self._entities = {s.view: s.entity for s in sources}
+        self._now = now
+        self._silences = {view: _Silence() for view in self._timeouts}
+
+    def idle(self, ends: Mapping[str, Any], *, fresh: bool, at_rest: bool, state_rows: int) -> list[str]:
+        """The views whose sources are silent for their time-out, and whose next tick is due.
+
+        Args:
+            ends: entity to the offsets read to, of the newest report; an entity that fell behind is left out.
+            fresh: whether that report came since the last look.
+            at_rest: whether Spark has looked for records and found none.
+            state_rows: what is kept; without any no watermark matters.
+        """
+        now, found = self._now(), []
+        for view, silence in self._silences.items():
+            end = ends.get(self._entities[view])
+            if end is None or end != silence.ends:
+                silence.ends, silence.since = end, now
+            # A batch at work may read records that no report tells of yet.
+            known = fresh or at_rest
+            silent = end is not None and known and now - silence.since >= self._timeouts[view]
+            if silent and state_rows and now - silence.ticked >= max(_EVERY, self._timeouts[view]):
+                silence.ticked = now
+                found.append(view)
+        return found
+
+    def look(self, spark: SparkSession, query: StreamingQuery, progress: Progress, *, fresh: bool) -> None:
+        """Tell the time of the sources that are silent now; ``fresh``: whether a report has just come."""
+        if not self._timeouts:
+            return
+        at_rest = not query.status["isDataAvailable"]
+        due = self.idle(progress.read_to(), fresh=fresh, at_rest=at_rest, state_rows=progress.state_rows)
+        for view in due:
+            at_ms = round((time.time() - self._timeouts[view]) * 1000)
+            write_tick(spark, tick_folder(self._checkpoint, view), at_ms)
+
+
+def write_tick(spark: SparkSession, folder: str, at_ms: int) -> None:
+    """Tell a source's time; the file appears whole."""
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(f"{folder}/{at_ms}.json")
+    hidden = jvm.org.apache.hadoop.fs.Path(f"{folder}/_{at_ms}.json")
+    system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    stream = system.create(hidden, True)
+    stream.write(bytearray(json.dumps({"at": at_ms}).encode()))
+    stream.close()
+    system.rename(hidden, path)
