@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +82,7 @@ def start(
     )
     rows = spark.sql(spec.sql)
     rows = undoubled(rows, len(spec.sink.columns)) if spec.distinct else rows
-    writer = _writer(rows, spec, connect, secrets or {})
+    writer = _writer(rows, spec, connect, secrets or {}, opened)
     writer = writer.option("checkpointLocation", spec.checkpoint).queryName(f"leat_{spec.query_id}")
     if realtime:
         writer = writer.outputMode("update").trigger(realTime=f"{spec.realtime_batch_ms} milliseconds")  # type: ignore[call-overload]
@@ -109,11 +109,15 @@ def _start_batches(
 
 
 def _writer(
-    rows: DataFrame, spec: JobSpec, connect: Callable[[StoreRef], Connector], secrets: Mapping[str, str]
+    rows: DataFrame,
+    spec: JobSpec,
+    connect: Callable[[StoreRef], Connector],
+    secrets: Mapping[str, str],
+    opened: Sequence[scans.Scan],
 ) -> DataStreamWriter:
     view = spec.sink.view
     if view is None:
-        frame = shaped(rows, spec.sink)
+        frame = with_logs(shaped(rows, spec.sink), spec.sink.entity, opened)
         return connect(spec.sink.store).write_stream(frame, spec.sink, realtime=spec.mode is Mode.REALTIME)
     reference = view.database.secret if view.database is not None else None
     target = view_writer(spec, secrets[reference] if reference else None)
@@ -144,6 +148,19 @@ def check(spec: JobSpec) -> None:
             f"Sink timestamp strategy {spec.sink.timestamp_strategy} is not supported yet: Spark's Kafka "
             "sink does not write a record's time; use proc.time.",
         )
+
+
+def with_logs(frame: DataFrame, entity: str, opened: Sequence[scans.Scan]) -> DataFrame:
+    """The records and, in the same batch, those for the logs of undecodable ones, each with its ``topic``."""
+    from pyspark.sql import functions as F
+
+    logged = [scan for scan in opened if scan.source.log_entity is not None]
+    if not logged:
+        return frame
+    frame = frame.withColumn("topic", F.lit(entity))
+    for scan in logged:
+        frame = frame.unionByName(scans.undecodable(scan).withColumn("topic", F.lit(scan.source.log_entity)))
+    return frame
 
 
 def undoubled(rows: DataFrame, wanted: int) -> DataFrame:

@@ -36,12 +36,14 @@ class Scan:
 
     Attributes:
         metric: name of the observation that counts skipped records; None when they fail the job.
+        raw: its records.
         frame: its rows.
     """
 
     source: SourceSpec
     connector: Connector
     metric: str | None
+    raw: DataFrame
     frame: DataFrame
 
 
@@ -58,7 +60,7 @@ def read(spark: SparkSession, source: SourceSpec, connector: Connector, *, realt
     raw = connector.read_stream(spark, source, realtime=realtime)
     metric = f"{SKIPPED}{source.view}" if source.on_error == "ignore" else None
     frame = decoded(raw, source, metric)
-    return Scan(source, connector, metric, frame)
+    return Scan(source, connector, metric, raw, frame)
 
 
 def register(
@@ -97,12 +99,64 @@ def decoded(raw: DataFrame, source: SourceSpec, metric: str | None) -> DataFrame
     """Raw records as rows of the relation; undecodable ones fail the job, or are counted and left out."""
     from pyspark.sql import functions as F
 
+    read = _read(raw, source)
+    parsed, still = read.parsed, F.spark_partition_id()
+    if metric is None:
+        good = F.when(read.bad, F.raise_error(_complaint(source))).otherwise(F.lit(True))
+    else:
+        parsed = parsed.withColumn(_BAD, read.bad).observe(metric, F.count_if(F.col(_BAD)).alias("skipped"))
+        good = ~F.col(_BAD)
+    kept = parsed.where((F.col(_BARRIER) >= 0) & (still >= 0) & good)
+    hidden = [read.time.alias(ROWTIME), F.col(ROWKEY), F.col(ROWMETA), *(F.col(DELETED) for _ in read.gone)]
+    return kept.select(*read.fields, *hidden)
+
+
+def undecodable(scan: Scan) -> DataFrame:
+    """The records that ``decoded`` leaves out, as records for a log: ``key`` and ``value``, both BINARY.
+
+    The key is the record's own. The value is a JSON object: ``relation``, ``topic``, ``partition``,
+    ``offset``, ``timestamp``, ``reason``, and the record's value as ``value``, or, where it is no text, as
+    ``value_base64``.
+    """
+    from pyspark.sql import functions as F
+
+    source, text = scan.source, F.col(json.TEXT)
+    read = _read(scan.raw, source)
+    is_text, meta = F.is_valid_utf8(text), F.col(ROWMETA)
+    reason = F.when(read.wrong, F.lit("it does not fit the columns")).otherwise(F.lit("it has no event time"))
+    value = F.struct(
+        F.lit(source.relation).alias("relation"),
+        *(meta.getField(name).alias(name) for name in ("topic", "partition", "offset")),
+        F.date_format(F.col(_OWN_TIME), "yyyy-MM-dd HH:mm:ss.SSS'Z'").alias("timestamp"),
+        reason.alias("reason"),
+        F.when(is_text, text).alias("value"),
+        F.when(~is_text, F.base64(text.cast("binary"))).alias("value_base64"),
+    )
+    still = (F.col(_BARRIER) >= 0) & (F.spark_partition_id() >= 0)
+    bad = read.parsed.where(F.when(still, read.bad))
+    return bad.select(F.col(ROWKEY).alias("key"), F.to_json(value).cast("binary").alias("value"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Parsed records and what is read from them; ``wrong``: no row of the relation, ``bad``: also no time."""
+
+    parsed: DataFrame
+    fields: Sequence[Column]
+    wrong: Column
+    bad: Column
+    time: Column
+    gone: Sequence[Column]
+
+
+def _read(raw: DataFrame, source: SourceSpec) -> _Read:
+    from pyspark.sql import functions as F
+
     decoder = json.decoder(source.columns)
     text, fields, wrong, gone = _fields(source, decoder)
     time, bad_time = row_time(source)
     # The optimizer would move filters below the parsing and parse every record twice. It leaves in place
     # what is not deterministic; the partition's number is the cheapest such thing.
-    still = F.spark_partition_id()
     parsed = (
         (raw if gone else raw.where(F.col("value").isNotNull()))
         .select(
@@ -113,17 +167,9 @@ def decoded(raw: DataFrame, source: SourceSpec, metric: str | None) -> DataFrame
             *gone,
         )
         .withColumn(json.PARSED, decoder.parsed)
-        .withColumn(_BARRIER, still)
+        .withColumn(_BARRIER, F.spark_partition_id())
     )
-    bad = wrong if bad_time is None else wrong | bad_time
-    if metric is None:
-        good = F.when(bad, F.raise_error(_complaint(source))).otherwise(F.lit(True))
-    else:
-        parsed = parsed.withColumn(_BAD, bad).observe(metric, F.count_if(F.col(_BAD)).alias("skipped"))
-        good = ~F.col(_BAD)
-    kept = parsed.where((F.col(_BARRIER) >= 0) & (still >= 0) & good)
-    hidden = [time.alias(ROWTIME), F.col(ROWKEY), F.col(ROWMETA), *(F.col(DELETED) for _ in gone)]
-    return kept.select(*fields, *hidden)
+    return _Read(parsed, fields, wrong, wrong if bad_time is None else wrong | bad_time, time, gone)
 
 
 def _fields(

@@ -236,8 +236,12 @@ class KafkaConnector(Connector):
         return frame.select("key", "value", "timestamp", position.alias("__leat_rowmeta"))
 
     def write_stream(self, frame: DataFrame, sink: SinkSpec, *, realtime: bool) -> DataStreamWriter:
-        """A writer to the topic; at least once."""
-        return frame.writeStream.format("kafka").options(**self.sink_options(sink, realtime))
+        """A writer to the topic, or to that of the frame's column ``topic``; at least once."""
+        options = self.sink_options(sink, realtime)
+        if "topic" in frame.columns:
+            # Each record says where it goes.
+            del options["topic"]
+        return frame.writeStream.format("kafka").options(**options)
 
     def write_batch(self, frame: DataFrame, sink: SinkSpec) -> None:
         """Write to the topic and wait for the brokers; at least once."""

@@ -58,6 +58,8 @@ def classify(old: JobSpec, new: JobSpec) -> Change:
         return Change("new-state", "the view's columns, key or retention differ, so it is filled anew")
     if old.mode != new.mode:
         return Change("new-state", "real-time and micro-batch jobs do not share a checkpoint")
+    if [s.log_entity is None for s in old.sources] != [s.log_entity is None for s in new.sources]:
+        return Change("new-state", "a log of undecodable records reads its source a second time")
     if not (_stateful(old) or _stateful(new)):
         return Change("restart-from-offsets", "the query is stateless: it goes on from its saved offsets")
     if _state(old) == _state(new):

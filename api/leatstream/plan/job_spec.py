@@ -57,6 +57,7 @@ class SourceSpec(_Document):
         starting_position: used on the very first start only; afterwards the checkpoint rules.
         starting_timestamp_ms: epoch milliseconds, with ``timestamp``.
         on_error: ``terminate`` fails the job, ``ignore`` skips the record and counts it.
+        log_entity: of the sink's store: what ``ignore`` skips is written there too.
         watermark_delay_ms: set when the plan keeps state.
         idle_timeout_ms: after such a silence the clock tells event time; only with ``watermark_delay_ms``.
         primary_key: of a changelog: a record without value takes back the row that its key names. The view
@@ -78,6 +79,7 @@ class SourceSpec(_Document):
     on_error: Literal["terminate", "ignore"] = "terminate"
     watermark_delay_ms: int | None = None
     idle_timeout_ms: int | None = None
+    log_entity: str | None = None
     primary_key: list[str] = Field(default_factory=list)
 
 

@@ -24,6 +24,7 @@ from leatstream.plan.job_spec import (
 from leatstream.plan.logical import LogicalPlan, Scan
 from leatstream.plan.mode import Shape, choose_mode
 from leatstream.services.environment import Environment
+from leatstream.services.error_logs import check_error_logs
 from leatstream.services.live_stores import LiveStores
 from leatstream.sql.relation_properties import RelationProperties
 from leatstream.sql.source_properties import SourceOptions, read_source_options
@@ -57,6 +58,7 @@ def plan_job(
     wanted = _wanted_mode(properties)
     _check_sink(env, logical, sink.store)
     options = [read_source_options(scan.properties) for scan in logical.scans]
+    check_error_logs(live, logical, options, sink)
     sources = [
         _source(env, live.store(scan.relation.store), scan, option, logical.timed)
         for scan, option in zip(logical.scans, options, strict=True)
@@ -197,6 +199,7 @@ def _source(env: Environment, store: Store, scan: Scan, options: SourceOptions, 
         on_error=options.on_error,
         watermark_delay_ms=(env.settings.watermark_delay_ms if delay is None else delay) if timed else None,
         idle_timeout_ms=options.idle_timeout_ms if timed else None,
+        log_entity=options.log_topic,
         primary_key=list(relation.primary_key),
     )
 

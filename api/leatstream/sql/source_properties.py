@@ -18,12 +18,15 @@ ON_ERROR = "source.deserialization.error.handling"
 HISTORY = "history.retention.millis"
 IDLE = "source.idle.timeout.millis"
 DELAY = "source.watermark.delay.millis"
-KNOWN = (POSITION, POSITION_TIMESTAMP, TIMESTAMP, ON_ERROR, HISTORY, IDLE, DELAY)
+LOG_TOPIC = "source.deserialization.error.log.topic"
+LOG_STORE = "source.deserialization.error.log.store"
+KNOWN = (POSITION, POSITION_TIMESTAMP, TIMESTAMP, ON_ERROR, LOG_TOPIC, LOG_STORE, HISTORY, IDLE, DELAY)
 MAX_DELAY_MS = 366 * 86_400_000
 DEFAULT_HISTORY_MS = 7 * 86_400_000
 UNBUILT = {
-    "source.deserialization.error.log.store": "IGNORE skips records that cannot be read and counts them",
-    "source.deserialization.error.log.topic": "IGNORE skips records that cannot be read and counts them",
+    "source.deserialization.error.log.topic.partitions": "make the topic first: CREATE ENTITY",
+    "source.deserialization.error.log.topic.replicas": "make the topic first: CREATE ENTITY",
+    "source.deserialization.error.log.topic.shards": "the log is a Kafka topic",
     "postgresql.slot.name": "PostgreSQL sources are not built yet",
     "postgresql.decoding.plugin.name": "PostgreSQL sources are not built yet",
 }
@@ -42,6 +45,8 @@ class SourceOptions:
         history_ms: how long a temporal join keeps old versions of a changelog's rows.
         idle_timeout_ms: after how long a silence the clock tells event time; None = never.
         watermark_delay_ms: how late a row may be; None = the server's setting.
+        log_topic: where undecodable records are written; None = nowhere.
+        log_store: its store; None = the sink's.
     """
 
     starting_position: Literal["earliest", "latest", "timestamp"] | None = None
@@ -51,6 +56,8 @@ class SourceOptions:
     history_ms: int = DEFAULT_HISTORY_MS
     idle_timeout_ms: int | None = None
     watermark_delay_ms: int | None = None
+    log_topic: str | None = None
+    log_store: str | None = None
 
 
 def read_source_options(properties: Mapping[str, str]) -> SourceOptions:
@@ -59,7 +66,9 @@ def read_source_options(properties: Mapping[str, str]) -> SourceOptions:
     return SourceOptions(
         starting_position=cast(Literal["earliest", "latest", "timestamp"] | None, properties.get(POSITION)),
         starting_timestamp_ms=int(since) if since is not None else None,
-        on_error=cast(Literal["terminate", "ignore"], properties.get(ON_ERROR, "terminate")),
+        on_error="terminate" if properties.get(ON_ERROR, "terminate") == "terminate" else "ignore",
+        log_topic=properties.get(LOG_TOPIC),
+        log_store=properties.get(LOG_STORE),
         timestamp=properties.get(TIMESTAMP),
         history_ms=int(properties.get(HISTORY, DEFAULT_HISTORY_MS)),
         idle_timeout_ms=int(properties[IDLE]) if IDLE in properties else None,
@@ -91,6 +100,7 @@ def check_source_properties(given: Properties, relation: Relation, faults: Fault
             if read is not None:
                 found[key] = read
     _check_pair(given, found, faults)
+    _check_log(given, found, relation, faults)
     return found
 
 
@@ -116,6 +126,20 @@ def _check_pair(given: Properties, found: dict[str, str], faults: Faults) -> Non
             position=given[POSITION_TIMESTAMP].key_position,
             hint=f"add '{POSITION}' = 'timestamp'",
         )
+
+
+def _check_log(given: Properties, found: Mapping[str, str], relation: Relation, faults: Faults) -> None:
+    logs = found.get(ON_ERROR) == "ignore_and_log"
+    if logs and LOG_TOPIC not in given:
+        detail = f"{ON_ERROR!r} = IGNORE_AND_LOG needs {LOG_TOPIC!r}."
+        faults.add("invalid-property", detail, position=given[ON_ERROR].position)
+    if logs and relation.kind is RelationKind.CHANGELOG:
+        detail = f"{ON_ERROR!r} = IGNORE_AND_LOG is not supported for changelogs."
+        faults.add("unsupported", detail, position=given[ON_ERROR].position, hint="write IGNORE")
+    for key in (LOG_TOPIC, LOG_STORE):
+        if key in given and not logs:
+            detail = f"{key!r} has a meaning only with {ON_ERROR!r} = IGNORE_AND_LOG."
+            faults.add("invalid-property", detail, position=given[key].key_position)
 
 
 def _starting_position(value: Value, _: Relation, faults: Faults) -> str | None:
@@ -159,15 +183,17 @@ def _timestamp(value: Value, relation: Relation, faults: Faults) -> str | None:
 
 def _on_error(value: Value, _: Relation, faults: Faults) -> str | None:
     word = str(value.value).lower()
-    if word in ("terminate", "ignore"):
+    if word in ("terminate", "ignore", "ignore_and_log"):
         return word
-    if word == "ignore_and_log":
-        detail = f"{ON_ERROR!r} = IGNORE_AND_LOG is not supported."
-        hint = "IGNORE skips such records and counts them"
-        faults.add("unsupported", detail, position=value.position, hint=hint)
-    else:
-        detail = f"{ON_ERROR!r} is TERMINATE or IGNORE."
-        faults.add("invalid-property", detail, position=value.position)
+    detail = f"{ON_ERROR!r} is TERMINATE, IGNORE or IGNORE_AND_LOG."
+    faults.add("invalid-property", detail, position=value.position)
+    return None
+
+
+def _name(value: Value, _: Relation, faults: Faults) -> str | None:
+    if isinstance(value.value, str) and value.value:
+        return value.value
+    faults.add("invalid-property", "This takes a name.", position=value.position)
     return None
 
 
@@ -208,6 +234,8 @@ _READERS = {
     TIMESTAMP: _timestamp,
     ON_ERROR: _on_error,
     HISTORY: _history,
+    LOG_TOPIC: _name,
+    LOG_STORE: _name,
     IDLE: _idle,
     DELAY: _delay,
 }

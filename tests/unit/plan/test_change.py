@@ -53,3 +53,9 @@ UPDATE = {"output_mode": "update"}
 )
 def test_change(old: JobSpec, new: JobSpec, kind: str) -> None:
     assert classify(old, new).kind == kind
+
+
+def test_a_log_of_undecodable_records_is_a_second_reader() -> None:
+    new = job()
+    sources = [new.sources[0].model_copy(update={"log_entity": "bad"})]
+    assert classify(job(), new.model_copy(update={"sources": sources})).kind == "new-state"
