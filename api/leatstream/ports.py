@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol, TypeVar
 
+from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.objects import Database, Query, QueryEvent, QueryVersion, Relation, Schema, Store
 from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret
 from leatstream.plan.job_spec import ViewDatabase
-from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, ViewSchema
+from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, ViewSchema
 
 T = TypeVar("T")
 
@@ -153,6 +154,8 @@ class UnitOfWork(Protocol):
     stores: Repository[Store]
     relations: Repository[Relation]
     queries: Repository[Query]
+    function_sources: Repository[FunctionSource]
+    functions: Repository[UserFunction]
     query_log: QueryLogRows
     named_secrets: Repository[Secret]
     schema_registries: Repository[SchemaRegistry]
@@ -244,13 +247,18 @@ class AnalysisRequest:
     id: str
     views: Sequence[ViewSchema]
     sql: str
+    functions: Sequence[FunctionShape] = ()
 
 
 class Analyzer(Protocol):
     """The engine's own analyzer, the authority on types. Answers come from a driver that pulls requests."""
 
     def analyze(
-        self, views: Sequence[ViewSchema], sql: str, timeout: float
+        self,
+        views: Sequence[ViewSchema],
+        sql: str,
+        timeout: float,
+        functions: Sequence[FunctionShape] = (),
     ) -> list[AnalyzedColumn] | AnalysisFailure:
         """Analyze SQL over empty views. EngineError engine-unavailable if no driver answers in time."""
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from leatstream.model.names import PLAIN
+from leatstream_jobs.user_functions import forget, misfit, register_shapes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,13 +23,19 @@ _STATE = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}\s*")
 _PLACE = re.compile(r"\s*(?:\(line \d+, pos \d+\)|; line \d+ pos \d+;?)")
 
 
-def analyze(spark: SparkSession, views: Sequence[Mapping[str, str]], sql: str) -> dict[str, Any]:
+def analyze(
+    spark: SparkSession,
+    views: Sequence[Mapping[str, str]],
+    sql: str,
+    functions: Sequence[Mapping[str, str]] = (),
+) -> dict[str, Any]:
     """Analyze one query.
 
     Args:
         spark: the session.
         views: ``{name, ddl}`` each; DDL as ``StructType.fromDDL`` reads it.
         sql: Spark SQL over those views.
+        functions: ``{name, returns}`` of the users' functions in it.
 
     Returns:
         ``{columns: [{name, type, nullable}]}`` or ``{failure: {…}}``, as the protocol has them.
@@ -44,7 +51,11 @@ def analyze(spark: SparkSession, views: Sequence[Mapping[str, str]], sql: str) -
             schema = jvm.org.apache.spark.sql.types.StructType.fromDDL(view["ddl"])
             session.createDataFrame(jvm.java.util.ArrayList(), schema).createOrReplaceTempView(view["name"])
             made.append(view["name"])
-        schema = json.loads(session.sql(sql).schema().json())
+        register_shapes(spark, functions)
+        frame = session.sql(sql)
+        if functions and (wrong := misfit(frame)) is not None:
+            return {"failure": wrong}
+        schema = json.loads(frame.schema().json())
         return {
             "columns": [
                 {"name": f["name"], "type": simple_type(f["type"]), "nullable": bool(f["nullable"])}
@@ -56,6 +67,7 @@ def analyze(spark: SparkSession, views: Sequence[Mapping[str, str]], sql: str) -
     except Py4JJavaError as error:
         return {"failure": _bare("INTERNAL_ERROR", plain_message(str(error.java_exception.getMessage())))}
     finally:
+        forget(spark, functions)
         for name in made:
             session.catalog().dropTempView(name)
 

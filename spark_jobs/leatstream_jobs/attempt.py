@@ -20,6 +20,7 @@ from leatstream_jobs.progress import Progress
 from leatstream_jobs.protocol import ApiUnreachable, Fenced, NotKnown
 from leatstream_jobs.running import is_running
 from leatstream_jobs.session import jvm_process
+from leatstream_jobs.user_functions import register
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,12 +73,14 @@ class Attempt:
         try:
             references = sorted(self._references())
             self._secrets = self._driver.client.resolve_secrets(references)
+            digests = sorted({f.digest for f in self._spec.functions})
+            register(self._spark, self._spec.functions, self._driver.client.function_sources(digests))
             self._started = run_query.start(
                 self._spark, self._spec, self._connect, self._driver.slots, self._secrets
             )
             return self._started
         except ApiUnreachable:
-            self._fail(Failure("job-failed", "The API could not be reached to resolve the stores' secrets."))
+            self._fail(Failure("job-failed", "The API could not be reached for the secrets of the stores."))
         except (Fenced, NotKnown):
             raise
         except JobError as error:

@@ -157,7 +157,7 @@ class Driver:
     def _analyze(self, spark: SparkSession, work: dict[str, Any]) -> None:
         from leatstream_jobs.analyze import analyze
 
-        answer = analyze(spark, work["views"], work["sql"])
+        answer = analyze(spark, work["views"], work["sql"], work.get("functions") or ())
         try:
             self.client.send_analysis(work["id"], answer)
             self.reached()

@@ -16,6 +16,7 @@ from leatstream.errors import JobError, StoreError
 from leatstream.plan.job_spec import JobSpec, SourceSpec
 
 _MARK = re.compile(r"LEAT_UNDECODABLE (\S+) (\{.*?\}) LEAT_UNDECODABLE_END", re.S)
+_FUNCTION_MARK = re.compile(r"LEAT_FUNCTION (\{.*?\}) LEAT_FUNCTION_END", re.S)
 _NULL_MARK = re.compile(r"LEAT_NULL_COLUMN (.*?) LEAT_NULL_COLUMN_END", re.S)
 _CODE = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 _SECRET = re.compile(r"(?i)((?:password|secret|token|jaas[.\w]*|truststore[.\w]*)\s*[=:]\s*)(\"[^\"]*\"|\S+)")
@@ -129,6 +130,9 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
     mark = _MARK.search(text)
     if mark:
         return Failure("undecodable-record", _undecodable(mark, spec), "UNDECODABLE_RECORD")
+    function = _FUNCTION_MARK.search(text)
+    if function:
+        return _of_function(function)
     null = _NULL_MARK.search(text)
     if null:
         detail = f"A row has NULL in column {null[1]}, which {spec.sink.relation} declares NOT NULL."
@@ -154,6 +158,25 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
     if any(word in text or word in (condition or "") for word in _REJECTED):
         return Failure("job-rejected", f"Spark refused the query: {said}", condition)
     return Failure("job-failed", f"The job ended with an error: {said}", condition)
+
+
+def _of_function(mark: re.Match[str]) -> Failure:
+    """What ``user_code`` said of a user's function: the place in the user's file, no message and no value."""
+    try:
+        told = json.loads(mark[1])
+    except ValueError:
+        told = {}
+    name, error, line = told.get("function"), told.get("error"), told.get("line")
+    condition = "FUNCTION_FAILED"
+    if error == "time-out":
+        condition = "FUNCTION_TIMED_OUT"
+        detail = f"The function {name} took longer than {told.get('text')} in one batch and was stopped."
+    elif error == "BadResult":
+        detail = f"The function {name} gave {told.get('text')}."
+    else:
+        where = f" in line {line} of {told.get('file')}" if line else ""
+        detail = f"The function {name} failed{where}: {error}."
+    return Failure("job-failed", detail, condition, retryable=False)
 
 
 def _of_store(role: str, code: str, sentence: str) -> Failure:

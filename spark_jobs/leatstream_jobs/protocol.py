@@ -120,6 +120,13 @@ class Client:
         values = self._call("/secrets", {"references": list(references)}, CALL_TIMEOUT).get("values", {})
         return {str(k): str(v) for k, v in values.items()}
 
+    def function_sources(self, digests: Sequence[str]) -> dict[str, str]:
+        """The texts of function sources by digest; only those of the driver's own query are given."""
+        if not digests:
+            return {}
+        found = self._call("/function-sources", {"digests": list(digests)}, CALL_TIMEOUT).get("sources", {})
+        return {str(k): str(v) for k, v in found.items()}
+
     def _call(self, path: str, body: Mapping[str, Any], timeout: float) -> dict[str, Any]:
         data = json.dumps(body).encode()
         try:

@@ -19,6 +19,7 @@ from leatstream.plan.job_spec import READER_KIND, JobSpec, StoreRef
 from leatstream_jobs import run_query
 from leatstream_jobs.failures import Failure, chain_of, classify
 from leatstream_jobs.protocol import ApiUnreachable, Fenced, NotKnown
+from leatstream_jobs.user_functions import register
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -153,6 +154,8 @@ class Selecting:
         try:
             references = sorted({r for s in self._spec.sources for r in s.store.secrets.values()})
             self._secrets = self._driver.client.resolve_secrets(references)
+            digests = sorted({f.digest for f in self._spec.functions})
+            register(self._spark, self._spec.functions, self._driver.client.function_sources(digests))
             query = run_query.start(self._spark, self._spec, self._connect, self._driver.slots).query
             while query.isActive and not self._reader.stopped and not self._driver.stop_asked:
                 self._reader.beat()

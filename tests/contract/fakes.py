@@ -17,7 +17,7 @@ from leatstream.connectors.kafka_settings import KafkaConfig
 from leatstream.connectors.registry import with_secrets
 from leatstream.errors import StoreError
 from leatstream.model.objects import Store
-from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, ViewSchema
+from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, ViewSchema
 from leatstream.ports import AnalysisRequest
 from leatstream.services.authorization import mint_token
 from leatstream.services.environment import Environment, RuntimeSettings
@@ -130,7 +130,11 @@ class FirstViewAnalyzer:
         self.results: dict[str, Any] = {}
 
     def analyze(
-        self, views: Sequence[ViewSchema], sql: str, timeout: float
+        self,
+        views: Sequence[ViewSchema],
+        sql: str,
+        timeout: float,
+        functions: Sequence[FunctionShape] = (),
     ) -> list[AnalyzedColumn] | AnalysisFailure:
         columns = re.findall(r"`((?:[^`]|``)+)` ([A-Z_]+)", views[0].ddl)
         return [AnalyzedColumn(n.replace("``", "`"), t.lower(), True) for n, t in columns]

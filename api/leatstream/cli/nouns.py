@@ -160,6 +160,22 @@ NOUNS = (
         _top("relations"),
     ),
     Noun(
+        "function",
+        "functions",
+        "FUNCTION",
+        flat("functions"),
+        ("name", "returns", "source", "handler", "aggregate", "owner"),
+        _top("functions"),
+    ),
+    Noun(
+        "function-source",
+        "function-sources",
+        "FUNCTION_SOURCE",
+        flat("function-sources"),
+        ("name", "file", "language", "comment", "owner"),
+        _top("function-sources"),
+    ),
+    Noun(
         "query",
         "queries",
         "QUERY",

@@ -9,7 +9,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 
 from leatstream.errors import EngineError
-from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, ViewSchema
+from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, ViewSchema
 from leatstream.ports import AnalysisRequest
 
 _REMEMBERED = 512
@@ -17,7 +17,7 @@ _RESEND_SECONDS = 15.0
 _PASSING = ("INTERNAL_ERROR", "UNKNOWN", "")  # the driver's own trouble, which says nothing of the text
 
 Result = list[AnalyzedColumn] | AnalysisFailure
-_Key = tuple[tuple[ViewSchema, ...], str]
+_Key = tuple[tuple[ViewSchema, ...], str, tuple[FunctionShape, ...]]
 
 
 class AnalysisQueue:
@@ -33,19 +33,25 @@ class AnalysisQueue:
         self._known: OrderedDict[_Key, Result] = OrderedDict()
         self._numbers = itertools.count(1)
 
-    def analyze(self, views: Sequence[ViewSchema], sql: str, timeout: float) -> Result:
+    def analyze(
+        self,
+        views: Sequence[ViewSchema],
+        sql: str,
+        timeout: float,
+        functions: Sequence[FunctionShape] = (),
+    ) -> Result:
         """Analyze SQL over empty views.
 
         Raises:
             EngineError: ``engine-unavailable`` if no driver answers within ``timeout`` seconds.
         """
-        key = (tuple(views), sql)
+        key = (tuple(views), sql, tuple(functions))
         deadline = time.monotonic() + timeout
         with self._condition:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
-            request = AnalysisRequest(f"a{next(self._numbers)}", tuple(views), sql)
+            request = AnalysisRequest(f"a{next(self._numbers)}", tuple(views), sql, tuple(functions))
             self._waiting.append(request)
             self._wanted.add(request.id)
         self._wake()

@@ -260,6 +260,7 @@ class Query:
         context: database, schema, store and role that unqualified names were resolved with.
         plan: the explained plan (JSON), as ``statements:validate`` shows it.
         job: the JobSpec document without attempt, fencing token and secrets.
+        code: source texts of the users' functions it calls, by digest: the version it runs.
         checkpoint_generation: directory of the checkpoint; a new one when old state cannot be kept.
     """
 
@@ -278,6 +279,7 @@ class Query:
     effective: Mapping[str, Effective] = field(default_factory=dict)
     plan: Mapping[str, Any] = field(default_factory=dict)
     job: Mapping[str, Any] = field(default_factory=dict)
+    code: Mapping[str, str] = field(default_factory=dict)
     checkpoint_generation: int = 1
     deleting: bool = False
     status: QueryStatus = field(default_factory=QueryStatus)

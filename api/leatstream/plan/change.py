@@ -37,7 +37,17 @@ def _stateful(job: JobSpec) -> bool:
 def _state(job: JobSpec) -> tuple[object, ...]:
     """All that decides what the checkpoint holds and how it is read."""
     columns = job.sink.columns if job.distinct else None
-    return job.sql, job.sources, job.conf, job.output_mode, job.operator, job.distinct, columns
+    functions = [(f.name, f.arguments, f.returns) for f in job.functions]
+    return (
+        job.sql,
+        job.sources,
+        job.conf,
+        job.output_mode,
+        job.operator,
+        job.distinct,
+        columns,
+        functions,
+    )
 
 
 def classify(old: JobSpec, new: JobSpec) -> Change:

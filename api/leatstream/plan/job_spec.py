@@ -166,6 +166,28 @@ class OperatorSpec(_Document):
     links: list[LinkSpec] = Field(default_factory=list)
 
 
+class FunctionSpec(_Document):
+    """A user's function that the SQL calls.
+
+    Attributes:
+        name: in the compiled SQL.
+        function: in the user's.
+        arguments, returns: types as the user writes them.
+        digest: SHA-256 (hex) of the source's text, which the driver fetches by it.
+    """
+
+    name: str
+    function: str
+    arguments: list[str]
+    returns: str
+    aggregate: bool
+    source: str
+    file: str
+    handler: str
+    digest: str
+    timeout_seconds: int
+
+
 class JobSpec(_Document):
     """One attempt of one query.
 
@@ -199,6 +221,7 @@ class JobSpec(_Document):
     delivery: Delivery = Delivery.AT_LEAST_ONCE
     checkpoint: str
     conf: dict[str, str] = Field(default_factory=dict)
+    functions: list[FunctionSpec] = Field(default_factory=list)
     max_offsets_per_trigger: int = 500_000
     realtime_batch_ms: int = 60_000
     trigger_interval_ms: int = 0

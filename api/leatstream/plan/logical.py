@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from leatstream.errors import Position
+from leatstream.model.functions import UserFunction
 from leatstream.model.objects import Relation
 
 INTERVAL_JOIN = "interval-join-stream-stream"
@@ -142,6 +143,22 @@ class SourceMap(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionUse:
+    """A user's function in the compiled SQL, under a name of ours."""
+
+    name: str
+    function: UserFunction
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionShape:
+    """What analysis needs to know of a user's function: its name in the SQL and the type it gives."""
+
+    name: str
+    returns: str
+
+
+@dataclass(frozen=True, slots=True)
 class LogicalPlan:
     """A bound SELECT.
 
@@ -167,6 +184,7 @@ class LogicalPlan:
     deletes: bool = False
     operator: KeyedOperator | None = None
     distinct: bool = False
+    functions: tuple[FunctionUse, ...] = ()
 
     @property
     def stateful(self) -> bool:

@@ -18,6 +18,7 @@ class Shape:
         skips_records: a source skips undecodable records, which must be counted per batch.
         source_partitions: partitions of each source; every one needs a task slot for the whole batch.
         slots: task slots of a driver.
+        user_functions: whether users' functions are called.
         wanted: ``auto``, ``realtime`` or ``micro_batch`` as the user asked.
     """
 
@@ -28,6 +29,7 @@ class Shape:
     source_partitions: Sequence[int]
     slots: int
     delivery: Delivery = Delivery.AT_LEAST_ONCE
+    user_functions: bool = False
     wanted: str = "auto"
 
 
@@ -45,6 +47,8 @@ def _obstacle(shape: Shape) -> str | None:
     needed = sum(shape.source_partitions)
     if shape.stateful:
         return "joins and aggregates keep state, which Spark's real-time mode does not run"
+    if shape.user_functions:
+        return "functions in Python run in worker processes, batch by batch"
     if not (shape.realtime_sources and shape.realtime_sink):
         return "Spark's real-time mode reads from and writes to Kafka only"
     if shape.delivery is Delivery.EXACTLY_ONCE:

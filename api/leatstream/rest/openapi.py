@@ -28,6 +28,8 @@ ABOUT: dict[str, Any] = {
         {"name": "entities", "description": "Topics and the like, which live in your stores; read live."},
         {"name": "relations", "description": "Relational faces of entities: streams so far."},
         {"name": "queries", "description": "Continuous statements, with a PySpark job each."},
+        {"name": "function-sources", "description": "Files with functions in Python."},
+        {"name": "functions", "description": "Users' functions, made of function sources."},
         {"name": "statements", "description": "SQL text: run it, or check it."},
         {"name": "server", "description": "The server itself: version, health, metrics."},
     ],

@@ -13,6 +13,12 @@ from typing import Any
 
 from leatstream.connectors.base import Entity
 from leatstream.errors import RequestError
+from leatstream.model.functions import (
+    DEFAULT_TIMEOUT_SECONDS,
+    FunctionDefinition,
+    FunctionSource,
+    UserFunction,
+)
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import Column, Meta, Relation, RelationKind, Store
 from leatstream.model.types import parse_type
@@ -42,6 +48,9 @@ class Assumed:
     databases: set[str] = field(default_factory=set)
     entities: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
     queries: list[AssumedQuery] = field(default_factory=list)
+    function_sources: dict[str, tuple[str, str]] = field(default_factory=dict)
+    functions: dict[str, FunctionDefinition] = field(default_factory=dict)
+    unseen_sources: set[str] = field(default_factory=set)
     dropped: set[tuple[str, str]] = field(default_factory=set)
     registered: set[tuple[str, str]] = field(default_factory=set)
 
@@ -77,11 +86,29 @@ class Assumed:
             for item in (body or {}).get("queries") or []:
                 context = Context(item.get("database"), item.get("schema"), item.get("store"))
                 assumed.queries.append(AssumedQuery(item["name"], item["sql"], context))
-        except (KeyError, TypeError, ValueError) as error:
+            for item in (body or {}).get("function_sources") or []:
+                if "file" in item and "content" in item:
+                    assumed.function_sources[item["name"]] = (item["file"], item["content"])
+            for item in (body or {}).get("functions") or []:
+                if item.keys() >= {"returns", "source", "handler"}:
+                    assumed.functions[item["name"]] = _function(item)
+        except (KeyError, TypeError, ValueError, StopIteration) as error:
             raise RequestError(
                 "validation", f"an assumed object cannot be read: {error!r}", pointer="#/assume"
             ) from error
         return assumed
+
+
+def _function(item: Mapping[str, Any]) -> FunctionDefinition:
+    arguments = tuple(Column(a["name"], parse_type(a["type"])) for a in item.get("arguments") or [])
+    timeout = item.get("timeout_seconds")
+    return FunctionDefinition(
+        arguments=arguments,
+        returns=parse_type(item["returns"]),
+        source=item["source"],
+        handler=item["handler"],
+        timeout_seconds=DEFAULT_TIMEOUT_SECONDS if timeout is None else timeout,
+    )
 
 
 def _definition(item: Mapping[str, Any]) -> RelationDefinition:
@@ -117,6 +144,8 @@ class CatalogView:
         self.assumed = assumed or Assumed()
         self.stores: dict[str, Store] = {}
         self.relations: dict[str, Relation] = {}
+        self.function_sources: dict[str, FunctionSource] = {}
+        self.functions: dict[str, UserFunction] = {}
         self._late: Callable[[Fqn], Relation | None] | None = None
 
     def plan_late(self, late: Callable[[Fqn], Relation | None]) -> None:
@@ -133,6 +162,14 @@ class CatalogView:
         if found is None and self._late is not None:
             found = self._late(fqn)
         return found
+
+    def find_function(self, name: str) -> UserFunction | None:
+        """The planned or stored function of a user."""
+        return self.functions.get(name) or self.unit.functions.find(name)
+
+    def find_source(self, name: str) -> FunctionSource | None:
+        """The planned or stored function source."""
+        return self.function_sources.get(name) or self.unit.function_sources.find(name)
 
     def is_assumed(self, relation: Relation) -> bool:
         """Whether the relation is only planned."""

@@ -44,7 +44,9 @@ def poll(env: Environment, driver_id: str, report: Mapping[str, Any]) -> dict[st
         if request is None:
             return None
         views = [{"name": v.name, "ddl": v.ddl} for v in request.views]
-        return {"kind": "analyze", "id": request.id, "views": views, "sql": request.sql}
+        shapes = [{"name": f.name, "returns": f.returns} for f in request.functions]
+        work = {"kind": "analyze", "id": request.id, "views": views, "sql": request.sql}
+        return {**work, "functions": shapes} if shapes else work
     query_id = env.drivers.assigned(driver_id)
     if query_id is None:
         return None
@@ -127,6 +129,21 @@ def resolve_secrets(env: Environment, driver_id: str, references: Sequence[str])
                 raise AccessError("permission-denied", "this driver may not read that secret")
             values[reference] = env.secrets.open(reference, envelope)
     return values
+
+
+def function_sources(env: Environment, driver_id: str, digests: Sequence[str]) -> dict[str, str]:
+    """Texts of function sources for a driver, only those of the query or SELECT it runs."""
+    query_id = env.drivers.assigned(driver_id)
+    with env.open_unit(write=False) as unit:
+        spec = _spec_of(env, unit, driver_id, query_id)
+        query = unit.queries.find_by_id(query_id) if query_id else None
+        found = dict(query.code) if query is not None else {}
+        for function in spec.functions:
+            source = unit.function_sources.find(function.source)
+            if source is not None:
+                found.setdefault(source.digest, source.content)
+        allowed = {function.digest for function in spec.functions}
+    return {digest: found[digest] for digest in digests if digest in allowed and digest in found}
 
 
 def _spec_of(env: Environment, unit: UnitOfWork, driver_id: str, query_id: str | None) -> JobSpec:

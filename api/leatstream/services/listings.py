@@ -21,7 +21,12 @@ from leatstream.services import (
 )
 from leatstream.services.catalog_view import qualify
 from leatstream.services.environment import Context, Environment, Principal
-from leatstream.services.function_listings import described_function, listed_functions
+from leatstream.services.function_listings import (
+    described_function,
+    described_source,
+    listed_functions,
+    listed_sources,
+)
 from leatstream.services.statement_bodies import entity_name, qualify_schema, single, store_of
 from leatstream.services.tables import META, Table
 from leatstream.services.tables import all_pages as _all
@@ -66,6 +71,8 @@ def listed(env: Environment, who: Principal, s: ast.ListObjects, context: Contex
         return listed_functions(env, who)
     if s.noun in ("secrets", "schema_registries", "descriptor_sources", "descriptors"):
         return registered_statements.listed(env, who, s)
+    if s.noun == "function_sources":
+        return listed_sources(env, who)
     return _relations(env, who, s, context)
 
 
@@ -118,6 +125,8 @@ def described(env: Environment, who: Principal, s: ast.Describe, context: Contex
         return _pairs([("name", e.name), *e.properties.items(), *e.configs.items()])
     if s.noun == "function":
         return described_function(env, who, s.name)
+    if s.noun == "function_source":
+        return described_source(env, who, single(s.name))
     if s.noun == "query":
         return _query(env, who, single(s.name))
     if s.noun in registered_statements.DELETE:

@@ -72,6 +72,7 @@ def plan_job(
             skips_records=any(source.on_error == "ignore" for source in sources),
             source_partitions=partitions,
             slots=env.settings.slots,
+            user_functions=bool(logical.functions),
             wanted=wanted,
         )
     )

@@ -5,8 +5,8 @@ Nothing is changed here; the only I/O is reading the stores and asking the engin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
@@ -26,9 +26,16 @@ from leatstream.model.objects import (
 )
 from leatstream.plan.change import Change
 from leatstream.plan.job_spec import READER_KIND, ColumnSpec, JobSpec, SinkSpec, StoreRef
-from leatstream.plan.logical import INTERVAL_JOIN, AnalysisFailure, AnalyzedColumn, LogicalPlan
+from leatstream.plan.logical import (
+    INTERVAL_JOIN,
+    AnalysisFailure,
+    AnalyzedColumn,
+    FunctionShape,
+    LogicalPlan,
+)
 from leatstream.services.catalog_view import CatalogView, assumed_meta, qualify
 from leatstream.services.environment import Context, Environment
+from leatstream.services.function_jobs import function_specs
 from leatstream.services.live_stores import LiveStores
 from leatstream.services.planned_job import plan_job, refuse_unbuilt, store_sink
 from leatstream.services.relation_draft import check_entity_name, check_timestamp
@@ -43,7 +50,6 @@ from leatstream.sql.statements import (
     CreateChangelogAs,
     CreateMaterializedViewAs,
     InsertInto,
-    Name,
     Select,
 )
 from leatstream.sql.view_properties import read_view_properties
@@ -61,6 +67,7 @@ class PlannedQuery:
         sink: the relation to write; for CREATE … AS a new one (meta to be replaced), else that stored.
         entity_action: ``create`` or ``reuse``.
         job: attempt 0, without fencing token, checkpoint and query identity.
+        code: source texts of the users' functions, by digest.
     """
 
     kind: QueryKind
@@ -72,6 +79,7 @@ class PlannedQuery:
     logical: LogicalPlan
     stores: Mapping[str, Store]
     effective: Mapping[str, Effective]
+    code: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self, change: Change | None = None) -> dict[str, Any]:
         """The plan as ``statements:validate`` shows it."""
@@ -189,10 +197,13 @@ def plan_statement(
     )
     _require_sources(draft)
     if isinstance(statement, CreateMaterializedViewAs):
-        return _plan_view(draft, statement)
-    if isinstance(statement, CreateAs):
-        return _plan_create(draft, statement)
-    return _plan_insert(draft, statement)
+        planned = _plan_view(draft, statement)
+    elif isinstance(statement, CreateAs):
+        planned = _plan_create(draft, statement)
+    else:
+        planned = _plan_insert(draft, statement)
+    functions, code = function_specs(view, logical.functions)
+    return replace(planned, job=planned.job.model_copy(update={"functions": functions}), code=code)
 
 
 def _bind(view: CatalogView, statement: ContinuousStatement, context: Context) -> LogicalPlan:
@@ -204,6 +215,7 @@ def _bind(view: CatalogView, statement: ContinuousStatement, context: Context) -
             statement.text,
             named=isinstance(statement, CreateAs),
             changelog=changelog,
+            find_function=view.find_function,
         )
 
     if not isinstance(statement, CreateMaterializedViewAs):
@@ -217,7 +229,8 @@ def _bind(view: CatalogView, statement: ContinuousStatement, context: Context) -
 
 def _analyze(env: Environment, logical: LogicalPlan) -> list[AnalyzedColumn]:
     views = [view_schema(s) for s in logical.scans]
-    result = env.analyzer.analyze(views, logical.sql, env.settings.analysis_timeout)
+    shapes = [FunctionShape(use.name, str(use.function.returns)) for use in logical.functions]
+    result = env.analyzer.analyze(views, logical.sql, env.settings.analysis_timeout, shapes)
     if isinstance(result, AnalysisFailure):
         raise explain_failure(logical, result)
     columns = [c for c in result if not c.name.startswith(HIDDEN_PREFIX)]
@@ -444,7 +457,7 @@ def plan_select(env: Environment, view: CatalogView, statement: Select, context:
         EngineError: no driver is there to analyze.
     """
     live = LiveStores(env, view)
-    logical = _bind_select(statement, lambda name: view.resolve(name, context))
+    logical = _bind_select(statement, view, context)
     draft = _Draft(env, view, context, live, logical, RelationProperties(), {}, _analyze(env, logical))
     _require_sources(draft)
     columns = new_columns(draft.analyzed, statement.position)
@@ -459,26 +472,37 @@ def plan_select(env: Environment, view: CatalogView, statement: Select, context:
         deletes=logical.deletes,
     )
     job = plan_job(live, logical, sink, logical.sql, {})
-    bounded = job.model_copy(update={"max_offsets_per_trigger": _SELECT_OFFSETS})
+    functions, _ = function_specs(view, logical.functions)
+    bounded = job.model_copy(update={"max_offsets_per_trigger": _SELECT_OFFSETS, "functions": functions})
     stores = {s.relation.store: live.store(s.relation.store) for s in logical.scans}
     return PlannedSelect(logical, columns, stores, bounded)
 
 
-def _bind_select(statement: Select, resolve: Callable[[Name], Relation]) -> LogicalPlan:
+def _bind_select(statement: Select, view: CatalogView, context: Context) -> LogicalPlan:
     """As a changelog where it can be one: groups and rows are shown as they change.
 
     Sessions are not, which Spark gives only once they have closed, nor is what has lost its key.
     """
     select = statement.select
+
+    def bound(tree: exp.Expression, *, changelog: bool) -> LogicalPlan:
+        return bind(
+            tree,
+            lambda name: view.resolve(name, context),
+            statement.text,
+            changelog=changelog,
+            find_function=view.find_function,
+        )
+
     if isinstance(select, exp.Select) and select.args.get("group") is not None:
         window = select.args["from_"].this.meta.get("window")
         session = window is not None and window.kind == "session"
-        return bind(select, resolve, statement.text, changelog=not session)
+        return bound(select, changelog=not session)
     try:
         # Binding notes its findings in the tree.
-        return bind(select.copy(), resolve, statement.text, changelog=True)
+        return bound(select.copy(), changelog=True)
     except RequestError:
-        return bind(select, resolve, statement.text)
+        return bound(select, changelog=False)
 
 
 # The store and the entity of a SELECT's sink: its reader.

@@ -35,6 +35,7 @@ from leatstream.services.environment import (
     new_meta,
     next_meta,
 )
+from leatstream.services.function_jobs import with_present_sources
 from leatstream.services.pages import repository_page
 from leatstream.services.planning import ContinuousStatement, PlannedQuery, plan_statement
 from leatstream.services.query_notes import RESTART_ASKED, note_event, note_version
@@ -231,6 +232,7 @@ def _add(
         effective=planned.effective,
         plan=planned.as_json(),
         job=_job_document(planned),
+        code=dict(planned.code),
         status=_initial_status(body.desired_state, now),
     )
     unit.queries.add(query)
@@ -275,6 +277,7 @@ def _replace(
             effective=effective,
             plan=replace(planned, effective=effective).as_json(change),
             job=_job_document(planned),
+            code=dict(planned.code),
             checkpoint_generation=old.checkpoint_generation
             + (change is not None and change.kind == "new-state"),
         )
@@ -447,6 +450,7 @@ def restart_query(env: Environment, principal: Principal, name: str) -> Query:
             status = replace(status, observed_generation=0)
         before = query
         query = replace(query, desired_state=DesiredState.RUNNING, status=status)
+        query = with_present_sources(unit, query)
         unit.queries.update(query)
         note_event(unit, before, query, env.clock.now())
         unit.commit()

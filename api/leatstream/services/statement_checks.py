@@ -15,6 +15,13 @@ from leatstream.services.catalog_view import Assumed, AssumedQuery, CatalogView,
 from leatstream.services.databases import PUBLIC, refuse_dependents, require_database
 from leatstream.services.environment import Context, Environment
 from leatstream.services.function_listings import find_builtin
+from leatstream.services.function_statements import (
+    assume_source,
+    check_create_function,
+    check_create_source,
+    function_body,
+)
+from leatstream.services.functions import callers, functions_of, require_function, require_source
 from leatstream.services.live_stores import LiveStores
 from leatstream.services.planning import plan_select
 from leatstream.services.queries import require_query
@@ -71,6 +78,12 @@ def after(
     elif isinstance(statement, ast.CreateStream):
         fqn = qualify(statement.name, context)
         assumed.relations[str(fqn)] = relation_definition(statement, context)
+    elif isinstance(statement, ast.CreateFunctionSource):
+        assume_source(assumed, statement)
+    elif isinstance(statement, ast.CreateFunction):
+        body = function_body(statement)
+        if body.source not in assumed.unseen_sources:
+            assumed.functions[single(statement.name)] = body
     elif isinstance(statement, ast.CreateAs):
         name = planned_query or f"statement {statement.position.offset}"
         assumed.queries.append(AssumedQuery(name, statement.text, context))
@@ -176,7 +189,10 @@ def _exists(env: Environment, view: CatalogView, noun: str, s: Any, context: Con
     elif noun == "role":
         return
     elif noun == "function":
-        find_builtin(s.name)
+        _function_exists(view, s)
+    elif noun == "function_source":
+        if view.find_source(single(s.name)) is None:
+            require_source(view.unit, single(s.name))
     elif noun in registered_checks.REQUIRE:
         registered_checks.exists(view, noun, single(s.name))
     else:
@@ -184,6 +200,25 @@ def _exists(env: Environment, view: CatalogView, noun: str, s: Any, context: Con
         name = entity_name(s.name)
         if LiveStores(env, view).entity(store, name) is None:
             raise CatalogError("not-found", f"store {quote(store)} has no entity '{name}'", sqlstate="3D007")
+
+
+def _function_exists(view: CatalogView, s: Any) -> None:
+    if view.find_function(single(s.name)) is not None:
+        return
+    if isinstance(s, ast.Describe):
+        find_builtin(s.name)
+    else:
+        require_function(view.unit, single(s.name))
+
+
+def _create_function_source(
+    env: Environment, view: CatalogView, s: ast.CreateFunctionSource, context: Context
+) -> None:
+    check_create_source(env, view, s)
+
+
+def _create_function(env: Environment, view: CatalogView, s: ast.CreateFunction, context: Context) -> None:
+    check_create_function(env, view, s)
 
 
 def _drop(env: Environment, view: CatalogView, s: ast.Drop, context: Context) -> None:
@@ -198,6 +233,11 @@ def _drop(env: Environment, view: CatalogView, s: ast.Drop, context: Context) ->
         mine = f"query {own.name}" if own is not None and kept else ""
         used = [d for d in query_dependents(view.unit, fqn) if d != mine]
         refuse_dependents(f"{found.kind.value.replace('_', ' ') if found else s.noun} {fqn}", used)
+    elif s.noun == "function":
+        refuse_dependents(f"function {quote(single(s.name))}", callers(view.unit, single(s.name)))
+    elif s.noun == "function_source":
+        made = [f"function {quote(f.name)}" for f in functions_of(view.unit, single(s.name))]
+        refuse_dependents(f"function source {quote(single(s.name))}", made)
     elif s.noun == "store":
         name = single(s.name)
         used = [f"stream {r.fqn}" for r in view.unit.relations.page(limit=100_000) if r.store == name]
@@ -266,6 +306,8 @@ _CHECKS: dict[type[ast.Statement], _Check] = {
     ast.CreateDescriptorSource: registered_checks.create,
     ast.UpdateSecret: registered_checks.update,
     ast.UpdateSchemaRegistry: registered_checks.update,
+    ast.CreateFunctionSource: _create_function_source,
+    ast.CreateFunction: _create_function,
     ast.CreateStream: _create_stream,
     ast.CreateChangelog: _create_stream,
     ast.CreateIndex: _create_index,

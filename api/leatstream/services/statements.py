@@ -23,6 +23,8 @@ from leatstream.services import (
 from leatstream.services.authorization import READ, authorize
 from leatstream.services.catalog_view import qualify
 from leatstream.services.environment import Context, Environment, Precondition, Principal, Stored
+from leatstream.services.function_statements import create_function, create_function_source, drop_function
+from leatstream.services.functions import delete_function_source
 from leatstream.services.interactive import begin
 from leatstream.services.listings import described, listed, records_table
 from leatstream.services.statement_bodies import (
@@ -203,6 +205,10 @@ def _drop(run: Run, s: ast.Drop) -> StatementResult:
             stores.delete_store(env, who, single(s.name))
         elif s.noun == "entity":
             entities.delete_entity(env, who, store_of(env, s.store, run.context), entity_name(s.name))
+        elif s.noun == "function":
+            drop_function(env, who, s)
+        elif s.noun == "function_source":
+            delete_function_source(env, who, single(s.name))
         elif s.noun == "query":
             queries.delete_query(env, who, single(s.name))
         elif s.noun in registered_statements.DELETE:
@@ -314,6 +320,8 @@ _HANDLERS: dict[type[ast.Statement], Callable[[Run, Any], StatementResult]] = {
     ast.CreateDescriptorSource: registered_statements.create,
     ast.UpdateSecret: registered_statements.update_secret,
     ast.UpdateSchemaRegistry: registered_statements.update_registry,
+    ast.CreateFunctionSource: create_function_source,
+    ast.CreateFunction: create_function,
     ast.CreateStream: _create_stream,
     ast.CreateChangelog: _create_stream,
     ast.CreateStreamAs: _create_query,

@@ -17,6 +17,7 @@ from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import READ, authorize
 from leatstream.services.catalog_view import Assumed, CatalogView, assumed_meta, qualify
 from leatstream.services.environment import Context, Environment, Principal
+from leatstream.services.functions import make_function, make_source, require_source
 from leatstream.services.planning import PlannedQuery, plan_select, plan_statement
 from leatstream.services.queries import keep_origins, made_by, parse_continuous
 from leatstream.services.relation_draft import RelationDefinition, draft_relation
@@ -160,6 +161,11 @@ def build_view(env: Environment, unit: UnitOfWork, assumed: Assumed, context: Co
     view = CatalogView(unit, assumed)
     for name, (kind, config) in assumed.stores.items():
         view.stores[name] = _assumed_store(env, unit, name, kind, config)
+    for name, (file, content) in assumed.function_sources.items():
+        view.function_sources[name] = make_source(assumed_meta(now, name), name, file, content)
+    for name, function in assumed.functions.items():
+        source = view.find_source(function.source) or require_source(unit, function.source)
+        view.functions[name] = make_function(assumed_meta(now, name), name, function, source)
     for text, body in assumed.relations.items():
         view.relations[text] = _draft(env, view, Fqn.parse(text), body)
     waiting = list(assumed.queries)

@@ -42,6 +42,7 @@ from leatstream.sql.passes.scope import (
     selects,
 )
 from leatstream.sql.passes.unnest import bind_unnest
+from leatstream.sql.passes.user_functions import Find, check_windows, mark
 from leatstream.sql.source_map import SpanMap
 from leatstream.sql.source_properties import check_source_properties
 from leatstream.sql.statements import Name, Properties
@@ -58,6 +59,7 @@ def bind(
     *,
     named: bool = True,
     changelog: bool = False,
+    find_function: Find | None = None,
 ) -> LogicalPlan:
     """Bind a query and compile it.
 
@@ -68,14 +70,18 @@ def bind(
         text: the whole text given to ``parse``; used where the tree does not carry it.
         named: whether the output's names count, so that none may stand twice; INSERT INTO goes by position.
         changelog: whether the result is a changelog, which GROUP BY makes, and not a stream.
+        find_function: finds a user's function by its name.
 
     Raises:
         RequestError: with every fault found, in the order of the text.
     """
     binder = _Binder(resolve, changelog=changelog)
     try:
+        uses = mark(select, find_function)
         bound = binder.query(select, {}, 0, named=named)
         binder.check_outputs(bound)
+        if uses:
+            check_windows(selects(bound), binder.binding.faults)
         binder.check_changelog(bound, place(select))
         binder.binding.faults.items.sort(key=lambda f: f.position.offset if f.position else 0)
         binder.binding.faults.raise_if_any()
@@ -101,6 +107,7 @@ def bind(
         deletes=deletes,
         operator=operator,
         distinct=binder.binding.distinct,
+        functions=uses,
     )
 
 

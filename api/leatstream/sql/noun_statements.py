@@ -11,6 +11,7 @@ from leatstream.sql.dialect import Leat
 from leatstream.sql.unbuilt import CREATES
 
 REGISTERED = ("secret", "schema_registry", "descriptor_source")
+FUNCTIONS = ("function", "function_source")
 _DROPS = (
     "database",
     "schema",
@@ -23,6 +24,7 @@ _DROPS = (
     "relation",
     "query",
     *REGISTERED,
+    *FUNCTIONS,
 )
 _SYNONYMS = {
     "topic": "entity",
@@ -45,6 +47,7 @@ _LISTS = (
     "schema_registries",
     "descriptor_sources",
     "descriptors",
+    "function_sources",
 )
 _SCHEMA_OR_DATABASE = ("schema", "namespace", "database")
 _WITHIN = {
@@ -126,9 +129,21 @@ class NounStatements(Leat.Parser):
         optional = self._if("exists")
         name = self.name() if noun == "entity" else self._upto(3)
         store = self._in_store() if noun == "entity" else None
+        signature = self._signature() if noun == "function" else None
         if self.is_word("cascade"):
             self.refuse("CASCADE", hint="drop the dependents first")
-        return s.Drop(**self._base(first), noun=cast(Any, noun), name=name, store=store, if_exists=optional)
+        return s.Drop(
+            **self._base(first),
+            noun=cast(Any, noun),
+            name=name,
+            store=store,
+            if_exists=optional,
+            signature=signature,
+        )
+
+    def _signature(self) -> tuple[str, ...] | None:
+        """The types of the function to drop."""
+        raise NotImplementedError
 
     def _use_statement(self, first: Token) -> s.Statement:
         self._advance()

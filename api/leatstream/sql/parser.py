@@ -11,13 +11,13 @@ from sqlglot.tokenizer_core import Token, TokenType
 from leatstream.errors import RequestError
 from leatstream.sql import statements as s
 from leatstream.sql.dialect import Leat
+from leatstream.sql.function_statements import FunctionStatements
 from leatstream.sql.lexer import Source, scan
-from leatstream.sql.noun_statements import REGISTERED, named
+from leatstream.sql.noun_statements import FUNCTIONS, REGISTERED, named
 from leatstream.sql.tokens_reader import SqlFault
 from leatstream.sql.unbuilt import STATEMENTS
-from leatstream.sql.writing_statements import WritingStatements
 
-_DESCRIBES = ("database", "schema", "store", "entity", "relation", "query", "function", *REGISTERED)
+_DESCRIBES = ("database", "schema", "store", "entity", "relation", "query", *REGISTERED, *FUNCTIONS)
 _CREATES = (
     "database",
     "schema",
@@ -28,6 +28,7 @@ _CREATES = (
     "materialized_view",
     "index",
     *REGISTERED,
+    *FUNCTIONS,
 )
 _REGISTERED: dict[str, type[s.CreateRegistered]] = {
     "secret": s.CreateSecret,
@@ -78,7 +79,7 @@ def _parse_one(tokens: list[Token], source: Source) -> s.Statement:
     return statement
 
 
-class StatementParser(WritingStatements):
+class StatementParser(FunctionStatements):
     """Reads one statement."""
 
     def statement(self) -> s.Statement:
@@ -126,6 +127,9 @@ class StatementParser(WritingStatements):
             return self._create_view(first, token, how)
         if noun == "index":
             return self._create_index(first, token, how)
+        if noun in FUNCTIONS:
+            read = self._create_function if noun == "function" else self._create_function_source
+            return read(first, how)
         if noun == "store" or noun in _REGISTERED:
             name, comment = self._one(f"a {noun}'s name"), self._comment()
             self.expect("with")

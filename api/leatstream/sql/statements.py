@@ -264,6 +264,31 @@ class UpdateEntity(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateFunctionSource(Statement):
+    """CREATE [OR REPLACE] FUNCTION_SOURCE [IF NOT EXISTS] name [COMMENT 'text'] WITH (…)"""
+
+    name: Name
+    properties: Properties
+    if_not_exists: bool = False
+    or_replace: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateFunction(Statement):
+    """CREATE [OR REPLACE] FUNCTION [IF NOT EXISTS] name(arguments) RETURNS type LANGUAGE PYTHON WITH (…)"""
+
+    name: Name
+    arguments: tuple[ColumnDefinition, ...]
+    returns: str
+    returns_position: Position
+    properties: Properties
+    if_not_exists: bool = False
+    or_replace: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Drop(Statement):
     """DROP DATABASE|SCHEMA|STORE|ENTITY|STREAM|CHANGELOG|RELATION|QUERY|INDEX|… [IF EXISTS] name …"""
 
@@ -281,10 +306,13 @@ class Drop(Statement):
         "secret",
         "schema_registry",
         "descriptor_source",
+        "function",
+        "function_source",
     ]
     name: Name
     store: Name | None = None
     if_exists: bool = False
+    signature: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,6 +342,7 @@ class ListObjects(Statement):
         "schema_registries",
         "descriptor_sources",
         "descriptors",
+        "function_sources",
     ]
     within: Name | None = None
 
@@ -330,6 +359,7 @@ class Describe(Statement):
         "relation",
         "query",
         "function",
+        "function_source",
         "secret",
         "schema_registry",
         "descriptor_source",

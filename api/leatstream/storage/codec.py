@@ -13,12 +13,25 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import sqlalchemy as sa
 
+from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.names import quote
 from leatstream.model.objects import Database, Meta, Query, Relation, Schema, Store
 from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret
 from leatstream.storage import tables
 
-T = TypeVar("T", Database, Schema, Store, Relation, Query, Secret, SchemaRegistry, DescriptorSource)
+T = TypeVar(
+    "T",
+    Database,
+    Schema,
+    Store,
+    Relation,
+    Query,
+    Secret,
+    SchemaRegistry,
+    DescriptorSource,
+    FunctionSource,
+    UserFunction,
+)
 
 _META = tuple(field.name for field in fields(Meta))
 
@@ -57,6 +70,10 @@ SCHEMA_REGISTRIES: Noun[SchemaRegistry] = Noun(
 DESCRIPTOR_SOURCES: Noun[DescriptorSource] = Noun(
     "descriptor source", DescriptorSource, tables.descriptor_sources, lambda d: d.name
 )
+FUNCTION_SOURCES: Noun[FunctionSource] = Noun(
+    "function source", FunctionSource, tables.function_sources, lambda s: s.name
+)
+FUNCTIONS: Noun[UserFunction] = Noun("function", UserFunction, tables.functions, lambda f: f.name)
 
 
 def to_row(noun: Noun[T], item: T) -> dict[str, Any]:

@@ -10,13 +10,26 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 
 from leatstream.errors import CatalogError
+from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.objects import Database, Query, Relation, Schema, Store
 from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret
 from leatstream.ports import DriverRow
 from leatstream.storage import tables
 from leatstream.storage.codec import Noun, from_row, to_row
 
-T = TypeVar("T", Database, Schema, Store, Relation, Query, Secret, SchemaRegistry, DescriptorSource)
+T = TypeVar(
+    "T",
+    Database,
+    Schema,
+    Store,
+    Relation,
+    Query,
+    Secret,
+    SchemaRegistry,
+    DescriptorSource,
+    FunctionSource,
+    UserFunction,
+)
 
 _LAST = chr(0x10FFFF)
 

@@ -64,6 +64,8 @@ queries = _noun("queries")
 named_secrets = _noun("named_secrets")
 schema_registries = _noun("schema_registries")
 descriptor_sources = _noun("descriptor_sources")
+function_sources = _noun("function_sources")
+functions = _noun("functions")
 
 secrets = sa.Table(
     "secrets",

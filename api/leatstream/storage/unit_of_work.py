@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 
 from leatstream.errors import InternalError
+from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.objects import Database, Query, Relation, Schema, Store
 from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret
 from leatstream.ports import DriverRows, QueryLogRows, Repository, SecretRows, TokenRows, UnitOfWork
@@ -32,6 +33,8 @@ class SqlUnitOfWork:
         self.stores: Repository[Store] = SqlRepository(connection, codec.STORES)
         self.relations: Repository[Relation] = SqlRepository(connection, codec.RELATIONS)
         self.queries: Repository[Query] = SqlRepository(connection, codec.QUERIES)
+        self.function_sources: Repository[FunctionSource] = SqlRepository(connection, codec.FUNCTION_SOURCES)
+        self.functions: Repository[UserFunction] = SqlRepository(connection, codec.FUNCTIONS)
         self.query_log: QueryLogRows = SqlQueryLogRows(connection)
         self.named_secrets: Repository[Secret] = SqlRepository(connection, codec.SECRETS)
         self.schema_registries: Repository[SchemaRegistry] = SqlRepository(

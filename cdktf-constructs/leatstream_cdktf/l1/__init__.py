@@ -8,6 +8,8 @@ from __future__ import annotations
 from leatstream_cdktf.l1.data_database import DataDatabase
 from leatstream_cdktf.l1.data_descriptor_source import DataDescriptorSource
 from leatstream_cdktf.l1.data_entity import DataEntity
+from leatstream_cdktf.l1.data_function import DataFunction
+from leatstream_cdktf.l1.data_function_source import DataFunctionSource
 from leatstream_cdktf.l1.data_query import DataQuery
 from leatstream_cdktf.l1.data_schema import DataSchema
 from leatstream_cdktf.l1.data_schema_registry import DataSchemaRegistry
@@ -17,6 +19,8 @@ from leatstream_cdktf.l1.data_stream import DataStream
 from leatstream_cdktf.l1.database import Database
 from leatstream_cdktf.l1.descriptor_source import DescriptorSource
 from leatstream_cdktf.l1.entity import Entity, EntityKafka, EntityKinesis
+from leatstream_cdktf.l1.function import Function, FunctionArgument
+from leatstream_cdktf.l1.function_source import FunctionSource
 from leatstream_cdktf.l1.provider import LeatstreamProvider
 from leatstream_cdktf.l1.query import Query, QueryTimeouts
 from leatstream_cdktf.l1.schema import Schema
@@ -29,6 +33,8 @@ __all__ = [
     "DataDatabase",
     "DataDescriptorSource",
     "DataEntity",
+    "DataFunction",
+    "DataFunctionSource",
     "DataQuery",
     "DataSchema",
     "DataSchemaRegistry",
@@ -40,6 +46,9 @@ __all__ = [
     "Entity",
     "EntityKafka",
     "EntityKinesis",
+    "Function",
+    "FunctionArgument",
+    "FunctionSource",
     "LeatstreamProvider",
     "Query",
     "QueryTimeouts",

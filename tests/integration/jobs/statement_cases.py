@@ -72,7 +72,10 @@ def job_of(
     assert isinstance(statement, CreateAs)
     changelog = isinstance(statement, CreateChangelogAs)
     relation = stream(case["columns"], case.get("timestamp", "at"))
-    plan = bind(statement.select, lambda _: relation, case["sql"], changelog=changelog)
+    find = case.get("find_function")
+    plan = bind(statement.select, lambda _: relation, case["sql"], changelog=changelog, find_function=find)
+    if "register" in case:
+        case["register"](plan)
     made = new_columns(analyzed(spark, plan), statement.position)
     given = read_relation_properties(statement.properties, changelog=changelog)
     group = plan.aggregation

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.names import Fqn
 from leatstream.model.objects import (
     Column,
@@ -129,6 +130,26 @@ OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
         ),
     ),
     (
+        codec.FUNCTION_SOURCES,
+        FunctionSource(
+            meta=META, name="s", file="s.py", language="python", content="é\n", digest="d", comment="c"
+        ),
+    ),
+    (
+        codec.FUNCTIONS,
+        UserFunction(
+            meta=META,
+            name="f",
+            arguments=(Column("a", parse_type(TYPE)),),
+            returns=parse_type("DECIMAL(5, 2)"),
+            source="s",
+            handler="h",
+            aggregate=True,
+            timeout_seconds=5,
+            comment="c",
+        ),
+    ),
+    (
         codec.QUERIES,
         Query(
             meta=META,
@@ -146,6 +167,7 @@ OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
             effective=EFFECTIVE,
             plan={"mode": "realtime", "joins": []},
             job={"sql": "SELECT 1", "conf": {"a": "b"}},
+            code={"d1": "def f(): ..."},
             checkpoint_generation=2,
             deleting=True,
             status=STATUS,
@@ -189,6 +211,8 @@ def test_keys_are_exact_and_quoted_where_needed() -> None:
         "r",
         "d",
         'demo."Public"."日本"',
+        "s",
+        "f",
         "q",
     ]
 

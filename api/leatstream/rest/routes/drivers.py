@@ -80,3 +80,13 @@ async def resolve_secrets(
     """Resolve the secret references of the driver's own query."""
     references = body.get("references", [])
     return {"values": await _as_driver(env, driver, token, service.resolve_secrets, references)}
+
+
+@router.post("/function-sources")
+async def function_sources(
+    env: Env, token: DriverToken, driver: DriverPath, body: Annotated[dict[str, list[str]], Body()]
+) -> dict[str, dict[str, str]]:
+    """The source texts of the functions that the driver's own query calls."""
+    return {
+        "sources": await _as_driver(env, driver, token, service.function_sources, body.get("digests", []))
+    }

@@ -6,9 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from leatstream.model.functions import LONGEST_SOURCE
 from leatstream.model.names import Fqn
 from leatstream.rest.schemas.base import Body, EffectiveView, FaultView, Name, View
 from leatstream.rest.schemas.entities import EntityKinds
+from leatstream.rest.schemas.functions import FunctionArgument, SqlType
 from leatstream.rest.schemas.plans import Plan, PlanColumn, PlanSource
 from leatstream.rest.schemas.queries import Sql
 from leatstream.rest.schemas.relations import ColumnBody
@@ -164,6 +166,25 @@ class AssumedQuery(_Assumed):
     store: Name | None = None
 
 
+class AssumedFunctionSource(_Assumed):
+    """A planned function source."""
+
+    name: Name
+    file: Name | None = None
+    content: str | None = Field(None, max_length=LONGEST_SOURCE)
+
+
+class AssumedFunction(_Assumed):
+    """A planned function."""
+
+    name: Name
+    arguments: Annotated[list[FunctionArgument], Field(max_length=32)] | None = None
+    returns: SqlType | None = None
+    source: Name | None = None
+    handler: Name | None = None
+    timeout_seconds: int | None = None
+
+
 class Assume(Body):
     """Objects that count as existing, because the same plan makes them."""
 
@@ -173,6 +194,8 @@ class Assume(Body):
     entities: Annotated[list[AssumedEntity], Field(max_length=1000)] | None = None
     relations: Annotated[list[AssumedRelation], Field(max_length=1000)] | None = None
     queries: Annotated[list[AssumedQuery], Field(max_length=1000)] | None = None
+    function_sources: Annotated[list[AssumedFunctionSource], Field(max_length=1000)] | None = None
+    functions: Annotated[list[AssumedFunction], Field(max_length=1000)] | None = None
 
     def to_domain(self) -> dict[str, Any]:
         """The mapping that the services read.

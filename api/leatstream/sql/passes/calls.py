@@ -12,6 +12,7 @@ from leatstream.model.objects import ROWTIME
 from leatstream.sql.function_table import functions
 from leatstream.sql.passes.group_calls import write_group_call
 from leatstream.sql.passes.quoting import name
+from leatstream.sql.passes.user_functions import use_of, write_user_call
 
 if TYPE_CHECKING:
     from leatstream.sql.passes.render import Renderer
@@ -24,6 +25,10 @@ def write_call(r: Renderer, node: Any) -> None:
         ref, column, _ = node.meta["bound"]
         value = f"{name(ref)}.{name(column)}"
         r.put(f"unix_millis({value})" if column == ROWTIME else value)
+        return
+    use = use_of(node)
+    if use is not None:
+        write_user_call(r, node, use)
         return
     if write_group_call(r, node):
         return

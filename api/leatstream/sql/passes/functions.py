@@ -15,11 +15,17 @@ from leatstream.sql.passes.columns import suggestion
 from leatstream.sql.passes.group_calls import GROUPINGS, counts_distinct
 from leatstream.sql.passes.quoting import name as quoted
 from leatstream.sql.passes.scope import Input, place
+from leatstream.sql.passes.user_functions import check_call, is_user_aggregate, use_of
 
 ROW = frozenset(n for n, f in functions().items() if f.category == ROW_CATEGORY)
 AGGREGATES = frozenset(n for n, f in functions().items() if f.aggregate)
 # Their arguments are read in forms of their own, which have checked the number.
 _OWN_FORM = frozenset({"extract", "trim", "substring", "substr", "position", "overlay", "ceil", "floor"})
+
+
+def is_aggregate(node: exp.Expression) -> bool:
+    """Whether a call gives one value for many rows."""
+    return str(node.this) in AGGREGATES or is_user_aggregate(node)
 
 
 class Functions:
@@ -43,6 +49,10 @@ class Functions:
         if name in ROW:
             self._row(node, name)
             return False
+        use = use_of(node)
+        if use is not None:
+            check_call(node, use, self.faults, self.no_aggregates)
+            return True
         if name in GROUPINGS:
             self._grouping(node, name)
             return True

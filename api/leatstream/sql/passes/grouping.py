@@ -10,7 +10,7 @@ from leatstream.errors import Faults, Position
 from leatstream.model.names import quote
 from leatstream.sql.passes.columns import Columns
 from leatstream.sql.passes.expressions import check
-from leatstream.sql.passes.functions import AGGREGATES, Functions
+from leatstream.sql.passes.functions import Functions, is_aggregate
 from leatstream.sql.passes.group_calls import GROUPINGS
 from leatstream.sql.passes.grouping_sets import check_groupings, set_marks
 from leatstream.sql.passes.scope import Binding, BoundGroup, Input, Item, place
@@ -139,7 +139,7 @@ def _check_grouped(
             continue
         if isinstance(node, exp.Anonymous) and str(node.this) in GROUPINGS:
             continue
-        if isinstance(node, exp.Anonymous) and str(node.this) in AGGREGATES:
+        if isinstance(node, exp.Anonymous) and is_aggregate(node):
             _refuse_nested(node, faults)
         elif isinstance(node, exp.Column) or "bound" in node.meta:
             if "bound" in node.meta:
@@ -154,7 +154,7 @@ def _check_grouped(
 def _refuse_nested(aggregate: exp.Expression, faults: Faults) -> None:
     for argument in aggregate.expressions:
         for part in argument.walk():
-            if isinstance(part, exp.Anonymous) and str(part.this) in AGGREGATES:
+            if isinstance(part, exp.Anonymous) and is_aggregate(part):
                 detail = f"The aggregate {str(part.this).upper()} cannot stand here."
                 faults.add("not-grouped", detail, position=place(part, "name_span"), hint=_INSIDE)
 

@@ -1,0 +1,152 @@
+"""Makes users' functions known to a session: for a job with their code, for analysis by their types alone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from leatstream.errors import JobError
+from leatstream.model.types import DataType, from_spark, parse_type
+from leatstream.plan.job_spec import FunctionSpec
+from leatstream_jobs.user_code import Aggregate, Code, Scalar
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_RANKS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+_DIGITS = dict(zip(_RANKS, (3, 5, 10, 19), strict=True))
+
+
+def register(spark: SparkSession, functions: Sequence[FunctionSpec], sources: Mapping[str, str]) -> None:
+    """Register the functions of a job; their code runs in Spark's Python workers only.
+
+    Raises:
+        JobError: job-rejected, a source is not what the JobSpec says.
+    """
+    for spec in functions:
+        source = sources.get(spec.digest, "")
+        if hashlib.sha256(source.encode()).hexdigest() != spec.digest:
+            detail = f"The source of function {spec.function} is not the one that was planned with."
+            raise JobError("job-rejected", detail)
+        code = Code(
+            spec.function, spec.file, source, spec.handler, spec.arguments, spec.returns, spec.timeout_seconds
+        )
+        _register(spark, spec.name, Aggregate(code) if spec.aggregate else Scalar(code), spec.returns)
+
+
+def register_shapes(spark: SparkSession, functions: Sequence[Mapping[str, str]]) -> None:
+    """Register functions that analysis may name and nothing can run."""
+    for function in functions:
+        _register(spark, function["name"], _Shape(), function["returns"])
+
+
+def forget(spark: SparkSession, functions: Sequence[Mapping[str, str]]) -> None:
+    """Drop what ``register_shapes`` made."""
+    for function in functions:
+        spark.sql(f"DROP TEMPORARY FUNCTION IF EXISTS `{function['name']}`")
+
+
+def misfit(frame: Any) -> dict[str, Any] | None:
+    """The first argument of a user's function that does not fit its type, as an analysis failure.
+
+    Args:
+        frame: the analyzed JVM DataFrame. Each argument stands in a cast to the type that was declared.
+    """
+    for given, wanted, start, stop in _arguments(frame.queryExecution().analyzed()):
+        if given != "void" and not fits(from_spark(given), from_spark(wanted)):
+            return {
+                "condition": "DATATYPE_MISMATCH.FUNCTION_ARGUMENT",
+                "message": f"The function takes {from_spark(wanted)} here, not {from_spark(given)}.",
+                "sqlstate": "42K09",
+                "start": start,
+                "stop": stop,
+                "fragment": None,
+                "parameters": {},
+            }
+    return None
+
+
+def fits(given: DataType, wanted: DataType) -> bool:
+    """Whether every value of a type is one of another; numbers pass for DOUBLE, as they do in SQL."""
+    if given == wanted or (given.kind == wanted.kind and not given.arguments and given.kind != "DECIMAL"):
+        return True
+    if given.kind == "DECIMAL" or given.kind in _DIGITS:
+        if wanted.kind in ("FLOAT", "DOUBLE"):
+            return True
+        if wanted.kind == "DECIMAL":
+            precision, scale = _size(wanted)
+            own, fraction = _size(given)
+            return precision - scale >= own - fraction and scale >= fraction
+        both = given.kind in _DIGITS and wanted.kind in _DIGITS
+        return both and _RANKS.index(given.kind) <= _RANKS.index(wanted.kind)
+    if (given.kind, wanted.kind) in (("FLOAT", "DOUBLE"), ("DATE", "TIMESTAMP")):
+        return True
+    if given.kind == wanted.kind and len(given.arguments) == len(wanted.arguments):
+        return all(fits(g, w) for g, w in zip(given.arguments, wanted.arguments, strict=True))
+    return False
+
+
+def _size(kind: DataType) -> tuple[int, int]:
+    if kind.kind in _DIGITS:
+        return _DIGITS[kind.kind], 0
+    precision, scale = (*kind.parameters, 0)[:2] if kind.parameters else (10, 0)
+    return precision, scale
+
+
+class _Shape:
+    """Stands for a function where nothing is run."""
+
+    def __call__(self, *_given: Any) -> Any:
+        raise NotImplementedError
+
+
+def _register(spark: SparkSession, name: str, call: Any, returns: str) -> None:
+    from pyspark.sql import functions as F
+
+    # Plain rows, not Arrow: a row costs some microseconds more, and pyarrow is not needed.
+    made = F.udf(call, parse_type(returns).spark(), useArrow=False)
+    spark.udf.register(name, made)
+
+
+def _arguments(plan: Any) -> Iterator[tuple[str, str, int | None, int | None]]:
+    """Type given, type wanted, and place of each argument of each user's function in an analyzed plan."""
+    plans = [plan]
+    while plans:
+        node = plans.pop()
+        plans += _items(node.children())
+        expressions = _items(node.expressions())
+        while expressions:
+            expression = expressions.pop()
+            if _name(expression) == "PythonUDF":
+                yield from _casts(expression)
+            expressions += _items(expression.children())
+
+
+def _casts(function: Any) -> Iterator[tuple[str, str, int | None, int | None]]:
+    waiting = list(reversed(_items(function.children())))
+    while waiting:
+        expression = waiting.pop()
+        if _name(expression) == "Cast":
+            child = expression.child()
+            place = expression.origin()
+            yield (
+                child.dataType().catalogString(),
+                expression.dataType().catalogString(),
+                _number(place.startIndex()),
+                _number(place.stopIndex()),
+            )
+        else:
+            waiting += reversed(_items(expression.children()))
+
+
+def _name(node: Any) -> str:
+    return str(node.getClass().getSimpleName())
+
+
+def _items(sequence: Any) -> list[Any]:
+    return [sequence.apply(i) for i in range(sequence.size())]
+
+
+def _number(option: Any) -> int | None:
+    return int(option.get()) if option.isDefined() else None

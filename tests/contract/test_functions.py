@@ -1,0 +1,227 @@
+"""Function sources and functions: by SQL and REST, from the file to what a driver is handed."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+STREAM = "CREATE STREAM pageviews (viewtime BIGINT NOT NULL, userid VARCHAR) WITH ('value.format'='json')"
+NO_TLS = "'type'=KAFKA, 'uris'='localhost:9092', 'tls.disabled'=TRUE"
+SOURCE = "def twice(x):\n    return x + x\n\n\nclass Spread:\n" + "".join(
+    f"    def {name}(self{arguments}):\n        return None\n"
+    for name, arguments in (("create", ""), ("accumulate", ", a, x"), ("merge", ", a, b"), ("finish", ", a"))
+)
+TWICE = (
+    "CREATE FUNCTION twice(x BIGINT) RETURNS BIGINT LANGUAGE PYTHON"
+    " WITH ('source.name'='mine', 'handler'='twice')"
+)
+SPREAD = (
+    "CREATE FUNCTION spread(x BIGINT) RETURNS BIGINT LANGUAGE PYTHON COMMENT 'range'"
+    " WITH ('source.name'='mine', 'class.name'='Spread', 'timeout.seconds'=5)"
+)
+CALL = "CREATE STREAM doubled AS SELECT * FROM pageviews WHERE twice(viewtime) > 2"
+
+
+class Sql:
+    """Runs statements one by one, each with the context that the one before it left."""
+
+    def __init__(self, client: TestClient) -> None:
+        self.client = client
+        self.context: dict[str, Any] = {}
+
+    def __call__(self, text: str) -> dict[str, Any]:
+        """The last result of a text that succeeds."""
+        answer = self.client.post("/v1/statements", json={"sql": text, **self.context})
+        assert answer.status_code == 200, answer.text
+        self.context = answer.json()["context"]
+        found: dict[str, Any] = answer.json()["results"][-1]
+        return found
+
+    def table(self, text: str) -> list[dict[str, Any]]:
+        """Rows of the last result, by column name."""
+        found = self(text)
+        names = [column["name"] for column in found["columns"]]
+        return [dict(zip(names, row, strict=True)) for row in found["rows"]]
+
+    def properties(self, text: str) -> dict[str, Any]:
+        """What DESCRIBE says."""
+        return {row["property"]: row["value"] for row in self.table(text)}
+
+    def refused(self, text: str) -> str:
+        """The code of a statement that fails."""
+        answer = self.client.post("/v1/statements", json={"sql": text, **self.context})
+        assert answer.status_code >= 400, answer.text
+        return str(answer.json()["code"])
+
+
+@pytest.fixture
+def shop(client: TestClient) -> Sql:
+    """A stream, and a function source that was sent as a file."""
+    sql = Sql(client)
+    sql(f"CREATE STORE k WITH ({NO_TLS})")
+    sql("CREATE ENTITY pageviews IN STORE k WITH ('topic.partitions'=3, 'topic.replicas'=1)")
+    sql("CREATE DATABASE demo; USE DATABASE demo; USE STORE k")
+    sql(STREAM)
+    text = "CREATE FUNCTION_SOURCE mine COMMENT 'own' WITH ('file'='@/home/ann/mine.py')"
+    files = {"/home/ann/mine.py": base64.b64encode(SOURCE.encode()).decode()}
+    answer = client.post("/v1/statements", json={"sql": text, "files": files})
+    assert answer.status_code == 200, answer.text
+    return sql
+
+
+def told(client: TestClient, text: str) -> dict[str, Any]:
+    answer = client.post("/v1/statements", json={"sql": text, "database": "demo", "store": "k"})
+    assert answer.status_code >= 400, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_made_listed_described_and_dropped(shop: Sql) -> None:
+    shop(TWICE)
+    shop(SPREAD)
+    (source,) = shop.table("LIST FUNCTION_SOURCES")
+    digest = hashlib.sha256(SOURCE.encode()).hexdigest()
+    assert (source["name"], source["file"], source["language"]) == ("mine", "mine.py", "python")
+    assert (source["digest"], source["comment"]) == (digest, "own")
+    mine = [f for f in shop.table("SHOW FUNCTIONS") if f["category"] == "User"]
+    assert [(f["name"], f["arguments"], f["returns"], f["kind"]) for f in mine] == [
+        ("spread", "x BIGINT", "BIGINT", "aggregate"),
+        ("twice", "x BIGINT", "BIGINT", "scalar"),
+    ]
+    described = shop.properties("DESCRIBE FUNCTION spread")
+    assert (described["handler"], described["timeout.seconds"], described["comment"]) == (
+        "Spread",
+        "5",
+        "range",
+    )
+    assert shop.properties("DESCRIBE FUNCTION_SOURCE mine")["functions"] == "spread, twice"
+    assert shop.properties("DESCRIBE FUNCTION upper")["example"] == "upper('leat') = \"LEAT\""
+    assert shop.refused("DROP FUNCTION_SOURCE mine") == "has-dependents"
+    assert shop.refused("DROP FUNCTION twice(VARCHAR)") == "not-found"
+    shop("DROP FUNCTION twice(x BIGINT)")
+    shop("DROP FUNCTION spread(BIGINT); DROP FUNCTION IF EXISTS spread; DROP FUNCTION_SOURCE mine")
+    assert shop.table("LIST FUNCTION_SOURCES") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        (TWICE.replace("'mine'", "'gone'"), "not-found", "function source gone does not exist"),
+        (TWICE.replace("'twice')", "'thrice')"), "validation", "no top-level function or class thrice"),
+        (
+            TWICE.replace("x BIGINT", "x BIGINT, y BIGINT"),
+            "validation",
+            "takes 1 arguments, SQL would give 2",
+        ),
+        (TWICE.replace("FUNCTION twice", "FUNCTION upper"), "already-exists", "upper is a built-in function"),
+        (TWICE.replace("PYTHON", "JAVA"), "unsupported", "LANGUAGE JAVA"),
+        (
+            TWICE.replace("'handler'='twice'", "'hander'='twice'"),
+            "invalid-property",
+            "unknown property hander",
+        ),
+        (TWICE.replace("RETURNS BIGINT", "RETURNS NUMBER"), "type-mismatch", "unknown type 'NUMBER'"),
+        ("CREATE FUNCTION_SOURCE b WITH ('file'='@b.py')", "invalid-property", "was not sent"),
+        ("CREATE FUNCTION_SOURCE b WITH ('file'='b.py', 'content'='def f(:')", "validation", "is no Python"),
+        (
+            "CREATE FUNCTION_SOURCE b WITH ('file'='b.txt', 'content'='x')",
+            "validation",
+            "ends in .py or .jar",
+        ),
+        ("CREATE FUNCTION_SOURCE mine WITH ('file'='b.py', 'content'='x=1')", "already-exists", "mine"),
+    ],
+)
+def test_what_is_wrong_is_told(shop: Sql, client: TestClient, text: str, code: str, words: str) -> None:
+    problem = told(client, text)
+    assert problem["code"] == code
+    assert words in problem["errors"][0]["detail"]
+    checked = client.post("/v1/statements:validate", json={"sql": text, "database": "demo"}).json()
+    assert checked["valid"] is ("was not sent" in words)
+
+
+def test_a_jar_is_kept_and_no_function_is_made_of_it(shop: Sql, client: TestClient) -> None:
+    shop("CREATE FUNCTION_SOURCE old WITH ('file'='udf.jar', 'content'='UEsDBA==')")
+    problem = told(client, TWICE.replace("'mine'", "'old'"))
+    assert (problem["code"], problem["sqlstate"]) == ("unsupported", "0A000")
+
+
+def test_a_query_keeps_its_version_until_it_is_restarted(shop: Sql, client: TestClient, fresh: Any) -> None:
+    shop(TWICE)
+    client.post("/v1/statements", json={"sql": CALL, "database": "demo", "store": "k"}).raise_for_status()
+    assert shop.refused("DROP FUNCTION twice") == "has-dependents"
+    old = hashlib.sha256(SOURCE.encode()).hexdigest()
+
+    def job() -> tuple[Any, set[str]]:
+        with fresh.units(write=False) as unit:
+            (query,) = unit.queries.page()
+            return query.job["functions"][0], set(query.code)
+
+    spec, code = job()
+    assert (spec["name"], spec["function"], spec["arguments"]) == ("leat_fn_0", "twice", ["BIGINT"])
+    assert (spec["digest"], code) == (old, {old})
+    changed = SOURCE.replace("x + x", "2 * x")
+    body = {"file": "mine.py", "content": changed}
+    assert client.put("/v1/function-sources/mine", json=body).status_code == 200
+    assert job()[0]["digest"] == old
+    client.post("/v1/queries/doubled:restart").raise_for_status()
+    new = hashlib.sha256(changed.encode()).hexdigest()
+    assert (job()[0]["digest"], job()[1]) == (new, {new})
+    broken = {"file": "mine.py", "content": changed.replace("def twice(x)", "def twice(x, y)")}
+    answer = client.put("/v1/function-sources/mine", json=broken)
+    assert (answer.status_code, answer.json()["code"]) == (422, "validation")
+
+
+def test_calls_are_checked_with_their_place(shop: Sql, client: TestClient) -> None:
+    shop(TWICE)
+    shop(SPREAD)
+    text = "CREATE STREAM d AS SELECT twice(viewtime, 1) AS a, spread(viewtime) AS b, twise(1) AS c FROM pageviews"
+    errors = told(client, text)["errors"]
+    assert [(e["detail"], text[e["position"]["offset"] :].split("(")[0]) for e in errors] == [
+        ("twice takes 1 argument, not 2.", "twice"),
+        ("The aggregate spread cannot stand here.", "spread"),
+        ("There is no function twise.", "twise"),
+    ]
+
+
+def test_rest_puts_gets_lists_and_deletes(client: TestClient) -> None:
+    source = {"file": "mine.py", "content": SOURCE, "comment": None}
+    made = client.put("/v1/function-sources/mine", json=source)
+    assert (made.status_code, made.headers["Location"]) == (201, "/v1/function-sources/mine")
+    assert client.put("/v1/function-sources/mine", json=source).json()["generation"] == 1
+    body = {
+        "arguments": [{"name": "x", "type": "BIGINT"}],
+        "returns": "BIGINT",
+        "source": "mine",
+        "handler": "Spread",
+    }
+    made = client.put("/v1/functions/spread", json=body)
+    assert made.status_code == 201, made.text
+    assert (made.json()["aggregate"], made.json()["timeout_seconds"]) == (True, 60)
+    assert [f["name"] for f in client.get("/v1/functions").json()["items"]] == ["spread"]
+    assert client.put("/v1/functions/spread", json={**body, "returns": "NOPE"}).status_code == 422
+    large = client.put("/v1/function-sources/big", json={**source, "content": "#" * (512 * 1024 + 1)})
+    assert large.status_code == 422
+    assert client.delete("/v1/function-sources/mine").status_code == 409
+    assert client.delete("/v1/functions/spread").status_code == 204
+    assert client.delete("/v1/function-sources/mine").status_code == 204
+    assert client.get("/v1/function-sources/mine").status_code == 404
+
+
+def test_planned_functions_count_as_there(shop: Sql, client: TestClient) -> None:
+    planned = {
+        "name": "thrice",
+        "arguments": [{"name": "x", "type": "BIGINT"}],
+        "returns": "BIGINT",
+        "source": "new",
+        "handler": "thrice",
+    }
+    source = {"name": "new", "file": "n.py", "content": "def thrice(x): return x"}
+    sql = CALL.replace("twice", "thrice")
+    body = {"sql": sql, "database": "demo", "store": "k"}
+    assert client.post("/v1/statements:validate", json=body).json()["valid"] is False
+    assume = {"functions": [planned], "function_sources": [source]}
+    assert client.post("/v1/statements:validate", json={**body, "assume": assume}).json()["valid"] is True
