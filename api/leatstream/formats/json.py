@@ -4,8 +4,9 @@ Reading. A value is decodable when it is one JSON object, each declared field ha
 NOT NULL column is absent or null. Absent and null are the same: NULL. Undeclared fields are passed over; of a
 field given twice the last counts; names are compared exactly. VARCHAR takes any JSON value (numbers, objects
 as their JSON text). Numbers must be JSON numbers (a quoted "5" is no BIGINT; DOUBLE also takes "NaN" and
-"Infinity"). TIMESTAMP and TIMESTAMP_LTZ take both the SQL and the ISO 8601 form; without a zone, UTC.
-BYTES and VARBINARY are base64.
+"Infinity", and a DECIMAL may be quoted). A number that does not fit its type exactly makes the record
+undecodable, at any depth; only FLOAT and DOUBLE take the nearest value they have. TIMESTAMP and
+TIMESTAMP_LTZ take both the SQL and the ISO 8601 form; without a zone, UTC. BYTES and VARBINARY are base64.
 
 Writing. Every column is written, NULL as null. TIMESTAMP is ``yyyy-MM-dd HH:mm:ss[.f]``, TIMESTAMP_LTZ the
 same in UTC with ``Z``.
@@ -124,24 +125,67 @@ def check_type(name: str, kind: DataType) -> None:
 
 def _read_type(kind: DataType) -> str:
     """The type the parser is asked for; where it is too lenient, a rawer one that is checked after."""
-    return {"TINYINT": "SMALLINT", "TIMESTAMP_LTZ": "STRING"}.get(kind.kind) or kind.spark()
+    if kind.kind in ("TINYINT", "TIMESTAMP_LTZ"):
+        # The parser takes 128..255 for a byte and wraps, and a bare number for seconds, where most producers
+        # mean milliseconds.
+        return "SMALLINT" if kind.kind == "TINYINT" else "STRING"
+    if kind.kind == "DECIMAL":
+        # The parser rounds: with as many digits behind the point as there is room for, that shows.
+        precision, scale = (*kind.parameters, 0)[:2] if kind.parameters else (10, 0)
+        return f"DECIMAL(38, {38 - (precision - scale)})"
+    inner = [_read_type(part) for part in kind.arguments]
+    if kind.kind == "STRUCT":
+        pairs = zip(kind.fields, inner, strict=True)
+        return "STRUCT<" + ", ".join(f"{_tick(name)}: {part}" for name, part in pairs) + ">"
+    return f"{kind.kind}<{', '.join(inner)}>" if inner else kind.spark()
 
 
 def _converted(raw: Column, kind: DataType) -> tuple[Column, Column | None]:
     """The column's value, and the condition under which it does not fit its type (never NULL)."""
     from pyspark.sql import functions as F
 
-    if kind.kind == "TINYINT":
-        # The parser takes 128..255 for a byte and wraps.
-        value = raw.try_cast("tinyint")
-    elif kind.kind == "TIMESTAMP_LTZ":
-        # The parser takes a bare number for seconds, where most producers mean milliseconds.
-        value = raw.try_cast("timestamp")
-    elif kind.kind == "TIME":
+    if kind.kind in ("TINYINT", "TIMESTAMP_LTZ"):
+        value = raw.try_cast(kind.spark())
+        return value, raw.isNotNull() & value.isNull()
+    if kind.kind == "DECIMAL":
+        value = raw.try_cast(kind.spark())
+        return value, raw.isNotNull() & ~F.coalesce(value == raw, F.lit(False))
+    if kind.kind == "TIME":
         return raw, F.coalesce(~raw.rlike(_TIME), F.lit(False))
-    else:
-        return raw, None
-    return value, raw.isNotNull() & value.isNull()
+    return _converted_inside(raw, kind) if any(map(_is_checked, kind.arguments)) else (raw, None)
+
+
+def _converted_inside(raw: Column, kind: DataType) -> tuple[Column, Column]:
+    """The same of an ARRAY, MAP or STRUCT that holds something to be checked."""
+    from pyspark.sql import functions as F
+
+    false = F.lit(False)
+    if kind.kind == "STRUCT":
+        bad, parts = false, []
+        for name, part in zip(kind.fields, kind.arguments, strict=True):
+            value, misfit = _converted(raw.getField(name), part)
+            parts.append(value.alias(name))
+            bad = bad if misfit is None else bad | misfit
+        return F.when(raw.isNotNull(), F.struct(*parts)), bad
+    part = kind.arguments[-1]
+
+    def fitted(item: Column) -> Column:
+        return _converted(item, part)[0]
+
+    def unfit(item: Column) -> Column:
+        misfit = _converted(item, part)[1]
+        return false if misfit is None else misfit
+
+    if kind.kind == "ARRAY":
+        return F.transform(raw, fitted), F.coalesce(F.exists(raw, unfit), false)
+    values = F.transform_values(raw, lambda _key, item: fitted(item))
+    return values, F.coalesce(F.exists(F.map_values(raw), unfit), false)
+
+
+def _is_checked(kind: DataType) -> bool:
+    return kind.kind in ("TINYINT", "TIMESTAMP_LTZ", "DECIMAL", "TIME") or any(
+        map(_is_checked, kind.arguments)
+    )
 
 
 def _written(value: Column, kind: DataType) -> Column:

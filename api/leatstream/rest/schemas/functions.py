@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, StrictInt
 
 from leatstream.errors import Faults
 from leatstream.model.functions import (
@@ -137,7 +137,7 @@ class FunctionBody(Body):
     handler: Word = Field(
         description="Function in the source, or class for an aggregate.", examples=["score"]
     )
-    timeout_seconds: Annotated[int, Field(ge=1, le=3600)] = Field(
+    timeout_seconds: Annotated[StrictInt, Field(ge=1, le=3600)] = Field(
         DEFAULT_TIMEOUT_SECONDS, description="How long its calls in one partition of one batch may take."
     )
     comment: Comment = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from leatstream.model.functions import LONGEST_SOURCE
 from leatstream.model.names import Fqn
@@ -182,7 +182,7 @@ class AssumedFunction(_Assumed):
     returns: SqlType | None = None
     source: Name | None = None
     handler: Name | None = None
-    timeout_seconds: int | None = None
+    timeout_seconds: Annotated[StrictInt, Field(ge=1, le=3600)] | None = None
 
 
 class Assume(Body):
