@@ -46,7 +46,7 @@ class Join:
     """One join.
 
     An interval join's bounds are milliseconds, inclusive: left - before <= right <= left + after. A join with
-    a changelog has none.
+    a changelog has none. ``grace_ms`` is how late a row may come; None = as late as the server says.
     """
 
     type: JoinType
@@ -56,6 +56,7 @@ class Join:
     right: str
     position: Position
     kind: str = INTERVAL_JOIN
+    grace_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,8 +59,9 @@ def plan_job(
     _check_sink(env, logical, sink.store)
     options = [read_source_options(scan.properties) for scan in logical.scans]
     check_error_logs(live, logical, options, sink)
+    delay = _delay(logical, env.settings.watermark_delay_ms)
     sources = [
-        _source(env, live.store(scan.relation.store), scan, option, logical.timed)
+        _source(live.store(scan.relation.store), scan, option, delay)
         for scan, option in zip(logical.scans, options, strict=True)
     ]
     partitions = [_partitions(live.source_entity(scan.relation)) for scan in logical.scans]
@@ -181,9 +182,9 @@ def _columns(columns: Sequence[Column]) -> list[ColumnSpec]:
     return [ColumnSpec(name=c.name, type=str(c.type), not_null=c.not_null) for c in columns]
 
 
-def _source(env: Environment, store: Store, scan: Scan, options: SourceOptions, timed: bool) -> SourceSpec:
+def _source(store: Store, scan: Scan, options: SourceOptions, delay: int | None) -> SourceSpec:
     relation = scan.relation
-    delay = options.watermark_delay_ms
+    own = options.watermark_delay_ms
     return SourceSpec(
         view=scan.view,
         relation=str(relation.fqn),
@@ -198,11 +199,18 @@ def _source(env: Environment, store: Store, scan: Scan, options: SourceOptions, 
         starting_position=options.starting_position or _from(relation),
         starting_timestamp_ms=options.starting_timestamp_ms,
         on_error=options.on_error,
-        watermark_delay_ms=(env.settings.watermark_delay_ms if delay is None else delay) if timed else None,
-        idle_timeout_ms=options.idle_timeout_ms if timed else None,
+        watermark_delay_ms=delay if delay is None or own is None else own,
+        idle_timeout_ms=options.idle_timeout_ms if delay is not None else None,
         log_entity=options.log_topic,
         primary_key=list(relation.primary_key),
     )
+
+
+def _delay(logical: LogicalPlan, default: int) -> int | None:
+    """How late rows may be: one delay for all sources, as every join waits for the slowest."""
+    if not logical.timed:
+        return None
+    return max([default if j.grace_ms is None else j.grace_ms for j in logical.joins], default=default)
 
 
 def _from(relation: Relation) -> Literal["earliest", "latest"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -24,6 +25,15 @@ MAX_WITHIN_MS = 366 * UNITS_MS["day"]
 MAX_OVERLAP = 1000
 # What follows SIZE where windows overlap.
 _STEPS = {"hop": ("advance", "by"), "cumulate": ("step",)}
+
+
+class Within(NamedTuple):
+    """How far the right row's time may be before and after the left row's; how late either may come."""
+
+    before_ms: int
+    after_ms: int
+    grace_ms: int | None
+    position: Position
 
 
 class WindowParser(ExpressionParser):
@@ -63,17 +73,36 @@ class WindowParser(ExpressionParser):
         self.expect(*words)
         return self._duration(start, shown, "1 MINUTE")
 
-    def _within(self) -> tuple[int, Position] | None:
+    def _within(self) -> Within | None:
+        """``WITHIN n unit``, or ``WITHIN (BEFORE n unit, AFTER n unit)``; then perhaps ``GRACE n unit``."""
         first = self._curr
         if not self.take("within"):
             return None
         wrapped = self.take_mark(TokenType.L_PAREN)
-        size = self._duration(first, "WITHIN", "5 MINUTES")
+        sides: dict[str, int] = {}
+        while wrapped and self.is_word("before", "after"):
+            start = self._curr
+            side = start.text.lower()
+            self._advance()
+            if side in sides:
+                self.fail(f"{side.upper()} is given twice.", at=start)
+            sides[side] = self._duration(start, side.upper(), "5 MINUTES", least=0)
+            if not self.take_mark(TokenType.COMMA):
+                break
+        size = 0 if sides else self._duration(first, "WITHIN", "5 MINUTES")
         if wrapped:
             self.expect_mark(TokenType.R_PAREN, ")")
-        return size, self.since(first)
+        if sides and not any(sides.values()):
+            self.fail("WITHIN takes more than nothing on one side at least.", at=self.since(first))
+        grace = None
+        start = self._curr
+        if self.take("grace"):
+            self.take("period")
+            grace = self._duration(start, "GRACE", "1 MINUTE", least=0)
+        before, after = (sides.get(side, size) for side in ("before", "after"))
+        return Within(before, after, grace, self.since(first))
 
-    def _duration(self, first: Token, word: str, example: str) -> int:
+    def _duration(self, first: Token, word: str, example: str, least: int = 1) -> int:
         """Milliseconds of ``[INTERVAL] n unit``; ``first`` is where its clause began."""
         self.take("interval")
         number = self._curr
@@ -86,6 +115,7 @@ class WindowParser(ExpressionParser):
             self.unexpected("a time unit (SECONDS, MINUTES, HOURS, DAYS)")
         self._advance()
         size = int(number.text) * UNITS_MS[unit]
-        if not 0 < size <= MAX_WITHIN_MS:
-            self.fail(f"{word} takes more than nothing and at most 366 days.", at=self.since(first))
+        if not least <= size <= MAX_WITHIN_MS:
+            more = "more than nothing and " if least else ""
+            self.fail(f"{word} takes {more}at most 366 days.", at=self.since(first))
         return size

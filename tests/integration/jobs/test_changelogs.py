@@ -24,7 +24,7 @@ from leatstream.model.objects import HIDDEN_PREFIX, Column, Meta, Relation, Rela
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, SinkSpec, SourceSpec, StoreRef
 from leatstream.plan.logical import AnalyzedColumn, LogicalPlan
-from leatstream.services.planned_job import _operator, read_source_options
+from leatstream.services.planned_job import _delay, _operator, read_source_options
 from leatstream.services.sink_columns import new_columns
 from leatstream.services.sink_formats import primary_key_formats, sink_formats
 from leatstream.sql.binder import bind
@@ -218,6 +218,7 @@ def _job(plan: LogicalPlan, sink: SinkSpec, checkpoint: str) -> JobSpec:
             key_format=scan.relation.key_format,
             timestamp=scan.relation.timestamp,
             starting_position="earliest",
+            watermark_delay_ms=_delay(plan, 10_000),
             primary_key=list(scan.relation.primary_key),
         )
         for scan in plan.scans
@@ -395,3 +396,34 @@ def _crash(run: Run, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Exception, match="crash"):
         run.work()
     run.store.fail = lambda _: None
+
+
+def test_old_versions_are_forgotten(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What both sides have left behind by the history's length goes, but for the last version before that."""
+    monkeypatch.setattr("leatstream_jobs.snapshots._MOST_FILES", 2)
+    run = Run(
+        spark,
+        tmp_path,
+        "CREATE STREAM s AS SELECT v.n, a.n AS m FROM views v"
+        " LEFT JOIN accounts a WITH ('history.retention.millis' = 50000) ON v.id = a.id",
+        {name: RELATIONS[name] for name in ("views", "accounts")},
+    )
+    for batch in range(4):
+        at = 100 * batch
+        account = [["a", {"id": "a", "region": "r", "n": at + i}, at + i] for i in (0, 50)]
+        views = [["x", {"id": "a", "n": at}, at + 60]] if batch != 1 else []
+        gone = [["b", None, 1], ["b", {"id": "b", "region": "r", "n": 0}, 0]] if batch == 0 else []
+        written = run.batch({"accounts": [*account, *gone], "views": views})
+        assert _ordered(written) == _ordered([("x", {"n": at, "m": at + 50})] if views else [])
+    # Files were merged last when time was 250 s: what ended before the 50 s of history is gone.
+    times = (("a", 199), ("a", 200), ("a", 249), ("a", 300), ("b", 0))
+    found = run.batch({"views": [["x", {"id": key, "n": at}, at] for key, at in times]})
+    assert {(value["n"], value["m"]) for _, value in found} == {
+        (199, None),
+        (200, 200),
+        (249, 200),
+        (300, 300),
+        (0, None),
+    }

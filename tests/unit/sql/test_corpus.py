@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from leatstream.errors import RequestError
-from leatstream.plan.logical import LogicalPlan
+from leatstream.plan.logical import Join, LogicalPlan
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "sql"
 REWRITE = bool(os.environ.get("LEATSTREAM_REWRITE_CORPUS"))
@@ -42,7 +42,7 @@ def outcome(bind_text: Callable[[str], LogicalPlan], text: str) -> str:
         )
     lines = [plan.sql]
     lines += [f"scan {s.alias} {dict(s.properties)}" for s in plan.scans if s.properties]
-    lines += [f"join {j.type.value} {j.left} {j.right} {j.before_ms} ms" for j in plan.joins]
+    lines += [f"join {j.type.value} {j.left} {j.right} {_bounds(j)}" for j in plan.joins]
     if plan.distinct:
         lines.append("distinct")
     if plan.aggregation is not None:
@@ -57,6 +57,13 @@ def outcome(bind_text: Callable[[str], LogicalPlan], text: str) -> str:
         lines.append(f"operator {plan.operator.kind} keeps {kept}")
         lines += [f"link {one.view} {', '.join(one.values)} of {one.relation}" for one in plan.operator.links]
     return "\n".join(lines)
+
+
+def _bounds(join: Join) -> str:
+    both = (
+        f"{join.before_ms} ms" if join.before_ms == join.after_ms else f"{join.before_ms}..{join.after_ms} ms"
+    )
+    return both if join.grace_ms is None else f"{both} grace {join.grace_ms} ms"
 
 
 def shown(text: str, position: object) -> str:

@@ -54,9 +54,10 @@ def check_join(
         refuse_missing_on(node, left[0], right, binding)
     if within is None or on is None:
         return None
-    size = within[0]
-    binding.joins.append(Join(join_type, size, size, left[0].shown, right.shown, at))
-    return BoundJoin(join_type, right, left[0].ref, on, before_ms=size, after_ms=size)
+    before, after, grace, _ = within
+    joined = Join(join_type, before, after, left[0].shown, right.shown, at, grace_ms=grace)
+    binding.joins.append(joined)
+    return BoundJoin(join_type, right, left[0].ref, on, before_ms=before, after_ms=after)
 
 
 def refuse_type(node: exp.Expression, binding: Binding, where: str) -> None:
