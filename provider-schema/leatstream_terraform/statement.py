@@ -160,7 +160,7 @@ def _ask(session: Session, request: dict[str, Any]) -> Mapping[str, Any]:
 def _change(plan: Mapping[str, Any], item: Attribute) -> list[Diagnostic]:
     change = plan.get("change")
     kind = change.get("class") if isinstance(change, Mapping) else None
-    if not isinstance(change, Mapping) or kind in (None, "none"):
+    if not isinstance(change, Mapping) or kind in (None, "none", "hot"):
         return []
     text = f"{change.get('reason') or 'The statement changes.'}"
     return [Diagnostic(f"The running job is affected: {kind}", text, (item.name,), "warning")]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from leatstream.model.objects import QueryKind
 from leatstream.plan.job_spec import JobSpec, SourceSpec
 
-ChangeClass = Literal["none", "restart-keep-state", "restart-from-offsets", "new-state"]
+ChangeClass = Literal["none", "hot", "restart-keep-state", "restart-from-offsets", "new-state", "refused"]
+# The job is not touched.
+UNTOUCHED = ("none", "hot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +19,92 @@ class Change:
 
     kind: ChangeClass
     reason: str
+
+
+# Names of one attempt, and words for people: no part of what the job does.
+_IDENTITY = {"query_id": "", "query_name": "", "attempt": 0, "fencing_token": "", "generation": 0}
+_WORDS: dict[str, Any] = {"checkpoint": "", "mode_reason": "", "state": {}}
+_PARTS = {
+    "from": "what is read, joined or windowed differs",
+    "filter": "the filter before the state differs, and the state holds rows of the old one",
+    "keys": "the rows are grouped by other keys",
+    "aggregates": "the aggregates differ, or their order, in which the state holds them",
+    "columns": "the joined rows are kept with other columns",
+    "output": "groups are written at other times",
+}
+
+
+def changed_kind(old: QueryKind, new: QueryKind) -> Change | None:
+    """The refusal of a statement of another kind."""
+    if old is new:
+        return None
+    what = f"the query is a {old.value}, the new statement a {new.value}"
+    return Change("refused", f"{what}: delete it and create it again")
+
+
+def classify(old: JobSpec, new: JobSpec) -> Change:
+    """Compare two versions of a query's job.
+
+    ``restart-from-offsets`` and ``restart-keep-state`` keep the checkpoint; ``new-state`` starts with an
+    empty one at the starting positions. State is kept only where Spark takes it up again and goes on as if
+    the new version had made it.
+    """
+    if _seen(old) == _seen(new):
+        return Change("hot", "the job stays the same: it is not restarted")
+    if _seen(_begun(old)) == _seen(_begun(new)):
+        return Change("hot", "starting positions count at the first start only: the job is not restarted")
+    if old.sink.relation != new.sink.relation:
+        return Change("refused", "a query cannot change its sink: delete it and create it again")
+    if (old.sink.store.name, old.sink.entity) != (new.sink.store.name, new.sink.entity):
+        return Change("refused", "a query cannot change its topic: delete it and create it again")
+    if [_place(s) for s in old.sources] != [_place(s) for s in new.sources]:
+        return Change("new-state", "the sources differ, so the saved offsets do not fit")
+    if (old.sink.view or new.sink.view) and _shape(old) != _shape(new):
+        return Change("new-state", "the view's columns, key or retention differ, so it is filled anew")
+    if old.mode != new.mode:
+        return Change("new-state", "real-time and micro-batch jobs do not share a checkpoint")
+    if [s.log_entity is None for s in old.sources] != [s.log_entity is None for s in new.sources]:
+        return Change("new-state", "a log of undecodable records reads its source a second time")
+    if not (_stateful(old) or _stateful(new)):
+        return Change("restart-from-offsets", "the query is stateless: it goes on from its saved offsets")
+    return _of_state(old, new)
+
+
+def _of_state(old: JobSpec, new: JobSpec) -> Change:
+    if _stateful(old) != _stateful(new):
+        what = "keeps state now" if _stateful(new) else "keeps no state any more"
+        return Change("new-state", f"the query {what}, which its checkpoint is not made for")
+    if (old.output_mode, old.operator, old.distinct) != (new.output_mode, new.operator, new.distinct):
+        return Change("new-state", "another kind of state is kept")
+    if _functions(old) != _functions(new):
+        return Change("new-state", "other functions, or functions of other types, are called")
+    differing = next(filter(None, map(_difference, old.sources, new.sources)), None)
+    if differing is not None:
+        return Change("new-state", differing)
+    if old.sql == new.sql and not (old.distinct and old.sink.columns != new.sink.columns):
+        return Change("restart-keep-state", "only settings outside the state differ")
+    if new.sink.view is not None:
+        return Change("new-state", "the view is filled anew: all of its rows are to be of the new statement")
+    if not old.state or not new.state or old.distinct or new.functions:
+        return Change("new-state", "the query keeps state, which another SQL text cannot read")
+    for part in dict.fromkeys([*old.state, *new.state]):
+        if old.state.get(part) != new.state.get(part):
+            return Change("new-state", _PARTS.get(part, "the state is of another shape"))
+    return Change(
+        "restart-keep-state",
+        "the state stays as it is; what was written before keeps its old form until it is written again",
+    )
+
+
+def _seen(job: JobSpec) -> JobSpec:
+    """What the job does."""
+    return job.model_copy(update={**_IDENTITY, **_WORDS})
+
+
+def _begun(job: JobSpec) -> JobSpec:
+    """The job without what counts at its first start only."""
+    unset: dict[str, Any] = {"starting_position": "latest", "starting_timestamp_ms": None}
+    return job.model_copy(update={"sources": [s.model_copy(update=unset) for s in job.sources]})
 
 
 def _place(source: SourceSpec) -> tuple[str, str]:
@@ -27,6 +116,10 @@ def _shape(job: JobSpec) -> tuple[object, ...]:
     return job.sink.columns, job.sink.key_columns, retention
 
 
+def _functions(job: JobSpec) -> list[tuple[object, ...]]:
+    return [(f.name, f.arguments, f.returns) for f in job.functions]
+
+
 def _stateful(job: JobSpec) -> bool:
     # Joins and windows have watermarks; groups without a window are the ones that are updated.
     if job.operator is not None or job.output_mode == "update" or job.distinct:
@@ -34,44 +127,14 @@ def _stateful(job: JobSpec) -> bool:
     return any(s.watermark_delay_ms is not None for s in job.sources)
 
 
-def _state(job: JobSpec) -> tuple[object, ...]:
-    """All that decides what the checkpoint holds and how it is read."""
-    columns = job.sink.columns if job.distinct else None
-    functions = [(f.name, f.arguments, f.returns) for f in job.functions]
-    return (
-        job.sql,
-        job.sources,
-        job.conf,
-        job.output_mode,
-        job.operator,
-        job.distinct,
-        columns,
-        functions,
-    )
-
-
-def classify(old: JobSpec, new: JobSpec) -> Change:
-    """Compare two versions of a query's job.
-
-    ``restart-from-offsets`` and ``restart-keep-state`` keep the checkpoint; ``new-state`` starts with an
-    empty one at the starting positions. State is kept only where nothing differs that Spark freezes in a
-    checkpoint.
-    """
-    frozen = {"attempt": 0, "fencing_token": "", "generation": 0, "checkpoint": "", "mode_reason": ""}
-    if old.model_copy(update=frozen) == new.model_copy(update=frozen):
-        return Change("none", "the job stays the same")
-    if [_place(s) for s in old.sources] != [_place(s) for s in new.sources]:
-        return Change("new-state", "the sources differ, so the saved offsets do not fit")
-    if old.sink.entity != new.sink.entity or old.sink.store.name != new.sink.store.name:
-        return Change("new-state", "the sink is another entity")
-    if (old.sink.view or new.sink.view) and _shape(old) != _shape(new):
-        return Change("new-state", "the view's columns, key or retention differ, so it is filled anew")
-    if old.mode != new.mode:
-        return Change("new-state", "real-time and micro-batch jobs do not share a checkpoint")
-    if [s.log_entity is None for s in old.sources] != [s.log_entity is None for s in new.sources]:
-        return Change("new-state", "a log of undecodable records reads its source a second time")
-    if not (_stateful(old) or _stateful(new)):
-        return Change("restart-from-offsets", "the query is stateless: it goes on from its saved offsets")
-    if _state(old) == _state(new):
-        return Change("restart-keep-state", "only settings outside the state differ")
-    return Change("new-state", "the query keeps state, which another SQL text cannot read")
+def _difference(old: SourceSpec, new: SourceSpec) -> str | None:
+    """Why rows of the new source do not fit with those in the state."""
+    if old.timestamp != new.timestamp or old.timestamp_format != new.timestamp_format:
+        return "event time comes from another column"
+    if old.primary_key != new.primary_key:
+        return "a source has another primary key"
+    if new.columns[: len(old.columns)] != old.columns:
+        return "the columns of a source differ"
+    if (old.watermark_delay_ms is None) != (new.watermark_delay_ms is None):
+        return "event time decides about the state in one version only"
+    return None

@@ -199,6 +199,7 @@ class JobSpec(_Document):
         operator: set when ``sql`` is run batch by batch over views that the driver fills from snapshots.
         output_mode: ``update`` writes a group at each change, ``append`` each row once.
         distinct: whether rows are left out whose sink columns were all written before.
+        state: digests of what the state is made of, by part, for ``plan.change``; no business of the driver.
         checkpoint: URI of the checkpoint directory, owned by this query generation.
         conf: Spark SQL settings frozen with the checkpoint, such as ``spark.sql.shuffle.partitions``.
         max_offsets_per_trigger: bound of one micro-batch.
@@ -222,6 +223,7 @@ class JobSpec(_Document):
     checkpoint: str
     conf: dict[str, str] = Field(default_factory=dict)
     functions: list[FunctionSpec] = Field(default_factory=list)
+    state: dict[str, str] = Field(default_factory=dict)
     max_offsets_per_trigger: int = 500_000
     realtime_batch_ms: int = 60_000
     trigger_interval_ms: int = 0

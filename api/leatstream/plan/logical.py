@@ -173,6 +173,7 @@ class LogicalPlan:
         primary_key: output columns that identify a row of a changelog; empty for a stream.
         deletes: whether the output has ``__leat_deleted``.
         operator: of joins with changelogs and aggregates over them.
+        state: digests of what the state is made of, by part; empty where all of the SQL counts.
         distinct: whether a row is left out that equals, in the user's columns, one written before.
     """
 
@@ -186,6 +187,7 @@ class LogicalPlan:
     operator: KeyedOperator | None = None
     distinct: bool = False
     functions: tuple[FunctionUse, ...] = ()
+    state: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def stateful(self) -> bool:

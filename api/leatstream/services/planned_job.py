@@ -103,6 +103,7 @@ def plan_job(
         # A view's batch passes through the driver's own process, so it is bounded more tightly.
         max_offsets_per_trigger=_VIEW_OFFSETS if sink.view is not None else _OFFSETS,
         checkpoint="",
+        state=dict(logical.state),
         conf={"spark.sql.shuffle.partitions": _shuffle_partitions(logical, partitions)},
     )
 

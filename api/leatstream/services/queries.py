@@ -19,7 +19,7 @@ from leatstream.model.objects import (
     RelationKind,
     Store,
 )
-from leatstream.plan.change import Change, classify
+from leatstream.plan.change import UNTOUCHED, Change, changed_kind, classify
 from leatstream.plan.job_spec import JobSpec
 from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import OPERATE, READ, WRITE, authorize
@@ -172,6 +172,20 @@ def _require_basis(unit: UnitOfWork, planned: PlannedQuery) -> None:
             )
 
 
+def replacement(unit: UnitOfWork, old: Query, planned: PlannedQuery) -> Change:
+    """What replacing the statement does to the job; ``refused`` if it cannot be replaced in place."""
+    kind = changed_kind(old.kind, planned.kind)
+    if kind is not None:
+        return kind
+    if planned.kind.makes_sink and str(planned.sink.fqn) == old.sink:
+        relation = unit.relations.find(old.sink)
+        if relation is not None and any(c not in planned.sink.columns for c in relation.columns):
+            others = [d for d in query_dependents(unit, planned.sink.fqn) if d != f"query {old.name}"]
+            if others:
+                return Change("refused", f"the shape of {old.sink} is needed by {', '.join(others)}")
+    return classify(JobSpec.model_validate(old.job), planned.job)
+
+
 def _check_replacement(unit: UnitOfWork, old: Query, planned: PlannedQuery) -> Change:
     """What replacing the statement does; CatalogError if it cannot be replaced in place."""
     if planned.kind is not old.kind or str(planned.sink.fqn) != old.sink:
@@ -187,16 +201,12 @@ def _check_replacement(unit: UnitOfWork, old: Query, planned: PlannedQuery) -> C
         if relation is not None and any(c not in planned.sink.columns for c in relation.columns):
             others = [d for d in query_dependents(unit, planned.sink.fqn) if d != f"query {old.name}"]
             refuse_dependents(f"the shape of {old.sink}", others)
-        if relation is not None and (relation.store, relation.entity) != (
-            planned.sink.store,
-            planned.sink.entity,
-        ):
-            raise CatalogError(
-                "requires-replacement",
-                f"query {quote(old.name)} writes to topic {relation.entity}; a query cannot change its topic",
-                pointer="#/sql",
-            )
-    return classify(JobSpec.model_validate(old.job), planned.job)
+    change = replacement(unit, old, planned)
+    if change.kind == "refused":
+        raise CatalogError(
+            "requires-replacement", f"query {quote(old.name)}: {change.reason}", pointer="#/sql"
+        )
+    return change
 
 
 def _add(
@@ -285,7 +295,7 @@ def _replace(
             _update_sink(env, unit, old, replace(planned.sink, effective=effective))
     if query == old:
         return Stored(old, created=False, changed=False)
-    restart = planned is not None and change is not None and change.kind != "none"
+    restart = planned is not None and change is not None and change.kind not in UNTOUCHED
     status = old.status if restart else replace(old.status, observed_generation=old.meta.generation + 1)
     if old.status.observed_generation != old.meta.generation and not restart:
         status = old.status
@@ -296,12 +306,12 @@ def _replace(
     now = env.clock.now()
     query = replace(query, meta=next_meta(old.meta, now), status=status)
     unit.queries.update(query)
-    note_version(unit, principal, query, change or _UNTOUCHED, now)
+    note_version(unit, principal, query, change or SAME_STATEMENT, now)
     note_event(unit, old, query, now)
     return Stored(query, created=False, changed=True)
 
 
-_UNTOUCHED = Change("none", "the statement stays the same")
+SAME_STATEMENT = Change("none", "the statement stays the same")
 
 
 def keep_origins(old: Mapping[str, Effective], new: Mapping[str, Effective]) -> dict[str, Effective]:

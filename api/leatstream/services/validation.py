@@ -11,15 +11,19 @@ from leatstream.errors import CatalogError, LeatstreamError
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Query, Relation, RelationKind, Store
 from leatstream.model.registered import SecretName
-from leatstream.plan.change import classify
-from leatstream.plan.job_spec import JobSpec
 from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import READ, authorize
 from leatstream.services.catalog_view import Assumed, CatalogView, assumed_meta, qualify
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.functions import make_function, make_source, require_source
 from leatstream.services.planning import PlannedQuery, plan_select, plan_statement
-from leatstream.services.queries import keep_origins, made_by, parse_continuous
+from leatstream.services.queries import (
+    SAME_STATEMENT,
+    keep_origins,
+    made_by,
+    parse_continuous,
+    replacement,
+)
 from leatstream.services.relation_draft import RelationDefinition, draft_relation
 from leatstream.services.secret_values import stored_value
 from leatstream.services.statement_bodies import relation_definition
@@ -127,7 +131,7 @@ def plan_of(
             if old is None and isinstance(statement, ast.CreateStreamAs) and statement.or_replace:
                 old = made_by(env, planned.sink.fqn, statement.query_properties)
             _refuse_taken(unit, planned, old)
-            return kind_of(statement), _plan_json(planned, old)
+            return kind_of(statement), _plan_json(unit, planned, old, context)
         if isinstance(statement, ast.CreateStream):
             check_statement(env, view, statement, context)
             fqn = qualify(statement.name, context)
@@ -148,11 +152,20 @@ def _refuse_taken(unit: UnitOfWork, planned: PlannedQuery, old: Query | None) ->
         raise CatalogError("already-exists", f"relation {planned.sink.fqn} exists already", sqlstate="42P17")
 
 
-def _plan_json(planned: PlannedQuery, old: Query | None) -> dict[str, Any]:
+def _plan_json(
+    unit: UnitOfWork, planned: PlannedQuery, old: Query | None, context: Context
+) -> dict[str, Any]:
     if old is None:
         return planned.as_json()
     kept = replace(planned, effective=keep_origins(old.effective, planned.effective))
-    return kept.as_json(classify(JobSpec.model_validate(old.job), planned.job))
+    same = _names(old.context) == _names(context.as_json())
+    same = same and old.statement_hash == statement_hash(planned.sql)
+    return kept.as_json(SAME_STATEMENT if same else replacement(unit, old, planned))
+
+
+def _names(context: Mapping[str, str | None]) -> list[str | None]:
+    """What decides about names; a role does not."""
+    return [context.get(part) for part in ("database", "schema", "store")]
 
 
 def build_view(env: Environment, unit: UnitOfWork, assumed: Assumed, context: Context) -> CatalogView:

@@ -41,6 +41,7 @@ from leatstream.sql.passes.scope import (
     place,
     selects,
 )
+from leatstream.sql.passes.state_parts import state_parts
 from leatstream.sql.passes.unnest import bind_unnest
 from leatstream.sql.passes.user_functions import Find, check_windows, mark
 from leatstream.sql.source_map import SpanMap
@@ -106,6 +107,7 @@ def bind(
         primary_key=keys,
         deletes=deletes,
         operator=operator,
+        state=state_parts(bound),
         distinct=binder.binding.distinct,
         functions=uses,
     )

@@ -38,11 +38,17 @@ UPDATE = {"output_mode": "update"}
 @pytest.mark.parametrize(
     ("old", "new", "kind"),
     [
-        (job(), job(), "none"),
+        (job(), job(), "hot"),
         (job(), job(sql="SELECT 2"), "restart-from-offsets"),
-        (job(), job(topic="other"), "new-state"),
+        (job(), job(topic="other"), "refused"),
         (job(delay=1), job(delay=1, sql="SELECT 2"), "new-state"),
-        (job(delay=1), job(delay=2), "new-state"),
+        (job(delay=1), job(delay=2), "restart-keep-state"),
+        (
+            job(delay=1, state={"keys": "x"}),
+            job(delay=1, sql="SELECT 2", state={"keys": "x"}),
+            "restart-keep-state",
+        ),
+        (job(delay=1, state={"keys": "x"}), job(delay=1, sql="SELECT 2", state={"keys": "y"}), "new-state"),
         (job(delay=1), job(delay=1, trigger_interval_ms=5), "restart-keep-state"),
         # Groups without a window have no watermark, and state all the same.
         (job(**UPDATE), job(sql="SELECT 2", **UPDATE), "new-state"),

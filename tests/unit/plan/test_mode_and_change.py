@@ -72,16 +72,17 @@ STATEFUL = JOB.model_copy(
 @pytest.mark.parametrize(
     ("old", "change", "kind"),
     [
-        (JOB, {}, "none"),
-        (JOB, {"attempt": 9, "fencing_token": "y", "generation": 4, "checkpoint": "/d"}, "none"),
+        (JOB, {}, "hot"),
+        (JOB, {"attempt": 9, "fencing_token": "y", "generation": 4, "checkpoint": "/d"}, "hot"),
         (JOB, {"sql": "SELECT n + 1 AS n FROM leat_src_0"}, "restart-from-offsets"),
         (JOB, {"mode": Mode.MICRO_BATCH}, "new-state"),
         (JOB, {"sources": [SOURCE.model_copy(update={"entity": "z"})]}, "new-state"),
         (JOB, {"sources": [SOURCE, SOURCE]}, "new-state"),
-        (JOB, {"sink": JOB.sink.model_copy(update={"entity": "z"})}, "new-state"),
+        (JOB, {"sink": JOB.sink.model_copy(update={"entity": "z"})}, "refused"),
         (STATEFUL, {"sql": "SELECT n FROM leat_src_0 WHERE n > 1"}, "new-state"),
         (STATEFUL, {"max_offsets_per_trigger": 7}, "restart-keep-state"),
-        (STATEFUL, {"conf": {"spark.sql.shuffle.partitions": "3"}}, "new-state"),
+        # Spark goes on with the number that the checkpoint holds.
+        (STATEFUL, {"conf": {"spark.sql.shuffle.partitions": "3"}}, "restart-keep-state"),
     ],
 )
 def test_the_class_of_a_change(old: JobSpec, change: dict[str, Any], kind: str) -> None:

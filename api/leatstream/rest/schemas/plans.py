@@ -77,7 +77,8 @@ class PlanChange(View):
     """What a change does to the running job."""
 
     class_: str = Field(
-        alias="class", description="none, restart-keep-state, restart-from-offsets or new-state."
+        alias="class",
+        description="none, hot, restart-keep-state, restart-from-offsets, new-state or refused.",
     )
     reason: str = Field(description="Why, one sentence.")
 

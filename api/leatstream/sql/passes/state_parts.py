@@ -1,0 +1,98 @@
+"""What the state of a query is made of: equal parts keep it, when the rest of the SELECT changes.
+
+A part is a digest of compiled SQL. Nothing is said of shapes whose state has not been tried.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from leatstream.plan.logical import INTERVAL_JOIN
+from leatstream.sql.passes.functions import AGGREGATES
+from leatstream.sql.passes.render import Renderer
+from leatstream.sql.passes.scope import BoundQuery, BoundSelect
+
+
+def state_parts(query: BoundQuery) -> dict[str, str]:
+    """Digests by part; empty without state, and for shapes of which the whole SQL text counts.
+
+    A group's state: what is grouped, the filter before it, the keys and the aggregates, both in their order.
+    A join's: what is joined and how, the filter, and the columns that are read (Spark keeps no others).
+    """
+    if not isinstance(query, BoundSelect) or any(given.scan is None for given in query.inputs):
+        return {}
+    if query.group is not None:
+        return _group(query)
+    if query.joins and all(join.kind == INTERVAL_JOIN for join in query.joins):
+        return _join(query)
+    return {}
+
+
+def _group(query: BoundSelect) -> dict[str, str]:
+    group = query.group
+    given = query.inputs[0]
+    if group is None or query.joins or group.sets or group.nested or given.keyed:
+        return {}
+    shown = [item.value for item in query.items]
+    if group.having is not None:
+        # Where HAVING takes groups back, it stands around all that is written, so Spark meets it first.
+        shown = [group.having, *shown] if group.update else [*shown, group.having]
+    return {
+        "from": _digest([_from(query)]),
+        "filter": _digest(_texts(query, [query.where])),
+        "keys": _digest(_texts(query, group.keys)),
+        "aggregates": _digest(dict.fromkeys(_texts(query, _aggregates(shown)))),
+        "output": "update" if group.update else "append",
+    }
+
+
+def _join(query: BoundSelect) -> dict[str, str]:
+    values = [item.value for item in query.items]
+    conditions = [query.where, *(join.on for join in query.joins)]
+    read = {repr(place) for node in [*values, *conditions] if node is not None for place in _columns(node)}
+    kinds = [f"{j.type.value} {j.left_ref} {j.before_ms} {j.after_ms}" for j in query.joins]
+    return {
+        "from": _digest([_from(query), *kinds, *_texts(query, (join.on for join in query.joins))]),
+        "filter": _digest(_texts(query, [query.where])),
+        "columns": _digest(sorted(read)),
+    }
+
+
+def _from(query: BoundSelect) -> str:
+    renderer = Renderer()
+    for given in query.inputs:
+        renderer.relation(given)
+        renderer.put(", ")
+    return renderer.text
+
+
+def _texts(query: BoundSelect, nodes: Iterable[exp.Expression | None]) -> list[str]:
+    found = []
+    for node in nodes:
+        if node is not None:
+            renderer = Renderer()
+            renderer.windows = {given.ref: given.window for given in query.inputs if given.window is not None}
+            renderer.expr(node)
+            found.append(renderer.text)
+    return found
+
+
+def _aggregates(nodes: Iterable[exp.Expression]) -> Iterable[exp.Expression]:
+    for root in nodes:
+        # From left to right, as Spark lays its buffers out.
+        for node in root.dfs():
+            if isinstance(node, exp.Anonymous) and str(node.this) in AGGREGATES:
+                yield node
+
+
+def _columns(root: exp.Expression) -> Iterable[object]:
+    for node in root.dfs():
+        if "bound" in node.meta:
+            yield node.meta["bound"]
+
+
+def _digest(texts: Iterable[str]) -> str:
+    return hashlib.sha256("\x00".join(texts).encode("utf-8", "replace")).hexdigest()[:16]
