@@ -128,3 +128,63 @@ def test_a_query_reads_streams_not_views(view: TestClient) -> None:
     problem = sql(view, "CREATE STREAM s AS SELECT * FROM v", 422)
     assert problem["code"] == "unsupported"
     assert "materialized view" in problem["detail"]
+
+
+def fill(client: TestClient, world: Any, *rows: tuple[Any, ...]) -> None:
+    """What the job would do: claim the view, and apply one batch."""
+    from leatstream.services.drivers import build_spec
+    from leatstream.views.base import Batch
+    from leatstream.views.opening import view_writer
+
+    with world.units(write=False) as unit:
+        spec = build_spec(world.env, unit, unit.queries.find("v"))
+    writer = view_writer(spec)
+    writer.open()
+    now = int(world.env.clock.now().timestamp() * 1_000_000)
+    assert writer.apply(Batch(3, [(*row, None) for row in rows], [], now))
+    writer.close()
+
+
+def test_select_answers_with_its_freshness(view: TestClient, fresh: Any) -> None:
+    assert sql(view, "SELECT * FROM v", 503)["code"] == "view-not-ready"
+    fill(view, fresh, (1, "a"), (2, "b"), (2**60, None))
+    found = sql(view, "SELECT userid, viewtime FROM v ORDER BY viewtime DESC LIMIT 2")["results"][0]
+    assert (found["kind"], found["status"], found["truncated"]) == ("select", "succeeded", False)
+    assert found["columns"] == [{"name": "userid", "type": "VARCHAR"}, {"name": "viewtime", "type": "BIGINT"}]
+    assert found["rows"] == [[None, 2**60], ["b", 2]]
+    (told,) = found["freshness"]
+    assert (told["view"], told["batch_id"], told["watermark"]) == ("demo.public.v", 3, None)
+    assert told["batch_time"].startswith("20")
+
+
+def test_select_is_checked_before_it_runs(view: TestClient) -> None:
+    def problems(text: str) -> list[str]:
+        answer = view.post("/v1/statements:validate", json={"sql": text, **CONTEXT}).json()
+        return [p["code"] for s in answer["statements"] for p in s["problems"]]
+
+    assert problems("SELECT count(*) AS c FROM v") == []
+    assert problems("SELECT usrid, vewtime FROM v") == ["unknown-column", "unknown-column"]
+
+
+def test_a_view_and_a_stream_do_not_mix(view: TestClient) -> None:
+    problem = sql(view, "SELECT v.userid FROM v JOIN pageviews p ON p.userid = v.userid", 422)
+    assert problem["code"] == "unsupported"
+    assert problem["errors"][0]["position"]["column"] == 29
+    assert "no end" in problem["detail"]
+
+
+def test_too_many_rows_are_cut_and_said(
+    view: TestClient, fresh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leatstream.services.snapshots.MOST_ROWS", 2)
+    fill(view, fresh, (1, "a"), (2, "b"), (3, "c"))
+    found = sql(view, "SELECT viewtime FROM v ORDER BY 1")["results"][0]
+    assert (found["rows"], found["truncated"]) == ([[1], [2]], True)
+
+
+def test_a_reader_may_select_and_not_index(view: TestClient, fresh: Any) -> None:
+    fill(view, fresh, (1, "a"))
+    bob = {"Authorization": f"Bearer {fresh.reader_token}"}
+    for text, status in (("SELECT * FROM v", 200), ("CREATE INDEX i ON v (userid)", 403)):
+        answer = view.post("/v1/statements", json={"sql": text, **CONTEXT}, headers=bob)
+        assert answer.status_code == status, answer.text

@@ -82,6 +82,8 @@ def write_results(results: list[dict[str, Any]], output: Output) -> None:
     for result in results:
         if result.get("columns") is not None and result.get("rows") is not None:
             _write_result_set(result["columns"], result["rows"], output)
+            if output is Output.TABLE:
+                _write_freshness(result)
         elif output is Output.NDJSON:
             write_ndjson([result])
         else:
@@ -97,6 +99,16 @@ def _write_result_set(columns: list[dict[str, Any]], rows: list[list[Any]], outp
         write_object(dict(zip(heads, rows[0], strict=True)), output)  # a plan is no table
     else:
         write_rows(heads, rows, output)
+
+
+def _write_freshness(result: dict[str, Any]) -> None:
+    """As of when a SELECT over materialized views was answered, beside the rows."""
+    for one in result.get("freshness") or []:
+        time, watermark = one.get("batch_time"), one.get("watermark")
+        when = f"as of batch {one['batch_id']}, {time}" if time else "before its first batch"
+        typer.echo(f"{one['view']}: {when}{f', watermark {watermark}' if watermark else ''}", err=True)
+    if result.get("truncated"):
+        typer.echo("There are more rows; LIMIT or WHERE asks for fewer.", err=True)
 
 
 def _what(result: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from leatstream.errors import CatalogError
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
 from leatstream.model.names import quote
 from leatstream.model.objects import RelationKind
-from leatstream.services import registered_checks
+from leatstream.services import registered_checks, snapshots
 from leatstream.services.catalog_view import Assumed, AssumedQuery, CatalogView, qualify
 from leatstream.services.databases import PUBLIC, refuse_dependents, require_database
 from leatstream.services.environment import Context, Environment
@@ -285,7 +285,10 @@ def _update_store(env: Environment, view: CatalogView, s: ast.UpdateStore, conte
 
 
 def _select(env: Environment, view: CatalogView, s: ast.Select, context: Context) -> None:
-    plan_select(env, view, s, context)
+    if snapshots.reads_views(view, s.select, context):
+        snapshots.check(env, view, s, context)
+    else:
+        plan_select(env, view, s, context)
 
 
 def _create_index(env: Environment, view: CatalogView, s: ast.CreateIndex, context: Context) -> None:

@@ -19,7 +19,10 @@ class StatementResult:
         object: ``{noun, name}`` of the object it is about.
         query: name of the query it made.
         columns: ``[{name, type}]`` of ``rows``.
-        rows: a table of strings and NULLs; of a SELECT on streams the path where its rows come.
+        rows: a table of strings and NULLs; of a SELECT on views, of JSON values; of one on streams the path
+            where its rows come.
+        freshness: of each materialized view that a SELECT has read.
+        truncated: whether a SELECT on views has more rows.
     """
 
     kind: str
@@ -28,6 +31,8 @@ class StatementResult:
     query: str | None = None
     columns: list[dict[str, str]] | None = None
     rows: list[list[Any]] | str | None = None
+    freshness: list[dict[str, Any]] | None = None
+    truncated: bool | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The JSON form."""

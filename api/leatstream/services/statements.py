@@ -17,11 +17,12 @@ from leatstream.services import (
     registered_statements,
     relations,
     schemas,
+    snapshots,
     stores,
     views,
 )
 from leatstream.services.authorization import READ, authorize
-from leatstream.services.catalog_view import qualify
+from leatstream.services.catalog_view import CatalogView, qualify
 from leatstream.services.environment import Context, Environment, Precondition, Principal, Stored
 from leatstream.services.function_statements import create_function, create_function_source, drop_function
 from leatstream.services.functions import delete_function_source
@@ -300,6 +301,11 @@ def _restart(run: Run, s: ast.RestartQuery) -> StatementResult:
 
 
 def _select(run: Run, s: ast.Select) -> StatementResult:
+    authorize(run.principal, READ, "statements")
+    with run.env.open_unit(write=False) as unit:
+        view = CatalogView(unit)
+        if snapshots.reads_views(view, s.select, run.context):
+            return snapshots.select(run.env, run.principal, s, view, run.context)
     selection, planned = begin(run.env, run.principal, s, run.context)
     return StatementResult(
         "select",

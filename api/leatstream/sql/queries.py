@@ -7,6 +7,7 @@ binder reports it together with everything else that is wrong.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
@@ -19,6 +20,15 @@ from leatstream.sql.unnest import UnnestParser
 from leatstream.sql.windows import WINDOW_FUNCTIONS
 
 MAX_LIMIT = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One part of ORDER BY; ``nulls_first`` is None where nothing is said."""
+
+    value: exp.Expression
+    descending: bool
+    nulls_first: bool | None
 
 
 class QueryParser(UnnestParser):
@@ -50,7 +60,12 @@ class QueryParser(UnnestParser):
                 refused.append(("UNION before UNION ALL", undoubled, hint))
             undoubled = None if every else self.place(word)
             node = self.node(exp.Union(this=node, expression=self._term(), distinct=False), first)
-        refused += self._tail()
+        ends: dict[str, Any] = {}
+        refused += self._tail(ends)
+        if ends and node.meta.get("ends"):
+            hint = "write SELECT * FROM (…) around the parentheses"
+            refused.append(("A second ORDER BY or LIMIT", self.place(first), hint))
+        node.meta["ends"] = {**node.meta.get("ends", {}), **ends}
         if undoubled is not None:
             node.meta["distinct"] = undoubled
         node.meta["refused"] = [*node.meta.get("refused", []), *refused]
@@ -86,7 +101,8 @@ class QueryParser(UnnestParser):
             return node
         return self._select()
 
-    def _tail(self) -> list[tuple[str, Position, str]]:
+    def _tail(self, ends: dict[str, Any]) -> list[tuple[str, Position, str]]:
+        """ORDER BY, LIMIT, OFFSET: what they say goes into ``ends``, for a SELECT that ends."""
         found = []
         order = "a stream has no end to sort"
         clauses: list[tuple[tuple[str, ...], str, Callable[[], Any]]] = [
@@ -99,9 +115,9 @@ class QueryParser(UnnestParser):
             if self.take(*words):
                 place = self.since(token)
                 found.append((" ".join(words).upper(), place, hint))
-                value = read()
+                ends[words[0]] = read()
                 if words == ("limit",):
-                    self.limits[place.offset] = value
+                    self.limits[place.offset] = ends["limit"]
         if self.is_word("fetch"):
             self.refuse("FETCH", hint="a continuous query has no last row")
         return found
@@ -123,10 +139,11 @@ class QueryParser(UnnestParser):
             return number
         return None
 
-    def _ordered(self) -> None:
-        self.expr()
-        _ = self.take("asc") or self.take("desc")
-        _ = self.take("nulls", "first") or self.take("nulls", "last")
+    def _ordered(self) -> SortKey:
+        value = self.expr()
+        descending = not self.take("asc") and self.take("desc")
+        first = True if self.take("nulls", "first") else False if self.take("nulls", "last") else None
+        return SortKey(value, descending, first)
 
     def _select(self) -> exp.Expression:
         first = self._curr

@@ -52,6 +52,17 @@ class StatementBody(_ContextBody):
         return Context(self.database, self.schema_, self.store, self.role)
 
 
+class FreshnessView(View):
+    """As of which batch a materialized view was read."""
+
+    view: str = Field(description="Full name of the view.")
+    batch_id: int | None = Field(None, description="Number of its newest batch; null before the first.")
+    batch_time: str | None = Field(None, description="When that was applied.")
+    watermark: str | None = Field(
+        None, description="Event time up to which its windows are closed, where it has windows or joins."
+    )
+
+
 class StatementResultView(View):
     """What one statement did."""
 
@@ -65,6 +76,10 @@ class StatementResultView(View):
     rows: list[list[Any]] | str | None = Field(
         None, description="A table; of a SELECT on streams, the path where its rows come."
     )
+    freshness: list[FreshnessView] | None = Field(
+        None, description="Of each materialized view that a SELECT has read."
+    )
+    truncated: bool | None = Field(None, description="Whether a SELECT over views has more rows than these.")
 
 
 class RowView(View):

@@ -33,7 +33,7 @@ def select_items(
             continue
         value = node.this if isinstance(node, exp.Alias) else node
         check(value, columns, functions)
-        name = node.alias if isinstance(node, exp.Alias) else _name(value)
+        name = node.alias if isinstance(node, exp.Alias) else item_name(value)
         unnamed = sum(item.name.startswith("expr$") for item in items)
         position = place(node, "alias_span") or _NOWHERE
         if name is not None and name.lower().startswith(HIDDEN_PREFIX) and isinstance(node, exp.Alias):
@@ -63,7 +63,7 @@ def _star(node: exp.Star, columns: Columns, faults: Faults) -> Iterator[Item]:
             yield Item(output.name, value, output.type, place(node) or _NOWHERE)
 
 
-def _name(value: exp.Expression) -> str | None:
+def item_name(value: exp.Expression) -> str | None:
     """What a value is called when it has no alias: as its last name part, through casts and parentheses."""
     while isinstance(value, exp.Cast | exp.TryCast | exp.Paren):
         value = value.this

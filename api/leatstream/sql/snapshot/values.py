@@ -1,0 +1,106 @@
+"""A compiled expression, and what both databases need to be told about values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+from leatstream.model.types import DataType
+from leatstream.model.view_values import encode
+from leatstream.sql.snapshot import kinds
+
+Database = Literal["sqlite", "postgresql"]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """SQL of one expression.
+
+    Attributes:
+        kind: None for NULL and after a fault.
+        constant: the Python value of a literal, so that it can still become one of another type.
+    """
+
+    sql: str
+    kind: DataType | None
+    constant: Any = None
+
+
+NOTHING = Value("NULL", None)
+
+
+class Parameters:
+    """Values that travel beside the SQL; the same value is sent once."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.values: list[Any] = []
+
+    def put(self, value: Any, kind: DataType) -> str:
+        """The placeholder of a Python value."""
+        given = encode(value, kind) if self.database == "sqlite" else value
+        place = next(
+            (i for i, known in enumerate(self.values) if type(known) is type(given) and known == given), None
+        )
+        if place is None:
+            place = len(self.values)
+            self.values.append(given)
+        if self.database == "sqlite":
+            return f"?{place + 1}"
+        return f"%(p{place})s::{postgresql_type(kind)}"
+
+
+def postgresql_type(kind: DataType) -> str:
+    """A type to cast to in PostgreSQL."""
+    if kind.kind == "DECIMAL":
+        precision, scale = kinds.decimal_parts(kind)
+        return f"numeric({precision}, {scale})"
+    return {
+        "integer": {"TINYINT": "smallint", "SMALLINT": "smallint", "INTEGER": "integer"}.get(
+            kind.kind, "bigint"
+        ),
+        "float": "double precision",
+        "boolean": "boolean",
+        "bytes": "bytea",
+        "date": "date",
+        "moment": "timestamptz" if kind.kind == "TIMESTAMP_LTZ" else "timestamp",
+    }.get(kinds.family(kind), "text")
+
+
+def number(text: str) -> tuple[int | Decimal | float, DataType]:
+    """A numeric literal as Spark types it: 1 is an INTEGER, 1.5 a DECIMAL, 1e3 a DOUBLE."""
+    if "e" in text.lower():
+        return float(text), kinds.DOUBLE
+    if "." in text:
+        made = Decimal(text)
+        digits = made.as_tuple()
+        scale = max(-int(digits.exponent), 0)
+        return made, DataType("DECIMAL", (max(len(digits.digits), scale, 1), scale))
+    whole = int(text)
+    if abs(whole) < 1 << 31:
+        return whole, kinds.INTEGER
+    if abs(whole) < 1 << 63:
+        return whole, kinds.BIGINT
+    return Decimal(whole), DataType("DECIMAL", (len(text.lstrip("0")), 0))
+
+
+def convert(value: Any, kind: DataType) -> Any:
+    """A literal's Python value as one of another type.
+
+    Raises:
+        ValueError: it cannot be one.
+    """
+    family = kinds.family(kind)
+    if family == "decimal":
+        return Decimal(value) if not isinstance(value, float) else Decimal(repr(value))
+    if family == "float":
+        return float(value)
+    if family == "moment" and isinstance(value, str):
+        return datetime.fromisoformat(value.strip())
+    if family == "date" and isinstance(value, str):
+        return date.fromisoformat(value.strip())
+    if family == "moment" and not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day)
+    return value

@@ -1,0 +1,144 @@
+"""SELECT over materialized views: what is wrong is told at once and in place, what is not built by name."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from leatstream.errors import RequestError
+from leatstream.model.names import Fqn
+from leatstream.model.objects import Column, Meta, Relation, RelationKind
+from leatstream.model.types import parse_type
+from leatstream.sql.parser import parse
+from leatstream.sql.snapshot.compiler import Compiled, Source, compile_select
+from leatstream.sql.statements import Name, Select
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+META = Meta(id="r", generation=1, created_at=NOW, updated_at=NOW, created_by="admin", owner="admin")
+COLUMNS = {
+    "k": "VARCHAR",
+    "n": "BIGINT",
+    "d": "DECIMAL(10, 2)",
+    "r": "DOUBLE",
+    "b": "BOOLEAN",
+    "at": "TIMESTAMP",
+    "day": "DATE",
+    "list": "ARRAY<BIGINT>",
+    "raw": "BYTES",
+    "s": "STRUCT<a BIGINT>",
+}
+VIEW = Relation(
+    meta=META,
+    fqn=Fqn("demo", "public", "v"),
+    kind=RelationKind.MATERIALIZED_VIEW,
+    columns=tuple(Column(n, parse_type(t)) for n, t in COLUMNS.items()),
+    store="",
+    entity="",
+    value_format="",
+)
+
+
+def compiled(text: str, database: Any = "sqlite", oldest: int | None = None) -> Compiled:
+    (statement,) = parse(text)
+    assert isinstance(statement, Select)
+
+    def resolve(name: Name) -> Source:
+        if name.parts[-1] not in ("v", "w"):
+            raise RequestError("unknown-relation", f"There is no relation {'.'.join(name.parts)}.")
+        return Source(VIEW, "v0.leat_rows", oldest)
+
+    return compile_select(statement.select, resolve, database, NOW)
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("unknown-relation", "SELECT a FROM »nothing«"),
+        ("unknown-column", "SELECT »m« FROM v"),
+        ("unknown-relation", "SELECT »x.*« FROM v"),
+        ("ambiguous-column", "SELECT »k« FROM v a JOIN v b ON a.n = b.n"),
+        ("type-mismatch", "SELECT k FROM v WHERE k = »n«"),
+        ("type-mismatch", "SELECT k FROM v WHERE »n«"),
+        ("type-mismatch", "SELECT »k« + 1 AS a FROM v"),
+        ("type-mismatch", "SELECT k FROM v WHERE at > »'noon'«"),
+        ("type-mismatch", "SELECT k || »n« AS a FROM v"),
+        ("type-mismatch", "SELECT CASE WHEN b THEN k ELSE »n« END AS a FROM v"),
+        ("type-mismatch", "SELECT »upper«(k, k) AS a FROM v"),
+        ("type-mismatch", "SELECT upper(»n«) AS a FROM v"),
+        ("type-mismatch", "SELECT sum(»k«) AS a FROM v"),
+        ("type-mismatch", "SELECT »date_trunc«('eon', at) AS a FROM v"),
+        ("sql-syntax", "SELECT k FROM v »LIMIT« k"),
+        ("type-mismatch", "SELECT k FROM v UNION ALL »SELECT k, n FROM v«"),
+        ("type-mismatch", "SELECT k FROM v UNION ALL »SELECT n FROM v«"),
+        ("type-mismatch", "SELECT k FROM v WHERE n IN (»SELECT k, n FROM v«)"),
+        ("not-grouped", "SELECT »k«, count(*) AS a FROM v"),
+        ("not-grouped", "SELECT »k« FROM v GROUP BY n"),
+        ("not-grouped", "SELECT k FROM v WHERE »count«(*) > 1"),
+        ("not-grouped", "SELECT sum(»max«(n)) AS a FROM v"),
+        ("not-grouped", "SELECT k FROM v GROUP BY k, »1«"),
+        ("not-grouped", "SELECT k FROM v GROUP BY k ORDER BY »n«"),
+        ("unknown-column", "SELECT k FROM v ORDER BY »2«"),
+        ("unsupported", "SELECT »stddev«(n) AS a FROM v"),
+        ("unsupported", "SELECT »uper«(k) AS a FROM v"),
+        ("unsupported", "SELECT »s->a« FROM v"),
+        ("unsupported", "SELECT »list[1]« AS a FROM v"),
+        ("unsupported", "SELECT max(»raw«) AS a FROM v"),
+        ("unsupported", "SELECT »list < list« AS a FROM v"),
+        ("unsupported", "SELECT »TRY_CAST(k AS BIGINT)« AS a FROM v"),
+        ("unsupported", "SELECT »CAST(r AS VARCHAR)« AS a FROM v"),
+        ("unsupported", "SELECT k FROM TUMBLE(»v«, SIZE 1 MINUTE)"),
+        ("unsupported", "SELECT k FROM v »EXCEPT« SELECT k FROM v"),
+        ("unsupported", "SELECT DISTINCT k FROM v ORDER BY »n«"),
+        ("unsupported", "SELECT »(SELECT k FROM v)« AS a FROM v"),
+        ("unsupported", "SELECT a.k FROM v a »JOIN v b WITHIN 5 MINUTES ON a.k = b.k«"),
+    ],
+)
+def test_faults(code: str, text: str) -> None:
+    offset, end = text.index("»"), text.index("«") - 1
+    with pytest.raises(RequestError) as told:
+        compiled(text.replace("»", "").replace("«", ""))
+    fault = told.value.faults[0]
+    assert fault.code == code, fault.detail
+    assert fault.position is not None
+    assert (fault.position.offset, fault.position.offset + fault.position.length) == (offset, end)
+
+
+def test_every_fault_is_told() -> None:
+    with pytest.raises(RequestError) as told:
+        compiled("SELECT m, uper(k) AS a, n + k AS b FROM v WHERE o = 1 ORDER BY p")
+    assert [f.code for f in told.value.faults] == [
+        "unknown-column",
+        "unsupported",
+        "type-mismatch",
+        "unknown-column",
+        "unknown-column",
+    ]
+    assert told.value.faults[1].hint == "did you mean upper?"
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_what_the_user_wrote_is_no_part_of_the_sql(database: str) -> None:
+    evil = "x''); DROP TABLE leat_rows; --"
+    made = compiled(f"SELECT k AS \"{evil}\" FROM v WHERE k = '{evil}' OR k LIKE '{evil}'", database)
+    assert "DROP" not in made.sql
+    assert made.columns[0][0] == evil
+    assert evil.replace("''", "'") in made.parameters
+
+
+def test_retention_is_kept_to_the_moment() -> None:
+    made = compiled("SELECT k FROM v", oldest=7)
+    assert "leat_time >= ?1" in made.sql
+    assert list(made.parameters) == [7]
+
+
+def test_result_types() -> None:
+    made = compiled("SELECT n + 1 AS a, d * d AS b, d / 3 AS c, n / 2 AS e, sum(d) AS f FROM v GROUP BY n, d")
+    assert [str(kind) for _, kind in made.columns] == [
+        "BIGINT",
+        "DECIMAL(21, 4)",
+        "DECIMAL(14, 6)",
+        "DOUBLE",
+        "DECIMAL(20, 2)",
+    ]
