@@ -26,6 +26,7 @@ from leatstream.services.queries import (
 )
 from leatstream.services.relation_draft import RelationDefinition, draft_relation
 from leatstream.services.secret_values import stored_value
+from leatstream.services.snapshots import reads_views
 from leatstream.services.statement_bodies import relation_definition
 from leatstream.services.statement_checks import after, check_statement
 from leatstream.services.stores import check_config, split_secrets
@@ -138,7 +139,7 @@ def plan_of(
             drafted = _draft(env, view, fqn, relation_definition(statement, context))
             properties = {k: v.as_json() for k, v in drafted.effective.items()}
             return kind_of(statement), {"fqn": str(fqn), "properties": properties}
-        if isinstance(statement, ast.Select):
+        if isinstance(statement, ast.Select) and not reads_views(view, statement.select, context):
             return kind_of(statement), plan_select(env, view, statement, context).as_json()
         check_statement(env, view, statement, context)
     return kind_of(statement), None
