@@ -10,7 +10,7 @@ from typing import Literal, Protocol, TypeVar
 
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.objects import Database, Query, QueryEvent, QueryVersion, Relation, Schema, Store
-from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret
+from leatstream.model.registered import Application, DescriptorSource, SchemaRegistry, Secret, SessionDefaults
 from leatstream.plan.job_spec import ViewDatabase
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, ViewSchema
 
@@ -29,6 +29,9 @@ class Repository(Protocol[T]):
 
     Keys are exact names: a Fqn's text for relations, ``database.schema`` quoted for schemas.
     """
+
+    def key(self, item: T) -> str:
+        """The object's key."""
 
     def find(self, key: str) -> T | None:
         """The object, or None."""
@@ -160,6 +163,8 @@ class UnitOfWork(Protocol):
     named_secrets: Repository[Secret]
     schema_registries: Repository[SchemaRegistry]
     descriptor_sources: Repository[DescriptorSource]
+    session_defaults: Repository[SessionDefaults]
+    applications: Repository[Application]
     secrets: SecretRows
     drivers: DriverRows
     tokens: TokenRows

@@ -82,6 +82,8 @@ QUERY = """
   sql                  = "%s"
   timeouts             = { create = "4m", update = "4m", delete = "2m" }
 """
+# package shop; message Order { string id }
+DESCRIPTORS = "Cj8KDHNob3AvYS5wcm90bxIEc2hvcCIpCgVPcmRlchIGCgJpZBgBGgYKBExpbmUaEAoKTm90ZXNFbnRyeToCOAE="
 
 CASES = [
     Case(
@@ -117,6 +119,42 @@ CASES = [
         "/v1/stores/%22$kafka%22",
         ("comment", "y"),
         {"comment": "changed behind", "kafka": {"bootstrap_servers": "%s"}},
+    ),
+    Case(
+        "leatstream_secret",
+        "",
+        'name = "$secret"\n  value_wo = "never-shown"',
+        'name = "$secret"\n  value_wo = "never-shown"\n  comment = "s"\n  properties = { rotation = "monthly" }',
+        'name = "$secret-2"\n  value_wo = "never-shown"',
+        "$secret",
+        "/v1/secrets/%22$secret%22",
+        ("comment", "s"),
+        {"comment": "changed behind"},
+    ),
+    Case(
+        "leatstream_schema_registry",
+        'resource "leatstream_secret" "p" {\n  name = "$secret"\n  value_wo = "never-shown"\n}\n',
+        'name = "$registry"\n  type = "confluent"\n  uris = "http://r:8081"\n  username = "u"\n'
+        "  password_secret = leatstream_secret.p.name",
+        'name = "$registry"\n  type = "confluent"\n  uris = "http://r:8082"\n  username = "u"\n'
+        "  password_secret = leatstream_secret.p.name",
+        'name = "$registry-2"\n  type = "confluent"\n  uris = "http://r:8081"\n  username = "u"\n'
+        "  password_secret = leatstream_secret.p.name",
+        "$registry",
+        "/v1/schema-registries/%22$registry%22",
+        ("uris", "http://r:8082"),
+        {"type": "confluent", "uris": "http://r:8083"},
+    ),
+    Case(
+        "leatstream_descriptor_source",
+        "",
+        f'name = "$source"\n  descriptor_set = "{DESCRIPTORS}"',
+        f'name = "$source"\n  comment = "d"\n  descriptor_set = "{DESCRIPTORS}"',
+        f'name = "$source-2"\n  descriptor_set = "{DESCRIPTORS}"',
+        "$source",
+        "/v1/descriptor-sources/%22$source%22",
+        ("comment", "d"),
+        {"descriptor_set": DESCRIPTORS, "comment": "changed behind"},
     ),
     Case(
         "leatstream_entity",
@@ -166,7 +204,7 @@ def case(request: pytest.FixtureRequest, leatstream_server: Any) -> Case:
 
     def fill(value: Any) -> Any:
         if isinstance(value, str):
-            for noun in ("db", "kafka", "topic", "query"):
+            for noun in ("db", "kafka", "topic", "query", "secret", "registry", "source"):
                 value = value.replace(f"${noun}", f"{noun}-{tag}")
             return value.replace("%s", leatstream_server.kafka_bootstrap)
         if isinstance(value, dict):

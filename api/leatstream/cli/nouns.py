@@ -176,6 +176,14 @@ NOUNS = (
         _top("function-sources"),
     ),
     Noun(
+        "application",
+        "applications",
+        "APPLICATION",
+        flat("applications"),
+        ("name", "queries", "relations", "virtual_relations"),
+        _top("applications"),
+    ),
+    Noun(
         "query",
         "queries",
         "QUERY",

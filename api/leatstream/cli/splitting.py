@@ -10,19 +10,28 @@ _TOKEN = re.compile(
 )
 
 
+def _open_application(code: str) -> bool:
+    """Whether BEGIN APPLICATION has no END APPLICATION yet."""
+    begun = len(re.findall(r"(?:^|;)\s*begin\s+application\b", code))
+    return begun > len(re.findall(r";\s*end\s+application\b", code))
+
+
 def is_complete(text: str) -> bool:
     """Whether the text ends with a semicolon outside strings, quoted names and comments."""
     last = ""
+    code: list[str] = []
     for match in _TOKEN.finditer(text):
         token = match.group()
         if token.isspace() or token.startswith(("--", "/*")):
             if token.startswith("/*") and not token.endswith("*/"):
                 return False
+            code.append(" ")
             continue
         if token[0] in "'\"`" and not (len(token) > 1 and token.endswith(token[0])):
             return False
         last = token
-    return last == ";"
+        code.append('"' if token[0] in "'\"`" else token)
+    return last == ";" and not _open_application("".join(code).lower())
 
 
 def is_blank(text: str) -> bool:

@@ -16,7 +16,7 @@ from leatstream.cli.session import OutputOption, open_client
 if TYPE_CHECKING:
     from leatstream.cli.client import Client
 
-Context = dict[str, str | None]
+Context = dict[str, Any]
 
 
 def sql(
@@ -31,6 +31,9 @@ def sql(
     wait: Annotated[
         int, typer.Option("--wait", help="Seconds to wait for a new query's job to run.", min=0, max=60)
     ] = 0,
+    atomic: Annotated[
+        bool, typer.Option("--atomic", help="Keep the changes of all statements or of none.")
+    ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Run SQL statements. Without -e, -f or a pipe: a prompt."""
@@ -40,6 +43,8 @@ def sql(
     names: Context = {"database": database, "schema": schema, "store": store}
     if wait:
         names["wait_timeout"] = f"{wait}s"
+    if atomic:
+        names["atomic"] = True
     text = execute if execute is not None else _read(file)
     if text is None:
         from leatstream.cli.prompt import Prompt

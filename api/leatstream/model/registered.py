@@ -61,6 +61,17 @@ class SchemaRegistry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SessionDefaults:
+    """What a caller's names mean when a request says nothing; ``name`` is the caller's."""
+
+    meta: Meta
+    name: str
+    database: str | None = None
+    schema: str | None = None
+    store: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MessageType:
     """A message of a descriptor set: its full name, the file it stands in, the names of its fields."""
 
@@ -85,4 +96,26 @@ class DescriptorSource:
     sha256: str
     size: int
     messages: tuple[MessageType, ...] = ()
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """Queries and streams that were made together and go together.
+
+    Attributes:
+        sql: BEGIN APPLICATION … END APPLICATION, verbatim.
+        context: database, schema and store that its first statement was read in.
+        queries: names, in the order they were made.
+        relations: full names of the streams and changelogs it declared by columns.
+        virtual: names of its virtual relations.
+    """
+
+    meta: Meta
+    name: str
+    sql: str
+    context: Mapping[str, str | None]
+    queries: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
+    virtual: tuple[str, ...] = ()
     comment: str | None = None

@@ -16,6 +16,7 @@ from leatstream.rest.deps import refuse_unknown_parameters
 from leatstream.rest.gate import Gate
 from leatstream.rest.metrics import RequestTimes
 from leatstream.rest.routes import (
+    applications,
     databases,
     descriptor_sources,
     drivers,
@@ -51,6 +52,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         queries,
         function_sources,
         functions,
+        applications,
         statements,
         server,
         drivers,

@@ -30,6 +30,7 @@ ABOUT: dict[str, Any] = {
         {"name": "queries", "description": "Continuous statements, with a PySpark job each."},
         {"name": "function-sources", "description": "Files with functions in Python."},
         {"name": "functions", "description": "Users' functions, made of function sources."},
+        {"name": "applications", "description": "Queries that are made together and go together."},
         {"name": "statements", "description": "SQL text: run it, or check it."},
         {"name": "server", "description": "The server itself: version, health, metrics."},
     ],

@@ -125,6 +125,7 @@ class Environment:
         changed: notified at every change a waiter may care for.
         listening_since: when this process began to hear heartbeats.
         selections: interactive SELECTs that last.
+        staged: whether changes wait for a commit of all, so that nothing outside the catalog may follow yet.
     """
 
     open_unit: OpenUnit
@@ -139,6 +140,7 @@ class Environment:
     changed: Signal = field(default_factory=Signal)
     listening_since: datetime | None = None
     selections: Selections = field(default_factory=Selections)
+    staged: bool = False
 
 
 def new_id(prefix: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from leatstream.errors import RequestError
 from leatstream.model.objects import RelationKind
 from leatstream.services import (
+    application_statements,
     databases,
     entities,
     queries,
@@ -69,6 +70,8 @@ def listed(env: Environment, who: Principal, s: ast.ListObjects, context: Contex
         ]
     if s.noun == "functions":
         return listed_functions(env, who)
+    if s.noun == "applications":
+        return application_statements.listed(env, who)
     if s.noun in ("secrets", "schema_registries", "descriptor_sources", "descriptors"):
         return registered_statements.listed(env, who, s)
     if s.noun == "function_sources":
@@ -129,6 +132,8 @@ def described(env: Environment, who: Principal, s: ast.Describe, context: Contex
         return described_source(env, who, single(s.name))
     if s.noun == "query":
         return _query(env, who, single(s.name))
+    if s.noun == "application":
+        return application_statements.described(env, who, s)
     if s.noun in registered_statements.DELETE:
         return registered_statements.described(env, who, s)
     relation = relations.get_relation(env, who, qualify(s.name, context))

@@ -193,7 +193,7 @@ def plan_statement(
         logical=logical,
         given=given,
         places={canonical_name(k): v.position for k, v in statement.properties.items()},
-        analyzed=_analyze(env, logical),
+        analyzed=analyze(env, logical),
     )
     _require_sources(draft)
     if isinstance(statement, CreateMaterializedViewAs):
@@ -227,7 +227,8 @@ def _bind(view: CatalogView, statement: ContinuousStatement, context: Context) -
     return bound(True) if plain.left_most.relation.kind is RelationKind.CHANGELOG else plain
 
 
-def _analyze(env: Environment, logical: LogicalPlan) -> list[AnalyzedColumn]:
+def analyze(env: Environment, logical: LogicalPlan) -> list[AnalyzedColumn]:
+    """Names and types of the query's columns; RequestError for what the engine refuses."""
     views = [view_schema(s) for s in logical.scans]
     shapes = [FunctionShape(use.name, str(use.function.returns)) for use in logical.functions]
     result = env.analyzer.analyze(views, logical.sql, env.settings.analysis_timeout, shapes)
@@ -458,7 +459,7 @@ def plan_select(env: Environment, view: CatalogView, statement: Select, context:
     """
     live = LiveStores(env, view)
     logical = _bind_select(statement, view, context)
-    draft = _Draft(env, view, context, live, logical, RelationProperties(), {}, _analyze(env, logical))
+    draft = _Draft(env, view, context, live, logical, RelationProperties(), {}, analyze(env, logical))
     _require_sources(draft)
     columns = new_columns(draft.analyzed, statement.position)
     sink = SinkSpec(

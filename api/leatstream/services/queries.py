@@ -410,6 +410,13 @@ def delete_query(
     with env.open_unit() as unit:
         query = require_query(unit, name)
         pre.check(query.meta.generation, "query", name)
+        owner = next((a.name for a in unit.applications.page(limit=100_000) if name in a.queries), None)
+        if owner is not None:
+            raise CatalogError(
+                "has-dependents",
+                f"query {quote(name)} belongs to application {quote(owner)} and goes with it",
+                hint=f"DROP APPLICATION {quote(owner)}, or TERMINATE QUERY {quote(name)} to stop it",
+            )
         if query.kind.makes_sink:
             others = [d for d in query_dependents(unit, Fqn.parse(query.sink)) if d != f"query {query.name}"]
             refuse_dependents(f"{query.sink}, which query {quote(name)} makes,", others)
@@ -425,7 +432,7 @@ def delete_query(
         unit.queries.update(query)
         note_event(unit, before, query, env.clock.now())
         unit.commit()
-    if query.status.driver_id is not None:
+    if query.status.driver_id is not None or env.staged:
         env.changed.notify()
         return query
     try:

@@ -10,7 +10,8 @@ from leatstream.errors import CatalogError
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
 from leatstream.model.names import quote
 from leatstream.model.objects import RelationKind
-from leatstream.services import registered_checks, snapshots
+from leatstream.services import application_statements, registered_checks, snapshots
+from leatstream.services.applications import require_application
 from leatstream.services.catalog_view import Assumed, AssumedQuery, CatalogView, qualify
 from leatstream.services.databases import PUBLIC, refuse_dependents, require_database
 from leatstream.services.environment import Context, Environment
@@ -60,7 +61,7 @@ def after(
     env: Environment, statement: ast.Statement, context: Context, assumed: Assumed, planned_query: str | None
 ) -> Context:
     """Count what the statement would make as there, for the statements behind it; the context then."""
-    if isinstance(statement, ast.Use):
+    if isinstance(statement, ast.Use | ast.SetDefault):
         return _use(statement, context)
     if isinstance(statement, ast.CreateDatabase):
         assumed.databases.add(single(statement.name))
@@ -69,6 +70,8 @@ def after(
         assumed.schemas.add(schema_key(*qualify_schema(statement.name, statement.database, context)))
     elif isinstance(statement, ast.CreateStore):
         assumed.stores[single(statement.name)] = read_store_properties(statement.properties)
+    elif isinstance(statement, ast.CreateApplication):
+        application_statements.after(statement, context, assumed)
     elif isinstance(statement, ast.CreateRegistered):
         assumed.registered.add((NOUN_OF[type(statement)], single(statement.name)))
     elif isinstance(statement, ast.CreateEntity):
@@ -92,7 +95,7 @@ def after(
     return context
 
 
-def _use(statement: ast.Use, context: Context) -> Context:
+def _use(statement: ast.Use | ast.SetDefault, context: Context) -> Context:
     if statement.noun == "database":
         return replace(context, database=single(statement.name), schema=PUBLIC)
     if statement.noun == "schema":
@@ -193,6 +196,8 @@ def _exists(env: Environment, view: CatalogView, noun: str, s: Any, context: Con
     elif noun == "function_source":
         if view.find_source(single(s.name)) is None:
             require_source(view.unit, single(s.name))
+    elif noun == "application":
+        require_application(view.unit, single(s.name))
     elif noun in registered_checks.REQUIRE:
         registered_checks.exists(view, noun, single(s.name))
     else:
@@ -246,7 +251,9 @@ def _drop(env: Environment, view: CatalogView, s: ast.Drop, context: Context) ->
         registered_checks.refuse_used(view, s.noun, single(s.name))
 
 
-def _by_noun(env: Environment, view: CatalogView, s: ast.Use | ast.Describe, context: Context) -> None:
+def _by_noun(
+    env: Environment, view: CatalogView, s: ast.Use | ast.SetDefault | ast.Describe, context: Context
+) -> None:
     _exists(env, view, s.noun, s, context)
 
 
@@ -298,12 +305,23 @@ def _create_index(env: Environment, view: CatalogView, s: ast.CreateIndex, conte
     _refuse_existing(view, "index", str(fqn), taken, s.if_not_exists)
 
 
+def _of_application(
+    env: Environment,
+    view: CatalogView,
+    s: ast.TerminateApplication | ast.RestartApplication,
+    context: Context,
+) -> None:
+    _exists(env, view, "application", s, context)
+
+
 _Check = Callable[[Environment, CatalogView, Any, Context], None]
 _CHECKS: dict[type[ast.Statement], _Check] = {
     ast.CreateDatabase: _create_database,
     ast.CreateSchema: _create_schema,
     ast.CreateStore: _create_store,
     ast.CreateEntity: _create_entity,
+    ast.TerminateApplication: _of_application,
+    ast.RestartApplication: _of_application,
     ast.CreateSecret: registered_checks.create,
     ast.CreateSchemaRegistry: registered_checks.create,
     ast.CreateDescriptorSource: registered_checks.create,
@@ -320,6 +338,7 @@ _CHECKS: dict[type[ast.Statement], _Check] = {
     ast.UpdateEntity: _update_entity,
     ast.Drop: _drop,
     ast.Use: _by_noun,
+    ast.SetDefault: _by_noun,
     ast.Describe: _by_noun,
     ast.Print: _of_entity,
     ast.Generate: _of_entity,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from leatstream.errors import LeatstreamError
 from leatstream.model.names import Fqn
 from leatstream.model.objects import DesiredState, Query, QueryState
 from leatstream.services import entities, generating, queries, records, stores
@@ -14,6 +15,7 @@ from leatstream.services.statement_bodies import entity_name, entity_properties,
 from leatstream.services.statement_results import Run, StatementResult
 from leatstream.services.validation import kind_of
 from leatstream.sql import statements as ast
+from leatstream.sql.applications import placed
 from leatstream.sql.store_properties import read_store_registry, read_store_update
 
 
@@ -81,7 +83,10 @@ def replace_query(run: Run, s: ast.CreateAs, fqn: Fqn, old: Query) -> StatementR
         "desired_state": DesiredState.RUNNING,
     }
     pre = Precondition(if_match=old.meta.generation)
-    stored = queries.patch_query(run.env, run.principal, old.name, changes, pre)
+    try:
+        stored = queries.patch_query(run.env, run.principal, old.name, changes, pre)
+    except LeatstreamError as error:
+        raise placed(error, s) from None
     change = stored.item.plan.get("change") if stored.changed else None
     told = change or {"class": "none", "reason": "the query stays the same"}
     running = wait_running(run, stored.item)

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leatstream.errors import CatalogError, LeatstreamError, RequestError
+from leatstream.errors import CatalogError, Faults, LeatstreamError, RequestError
 from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, Query, RelationKind
 from leatstream.services import (
+    application_statements,
+    applications,
     databases,
     entities,
     queries,
@@ -21,6 +23,7 @@ from leatstream.services import (
     stores,
     views,
 )
+from leatstream.services.atomic import all_or_nothing
 from leatstream.services.authorization import READ, authorize
 from leatstream.services.catalog_view import CatalogView, qualify
 from leatstream.services.environment import Context, Environment, Precondition, Principal, Stored
@@ -28,6 +31,7 @@ from leatstream.services.function_statements import create_function, create_func
 from leatstream.services.functions import delete_function_source
 from leatstream.services.interactive import begin
 from leatstream.services.listings import described, listed, records_table
+from leatstream.services.session_defaults import set_default, with_defaults
 from leatstream.services.statement_bodies import (
     entity_name,
     entity_properties,
@@ -50,6 +54,7 @@ from leatstream.services.statement_writes import (
 )
 from leatstream.services.validation import kind_of, plan_of
 from leatstream.sql import statements as ast
+from leatstream.sql.applications import placed
 from leatstream.sql.parser import parse
 from leatstream.sql.store_properties import read_store_properties, read_store_registry
 
@@ -71,6 +76,8 @@ def execute(
     context: Context,
     wait_timeout: float = 0.0,
     files: Mapping[str, str] | None = None,
+    *,
+    atomic: bool = False,
 ) -> StatementOutcome:
     """Run a text of one or more statements, one after the other.
 
@@ -81,19 +88,78 @@ def execute(
         context: what unqualified names mean; USE changes it for the statements after.
         wait_timeout: seconds to wait for a created query's job to run.
         files: that the text names with ``'@name'``, by name, in base64.
+        atomic: keep the changes of all statements or of none.
 
     Raises:
-        LeatstreamError: of the first statement that fails; ``extra['results']`` holds what ran before it.
+        LeatstreamError: of the first statement that fails; ``extra['results']`` holds what ran before it and
+            stands, nothing if the text is atomic.
     """
-    run = Run(env, principal, context, time.monotonic() + wait_timeout, files=files or {})
-    for statement in parse(sql):
+    deadline = time.monotonic() + wait_timeout
+    statements = parse(sql)
+    context = with_defaults(env, principal, context)
+    if not atomic:
+        run = Run(env, principal, context, deadline, files=files or {})
+        _run_all(run, statements)
+        return StatementOutcome(run.results, run.context)
+    _refuse_lasting_answers(statements)
+
+    def work(inner: Environment) -> Run:
+        # Nothing runs before all is kept, so nobody waits inside.
+        whole = Run(inner, principal, context, 0.0, files=files or {})
+        try:
+            _run_all(whole, statements)
+        except LeatstreamError as error:
+            error.extra["results"] = []
+            raise
+        return whole
+
+    run = all_or_nothing(env, work)
+    outside = Run(env, principal, context, deadline)
+    return StatementOutcome([_awaited(outside, result) for result in run.results], run.context)
+
+
+def _run_all(run: Run, statements: list[ast.Statement]) -> None:
+    for statement in statements:
         try:
             run.results.append(_HANDLERS[type(statement)](run, statement))
         except LeatstreamError as error:
             error.at(statement.position)
             error.extra["results"] = [r.as_json() for r in run.results]
             raise
-    return StatementOutcome(run.results, run.context)
+
+
+def _refuse_lasting_answers(statements: list[ast.Statement]) -> None:
+    faults = Faults()
+    for statement in statements:
+        if isinstance(statement, ast.Select | ast.Print):
+            detail = f"{kind_of(statement).upper()} answers with rows and cannot be part of an atomic text"
+            faults.add("unsupported", detail, position=statement.position, hint="send it on its own")
+    faults.raise_if_any()
+
+
+def _awaited(run: Run, result: StatementResult) -> StatementResult:
+    """The result after waiting, up to the deadline, for the job of the query that it made."""
+    if result.query is None or result.status != "running":
+        return result
+    query = queries.get_query(run.env, run.principal, result.query)
+    return replace(result, status="succeeded") if wait_running(run, query) else result
+
+
+def _set_default(run: Run, s: ast.SetDefault) -> StatementResult:
+    if s.noun == "schema":
+        name: tuple[str, ...] = qualify_schema(s.name, None, run.context)
+    else:
+        name = (single(s.name),)
+    kept = set_default(run.env, run.principal, s.noun, name)
+    run.context = replace(
+        run.context,
+        database=kept.database or run.context.database,
+        schema=kept.schema or run.context.schema,
+        store=kept.store or run.context.store,
+    )
+    return StatementResult(
+        f"set_default_{s.noun}", object={"noun": s.noun, "name": ".".join(map(quote, name))}
+    )
 
 
 def _unless_exists(allowed: bool, make: Callable[[], Any]) -> Any:
@@ -184,7 +250,10 @@ def _create_query(run: Run, s: ast.CreateAs | ast.InsertInto) -> StatementResult
                 return StatementResult(kind, object={"noun": "relation", "name": str(fqn)})
     name = suggest_query_name(run.env, s, fqn)
     body = queries.QueryDefinition(sql=s.text, context=replace(run.context, role=None))
-    stored: Stored[Query] = queries.create_query(run.env, run.principal, name, body)
+    try:
+        stored: Stored[Query] = queries.create_query(run.env, run.principal, name, body)
+    except LeatstreamError as error:
+        raise placed(error, s) from None
     running = wait_running(run, stored.item)
     return StatementResult(
         kind,
@@ -212,6 +281,8 @@ def _drop(run: Run, s: ast.Drop) -> StatementResult:
             delete_function_source(env, who, single(s.name))
         elif s.noun == "query":
             queries.delete_query(env, who, single(s.name))
+        elif s.noun == "application":
+            applications.delete_application(env, who, single(s.name))
         elif s.noun in registered_statements.DELETE:
             registered_statements.DELETE[s.noun](env, who, single(s.name))
         elif s.noun == "index":
@@ -316,11 +387,23 @@ def _select(run: Run, s: ast.Select) -> StatementResult:
     )
 
 
+def _run_one(run: Run, s: ast.Statement) -> StatementResult:
+    return _HANDLERS[type(s)](run, s)
+
+
+def check_application(env: Environment, s: ast.CreateApplication, context: Context) -> None:
+    """The dry run of an application."""
+    application_statements.check(env, s, context, _run_one)
+
+
 _HANDLERS: dict[type[ast.Statement], Callable[[Run, Any], StatementResult]] = {
     ast.CreateDatabase: _create_database,
     ast.CreateSchema: _create_schema,
     ast.CreateStore: _create_store,
     ast.CreateEntity: _create_entity,
+    ast.CreateApplication: lambda run, s: application_statements.create(run, s, _run_one),
+    ast.TerminateApplication: application_statements.terminate,
+    ast.RestartApplication: application_statements.restart,
     ast.CreateSecret: registered_statements.create,
     ast.CreateSchemaRegistry: registered_statements.create,
     ast.CreateDescriptorSource: registered_statements.create,
@@ -342,6 +425,7 @@ _HANDLERS: dict[type[ast.Statement], Callable[[Run, Any], StatementResult]] = {
     ast.Generate: generate,
     ast.Drop: _drop,
     ast.Use: _use,
+    ast.SetDefault: _set_default,
     ast.ListObjects: _list,
     ast.Describe: _describe,
     ast.DescribeQuery: describe_query,

@@ -26,6 +26,7 @@ from leatstream.services.queries import (
 )
 from leatstream.services.relation_draft import RelationDefinition, draft_relation
 from leatstream.services.secret_values import stored_value
+from leatstream.services.session_defaults import with_defaults
 from leatstream.services.snapshots import reads_views
 from leatstream.services.statement_bodies import relation_definition
 from leatstream.services.statement_checks import after, check_statement
@@ -72,6 +73,7 @@ def validate(
     except LeatstreamError as error:
         found.append({"kind": "unknown", "plan": None, "problems": problems_of(error)})
         return ValidationOutcome(False, found, canonical(sql), statement_hash(sql))
+    context = with_defaults(env, principal, context)
     for statement in statements:
         kind = kind_of(statement)
         try:
@@ -124,6 +126,11 @@ def plan_of(
     Raises:
         LeatstreamError: what is wrong with it.
     """
+    if isinstance(statement, ast.CreateApplication):
+        from leatstream.services.statements import check_application  # it imports this module
+
+        check_application(env, statement, context)
+        return kind_of(statement), None
     with env.open_unit(write=False) as unit:
         view = build_view(env, unit, assumed or Assumed(), context)
         if isinstance(statement, ast.CreateAs | ast.InsertInto):

@@ -12,6 +12,7 @@ from leatstream.sql.unbuilt import CREATES
 
 REGISTERED = ("secret", "schema_registry", "descriptor_source")
 FUNCTIONS = ("function", "function_source")
+APPLICATION = "application"
 _DROPS = (
     "database",
     "schema",
@@ -25,6 +26,7 @@ _DROPS = (
     "query",
     *REGISTERED,
     *FUNCTIONS,
+    APPLICATION,
 )
 _SYNONYMS = {
     "topic": "entity",
@@ -48,6 +50,7 @@ _LISTS = (
     "descriptor_sources",
     "descriptors",
     "function_sources",
+    "applications",
 )
 _SCHEMA_OR_DATABASE = ("schema", "namespace", "database")
 _WITHIN = {
@@ -151,6 +154,16 @@ class NounStatements(Leat.Parser):
         name = self._upto(2) if noun == "schema" else self._one()
         return s.Use(**self._base(first), noun=cast(Any, noun), name=name)
 
+    def _set_statement(self, first: Token) -> s.Statement:
+        self._advance()
+        if not self.take("default"):
+            self.refuse("The statement SET", hint="there is SET DEFAULT DATABASE, SCHEMA or STORE")
+        if self.is_word("role"):
+            self.refuse("SET DEFAULT ROLE", hint="a token has one role")
+        noun = self._noun(("database", "schema", "store"), "DATABASE, SCHEMA or STORE")
+        name = self._upto(2) if noun == "schema" else self._one()
+        return s.SetDefault(**self._base(first), noun=cast(Any, noun), name=name)
+
     def _list_statement(self, first: Token) -> s.Statement:
         self._advance()
         noun = self._noun(_LISTS, named(_LISTS))
@@ -176,6 +189,11 @@ class NounStatements(Leat.Parser):
 
     def _query_statement(self, first: Token) -> s.Statement:
         self._advance()
+        if self.take("application"):
+            name = self._one("an application's name")
+            if first.text.lower() == "terminate":
+                return s.TerminateApplication(**self._base(first), name=name)
+            return s.RestartApplication(**self._base(first), name=name)
         self.expect("query")
         name = self._one("a query's name")
         kind: type[s.TerminateQuery] | type[s.RestartQuery]

@@ -8,16 +8,22 @@ from typing import Any, cast
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from leatstream.errors import RequestError
+from leatstream.errors import Faults, RequestError
 from leatstream.sql import statements as s
+from leatstream.sql.applications import read_statements, split
 from leatstream.sql.dialect import Leat
 from leatstream.sql.function_statements import FunctionStatements
 from leatstream.sql.lexer import Source, scan
-from leatstream.sql.noun_statements import FUNCTIONS, REGISTERED, named
+from leatstream.sql.noun_statements import APPLICATION, FUNCTIONS, REGISTERED, named
 from leatstream.sql.tokens_reader import SqlFault
 from leatstream.sql.unbuilt import STATEMENTS
 
-_DESCRIBES = ("database", "schema", "store", "entity", "relation", "query", *REGISTERED, *FUNCTIONS)
+_DESCRIBES = (
+    *("database", "schema", "store", "entity", "relation", "query"),
+    *REGISTERED,
+    *FUNCTIONS,
+    APPLICATION,
+)
 _CREATES = (
     "database",
     "schema",
@@ -36,41 +42,40 @@ _REGISTERED: dict[str, type[s.CreateRegistered]] = {
     "descriptor_source": s.CreateDescriptorSource,
 }
 MAX_TEXT = 1_000_000
+MAX_STATEMENTS = 1_000
 
 
 def parse(text: str) -> list[s.Statement]:
     """Read a text of statements parted by ``;``. Positions count in the whole text.
 
     Raises:
-        RequestError: sql-syntax, unsupported or too-complex, with the position.
+        RequestError: sql-syntax, unsupported or too-complex, with the position, and of every statement that
+            cannot be read.
     """
     if len(text) > MAX_TEXT:
         raise RequestError("too-complex", f"SQL text has at most {MAX_TEXT} characters.")
     source = Source(text)
-    found = []
-    for tokens in _split(scan(text)):
-        first = source.position(tokens[0].start, tokens[-1].end + 1)
+    found: list[s.Statement] = []
+    faults = Faults()
+    parts = split(scan(text))
+    if len(parts) > MAX_STATEMENTS:
+        raise RequestError("too-complex", f"SQL text has at most {MAX_STATEMENTS} statements.")
+    for tokens in parts:
         try:
             found.append(_parse_one(tokens, source))
+        except RequestError as error:
+            faults.items += error.faults
         except RecursionError:
-            detail = "The statement nests too deep."
-            raise RequestError("too-complex", detail, position=first) from None
+            first = source.position(tokens[0].start, tokens[-1].end + 1)
+            faults.add("too-complex", "The statement nests too deep.", position=first)
+    faults.raise_if_any()
     return found
 
 
-def _split(tokens: list[Token]) -> list[list[Token]]:
-    parts: list[list[Token]] = [[]]
-    for token in tokens:
-        if token.token_type == TokenType.SEMICOLON:
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return [part for part in parts if part]
-
-
-def _parse_one(tokens: list[Token], source: Source) -> s.Statement:
+def _parse_one(tokens: list[Token], source: Source, *, within: bool = False) -> s.Statement:
     parser = StatementParser(dialect=Leat())
     parser.load(tokens, source)
+    parser.within_application = within
     try:
         statement = parser.statement()
         parser.expect_end()
@@ -79,17 +84,25 @@ def _parse_one(tokens: list[Token], source: Source) -> s.Statement:
     return statement
 
 
+def _parse_inner(tokens: list[Token], source: Source) -> s.Statement:
+    return _parse_one(tokens, source, within=True)
+
+
 class StatementParser(FunctionStatements):
     """Reads one statement."""
+
+    within_application = False
 
     def statement(self) -> s.Statement:
         """The statement at the cursor."""
         first = self._curr
         readers: dict[str, Callable[[Token], s.Statement]] = {
+            "begin": self._application_statement,
             "create": self._create_statement,
             "insert": self._insert_statement,
             "drop": self._drop_statement,
             "use": self._use_statement,
+            "set": self._set_statement,
             "list": self._list_statement,
             "show": self._list_statement,
             "describe": self._describe_statement,
@@ -112,8 +125,45 @@ class StatementParser(FunctionStatements):
         known = ", ".join(["SELECT", *(w.upper() for w in readers if w != "show")])
         self.unexpected(f"a statement ({known})")
 
+    def _application_statement(self, first: Token) -> s.Statement:
+        self._advance()
+        self.expect("application")
+        name = self._one("an application's name")
+        begin = self._index
+        # The words END APPLICATION after a semicolon; `split` has found them, or the text ends before.
+        while self._curr and not (
+            self.is_word("end") and self.is_word("application", ahead=1) and self._after_statement(begin)
+        ):
+            self._advance()
+        inside = self._tokens[begin : self._index]
+        self.expect("end", "application")
+        if self.is_word("with"):
+            self.refuse(
+                "Properties of an application", hint="QUERY WITH after a statement's SELECT sets its query's"
+            )
+        if all(token.token_type == TokenType.SEMICOLON for token in inside):
+            self.fail("The application has no statement.", at=name.position)
+        found = read_statements(inside, self.source, _parse_inner)
+        return s.CreateApplication(**self._base(first), name=name, statements=found)
+
+    def _after_statement(self, begin: int) -> bool:
+        return self._index == begin or self._prev.token_type == TokenType.SEMICOLON
+
+    def _virtual(self, first: Token) -> s.Statement:
+        changelog = self.is_word("changelog")
+        if not (self.take("stream") or self.take("changelog")):
+            self.unexpected("STREAM or CHANGELOG")
+        name = self._upto(3)
+        self.expect("as")
+        select, properties = self._body()
+        if properties:
+            self.refuse("QUERY WITH in a virtual relation", hint="it belongs to the statements that use it")
+        return s.CreateVirtual(**self._base(first), name=name, changelog=changelog, select=select)
+
     def _create_statement(self, first: Token) -> s.Statement:
         self._advance()
+        if self.within_application and self.take("virtual"):
+            return self._virtual(first)
         replacing = self._or_replace()
         token = self._curr
         noun = self._noun(_CREATES, named(_CREATES))

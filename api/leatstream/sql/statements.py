@@ -202,6 +202,37 @@ class CreateIndex(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateVirtual(Statement):
+    """CREATE VIRTUAL STREAM|CHANGELOG virtual.schema.name AS select: inside an application only"""
+
+    name: Name
+    changelog: bool
+    select: exp.Expression
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateApplication(Statement):
+    """BEGIN APPLICATION name statement; … END APPLICATION"""
+
+    name: Name
+    statements: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminateApplication(Statement):
+    """TERMINATE APPLICATION name"""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartApplication(Statement):
+    """RESTART APPLICATION name"""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InsertInto(Statement):
     """INSERT INTO name [WITH (…)] select [QUERY WITH (…)]"""
 
@@ -308,6 +339,7 @@ class Drop(Statement):
         "descriptor_source",
         "function",
         "function_source",
+        "application",
     ]
     name: Name
     store: Name | None = None
@@ -320,6 +352,14 @@ class Use(Statement):
     """USE DATABASE|SCHEMA|STORE|ROLE name"""
 
     noun: Literal["database", "schema", "store", "role"]
+    name: Name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetDefault(Statement):
+    """SET DEFAULT DATABASE|SCHEMA|STORE name: for this caller's later requests"""
+
+    noun: Literal["database", "schema", "store"]
     name: Name
 
 
@@ -343,6 +383,7 @@ class ListObjects(Statement):
         "descriptor_sources",
         "descriptors",
         "function_sources",
+        "applications",
     ]
     within: Name | None = None
 
@@ -363,6 +404,7 @@ class Describe(Statement):
         "secret",
         "schema_registry",
         "descriptor_source",
+        "application",
     ]
     name: Name
     store: Name | None = None

@@ -6,7 +6,6 @@ from __future__ import annotations
 STATEMENTS = {
     "accept": "ACCEPT INVITATION",
     "alter": "ALTER",
-    "begin": "BEGIN APPLICATION",
     "can": "CAN I",
     "copy": "COPY",
     "delete": "DELETE",
@@ -16,7 +15,6 @@ STATEMENTS = {
     "merge": "MERGE",
     "reject": "REJECT INVITATION",
     "revoke": "REVOKE",
-    "set": "SET",
     "start": "START",
     "stop": "STOP",
     "test": "TEST",
@@ -27,7 +25,7 @@ STATEMENTS = {
 CREATES = {
     "api_token": "API_TOKEN",
     "api_tokens": "API_TOKENS",
-    "application": "APPLICATION",
+    "application": "APPLICATION (write BEGIN APPLICATION)",
     "compute_pool": "COMPUTE_POOL",
     "compute_pools": "COMPUTE_POOLS",
     "invitations": "INVITATIONS",
@@ -44,5 +42,5 @@ CREATES = {
     "user": "USER",
     "users": "USERS",
     "view": "VIEW",
-    "virtual": "VIRTUAL relations",
+    "virtual": "VIRTUAL relations outside an APPLICATION",
 }

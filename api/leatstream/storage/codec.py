@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.names import quote
 from leatstream.model.objects import Database, Meta, Query, Relation, Schema, Store
-from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret
+from leatstream.model.registered import Application, DescriptorSource, SchemaRegistry, Secret, SessionDefaults
 from leatstream.storage import tables
 
 T = TypeVar(
@@ -31,6 +31,8 @@ T = TypeVar(
     DescriptorSource,
     FunctionSource,
     UserFunction,
+    SessionDefaults,
+    Application,
 )
 
 _META = tuple(field.name for field in fields(Meta))
@@ -74,6 +76,10 @@ FUNCTION_SOURCES: Noun[FunctionSource] = Noun(
     "function source", FunctionSource, tables.function_sources, lambda s: s.name
 )
 FUNCTIONS: Noun[UserFunction] = Noun("function", UserFunction, tables.functions, lambda f: f.name)
+SESSION_DEFAULTS: Noun[SessionDefaults] = Noun(
+    "defaults of", SessionDefaults, tables.session_defaults, lambda d: d.name
+)
+APPLICATIONS: Noun[Application] = Noun("application", Application, tables.applications, lambda a: a.name)
 
 
 def to_row(noun: Noun[T], item: T) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from leatstream.errors import CatalogError
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.objects import Database, Query, Relation, Schema, Store
-from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret
+from leatstream.model.registered import Application, DescriptorSource, SchemaRegistry, Secret, SessionDefaults
 from leatstream.ports import DriverRow
 from leatstream.storage import tables
 from leatstream.storage.codec import Noun, from_row, to_row
@@ -29,6 +29,8 @@ T = TypeVar(
     DescriptorSource,
     FunctionSource,
     UserFunction,
+    SessionDefaults,
+    Application,
 )
 
 _LAST = chr(0x10FFFF)
@@ -51,6 +53,10 @@ class SqlRepository(Generic[T]):
         self._connection = connection
         self._noun: Noun[T] = noun
         self._columns = noun.table.c
+
+    def key(self, item: T) -> str:
+        """The object's key: its unique, exact name."""
+        return self._noun.key(item)
 
     def find(self, key: str) -> T | None:
         """The object of exactly this key, or None."""

@@ -66,6 +66,8 @@ schema_registries = _noun("schema_registries")
 descriptor_sources = _noun("descriptor_sources")
 function_sources = _noun("function_sources")
 functions = _noun("functions")
+session_defaults = _noun("session_defaults")
+applications = _noun("applications")
 
 secrets = sa.Table(
     "secrets",

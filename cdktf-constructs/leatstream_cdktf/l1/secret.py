@@ -31,7 +31,7 @@ class Secret(Resource):
         *,
         name: str,
         comment: str | None = None,
-        properties: str | None = None,
+        properties: Mapping[str, str] | None = None,
         type: str | None = None,
         value_wo: str | None = None,
         value_wo_version: int | float | None = None,
@@ -92,9 +92,9 @@ class Secret(Resource):
         return self.get_string_attribute("owner")
 
     @property
-    def properties(self) -> str:
+    def properties(self) -> Mapping[str, str]:
         """Notes beside it. They are not secret and are shown."""
-        return self.get_string_attribute("properties")
+        return self.get_string_map_attribute("properties")
 
     @property
     def type(self) -> str:

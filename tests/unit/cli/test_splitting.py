@@ -41,3 +41,11 @@ def test_incomplete(text: str) -> None:
 def test_blank() -> None:
     assert is_blank("  -- only a remark\n ; ;")
     assert not is_blank("x")
+
+
+def test_an_application_ends_with_its_own_words() -> None:
+    """The semicolons inside it end statements, not the text."""
+    begun = "BEGIN APPLICATION a USE DATABASE d; INSERT INTO x SELECT 'END APPLICATION;' FROM y;"
+    assert not is_complete(begun)
+    assert is_complete(f"{begun} end application;")
+    assert is_complete("SELECT begin FROM application;")

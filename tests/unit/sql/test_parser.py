@@ -183,7 +183,7 @@ BAD = [
     ("sql-syntax", "SELECT a FROM t JOIN u »WITHIN (BEFORE 0 DAYS)« ON t.a = u.a"),
     ("sql-syntax", "SELECT a FROM t JOIN u WITHIN 1 DAY »GRACE 400 DAYS« ON t.a = u.a"),
     ("unsupported", "CREATE »MATERIALIZED« VIEW x (a BIGINT)"),
-    ("unsupported", "»BEGIN« APPLICATION x"),
+    ("unsupported", "CREATE »VIRTUAL« STREAM virtual.a.b AS SELECT a FROM t"),
     ("unsupported", "»GRANT« ROLE x TO USER y"),
     ("unsupported", "CREATE STREAM »x« WITH ('value.format'='avro')"),
     ("sql-syntax", "SELECT a FROM TUMBLE(t, »1« MINUTE)"),

@@ -29,7 +29,14 @@ from leatstream.model.objects import (
     StoreState,
     ViewIndex,
 )
-from leatstream.model.registered import DescriptorSource, MessageType, SchemaRegistry, Secret
+from leatstream.model.registered import (
+    Application,
+    DescriptorSource,
+    MessageType,
+    SchemaRegistry,
+    Secret,
+    SessionDefaults,
+)
 from leatstream.model.types import parse_type
 from leatstream.storage import codec
 
@@ -104,6 +111,23 @@ OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
             sha256="ab",
             size=3,
             messages=(MessageType(name="shop.Order", file="a.proto", fields=("id",)),),
+            comment="c",
+        ),
+    ),
+    (
+        codec.SESSION_DEFAULTS,
+        SessionDefaults(meta=META, name="ann", database="demo", schema="raw", store="k"),
+    ),
+    (
+        codec.APPLICATIONS,
+        Application(
+            meta=META,
+            name="app",
+            sql="BEGIN APPLICATION app …",
+            context={"database": "demo", "schema": None, "store": "k", "role": None},
+            queries=("q",),
+            relations=("d.s.r",),
+            virtual=("virtual.public.v",),
             comment="c",
         ),
     ),
@@ -210,6 +234,8 @@ def test_keys_are_exact_and_quoted_where_needed() -> None:
         "s",
         "r",
         "d",
+        "ann",
+        "app",
         'demo."Public"."日本"',
         "s",
         "f",

@@ -35,7 +35,9 @@ def run_statements(env: Env, caller: Caller, body: StatementBody) -> StatementAn
     """Run SQL. The first failure ends the run; what ran before it stands in the problem's `results`."""
     wait = min(seconds(body.wait_timeout), _LONGEST_WAIT) if body.wait_timeout else 0.0
     with about_sql():
-        outcome = statements.execute(env, caller, body.sql, body.context(), wait, body.files)
+        outcome = statements.execute(
+            env, caller, body.sql, body.context(), wait, body.files, atomic=body.atomic
+        )
     results = [StatementResultView.model_validate(one.as_json()) for one in outcome.results]
     return StatementAnswer(results=results, context=ContextView.model_validate(outcome.context.as_json()))
 

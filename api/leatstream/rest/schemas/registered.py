@@ -12,7 +12,7 @@ from leatstream.rest.schemas.base import Body, Comment, Name, ObjectView, View, 
 from leatstream.services.environment import Page
 from leatstream.services.secret_values import SecretValue
 
-_NOTE_KEY = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
+_NOTE_KEY = Annotated[str, Field(min_length=1, max_length=255)]
 _NOTE = Annotated[str, Field(max_length=2000)]
 _USER = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]+$")]
 _URIS = Annotated[str, Field(min_length=8, max_length=2000, pattern=r"^https?://[^\s@]+$")]

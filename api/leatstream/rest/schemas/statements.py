@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
 from leatstream.model.functions import LONGEST_SOURCE
 from leatstream.model.names import Fqn
@@ -39,6 +39,11 @@ class StatementBody(_ContextBody):
 
     sql: Sql = Field(description="Statements, separated by semicolons.")
     role: Name | None = Field(None, description="Role of the session, as an answer's context told it.")
+    atomic: StrictBool = Field(
+        False,
+        description="Keep the changes of all statements or of none. A statement with an effect outside the "
+        "catalog, such as a new topic, is refused then.",
+    )
     files: Annotated[dict[_FileName, _FileContent] | None, Field(max_length=20)] = Field(
         None, description="Files that the SQL names with '@name', by name, in base64."
     )

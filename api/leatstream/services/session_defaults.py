@@ -1,0 +1,59 @@
+"""What a caller's unqualified names mean when the request says nothing: SET DEFAULT, kept for each caller."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from leatstream.model.objects import Meta
+from leatstream.model.registered import SessionDefaults
+from leatstream.services.authorization import READ, authorize
+from leatstream.services.databases import PUBLIC, require_database
+from leatstream.services.environment import Context, Environment, Precondition, Principal
+from leatstream.services.schemas import require_schema
+from leatstream.services.stores import require_store
+from leatstream.services.upsert import upsert
+
+
+def set_default(
+    env: Environment,
+    principal: Principal,
+    noun: Literal["database", "schema", "store"],
+    name: tuple[str, ...],
+) -> SessionDefaults:
+    """Remember a database, a schema (with its database) or a store of the caller's.
+
+    Raises:
+        CatalogError: not-found.
+    """
+    authorize(principal, READ, noun, name[-1])
+    with env.open_unit() as unit:
+        change: dict[str, str]
+        if noun == "database":
+            change = {"database": require_database(unit, name[0]).name, "schema": PUBLIC}
+        elif noun == "schema":
+            schema = require_schema(unit, name[0], name[1])
+            change = {"database": schema.database, "schema": schema.name}
+        else:
+            change = {"store": require_store(unit, name[0]).name}
+
+        def make(meta: Meta, old: SessionDefaults | None) -> SessionDefaults:
+            return replace(old or SessionDefaults(meta=meta, name=principal.name), meta=meta, **change)
+
+        rows = unit.session_defaults
+        stored = upsert(env, principal, rows, principal.name, "defaults of", "def", Precondition(), make)
+        unit.commit()
+    return stored.item
+
+
+def with_defaults(env: Environment, principal: Principal, context: Context) -> Context:
+    """The context with the caller's defaults where it says nothing."""
+    if context.database is not None and context.store is not None:
+        return context
+    with env.open_unit(write=False) as unit:
+        kept = unit.session_defaults.find(principal.name)
+    if kept is None:
+        return context
+    if context.database is None and kept.database is not None:
+        context = replace(context, database=kept.database, schema=context.schema or kept.schema)
+    return replace(context, store=context.store or kept.store)

@@ -1,0 +1,227 @@
+"""Malformed SQL by the hundred thousand: no statement gives an unexpected error, and none takes long.
+
+    .venv/bin/python bench/fuzz.py [--count 100000] [--seed 1] [--slow 2.0]
+
+Statements come from the corpus of every statement shape (tests/fixtures/statements), taken apart and put
+together again: by the grammar's own pieces, by tokens, and by characters. Each is checked by the real
+services over fakes of the stores and of Spark, every fourth is run as well. Prints counts and the slowest;
+exits 1 on an unexpected exception, on a fault whose place is outside the text, or on a statement slower than
+``--slow`` seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from leatstream.errors import InternalError, LeatstreamError
+from leatstream.services.environment import Context, Principal
+from leatstream.services.statements import execute
+from leatstream.services.validation import validate
+
+ROOT = Path(__file__).resolve().parents[1]
+CORPUS = ROOT / "tests" / "fixtures" / "statements" / "corpus.sql"
+CONTEXT = Context("demo", "public", "k")
+WHO = Principal("ann", "sysadmin")
+WORLD = """CREATE DATABASE IF NOT EXISTS demo; CREATE SCHEMA IF NOT EXISTS demo.raw;
+CREATE STORE IF NOT EXISTS k WITH ('type'=KAFKA, 'uris'='h:1', 'tls.disabled'=TRUE);
+CREATE ENTITY IF NOT EXISTS t IN STORE k WITH ('topic.partitions'=1, 'topic.replicas'=1);
+CREATE ENTITY IF NOT EXISTS u IN STORE k WITH ('topic.partitions'=1, 'topic.replicas'=1);
+USE DATABASE demo; USE STORE k;
+CREATE STREAM IF NOT EXISTS s (a BIGINT, b VARCHAR, st STRUCT<f STRUCT<g INTEGER>>, arr ARRAY<INTEGER>,
+  m MAP<VARCHAR, INTEGER>) WITH ('topic'='t', 'value.format'='json');
+CREATE STREAM IF NOT EXISTS t (a BIGINT, b VARCHAR) WITH ('topic'='u', 'value.format'='json');"""
+_ODD = (
+    "",
+    " ",
+    "\x00",
+    "\n",
+    "'",
+    '"',
+    "`",
+    "--",
+    "/*",
+    "*/",
+    ";",
+    "(",
+    ")",
+    "é",
+    "日",
+    "\ud7ff",
+    "\U0001f600",
+)
+_WORDS = """
+SELECT FROM WHERE GROUP BY HAVING JOIN LEFT FULL WITHIN ON AS WITH QUERY UNION ALL CREATE OR REPLACE STREAM
+CHANGELOG STORE ENTITY DROP LIST DESCRIBE IF NOT EXISTS INSERT INTO VALUES NULL TRUE CASE WHEN THEN ELSE END
+CAST BETWEEN IN LIKE IS TUMBLE HOP SIZE ADVANCE MINUTES , . ( ) [ ] + - * / % = <> <= -> || :: ; 1 0 -1 1e999
+.5 'x' '' 'type' "A" a b s t st arr m count( sum( MATCH_RECOGNIZE BEGIN APPLICATION UNNEST DISTINCT COMMENT
+ARRAY[ MAP[ 99999999999999999999 SET DEFAULT SECRET OVER PARTITION ORDER LIMIT INTERVAL EXTRACT
+"""
+_TOKENS = _WORDS.split()
+
+
+def load_fakes() -> Any:
+    """The fakes that the contract tests use."""
+    name = "leatstream_contract_fakes"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, ROOT / "tests" / "contract" / "fakes.py")
+        if spec is None or spec.loader is None:
+            raise SystemExit("tests/contract/fakes.py is not there")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return sys.modules[name]
+
+
+def corpus() -> list[str]:
+    """The texts of the corpus, without titles and codes."""
+    blocks = CORPUS.read_text(encoding="utf-8").strip().split("\n\n")
+    return [block.partition("\n")[2].partition("\n=> ")[0] for block in blocks]
+
+
+def texts(seed: int) -> Iterator[str]:
+    """Texts without end, the same for the same seed."""
+    pick = random.Random(seed)
+    whole = corpus()
+    pieces = [text.split(" ") for text in whole]
+    while True:
+        how = pick.random()
+        if how < 0.35:
+            yield _by_tokens(pick, list(pick.choice(pieces)))
+        elif how < 0.6:
+            yield _spliced(pick, pieces)
+        elif how < 0.85:
+            yield _by_characters(pick, pick.choice(whole))
+        elif how < 0.95:
+            yield _nested(pick, pick.choice(whole))
+        else:
+            yield "; ".join(pick.choice(whole) for _ in range(pick.randint(2, 5)))
+
+
+def _by_tokens(pick: random.Random, tokens: list[str]) -> str:
+    for _ in range(pick.randint(1, 4)):
+        at = pick.randrange(len(tokens) + 1)
+        what = pick.random()
+        if what < 0.4:
+            tokens.insert(at, pick.choice(_TOKENS))
+        elif what < 0.7:
+            tokens[at : at + 1] = [pick.choice(_TOKENS)]
+        elif what < 0.85:
+            del tokens[at : at + pick.randint(1, 3)]
+        else:
+            tokens[at:at] = tokens[: pick.randint(1, 5)] * pick.choice((1, 1, 1, 50))
+    return " ".join(tokens)
+
+
+def _spliced(pick: random.Random, pieces: list[list[str]]) -> str:
+    one, other = pick.choice(pieces), pick.choice(pieces)
+    return " ".join(one[: pick.randint(1, len(one))] + other[pick.randrange(len(other)) :])
+
+
+def _by_characters(pick: random.Random, text: str) -> str:
+    for _ in range(pick.randint(1, 5)):
+        at = pick.randrange(len(text) + 1)
+        odd = pick.choice(_ODD) if pick.random() < 0.7 else chr(pick.randrange(0x3000))
+        text = text[:at] + odd + text[at + pick.choice((0, 0, 1, 4)) :]
+    return text
+
+
+def _nested(pick: random.Random, text: str) -> str:
+    """Something that opens and opens, in the middle of a statement."""
+    opening, closing = pick.choice(
+        (("(", ")"), ("(SELECT a FROM (", ") x)"), ("CASE WHEN ", " END"), ("NOT ", ""))
+    )
+    opening, closing = (opening, closing) if pick.random() < 0.7 else ("ARRAY<", ">")
+    depth = pick.choice((1, 5, 40, 200, 3000))
+    at = pick.randrange(len(text) + 1)
+    return text[:at] + opening * depth + pick.choice(("a", "1", "")) + closing * depth + text[at:]
+
+
+class Fuzz:
+    """Runs texts and gathers what came of them.
+
+    Attributes:
+        outcomes: how often each code, or ``ok``.
+        failures: text and what was wrong.
+        slowest: seconds and text, the slowest first.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.world = load_fakes().make_world(directory)
+        execute(self.world.env, WHO, WORLD, Context())
+        self.outcomes: Counter[str] = Counter()
+        self.failures: list[tuple[str, str]] = []
+        self.slowest: list[tuple[float, str]] = []
+
+    def check(self, text: str, *, run: bool) -> None:
+        """Validate one text and, if asked, run it."""
+        begin = time.perf_counter()
+        try:
+            answer = validate(self.world.env, WHO, text, CONTEXT)
+            problems = [p for one in answer.statements for p in one["problems"]]
+            for problem in problems:
+                self.outcomes[problem["code"]] += 1
+                self._check_place(text, problem)
+            self.outcomes["ok"] += not problems
+            if run:
+                execute(self.world.env, WHO, text, CONTEXT)
+                # What it has dropped is there again for the next one.
+                execute(self.world.env, WHO, WORLD, Context())
+        except InternalError as error:
+            self.failures.append((text, f"internal: {error.detail}"))
+        except LeatstreamError:
+            pass
+        except Exception as error:
+            self.failures.append((text, repr(error)))
+        self.slowest.append((time.perf_counter() - begin, text))
+        self.slowest = sorted(self.slowest, reverse=True)[:5]
+
+    def _check_place(self, text: str, problem: dict[str, Any]) -> None:
+        place = problem["position"]
+        if problem["sqlstate"] is None or not problem["detail"]:
+            self.failures.append((text, f"says too little: {problem}"))
+        if place is not None and not 0 <= place["offset"] <= place["offset"] + place["length"] <= len(text):
+            self.failures.append((text, f"place outside the text: {problem}"))
+
+    def close(self) -> None:
+        """Close the catalog."""
+        self.world.units.close()
+
+
+def main() -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--slow", type=float, default=2.0)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        fuzz = Fuzz(Path(directory))
+        begin = time.perf_counter()
+        for number, text in zip(range(given.count), texts(given.seed), strict=False):
+            fuzz.check(text, run=number % 4 == 0)
+        seconds = time.perf_counter() - begin
+        fuzz.close()
+    print(f"{given.count} statements in {seconds:.0f} s")
+    for code, count in fuzz.outcomes.most_common():
+        print(f"{count:9d} {code}")
+    for took, text in fuzz.slowest:
+        print(f"{took * 1000:7.0f} ms  {text[:100]!r}")
+    for text, what in fuzz.failures[:20]:
+        print(f"FAILED {what}\n  {text[:400]!r}")
+    print(f"{len(fuzz.failures)} failures")
+    return 1 if fuzz.failures or fuzz.slowest[0][0] > given.slow else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

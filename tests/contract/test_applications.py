@@ -1,0 +1,203 @@
+"""Applications: made all or none, virtual relations written into their readers, ended together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+APP = """BEGIN APPLICATION shop
+  USE STORE k;
+  CREATE STREAM pv2 (viewtime BIGINT, userid VARCHAR) WITH ('topic'='pageviews', 'value.format'='json');
+  CREATE VIRTUAL STREAM virtual.public.late AS SELECT viewtime, userid FROM pageviews WHERE viewtime > 5;
+  CREATE VIRTUAL STREAM virtual.public.mine AS SELECT * FROM virtual.public.late WHERE userid = 'a';
+  CREATE STREAM kept WITH ('topic'='kept') AS SELECT * FROM virtual.public.mine;
+  INSERT INTO kept SELECT l.viewtime, l.userid FROM virtual.public.late l;
+END APPLICATION"""
+LATE = "SELECT viewtime, userid FROM pageviews WHERE viewtime > 5"
+
+
+def _send(client: TestClient, sql: str, **more: Any) -> Any:
+    return client.post("/v1/statements", json={"sql": sql, "database": "demo", **more})
+
+
+def _validate(client: TestClient, sql: str) -> Any:
+    answer = client.post("/v1/statements:validate", json={"sql": sql, "database": "demo"})
+    return answer.json()["statements"]
+
+
+def _names(client: TestClient, noun: str) -> list[str]:
+    return [item.get("fqn") or item["name"] for item in client.get(f"/v1/{noun}").json()["items"]]
+
+
+def _of(parts: str, select: str) -> str:
+    return f"BEGIN APPLICATION a USE STORE k; {parts}; {select}; END APPLICATION"
+
+
+def test_all_of_it_is_made(pageviews: TestClient) -> None:
+    """A query per statement, each with the virtual relations written in; the dry run changes nothing."""
+    assert [s["problems"] for s in _validate(pageviews, f"{APP}; DROP STREAM kept")][:1] == [[]]
+    assert _names(pageviews, "applications") == []
+    answer = _send(pageviews, APP)
+    assert answer.status_code == 200, answer.text
+    made = answer.json()["results"][0]
+    assert (made["kind"], made["status"], made["object"]["name"]) == ("create_application", "running", "shop")
+    assert made["rows"] == [["kept", "demo.public.kept"], ["insert_into_kept", "demo.public.kept"]]
+    shown = pageviews.get("/v1/applications/shop").json()
+    assert (shown["queries"], shown["relations"]) == (["kept", "insert_into_kept"], ["demo.public.pv2"])
+    assert shown["virtual_relations"] == ["virtual.public.late", "virtual.public.mine"]
+    sql = pageviews.get("/v1/queries/kept").json()["sql"]
+    assert sql == (
+        f"CREATE STREAM kept WITH ('topic'='kept') AS WITH \"virtual.public.mine\" AS (WITH "
+        f'"virtual.public.late" AS ({LATE}) SELECT * FROM "virtual.public.late" AS "late" WHERE userid = \'a\')'
+        ' SELECT * FROM "virtual.public.mine" AS "mine"'
+    )
+    assert pageviews.get("/v1/queries/kept").json()["sources"] == ["demo.public.pageviews"]
+    rows = _send(pageviews, "DESCRIBE APPLICATION shop").json()["results"][0]["rows"]
+    assert [row[0] for row in rows] == ["virtual relation"] * 2 + ["relation"] + ["query"] * 2
+    assert _send(pageviews, "SHOW APPLICATIONS").json()["results"][0]["rows"][0][0] == "shop"
+
+
+def test_it_stops_starts_and_goes_as_one(pageviews: TestClient) -> None:
+    """Its queries cannot be dropped alone; others' queries hold it."""
+    assert _send(pageviews, APP).status_code == 200
+    alone = _send(pageviews, "DROP QUERY kept")
+    assert (alone.status_code, alone.json()["code"]) == (409, "has-dependents")
+    assert "application shop" in alone.json()["detail"]
+
+    def wanted() -> set[str]:
+        return {q["desired_state"] for q in pageviews.get("/v1/queries").json()["items"]}
+
+    assert _send(pageviews, "TERMINATE APPLICATION shop").status_code == 200
+    assert wanted() == {"stopped"}
+    assert _send(pageviews, "RESTART APPLICATION shop").status_code == 200
+    assert wanted() == {"running"}
+    other = "CREATE STREAM o WITH ('store'='k', 'query.x'='y') AS SELECT * FROM kept"
+    assert _send(pageviews, other.replace(", 'query.x'='y'", "")).status_code == 200
+    held = _send(pageviews, "DROP APPLICATION shop")
+    assert held.json()["code"] == "has-dependents"
+    assert _names(pageviews, "applications") == ["shop"]
+    assert not any(q["deleting"] for q in pageviews.get("/v1/queries").json()["items"] if "deleting" in q)
+    assert _send(pageviews, "DROP QUERY o; DROP APPLICATION shop").status_code == 200
+    assert _names(pageviews, "applications") == []
+    assert "demo.public.pv2" not in _names(pageviews, "relations")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "at"),
+    [
+        (
+            _of("CREATE STREAM one AS SELECT * FROM pageviews", "INSERT INTO one SELECT userid FROM nowhere"),
+            "unknown-relation",
+            "nowhere",
+        ),
+        (
+            _of(
+                "CREATE VIRTUAL STREAM virtual.public.v AS SELECT userid FROM pageviews",
+                "CREATE STREAM one AS SELECT nothing FROM virtual.public.v",
+            ),
+            "unknown-column",
+            "nothing",
+        ),
+        (
+            _of(
+                "CREATE VIRTUAL STREAM virtual.public.v AS SELECT wrong FROM pageviews",
+                "CREATE STREAM one AS SELECT * FROM pageviews",
+            ),
+            "unknown-column",
+            "wrong",
+        ),
+        (
+            _of(
+                "CREATE STREAM zero AS SELECT * FROM pageviews",
+                "CREATE STREAM one AS SELECT * FROM virtual.a.b",
+            ),
+            "unknown-relation",
+            "virtual.a.b",
+        ),
+        (
+            _of(
+                "CREATE VIRTUAL STREAM v AS SELECT userid FROM pageviews",
+                "INSERT INTO pageviews SELECT 1, 'a' FROM x",
+            ),
+            "sql-syntax",
+            "v",
+        ),
+        (
+            _of(
+                "CREATE VIRTUAL CHANGELOG virtual.public.v AS SELECT userid FROM pageviews",
+                "CREATE STREAM one AS SELECT * FROM virtual.public.v",
+            ),
+            "unsupported",
+            "virtual.public.v",
+        ),
+        (
+            _of(
+                "CREATE VIRTUAL STREAM virtual.public.v AS SELECT uuid() AS u, userid FROM pageviews",
+                "CREATE STREAM one AS SELECT * FROM virtual.public.v;"
+                " CREATE STREAM two AS SELECT * FROM virtual.public.v",
+            ),
+            "unsupported",
+            "CREATE STREAM two AS SELECT * FROM virtual.public.v",
+        ),
+        (
+            _of(
+                "CREATE VIRTUAL STREAM virtual.public.v AS SELECT l.userid FROM pageviews l JOIN pageviews r"
+                " WITHIN 1 MINUTE ON l.userid = r.userid",
+                "CREATE STREAM one AS SELECT a.userid FROM virtual.public.v a JOIN virtual.public.v b"
+                " WITHIN 1 MINUTE ON a.userid = b.userid",
+            ),
+            "unsupported",
+            "CREATE STREAM one",
+        ),
+        (
+            _of(
+                "CREATE VIRTUAL STREAM virtual.public.v AS SELECT userid FROM pageviews; USE DATABASE demo",
+                "CREATE STREAM one AS SELECT * FROM virtual.public.v",
+            ),
+            "unsupported",
+            "USE DATABASE demo",
+        ),
+        (
+            _of(
+                "CREATE STREAM fresh (a BIGINT) WITH ('topic'='fresh', 'value.format'='json',"
+                " 'topic.partitions'=1, 'topic.replicas'=1)",
+                "CREATE STREAM one AS SELECT * FROM pageviews",
+            ),
+            "unsupported",
+            "CREATE STREAM fresh",
+        ),
+    ],
+)
+def test_none_of_it_is_made(pageviews: TestClient, fresh: Any, text: str, code: str, at: str) -> None:
+    """The fault has its place in the text as it was written; the dry run says the same."""
+    topics = dict(fresh.cluster.entities)
+    answer = _send(pageviews, f"LIST STORES;\n{text}")
+    problem = answer.json()
+    assert problem["code"] == code, answer.text
+    place = problem["errors"][0]["position"]
+    assert f"LIST STORES;\n{text}"[place["offset"] :].startswith(at)
+    assert place["line"] == 2
+    [dry] = _validate(pageviews, text)
+    assert dry["problems"][0]["code"] == code
+    assert text[dry["problems"][0]["position"]["offset"] :].startswith(at)
+    assert (_names(pageviews, "applications"), _names(pageviews, "queries")) == ([], [])
+    assert _names(pageviews, "relations") == ["demo.public.pageviews"]
+    assert fresh.cluster.entities == topics
+
+
+def test_inside_an_atomic_text(pageviews: TestClient) -> None:
+    """An application is one statement of it."""
+    assert _send(pageviews, f"CREATE DATABASE d; {APP}; DROP STREAM x", atomic=True).status_code == 404
+    assert _names(pageviews, "databases") == ["demo"]
+    assert _names(pageviews, "queries") == []
+    assert _send(pageviews, f"CREATE DATABASE d; {APP}", atomic=True).status_code == 200
+    assert _send(pageviews, APP).json()["code"] == "already-exists"
+
+
+def test_places_in_a_text_of_several_statements(pageviews: TestClient) -> None:
+    """A query's fault stands where it is in the whole text, not in its own statement's."""
+    text = "LIST STORES;\n  CREATE STREAM o WITH ('store'='k') AS SELECT a FROM nowhere"
+    place = _send(pageviews, text).json()["errors"][0]["position"]
+    assert (place["line"], place["offset"]) == (2, text.index("nowhere"))
