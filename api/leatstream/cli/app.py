@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from leatstream import __version__
-from leatstream.cli import embedded, queries, records, sql, terraform
+from leatstream.cli import embedded, queries, records, server, sql, terraform
 from leatstream.cli.connection import NoServer
 from leatstream.cli.exits import Exit, status_of
 from leatstream.cli.nouns import NOUNS, make_app
@@ -44,6 +44,7 @@ app.command()(embedded.serve)
 app.command()(embedded.doctor)
 app.command()(embedded.demo)
 app.command()(embedded.openapi)
+app.command()(server.capabilities)
 app.command()(sql.sql)
 app.command("print")(records.print_records)
 for _noun in NOUNS:

@@ -26,19 +26,42 @@ MAX_OFFSETS = "leatstream.max_offsets_per_trigger"
 
 
 @dataclass(frozen=True, slots=True)
-class Capabilities:
-    """What a kind can be used for; shown by REST and quoted in errors.
+class Guarantee:
+    """A delivery guarantee of a sink, and when it holds."""
 
-    ``batches``: a sink can be written batch by batch (``write_batch``).
+    name: str
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a kind can be used for; shown by REST and the docs, and asked by the planner.
+
+    Attributes:
+        source: queries can read it.
+        sink: queries can write it.
+        create_as: ``CREATE … AS SELECT`` makes a new entity in it.
+        cdc: changes of its tables can be read as they are made.
+        view: it can hold materialized views.
+        create_entity: entities can be created and deleted.
+        print_records: PRINT shows records.
+        insert_values: ``INSERT … VALUES`` writes records.
+        realtime: queries over it can run in real-time mode.
+        batches: changelog operators can write it, batch by batch (``write_batch``).
+        delivery: what its sinks promise.
     """
 
-    source: bool
-    sink: bool
-    create_entity: bool
-    print_records: bool
+    source: bool = False
+    sink: bool = False
+    create_as: bool = False
+    cdc: bool = False
+    view: bool = False
+    create_entity: bool = False
+    print_records: bool = False
+    insert_values: bool = False
     realtime: bool = False
     batches: bool = False
-    delivery: tuple[str, ...] = ("at_least_once",)
+    delivery: tuple[Guarantee, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

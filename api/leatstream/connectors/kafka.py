@@ -14,6 +14,7 @@ from leatstream.connectors.base import (
     Connector,
     Entity,
     EntityProperty,
+    Guarantee,
     NewRecord,
     Record,
 )
@@ -45,7 +46,20 @@ class KafkaConnector(Connector):
 
     kind: ClassVar[str] = "kafka"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        source=True, sink=True, create_entity=True, print_records=True, realtime=True, batches=True
+        source=True,
+        sink=True,
+        create_as=True,
+        create_entity=True,
+        print_records=True,
+        insert_values=True,
+        realtime=True,
+        batches=True,
+        delivery=(
+            Guarantee(
+                "at_least_once",
+                "records repeat after a fault; in real-time mode after a stop too, up to 60 s of them",
+            ),
+        ),
     )
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kafka"]
     Config: ClassVar[type[BaseModel]] = KafkaConfig

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import BaseModel
 
-from leatstream.connectors.base import MAX_OFFSETS, Capabilities, Connector, Entity, EntityProperty, Record
+from leatstream.connectors.base import (
+    MAX_OFFSETS,
+    Capabilities,
+    Connector,
+    Entity,
+    EntityProperty,
+    Guarantee,
+    Record,
+)
 from leatstream.connectors.kinds import KIND_PROPERTIES
 from leatstream.connectors.kinesis_admin import (
     DEFAULT_RETENTION,
@@ -41,7 +49,12 @@ class KinesisConnector(Connector):
 
     kind: ClassVar[str] = "kinesis"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        source=True, sink=True, create_entity=True, print_records=True
+        source=True,
+        sink=True,
+        create_as=True,
+        create_entity=True,
+        print_records=True,
+        delivery=(Guarantee("at_least_once", "records repeat after a fault or a request taken in part"),),
     )
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kinesis"]
     Config: ClassVar[type[BaseModel]] = KinesisConfig

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from leatstream import __version__
+from leatstream.connectors.capability_page import matrix
 from leatstream.services.authorization import READ, authorize
 from leatstream.services.environment import Environment, Principal
 
@@ -23,6 +24,12 @@ def describe_server(env: Environment, principal: Principal) -> dict[str, Any]:
         "features": ["interval-join-stream-stream", "realtime-mode", "sink-property-inference"],
         "capabilities": kinds,
     }
+
+
+def capability_matrix(env: Environment, principal: Principal) -> list[dict[str, Any]]:
+    """A row for every kind of the product's scope; ``built`` is false where there is no connector yet."""
+    authorize(principal, READ, "server")
+    return matrix(env.connector_classes)
 
 
 def readiness(env: Environment) -> dict[str, bool]:

@@ -11,7 +11,14 @@ from leatstream.errors import FAMILIES, CatalogError
 from leatstream.rest import metrics
 from leatstream.rest.answers import READING, problems
 from leatstream.rest.deps import Caller, Env
-from leatstream.rest.schemas.server import HealthView, ProblemType, ReadinessView, ServerView
+from leatstream.rest.schemas.server import (
+    CapabilitiesView,
+    CapabilityMatrix,
+    HealthView,
+    ProblemType,
+    ReadinessView,
+    ServerView,
+)
 from leatstream.services import server as service
 from leatstream.services.authorization import READ, authorize
 
@@ -22,6 +29,13 @@ router = APIRouter(tags=["server"])
 def get_server(env: Env, caller: Caller) -> ServerView:
     """Show the server's version, features, and what each kind of store can be used for."""
     return ServerView.model_validate(service.describe_server(env, caller))
+
+
+@router.get("/v1/server/capabilities", responses=problems())
+def get_capabilities(env: Env, caller: Caller) -> CapabilityMatrix:
+    """Show what each kind of store can be used for, and what its sinks promise."""
+    found = service.capability_matrix(env, caller)
+    return CapabilityMatrix(items=[CapabilitiesView.model_validate(row) for row in found])
 
 
 @router.get("/healthz")

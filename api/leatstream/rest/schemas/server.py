@@ -19,6 +19,38 @@ class ServerView(View):
     capabilities: dict[str, dict[str, Any]] = Field(description="What each kind of store can be used for.")
 
 
+class GuaranteeView(View):
+    """A delivery guarantee."""
+
+    name: str = Field(examples=["at_least_once"])
+    condition: str = Field(description="When it holds.")
+
+
+class CapabilitiesView(View):
+    """What one kind of store can be used for."""
+
+    kind: str
+    built: bool = Field(description="Whether this version can use the kind at all.")
+    source: bool = Field(description="Queries can read it.")
+    sink: bool = Field(description="Queries can write it.")
+    create_as: bool = Field(description="`CREATE … AS SELECT` makes a new entity in it.")
+    cdc: bool = Field(description="Changes of its tables can be read as they are made.")
+    view: bool = Field(description="It can hold materialized views.")
+    create_entity: bool = Field(description="Entities can be created and deleted.")
+    print_records: bool = Field(description="PRINT shows records.")
+    insert_values: bool = Field(description="`INSERT … VALUES` writes records.")
+    realtime: bool = Field(description="Queries over it can run in real-time mode.")
+    batches: bool = Field(description="Changelog operators can write it.")
+    delivery: list[GuaranteeView] = Field(description="What its sinks promise.")
+    properties: list[str] = Field(description="Properties that a new sink needs, inferred or given.")
+
+
+class CapabilityMatrix(View):
+    """A row for each kind of store."""
+
+    items: list[CapabilitiesView]
+
+
 class HealthView(View):
     """The process answers."""
 

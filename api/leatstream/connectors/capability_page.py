@@ -1,0 +1,76 @@
+"""The capability matrix, and its page docs/stores.md, from what the connector classes say of themselves.
+
+Usage: ``python -m leatstream.connectors.capability_page docs/stores.md``
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from leatstream.connectors.base import Capabilities, Connector
+from leatstream.connectors.kinds import KIND_PROPERTIES
+
+_COLUMNS = {
+    "source": "source",
+    "sink": "sink",
+    "create_as": "CREATE … AS SELECT",
+    "cdc": "CDC",
+    "view": "materialized views",
+    "print_records": "PRINT",
+    "insert_values": "INSERT … VALUES",
+    "create_entity": "create, delete",
+    "realtime": "real-time mode",
+    "batches": "sink of changelog operators",
+}
+_HEAD = """# Kinds of store
+
+<!-- Written by `make generate` from the connector classes. -->
+
+What each kind can be used for in this version; `leat capabilities` and `GET /v1/server/capabilities` tell the
+same of a server. Sink-property [inference](inference.md) knows all of them. `CONFLUENT_KAFKA`, `MSK` and
+`REDPANDA` are of kind `kafka`.
+
+"""
+
+
+def matrix(classes: Mapping[str, type[Connector]]) -> list[dict[str, Any]]:
+    """A row for each kind of the product's scope, usable ones first.
+
+    Args:
+        classes: kind to connector class.
+
+    Returns:
+        ``kind``, ``built``, the members of ``Capabilities`` and ``properties``, which a new sink needs.
+    """
+    rows = []
+    for kind in sorted(KIND_PROPERTIES, key=lambda name: (name not in classes, name)):
+        found = classes[kind].capabilities if kind in classes else Capabilities()
+        properties = [one.name for one in KIND_PROPERTIES[kind]]
+        rows.append({"kind": kind, "built": kind in classes, **asdict(found), "properties": properties})
+    return rows
+
+
+def page(classes: Mapping[str, type[Connector]]) -> str:
+    """The whole page."""
+    rows = matrix(classes)
+    built = [row for row in rows if row["built"]]
+    lines = ["| kind | " + " | ".join(_COLUMNS.values()) + " |", "|---" * (len(_COLUMNS) + 1) + "|"]
+    for row in built:
+        lines.append(f"| {row['kind']} | " + " | ".join("yes" if row[c] else "–" for c in _COLUMNS) + " |")
+    lines += ["", "| kind | delivery | when | a new sink needs |", "|---|---|---|---|"]
+    for row in built:
+        needs = ", ".join(f"`{name}`" for name in row["properties"]) or "–"
+        for one in row["delivery"]:
+            lines.append(f"| {row['kind']} | {one['name']} | {one['condition']} | {needs} |")
+    missing = ", ".join(row["kind"] for row in rows if not row["built"])
+    return _HEAD + "\n".join(lines) + f"\n\nNot built yet, and refused by name: {missing}.\n"
+
+
+if __name__ == "__main__":
+    from leatstream.connectors.registry import connector_classes
+
+    Path(sys.argv[1]).write_text(page(connector_classes()), encoding="utf-8")

@@ -1,0 +1,31 @@
+"""The capability matrix says what the classes can do."""
+
+from __future__ import annotations
+
+from leatstream.connectors.base import Connector
+from leatstream.connectors.capability_page import matrix, page
+from leatstream.connectors.kinds import KIND_PROPERTIES
+from leatstream.connectors.registry import connector_classes
+
+
+def test_every_kind_of_the_scope_has_a_row() -> None:
+    rows = {row["kind"]: row for row in matrix(connector_classes())}
+    assert set(rows) == set(KIND_PROPERTIES)
+    assert [kind for kind, row in rows.items() if row["built"]] == ["kafka", "kinesis"]
+    assert not any(rows["oracle"][name] for name in ("source", "sink", "create_as", "print_records"))
+    assert rows["kinesis"]["properties"] == ["topic.shards"]
+
+
+def test_what_a_class_claims_it_has() -> None:
+    for kind, found in connector_classes().items():
+        claims = found.capabilities
+        assert claims.insert_values is (found.write_records is not Connector.write_records), kind
+        assert claims.batches is (found.write_batch is not Connector.write_batch), kind
+        assert bool(claims.delivery) is claims.sink, kind
+        assert claims.create_as is (claims.sink and claims.create_entity), kind
+
+
+def test_the_page_names_what_is_missing() -> None:
+    text = page(connector_classes())
+    assert "refused by name: clickhouse" in text
+    assert "| kinesis | at_least_once |" in text
