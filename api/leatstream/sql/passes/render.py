@@ -56,6 +56,7 @@ _BINARY: dict[type[exp.Expression], str] = {
     exp.Is: "IS",
 }
 _WINDOW = "__leat_window"
+_PASSES = "__leat_passes"
 _ENDS = {"window_start": "start", "window_end": "end"}
 _PLACE = re.compile(r"\{(\d|time)\}")
 
@@ -108,14 +109,16 @@ class Renderer:
 
     def _select(self, query: BoundSelect) -> None:
         self.windows |= {given.ref: given.window for given in query.inputs if given.window is not None}
-        nested = query.group is not None and query.group.nested
-        if nested:
+        nested, passes = query.group is not None and query.group.nested, _passes_outside(query.group)
+        hidden = [name(_WINDOW)] * nested + [name(_PASSES)] * passes
+        if hidden:
+            self.put(f"SELECT * EXCEPT ({', '.join(hidden)})")
             # A window's time is known to Spark as such only outside of the GROUP BY that made it.
-            window = name(_WINDOW)
-            self.put(f"SELECT * EXCEPT ({window}), window_time({window})")
-            self.put(f" AS {name(ROWTIME)} FROM (")
+            self.put(f", window_time({name(_WINDOW)}) AS {name(ROWTIME)}" if nested else "")
+            self.put(" FROM (")
         self._plain_select(query)
-        self.put(")" if nested else "")
+        self.put(")" if hidden else "")
+        self.put(f" WHERE {name(_PASSES)}" if passes else "")
 
     def _plain_select(self, query: BoundSelect) -> None:
         self.put("SELECT ")
@@ -126,6 +129,9 @@ class Renderer:
             self.put(", ")
         group = query.group
         self._deleted(query)
+        if group is not None and group.having is not None and _passes_outside(group):
+            self._filter(group.having)
+            self.put(f" AS {name(_PASSES)}, ")
         nested = group is not None and group.nested
         time = f"{name(query.inputs[0].ref)}.{name(_WINDOW)}" if nested else _hidden(query, ROWTIME)
         self.put(f"{_hidden(query, ROWKEY)} AS {name(ROWKEY)}, ")
@@ -188,7 +194,7 @@ class Renderer:
         for i, (kind, sets) in enumerate(group.sets):
             self.put(", " if i or keys or group.keys else "")
             self._sets(kind, sets)
-        if group.having is not None and not group.update:
+        if group.having is not None and not group.update and not group.sets:
             self.put(" HAVING ")
             self._filter(group.having)
 
@@ -308,6 +314,11 @@ class Renderer:
             else:
                 value = values[int(piece) - 1]
                 self.template("({})" if type(value) in _BINARY else "{}", value)
+
+
+def _passes_outside(group: BoundGroup | None) -> bool:
+    """Whether HAVING is asked outside: Spark does not find GROUPING of a column beside plain keys in it."""
+    return group is not None and bool(group.sets) and group.having is not None and not group.update
 
 
 def _hidden(query: BoundSelect, column: str) -> str:
