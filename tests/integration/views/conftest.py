@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,17 +24,15 @@ def _programs() -> Path | None:
 
 
 @pytest.fixture(scope="session")
-def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """URL of a running server in a temporary directory."""
+def postgresql() -> Iterator[str]:
+    """URL of a running server in a temporary directory of its own: pytest closes its own to other accounts."""
     programs = _programs()
     if programs is None:
         pytest.skip("PostgreSQL's initdb is not on this machine")
-    directory = tmp_path_factory.mktemp("postgresql")
+    directory = Path(tempfile.mkdtemp(prefix="leat-postgresql-"))
     # The server refuses to run as root.
     account = "postgres" if os.geteuid() == 0 else None
     if account:
-        for folder in (directory, *directory.parents[:3]):
-            folder.chmod(0o755)
         shutil.chown(directory, account)
     data, (port,) = directory / "data", free_ports(1)
     subprocess.run(
@@ -65,7 +64,14 @@ def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         cwd=directory,
     )
     yield f"postgresql://leat@127.0.0.1:{port}/postgres"
-    subprocess.run([*control, "-m", "immediate", "stop"], check=True, user=account, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [*control, "-m", "immediate", "stop"],
+        check=True,
+        user=account,
+        stdout=subprocess.DEVNULL,
+        cwd=directory,
+    )
+    shutil.rmtree(directory)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
