@@ -105,7 +105,7 @@ def test_indexes(view: TestClient) -> None:
 
 def test_a_change_tells_what_becomes_of_the_rows(view: TestClient) -> None:
     same = sql(view, CREATE.replace("CREATE", "CREATE OR REPLACE"))["results"][0]
-    assert same["rows"] == [["v", "none", "the job stays the same"]]
+    assert same["rows"] == [["v", "hot", "the job stays the same: it is not restarted"]]
     other = CREATE.replace("CREATE", "CREATE OR REPLACE").replace("7 days", "8 days")
     changed = sql(view, other)["results"][0]
     assert (changed["kind"], changed["rows"][0][1]) == ("create_materialized_view_as", "new-state")

@@ -16,7 +16,7 @@ TABLE = [
     ("CREATE STREAM x AS SELECT frobnicate(n) AS f FROM s", "unknown-function", "frobnicate"),
     (
         "CREATE STREAM x AS SELECT reflect('java.lang.Runtime', 'getRuntime') AS f FROM s",
-        "unknown-function",
+        "unsupported",
         "reflect",
     ),
     ("CREATE STREAM x AS SELECT n + true AS f FROM s", "type-mismatch", None),
@@ -28,9 +28,10 @@ TABLE = [
     ("CREATE CHANGELOG x AS SELECT n, t, count(*) AS c FROM s GROUP BY n", "not-grouped", "t,"),
     (
         "CREATE CHANGELOG x (a BIGINT, PRIMARY KEY (a)) WITH ('topic'='t', 'value.format'='json')",
-        "unsupported",
+        "property-required",
         None,
     ),
+    ("CREATE CHANGELOG x (a BIGINT) WITH ('topic'='t', 'value.format'='json')", "sql-syntax", None),
     ("CREATE STREAM x (a NONSENSE) WITH ('topic'='t', 'value.format'='json')", "type-mismatch", "NONSENSE"),
     ("CREATE STREAM x (a BIGINT) WITH ('value.format'='json')", "property-required", None),
     ("CREATE STREAM x (a BIGINT) WITH ('value.format'='json', 'no.such'='1')", "invalid-property", None),
@@ -42,7 +43,7 @@ TABLE = [
     ("CREATE STREAM x WITH ('topic.shards'=1) AS SELECT n FROM s", "invalid-property", None),
     ("CREATE STREAM s AS SELECT n FROM r", "already-exists", None),
     ("INSERT INTO s SELECT n FROM s", "invalid-property", None),
-    ("SELECT n FROM s", "unsupported", None),
+    ("SELECT nope FROM s", "unknown-column", "nope"),
     ("SELECT " + "(" * 10_000 + "1" + ")" * 10_000, "too-complex", None),
 ]
 

@@ -16,31 +16,10 @@ from confluent_kafka import Producer
 sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from pyspark.sql import SparkSession
 from small_api import Pool, SmallApi
 
 from leatstream.connectors.kafka import KafkaConnector
 from leatstream.connectors.registry import open_connector
-from leatstream.dev.jars import spark_jars
-from leatstream_jobs.session import start_session
-
-
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One session for all tests that need no driver of their own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LEATSTREAM_SPARK_JARS", ":".join(map(str, spark_jars())))
-        for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_LOCAL_IP"):
-            patch.setenv(name, "")
-        session = start_session(tmp_path_factory.mktemp("spark"), 2)
-        yield session
-        gateway: Any = session.sparkContext._gateway
-        session.stop()
-        gateway.shutdown()
-        gateway.proc.stdin.close()
-        gateway.proc.wait(30)
-        session.sparkContext._gateway = session.sparkContext._jvm = None
-        type(session.sparkContext)._gateway = type(session.sparkContext)._jvm = None
 
 
 @pytest.fixture(scope="session")

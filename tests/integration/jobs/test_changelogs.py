@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -33,7 +33,6 @@ from leatstream.sql.relation_properties import RelationProperties, read_relation
 from leatstream.sql.statements import CreateAs, CreateChangelogAs, Name
 from leatstream.sql.views import view_schema
 from leatstream_jobs import run_query
-from leatstream_jobs.session import start_session
 from leatstream_jobs.snapshot_store import SnapshotStore
 
 pytestmark = pytest.mark.spark
@@ -42,23 +41,6 @@ CASES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sor
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 META = Meta(id="r", generation=1, created_at=NOW, updated_at=NOW, created_by="admin", owner="admin")
 Pair = tuple[str | None, Any]
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LEATSTREAM_SPARK_JARS", "")
-        for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_LOCAL_IP"):
-            patch.setenv(name, "")
-        session = start_session(tmp_path_factory.mktemp("spark"), 2)
-        yield session
-        gateway: Any = session.sparkContext._gateway
-        session.stop()
-        gateway.shutdown()
-        gateway.proc.stdin.close()
-        gateway.proc.wait(30)
-        session.sparkContext._gateway = session.sparkContext._jvm = None
-        type(session.sparkContext)._gateway = type(session.sparkContext)._jvm = None
 
 
 class FilesConnector(KafkaConnector):

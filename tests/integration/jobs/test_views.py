@@ -18,7 +18,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from leatstream.connectors.kafka import KafkaConnector
-from leatstream.dev.jars import spark_jars
 from leatstream.model.names import Fqn
 from leatstream.model.objects import HIDDEN_PREFIX, Column, Meta, Relation, RelationKind
 from leatstream.model.types import parse_type
@@ -33,30 +32,12 @@ from leatstream.sql.view_properties import read_view_properties
 from leatstream.sql.views import view_schema
 from leatstream.views.sqlite_store import SqliteViews
 from leatstream_jobs import run_query
-from leatstream_jobs.session import start_session
 
 pytestmark = pytest.mark.spark
 FOLDER = Path(__file__).parents[2] / "fixtures" / "views"
 CASES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 META = Meta(id="r", generation=1, created_at=NOW, updated_at=NOW, created_by="admin", owner="admin")
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LEATSTREAM_SPARK_JARS", ":".join(map(str, spark_jars())))
-        for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_LOCAL_IP"):
-            patch.setenv(name, "")
-        session = start_session(tmp_path_factory.mktemp("spark"), 2)
-        yield session
-        gateway: Any = session.sparkContext._gateway
-        session.stop()
-        gateway.shutdown()
-        gateway.proc.stdin.close()
-        gateway.proc.wait(30)
-        session.sparkContext._gateway = session.sparkContext._jvm = None
-        type(session.sparkContext)._gateway = type(session.sparkContext)._jvm = None
 
 
 class Run:

@@ -25,7 +25,6 @@ from leatstream.sql.snapshot.compiler import Source, compile_select
 from leatstream.sql.statements import Name, Select
 from leatstream.views.base import Batch
 from leatstream.views.opening import view_writer
-from leatstream_jobs.session import start_session
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 META = Meta(id="r", generation=1, created_at=NOW, updated_at=NOW, created_by="admin", owner="admin")
@@ -281,32 +280,20 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_LOCAL_IP"):
-            patch.setenv(name, "")
-        session = start_session(tmp_path_factory.mktemp("spark"), 1)
-        session.conf.set("spark.sql.shuffle.partitions", "1")
-        session.conf.set("spark.sql.adaptive.enabled", "false")
-        for name, (columns, rows) in (("visits", VISITS), ("users", USERS)):
-            struct = parse_type(f"STRUCT<{columns}>")
-            values = [tuple(python(v, t) for v, t in zip(row, struct.arguments, strict=True)) for row in rows]
-            ddl = ", ".join(
-                f"`{n}` {t.spark()}" for n, t in zip(struct.fields, struct.arguments, strict=True)
-            )
-            session.createDataFrame(values, ddl).coalesce(1).createOrReplaceTempView(name)
-        yield session
-        gateway: Any = session.sparkContext._gateway
-        session.stop()
-        gateway.shutdown()
-        gateway.proc.stdin.close()
-        gateway.proc.wait(30)
-        session.sparkContext._gateway = session.sparkContext._jvm = None
-        type(session.sparkContext)._gateway = type(session.sparkContext)._jvm = None
+def with_tables(spark: SparkSession) -> SparkSession:
+    """Spark with the tables' rows."""
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    for name, (columns, rows) in (("visits", VISITS), ("users", USERS)):
+        struct = parse_type(f"STRUCT<{columns}>")
+        values = [tuple(python(v, t) for v, t in zip(row, struct.arguments, strict=True)) for row in rows]
+        ddl = ", ".join(f"`{n}` {t.spark()}" for n, t in zip(struct.fields, struct.arguments, strict=True))
+        spark.createDataFrame(values, ddl).coalesce(1).createOrReplaceTempView(name)
+    return spark
 
 
 @pytest.fixture(scope="module")
-def spark_says(spark: SparkSession) -> Callable[[str], list[list[Any]]]:
+def spark_says(with_tables: SparkSession) -> Callable[[str], list[list[Any]]]:
     """Spark's rows, in the same words."""
     known: dict[str, list[list[Any]]] = {}
 
@@ -314,7 +301,7 @@ def spark_says(spark: SparkSession) -> Callable[[str], list[list[Any]]]:
         if text not in known:
             # Two types have other names there.
             theirs = text.replace("AS VARCHAR)", "AS STRING)").replace("AS TIMESTAMP)", "AS TIMESTAMP_NTZ)")
-            table = spark.sql(theirs).toArrow()
+            table = with_tables.sql(theirs).toArrow()
             columns = [table.column(i).to_pylist() for i in range(table.num_columns)]
             known[text] = [[plain(v) for v in row] for row in zip(*columns, strict=True)]
         return known[text]
