@@ -13,6 +13,7 @@ from leatstream.model.objects import HIDDEN_PREFIX, Relation, RelationKind
 from leatstream.model.types import parse_type
 from leatstream.plan.logical import Aggregation, LogicalPlan, Scan
 from leatstream.sql.lexer import Source
+from leatstream.sql.match_recognize import PatternClause
 from leatstream.sql.passes.changelogs import (
     check_changelog_join,
     check_keys,
@@ -304,6 +305,8 @@ class _Binder:
         if alias is not None and alias[0].startswith(HIDDEN_PREFIX):
             detail = f"Names that start with {HIDDEN_PREFIX} belong to leatstream."
             self.faults.add("validation", detail, position=alias[1])
+        if isinstance(node, exp.MatchRecognize):
+            return self._matched(node, ctes, depth)
         if isinstance(node, exp.Subquery):
             return self._derived(node, node.this, alias[0] if alias else None, ctes, depth)
         name: Name = node.meta["name"]
@@ -313,6 +316,14 @@ class _Binder:
             # Bound once for each use, so each use needs a tree of its own.
             return self._derived(node, query.copy(), shown, outer, depth)
         return self._relation(node, name, alias[0] if alias else None)
+
+    def _matched(self, node: exp.Expression, ctes: Ctes, depth: int) -> Input:
+        self._source(node.this, ctes, depth)
+        clause: PatternClause = node.meta["pattern"]
+        refused = [("MATCH_RECOGNIZE", clause.position, None), *clause.refused]
+        for what, position, hint in refused:
+            self.faults.add("unsupported", f"{what} is not supported.", position=position, hint=hint)
+        return Input(self.binding.next_ref(), (), "MATCH_RECOGNIZE", None)
 
     def _derived(
         self, node: exp.Expression, query: exp.Expression, alias: str | None, ctes: Ctes, depth: int

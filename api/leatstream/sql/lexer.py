@@ -22,7 +22,7 @@ _TOKEN = re.compile(
   | (?P<quoted>"[^"]*+(?:""[^"]*+)*+"|`[^`]*+(?:``[^`]*+)*+`)
   | (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?P<tail>[^\W\d][\w$]*)?
   | (?P<word>[^\W\d][\w$]*)
-  | (?P<mark>->|<=>|<>|!=|<=|>=|==|\|\||::|=>|/(?!\*)|[-+*%=<>(),.;\[\]&|^~:])
+  | (?P<mark>->|<=>|<>|!=|<=|>=|==|\|\||::|=>|/(?!\*)|[-+*%=<>(),.;\[\]&|^~:{}?$])
     """,
     re.VERBOSE,
 )
@@ -57,6 +57,10 @@ MARKS = {
     "~": TokenType.TILDE,
     ":": TokenType.COLON,
     "=>": TokenType.FARROW,
+    "{": TokenType.L_BRACE,
+    "}": TokenType.R_BRACE,
+    "?": TokenType.PLACEHOLDER,
+    "$": TokenType.DOLLAR,
 }
 _OPEN = {
     "'": ("string", "end it with '; a quote inside is written ''"),

@@ -14,9 +14,9 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from leatstream.errors import Position
+from leatstream.sql.match_recognize import MatchParser
 from leatstream.sql.statements import Name
 from leatstream.sql.tokens_reader import MAX_DEPTH, NO_ALIAS
-from leatstream.sql.unnest import UnnestParser
 from leatstream.sql.windows import WINDOW_FUNCTIONS
 
 MAX_LIMIT = 1_000_000_000
@@ -31,7 +31,7 @@ class SortKey:
     nulls_first: bool | None
 
 
-class QueryParser(UnnestParser):
+class QueryParser(MatchParser):
     """Reads query expressions."""
 
     def _parse_statement(self) -> exp.Expr | None:
@@ -234,13 +234,21 @@ class QueryParser(UnnestParser):
         if alias is not None and self.is_mark(TokenType.L_PAREN):
             self.refuse("A column list after an alias", hint="name the columns inside the sub-select with AS")
         node.meta["alias"] = alias
+        self._source_properties(node)
+        if self.is_word("match_recognize"):
+            matched = self._matched(node)
+            matched.meta["alias"] = self._alias()
+            self._source_properties(node)
+            return matched
+        return node
+
+    def _source_properties(self, node: exp.Expression) -> None:
         word = self._curr
         if self.take("with"):
+            if "properties" in node.meta:
+                self.fail("Source properties are given twice.", at=word)
             node.meta["properties"] = self.properties()
             node.meta["properties_position"] = self.since(word)
-        if self.is_word("match_recognize"):
-            self.refuse("MATCH_RECOGNIZE")
-        return node
 
     def _ranged(self) -> exp.Expression:
         first = self._curr
