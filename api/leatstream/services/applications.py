@@ -24,6 +24,7 @@ from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Environment, Page, Precondition, Principal, new_meta
 from leatstream.services.pages import repository_page
 from leatstream.services.planning import analyze
+from leatstream.services.query_removal import delete_query
 from leatstream.services.statement_bodies import single
 from leatstream.services.statement_results import Run, StatementResult
 from leatstream.sql import statements as ast
@@ -246,7 +247,7 @@ def delete_application(
             unit.applications.delete(found.meta.id)
             unit.commit()
         for query in reversed(application_queries_of(inner, found)):
-            queries.delete_query(inner, principal, query.name)
+            delete_query(inner, principal, query.name)
         for relation in reversed(found.relations):
             try:
                 relations.delete_relation(inner, principal, Fqn.parse(relation))

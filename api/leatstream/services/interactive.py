@@ -14,7 +14,7 @@ from leatstream.services.authorization import READ, authorize
 from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Context, Environment, Principal, new_id
 from leatstream.services.planned_job import store_ref
-from leatstream.services.planning import PlannedSelect, plan_select
+from leatstream.services.select_planning import PlannedSelect, plan_select
 from leatstream.services.selections import LONGEST_SECONDS, Row, Selection
 from leatstream.sql.statements import Select
 

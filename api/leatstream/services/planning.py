@@ -9,14 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlglot import exp
-
 from leatstream.errors import Faults, Position, RequestError, StoreError
 from leatstream.inference.sink_properties import LeftMostSource, SinkRequest, infer_sink_properties
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import (
     HIDDEN_PREFIX,
-    Column,
     Effective,
     Origin,
     QueryKind,
@@ -25,7 +22,7 @@ from leatstream.model.objects import (
     Store,
 )
 from leatstream.plan.change import Change
-from leatstream.plan.job_spec import READER_KIND, ColumnSpec, JobSpec, SinkSpec, StoreRef
+from leatstream.plan.job_spec import JobSpec
 from leatstream.plan.logical import (
     INTERVAL_JOIN,
     AnalysisFailure,
@@ -50,7 +47,6 @@ from leatstream.sql.statements import (
     CreateChangelogAs,
     CreateMaterializedViewAs,
     InsertInto,
-    Select,
 )
 from leatstream.sql.view_properties import read_view_properties
 from leatstream.sql.views import view_schema
@@ -145,7 +141,7 @@ def sources_json(logical: LogicalPlan, stores: Mapping[str, Store]) -> list[dict
 
 
 @dataclass(frozen=True, slots=True)
-class _Draft:
+class Draft:
     """A statement on its way to a plan.
 
     Attributes:
@@ -185,7 +181,7 @@ def plan_statement(
         )
     )
     refuse_unbuilt(given, statement.properties)
-    draft = _Draft(
+    draft = Draft(
         env=env,
         view=view,
         context=context,
@@ -195,7 +191,7 @@ def plan_statement(
         places={canonical_name(k): v.position for k, v in statement.properties.items()},
         analyzed=analyze(env, logical),
     )
-    _require_sources(draft)
+    require_sources(draft)
     if isinstance(statement, CreateMaterializedViewAs):
         planned = _plan_view(draft, statement)
     elif isinstance(statement, CreateAs):
@@ -240,7 +236,8 @@ def analyze(env: Environment, logical: LogicalPlan) -> list[AnalyzedColumn]:
     return columns
 
 
-def _require_sources(draft: _Draft) -> None:
+def require_sources(draft: Draft) -> None:
+    """Every source's entity is there or planned; StoreError names one that is gone."""
     for scan in draft.logical.scans:
         relation = scan.relation
         if draft.live.source_entity(relation) is None and not draft.view.is_assumed(relation):
@@ -255,7 +252,7 @@ def _entity_gone(relation: Relation, position: Position) -> StoreError:
     )
 
 
-def _plan_create(draft: _Draft, statement: CreateAs) -> PlannedQuery:
+def _plan_create(draft: Draft, statement: CreateAs) -> PlannedQuery:
     fqn = _new_name(draft, statement)
     where = statement.name.position
     chosen = _choose_store(draft)
@@ -304,7 +301,7 @@ def _plan_create(draft: _Draft, statement: CreateAs) -> PlannedQuery:
     return _finish(draft, kind, statement, sink, draft.logical.sql)
 
 
-def _new_name(draft: _Draft, statement: CreateAs) -> Fqn:
+def _new_name(draft: Draft, statement: CreateAs) -> Fqn:
     fqn = qualify(statement.name, draft.context)
     if not draft.view.has_schema(fqn.database, fqn.schema):
         raise RequestError(
@@ -316,7 +313,7 @@ def _new_name(draft: _Draft, statement: CreateAs) -> Fqn:
     return fqn
 
 
-def _plan_view(draft: _Draft, statement: CreateMaterializedViewAs) -> PlannedQuery:
+def _plan_view(draft: Draft, statement: CreateMaterializedViewAs) -> PlannedQuery:
     fqn, logical = _new_name(draft, statement), draft.logical
     columns = new_columns(draft.analyzed, statement.name.position)
     given = read_view_properties(statement.properties)
@@ -340,7 +337,7 @@ def _sources(logical: LogicalPlan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(s.relation.fqn) for s in logical.scans))
 
 
-def _plan_insert(draft: _Draft, statement: InsertInto) -> PlannedQuery:
+def _plan_insert(draft: Draft, statement: InsertInto) -> PlannedQuery:
     target = draft.view.resolve(statement.name, draft.context)
     where = statement.name.position
     if target.kind is not RelationKind.STREAM:
@@ -362,7 +359,7 @@ def _plan_insert(draft: _Draft, statement: InsertInto) -> PlannedQuery:
 
 
 def _finish(
-    draft: _Draft, kind: QueryKind, statement: ContinuousStatement, sink: Relation, sql: str
+    draft: Draft, kind: QueryKind, statement: ContinuousStatement, sink: Relation, sql: str
 ) -> PlannedQuery:
     live = draft.live
     live.store(sink.store)
@@ -381,7 +378,7 @@ def _finish(
     )
 
 
-def _choose_store(draft: _Draft) -> Effective:
+def _choose_store(draft: Draft) -> Effective:
     if draft.given.store:
         return Effective(draft.given.store, Origin.EXPLICIT)
     if draft.context.store:
@@ -395,7 +392,7 @@ def _choose_store(draft: _Draft) -> Effective:
     )
 
 
-def _entity_properties(draft: _Draft, store: Store, entity: str, left: Relation) -> dict[str, Effective]:
+def _entity_properties(draft: Draft, store: Store, entity: str, left: Relation) -> dict[str, Effective]:
     live = draft.live
     connector = live.connector(store.name)
     existing = live.entity(store.name, entity)
@@ -414,7 +411,7 @@ def _entity_properties(draft: _Draft, store: Store, entity: str, left: Relation)
     )
 
 
-def _refuse_loop(draft: _Draft, store: str, entity: str, position: Position) -> None:
+def _refuse_loop(draft: Draft, store: str, entity: str, position: Position) -> None:
     for scan in draft.logical.scans:
         if (scan.relation.store, scan.relation.entity) == (store, entity):
             raise RequestError(
@@ -424,88 +421,3 @@ def _refuse_loop(draft: _Draft, store: str, entity: str, position: Position) -> 
                 position=position,
                 hint="write to another topic",
             )
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedSelect:
-    """An interactive SELECT that may run; ``job`` has no identity yet, its sink stands for the reader."""
-
-    logical: LogicalPlan
-    columns: tuple[Column, ...]
-    stores: Mapping[str, Store]
-    job: JobSpec
-
-    @property
-    def changelog(self) -> bool:
-        """Whether a row may replace or take back one before it."""
-        return bool(self.logical.primary_key)
-
-    def as_json(self) -> dict[str, Any]:
-        """The plan as ``statements:validate`` shows it."""
-        return {
-            "sources": sources_json(self.logical, self.stores),
-            "columns": [{"name": c.name, "type": str(c.type), "not_null": c.not_null} for c in self.columns],
-            "changelog": self.changelog,
-        }
-
-
-def plan_select(env: Environment, view: CatalogView, statement: Select, context: Context) -> PlannedSelect:
-    """Check a SELECT whole and write its JobSpec.
-
-    Raises:
-        RequestError: everything that is wrong with the statement.
-        StoreError: a store cannot be asked, or an entity is gone.
-        EngineError: no driver is there to analyze.
-    """
-    live = LiveStores(env, view)
-    logical = _bind_select(statement, view, context)
-    draft = _Draft(env, view, context, live, logical, RelationProperties(), {}, analyze(env, logical))
-    _require_sources(draft)
-    columns = new_columns(draft.analyzed, statement.position)
-    sink = SinkSpec(
-        relation=_READER,
-        store=StoreRef(name=_READER, kind=READER_KIND, config={}),
-        entity="rows",
-        columns=[ColumnSpec(name=c.name, type=str(c.type), not_null=c.not_null) for c in columns],
-        value_format="json",
-        key_format="json" if logical.primary_key else None,
-        key_columns=list(logical.primary_key),
-        deletes=logical.deletes,
-    )
-    job = plan_job(live, logical, sink, logical.sql, {})
-    functions, _ = function_specs(view, logical.functions)
-    bounded = job.model_copy(update={"max_offsets_per_trigger": _SELECT_OFFSETS, "functions": functions})
-    stores = {s.relation.store: live.store(s.relation.store) for s in logical.scans}
-    return PlannedSelect(logical, columns, stores, bounded)
-
-
-def _bind_select(statement: Select, view: CatalogView, context: Context) -> LogicalPlan:
-    """As a changelog where it can be one: groups and rows are shown as they change.
-
-    Sessions are not, which Spark gives only once they have closed, nor is what has lost its key.
-    """
-    select = statement.select
-
-    def bound(tree: exp.Expression, *, changelog: bool) -> LogicalPlan:
-        return bind(
-            tree,
-            lambda name: view.resolve(name, context),
-            statement.text,
-            changelog=changelog,
-            find_function=view.find_function,
-        )
-
-    if isinstance(select, exp.Select) and select.args.get("group") is not None:
-        window = select.args["from_"].this.meta.get("window")
-        session = window is not None and window.kind == "session"
-        return bound(select, changelog=not session)
-    try:
-        # Binding notes its findings in the tree.
-        return bound(select.copy(), changelog=True)
-    except RequestError:
-        return bound(select, changelog=False)
-
-
-# The store and the entity of a SELECT's sink: its reader.
-_READER = f"{HIDDEN_PREFIX}reader"
-_SELECT_OFFSETS = 20_000  # a batch is held in memory, and its first rows shall come soon

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
-from leatstream.errors import CatalogError, LeatstreamError, RequestError
+from leatstream.errors import CatalogError
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import (
     DesiredState,
-    Effective,
     Meta,
     Query,
     QueryState,
     QueryStatus,
     Relation,
-    RelationKind,
     Store,
 )
-from leatstream.plan.change import UNTOUCHED, Change, changed_kind, classify
-from leatstream.plan.job_spec import JobSpec
 from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import OPERATE, READ, WRITE, authorize
 from leatstream.services.catalog_view import CatalogView
-from leatstream.services.databases import refuse_dependents
 from leatstream.services.environment import (
     Context,
     Environment,
@@ -33,45 +28,19 @@ from leatstream.services.environment import (
     Principal,
     Stored,
     new_meta,
-    next_meta,
 )
 from leatstream.services.function_jobs import with_present_sources
 from leatstream.services.pages import repository_page
-from leatstream.services.planning import ContinuousStatement, PlannedQuery, plan_statement
+from leatstream.services.planning import PlannedQuery, plan_statement
+from leatstream.services.query_definition import QueryDefinition, parse_continuous
 from leatstream.services.query_notes import RESTART_ASKED, note_event, note_version
-from leatstream.services.query_removal import remove_query
-from leatstream.services.relations import query_dependents
+from leatstream.services.query_replacement import (
+    check_replacement,
+    replace_query,
+)
 from leatstream.services.schemas import require_schema
 from leatstream.sql.canonical import statement_hash
-from leatstream.sql.parser import parse
-from leatstream.sql.statements import CreateAs, InsertInto, Properties
-
-
-@dataclass(frozen=True, slots=True)
-class QueryDefinition:
-    """What the user writes of a query."""
-
-    sql: str
-    context: Context = field(default_factory=Context)
-    desired_state: DesiredState = DesiredState.RUNNING
-    delete_sink_entity: bool = False
-    properties: Mapping[str, Any] = field(default_factory=dict)
-    comment: str | None = None
-
-
-def parse_continuous(sql: str) -> ContinuousStatement:
-    """Read text that must be one CREATE … AS SELECT, or INSERT INTO … SELECT."""
-    statements = parse(sql)
-    if len(statements) != 1 or not isinstance(statements[0], CreateAs | InsertInto):
-        what = f"{len(statements)} statements" if len(statements) != 1 else "another statement"
-        raise RequestError(
-            "validation",
-            "a query's sql is one CREATE STREAM, CHANGELOG or MATERIALIZED VIEW … AS SELECT, or INSERT INTO "
-            f"… SELECT; this is {what}",
-            pointer="#/sql",
-            position=statements[0].position if statements else None,
-        )
-    return statements[0]
+from leatstream.sql.statements import Properties
 
 
 def put_query(
@@ -94,18 +63,18 @@ def put_query(
         planned = change = None
         if old is None or not _same_statement(old, body):
             planned = plan_statement(env, CatalogView(unit), parse_continuous(body.sql), body.context)
-            change = _check_replacement(unit, old, planned) if old else None
+            change = check_replacement(unit, old, planned) if old else None
     with env.open_unit() as unit:
         current = unit.queries.find(name)
         pre.check(current.meta.generation if current else None, "query", name)
         _refuse_deleting(current)
         if planned is not None:
             _require_basis(unit, planned)
-            change = _check_replacement(unit, current, planned) if current else None
+            change = check_replacement(unit, current, planned) if current else None
         if current is None and planned is not None:
             stored = Stored(_add(env, principal, unit, name, body, planned), created=True, changed=True)
         elif current is not None and old is not None and current.meta == old.meta:
-            stored = _replace(env, principal, unit, current, body, planned, change)
+            stored = replace_query(env, principal, unit, current, body, planned, change)
         else:
             raise CatalogError("stale", f"query {name} was changed by someone else at the same moment")
         unit.commit()
@@ -172,43 +141,6 @@ def _require_basis(unit: UnitOfWork, planned: PlannedQuery) -> None:
             )
 
 
-def replacement(unit: UnitOfWork, old: Query, planned: PlannedQuery) -> Change:
-    """What replacing the statement does to the job; ``refused`` if it cannot be replaced in place."""
-    kind = changed_kind(old.kind, planned.kind)
-    if kind is not None:
-        return kind
-    if planned.kind.makes_sink and str(planned.sink.fqn) == old.sink:
-        relation = unit.relations.find(old.sink)
-        if relation is not None and any(c not in planned.sink.columns for c in relation.columns):
-            others = [d for d in query_dependents(unit, planned.sink.fqn) if d != f"query {old.name}"]
-            if others:
-                return Change("refused", f"the shape of {old.sink} is needed by {', '.join(others)}")
-    return classify(JobSpec.model_validate(old.job), planned.job)
-
-
-def _check_replacement(unit: UnitOfWork, old: Query, planned: PlannedQuery) -> Change:
-    """What replacing the statement does; CatalogError if it cannot be replaced in place."""
-    if planned.kind is not old.kind or str(planned.sink.fqn) != old.sink:
-        raise CatalogError(
-            "requires-replacement",
-            f"query {quote(old.name)} writes to {old.sink} by {old.kind.value}; a query cannot change "
-            "its sink",
-            pointer="#/sql",
-            hint="delete it and create it again",
-        )
-    if planned.kind.makes_sink:
-        relation = unit.relations.find(old.sink)
-        if relation is not None and any(c not in planned.sink.columns for c in relation.columns):
-            others = [d for d in query_dependents(unit, planned.sink.fqn) if d != f"query {old.name}"]
-            refuse_dependents(f"the shape of {old.sink}", others)
-    change = replacement(unit, old, planned)
-    if change.kind == "refused":
-        raise CatalogError(
-            "requires-replacement", f"query {quote(old.name)}: {change.reason}", pointer="#/sql"
-        )
-    return change
-
-
 def _add(
     env: Environment,
     principal: Principal,
@@ -241,7 +173,7 @@ def _add(
         properties=dict(body.properties),
         effective=planned.effective,
         plan=planned.as_json(),
-        job=_job_document(planned),
+        job=planned.job.model_dump(mode="json"),
         code=dict(planned.code),
         status=_initial_status(body.desired_state, now),
     )
@@ -254,85 +186,6 @@ def _add(
 def _initial_status(desired: DesiredState, now: Any) -> QueryStatus:
     state = QueryState.PENDING if desired is DesiredState.RUNNING else QueryState.STOPPED
     return QueryStatus(state=state, since=now, observed_generation=0 if state is QueryState.PENDING else 1)
-
-
-def _job_document(planned: PlannedQuery) -> dict[str, Any]:
-    return {**planned.job.model_dump(mode="json")}
-
-
-def _replace(
-    env: Environment,
-    principal: Principal,
-    unit: UnitOfWork,
-    old: Query,
-    body: QueryDefinition,
-    planned: PlannedQuery | None,
-    change: Change | None,
-) -> Stored[Query]:
-    query = replace(
-        old,
-        sql=body.sql,
-        desired_state=body.desired_state,
-        delete_sink_entity=body.delete_sink_entity,
-        comment=body.comment,
-        properties=dict(body.properties),
-    )
-    if planned is not None:
-        effective = keep_origins(old.effective, planned.effective)
-        query = replace(
-            query,
-            statement_hash=statement_hash(body.sql),
-            context=body.context.as_json(),
-            sources=planned.sources,
-            effective=effective,
-            plan=replace(planned, effective=effective).as_json(change),
-            job=_job_document(planned),
-            code=dict(planned.code),
-            checkpoint_generation=old.checkpoint_generation
-            + (change is not None and change.kind == "new-state"),
-        )
-        if planned.kind.makes_sink:
-            _update_sink(env, unit, old, replace(planned.sink, effective=effective))
-    if query == old:
-        return Stored(old, created=False, changed=False)
-    restart = planned is not None and change is not None and change.kind not in UNTOUCHED
-    status = old.status if restart else replace(old.status, observed_generation=old.meta.generation + 1)
-    if old.status.observed_generation != old.meta.generation and not restart:
-        status = old.status
-    if query.desired_state is not old.desired_state or restart:
-        status = replace(status, error=None, message=None, restarts=0, next_attempt_at=None)
-        if query.desired_state is DesiredState.RUNNING and old.status.driver_id is None:
-            status = replace(status, state=QueryState.PENDING, since=env.clock.now())
-    now = env.clock.now()
-    query = replace(query, meta=next_meta(old.meta, now), status=status)
-    unit.queries.update(query)
-    note_version(unit, principal, query, change or SAME_STATEMENT, now)
-    note_event(unit, old, query, now)
-    return Stored(query, created=False, changed=True)
-
-
-SAME_STATEMENT = Change("none", "the statement stays the same")
-
-
-def keep_origins(old: Mapping[str, Effective], new: Mapping[str, Effective]) -> dict[str, Effective]:
-    """New values, but what has not changed keeps telling where it first came from."""
-    return {k: old[k] if k in old and old[k].value == v.value else v for k, v in new.items()}
-
-
-def _update_sink(env: Environment, unit: UnitOfWork, query: Query, sink: Relation) -> None:
-    relation = unit.relations.find(query.sink)
-    if relation is None:
-        return
-    # An index stays as long as its columns do.
-    names = {column.name for column in sink.columns}
-    updated = replace(
-        sink,
-        meta=relation.meta,
-        created_by_query=relation.created_by_query,
-        indexes=tuple(index for index in relation.indexes if names.issuperset(index.columns)),
-    )
-    if updated != relation:
-        unit.relations.update(replace(updated, meta=next_meta(relation.meta, env.clock.now())))
 
 
 def get_query(env: Environment, principal: Principal, name: str) -> Query:
@@ -385,72 +238,6 @@ def list_queries(
     authorize(principal, READ, "queries")
     with env.open_unit(write=False) as unit:
         return repository_page(unit.queries, lambda q: q.name, "queries", page_size, page_token)
-
-
-def delete_query(
-    env: Environment,
-    principal: Principal,
-    name: str,
-    delete_entity: bool = False,
-    pre: Precondition = Precondition(),  # noqa: B008
-) -> Query | None:
-    """End and delete a query, its checkpoints, and the stream that it made. The topic stays unless asked.
-
-    Args:
-        env: the environment.
-        principal: who asks.
-        name: exact name.
-        delete_entity: also delete the sink's entity; so does ``delete_sink_entity`` of the query.
-        pre: precondition.
-
-    Returns:
-        None if it is gone, else the query while its job is stopping or its topic cannot be dropped yet.
-    """
-    authorize(principal, WRITE, "query", name)
-    with env.open_unit() as unit:
-        query = require_query(unit, name)
-        pre.check(query.meta.generation, "query", name)
-        owner = next((a.name for a in unit.applications.page(limit=100_000) if name in a.queries), None)
-        if owner is not None:
-            raise CatalogError(
-                "has-dependents",
-                f"query {quote(name)} belongs to application {quote(owner)} and goes with it",
-                hint=f"DROP APPLICATION {quote(owner)}, or TERMINATE QUERY {quote(name)} to stop it",
-            )
-        if query.kind.makes_sink:
-            others = [d for d in query_dependents(unit, Fqn.parse(query.sink)) if d != f"query {query.name}"]
-            refuse_dependents(f"{query.sink}, which query {quote(name)} makes,", others)
-            if delete_entity or query.delete_sink_entity:
-                _refuse_shared_entity(unit, query)
-        before = query
-        query = replace(
-            query,
-            deleting=True,
-            delete_sink_entity=delete_entity or query.delete_sink_entity,
-            desired_state=DesiredState.STOPPED,
-        )
-        unit.queries.update(query)
-        note_event(unit, before, query, env.clock.now())
-        unit.commit()
-    if query.status.driver_id is not None or env.staged:
-        env.changed.notify()
-        return query
-    try:
-        remove_query(env, query)
-    except LeatstreamError:
-        env.changed.notify()  # the reconciler tries again and tells why in the status
-        return query
-    return None
-
-
-def _refuse_shared_entity(unit: UnitOfWork, query: Query) -> None:
-    """A topic on which other streams stand does not go with this query."""
-    mine = unit.relations.find(query.sink)
-    if mine is None or mine.kind is RelationKind.MATERIALIZED_VIEW:
-        return
-    place = (mine.store, mine.entity)
-    others = [r for r in unit.relations.page(limit=100_000) if (r.store, r.entity) == place and r != mine]
-    refuse_dependents(f"topic {mine.entity}", [f"stream {r.fqn}" for r in others])
 
 
 def restart_query(env: Environment, principal: Principal, name: str) -> Query:

@@ -8,9 +8,28 @@ from __future__ import annotations
 
 import shutil
 import threading
+from dataclasses import replace
 
-from leatstream.model.objects import Query, QueryKind
-from leatstream.services.environment import Environment, view_table
+from leatstream.errors import CatalogError, LeatstreamError
+from leatstream.model.names import Fqn, quote
+from leatstream.model.objects import (
+    DesiredState,
+    Query,
+    QueryKind,
+    RelationKind,
+)
+from leatstream.ports import UnitOfWork
+from leatstream.services.authorization import WRITE, authorize
+from leatstream.services.databases import refuse_dependents
+from leatstream.services.environment import (
+    Environment,
+    Precondition,
+    Principal,
+    view_table,
+)
+from leatstream.services.queries import require_query
+from leatstream.services.query_notes import note_event
+from leatstream.services.relations import query_dependents
 
 _ALONE = threading.Lock()
 
@@ -57,3 +76,69 @@ def _drop_entity(env: Environment, query: Query) -> None:
         store = unit.stores.find(relation.store) if relation is not None and mine else None
     if relation is not None and store is not None:
         env.connect(store).drop_entity(relation.entity)
+
+
+def delete_query(
+    env: Environment,
+    principal: Principal,
+    name: str,
+    delete_entity: bool = False,
+    pre: Precondition = Precondition(),  # noqa: B008
+) -> Query | None:
+    """End and delete a query, its checkpoints, and the stream that it made. The topic stays unless asked.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: exact name.
+        delete_entity: also delete the sink's entity; so does ``delete_sink_entity`` of the query.
+        pre: precondition.
+
+    Returns:
+        None if it is gone, else the query while its job is stopping or its topic cannot be dropped yet.
+    """
+    authorize(principal, WRITE, "query", name)
+    with env.open_unit() as unit:
+        query = require_query(unit, name)
+        pre.check(query.meta.generation, "query", name)
+        owner = next((a.name for a in unit.applications.page(limit=100_000) if name in a.queries), None)
+        if owner is not None:
+            raise CatalogError(
+                "has-dependents",
+                f"query {quote(name)} belongs to application {quote(owner)} and goes with it",
+                hint=f"DROP APPLICATION {quote(owner)}, or TERMINATE QUERY {quote(name)} to stop it",
+            )
+        if query.kind.makes_sink:
+            others = [d for d in query_dependents(unit, Fqn.parse(query.sink)) if d != f"query {query.name}"]
+            refuse_dependents(f"{query.sink}, which query {quote(name)} makes,", others)
+            if delete_entity or query.delete_sink_entity:
+                _refuse_shared_entity(unit, query)
+        before = query
+        query = replace(
+            query,
+            deleting=True,
+            delete_sink_entity=delete_entity or query.delete_sink_entity,
+            desired_state=DesiredState.STOPPED,
+        )
+        unit.queries.update(query)
+        note_event(unit, before, query, env.clock.now())
+        unit.commit()
+    if query.status.driver_id is not None or env.staged:
+        env.changed.notify()
+        return query
+    try:
+        remove_query(env, query)
+    except LeatstreamError:
+        env.changed.notify()  # the reconciler tries again and tells why in the status
+        return query
+    return None
+
+
+def _refuse_shared_entity(unit: UnitOfWork, query: Query) -> None:
+    """A topic on which other streams stand does not go with this query."""
+    mine = unit.relations.find(query.sink)
+    if mine is None or mine.kind is RelationKind.MATERIALIZED_VIEW:
+        return
+    place = (mine.store, mine.entity)
+    others = [r for r in unit.relations.page(limit=100_000) if (r.store, r.entity) == place and r != mine]
+    refuse_dependents(f"topic {mine.entity}", [f"stream {r.fqn}" for r in others])

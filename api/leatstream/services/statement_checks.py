@@ -24,12 +24,12 @@ from leatstream.services.function_statements import (
 )
 from leatstream.services.functions import callers, functions_of, require_function, require_source
 from leatstream.services.live_stores import LiveStores
-from leatstream.services.planning import plan_select
 from leatstream.services.queries import require_query
 from leatstream.services.records import check_json, check_values
 from leatstream.services.registered_statements import NOUN_OF
 from leatstream.services.relations import query_dependents
 from leatstream.services.schemas import schema_key
+from leatstream.services.select_planning import plan_select
 from leatstream.services.statement_bodies import (
     entity_name,
     entity_properties,

@@ -31,6 +31,8 @@ from leatstream.services.function_statements import create_function, create_func
 from leatstream.services.functions import delete_function_source
 from leatstream.services.interactive import begin
 from leatstream.services.listings import described, listed, records_table
+from leatstream.services.query_definition import QueryDefinition
+from leatstream.services.query_removal import delete_query
 from leatstream.services.session_defaults import set_default, with_defaults
 from leatstream.services.statement_bodies import (
     entity_name,
@@ -249,7 +251,7 @@ def _create_query(run: Run, s: ast.CreateAs | ast.InsertInto) -> StatementResult
             if unit.relations.find(str(fqn)) is not None:
                 return StatementResult(kind, object={"noun": "relation", "name": str(fqn)})
     name = suggest_query_name(run.env, s, fqn)
-    body = queries.QueryDefinition(sql=s.text, context=replace(run.context, role=None))
+    body = QueryDefinition(sql=s.text, context=replace(run.context, role=None))
     try:
         stored: Stored[Query] = queries.create_query(run.env, run.principal, name, body)
     except LeatstreamError as error:
@@ -280,7 +282,7 @@ def _drop(run: Run, s: ast.Drop) -> StatementResult:
         elif s.noun == "function_source":
             delete_function_source(env, who, single(s.name))
         elif s.noun == "query":
-            queries.delete_query(env, who, single(s.name))
+            delete_query(env, who, single(s.name))
         elif s.noun == "application":
             applications.delete_application(env, who, single(s.name))
         elif s.noun in registered_statements.DELETE:

@@ -16,16 +16,13 @@ from leatstream.services.authorization import READ, authorize
 from leatstream.services.catalog_view import Assumed, CatalogView, assumed_meta, qualify
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.functions import make_function, make_source, require_source
-from leatstream.services.planning import PlannedQuery, plan_select, plan_statement
-from leatstream.services.queries import (
-    SAME_STATEMENT,
-    keep_origins,
-    made_by,
-    parse_continuous,
-    replacement,
-)
+from leatstream.services.planning import PlannedQuery, plan_statement
+from leatstream.services.queries import made_by
+from leatstream.services.query_definition import parse_continuous
+from leatstream.services.query_replacement import SAME_STATEMENT, keep_origins, replacement
 from leatstream.services.relation_draft import RelationDefinition, draft_relation
 from leatstream.services.secret_values import stored_value
+from leatstream.services.select_planning import plan_select
 from leatstream.services.session_defaults import with_defaults
 from leatstream.services.snapshots import reads_views
 from leatstream.services.statement_bodies import relation_definition

@@ -9,10 +9,10 @@ from leatstream.errors import CatalogError, Faults, RequestError
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import Query, Relation, RelationKind, ViewIndex
 from leatstream.ports import UnitOfWork
-from leatstream.services import queries
 from leatstream.services.authorization import READ, WRITE, authorize
 from leatstream.services.catalog_view import CatalogView, did_you_mean, qualify
 from leatstream.services.environment import Context, Environment, Principal, next_meta, view_table
+from leatstream.services.query_removal import delete_query
 from leatstream.services.relations import require_relation
 from leatstream.sql import statements as ast
 
@@ -62,7 +62,7 @@ def drop_view(env: Environment, principal: Principal, fqn: Fqn, deadline: float)
     """
     with env.open_unit(write=False) as unit:
         name = keeper(unit, require_relation(unit, fqn)).name
-    if queries.delete_query(env, principal, name) is None:
+    if delete_query(env, principal, name) is None:
         return True
     seen = env.changed.value
     while True:

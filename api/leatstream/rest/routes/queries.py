@@ -41,6 +41,7 @@ from leatstream.rest.schemas.queries import (
 )
 from leatstream.services import queries as service
 from leatstream.services import query_log
+from leatstream.services import query_removal as remove
 from leatstream.services.environment import Environment, Principal, Stored
 from leatstream.sql.canonical import canonical
 
@@ -168,7 +169,7 @@ def delete_query(
     ] = False,
 ) -> Any:
     """End and delete a query, its checkpoints and the stream that it made. The topic stays unless asked."""
-    left = service.delete_query(env, caller, query, delete_entity, pre)
+    left = remove.delete_query(env, caller, query, delete_entity, pre)
     if left is None:
         return None
     response.status_code = 202

@@ -24,7 +24,7 @@ from leatstream.rest.schemas.base import (
 )
 from leatstream.rest.schemas.plans import Plan
 from leatstream.services.environment import Context, Page
-from leatstream.services.queries import QueryDefinition
+from leatstream.services.query_definition import QueryDefinition
 
 Sql = Annotated[str, Field(min_length=1, max_length=500_000)]
 

@@ -1,0 +1,45 @@
+"""What a user writes of a query, and its statement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from leatstream.errors import RequestError
+from leatstream.model.objects import (
+    DesiredState,
+)
+from leatstream.services.environment import (
+    Context,
+)
+from leatstream.services.planning import ContinuousStatement
+from leatstream.sql.parser import parse
+from leatstream.sql.statements import CreateAs, InsertInto
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDefinition:
+    """What the user writes of a query."""
+
+    sql: str
+    context: Context = field(default_factory=Context)
+    desired_state: DesiredState = DesiredState.RUNNING
+    delete_sink_entity: bool = False
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    comment: str | None = None
+
+
+def parse_continuous(sql: str) -> ContinuousStatement:
+    """Read text that must be one CREATE … AS SELECT, or INSERT INTO … SELECT."""
+    statements = parse(sql)
+    if len(statements) != 1 or not isinstance(statements[0], CreateAs | InsertInto):
+        what = f"{len(statements)} statements" if len(statements) != 1 else "another statement"
+        raise RequestError(
+            "validation",
+            "a query's sql is one CREATE STREAM, CHANGELOG or MATERIALIZED VIEW … AS SELECT, or INSERT INTO "
+            f"… SELECT; this is {what}",
+            pointer="#/sql",
+            position=statements[0].position if statements else None,
+        )
+    return statements[0]
