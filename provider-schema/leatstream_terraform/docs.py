@@ -51,6 +51,20 @@ _EXAMPLES: dict[str, str] = {
         '    { name = "pageid", type = "VARCHAR" },\n'
         "  ]\n}\n"
     ),
+    "leatstream_changelog": (
+        'resource "leatstream_changelog" "users" {\n'
+        "  database     = leatstream_database.demo.name\n"
+        "  schema       = leatstream_schema.public.name\n"
+        '  name         = "users"\n'
+        "  store        = leatstream_store.events.name\n"
+        '  topic        = "users"\n'
+        '  value_format = "json"\n'
+        '  primary_key  = ["userid"]\n'
+        "  columns = [\n"
+        '    { name = "userid", type = "VARCHAR", not_null = true },\n'
+        '    { name = "city", type = "VARCHAR" },\n'
+        "  ]\n}\n"
+    ),
     "leatstream_query": (
         'resource "leatstream_query" "user_2" {\n'
         '  name     = "user_2"\n'

@@ -73,8 +73,9 @@ def generate(openapi: dict[str, Any]) -> dict[str, Any]:
             continue
         schema = resolve(openapi, content(openapi, operation.get("requestBody", {})))
         hint = schema.get(HINT, {})
-        if "resource" in hint:
-            resources[hint["resource"]] = _resource(openapi, path, operation, schema, hint)
+        for one in [hint, *(hint | variant for variant in hint.get("variants", ()))]:
+            if "resource" in one:
+                resources[one["resource"]] = _resource(openapi, path, operation, schema, one)
     if not resources:
         raise ValueError(f"no PUT body of the OpenAPI document has an {HINT} hint with a resource name")
     return {"format": FORMAT, "provider": PROVIDER, "functions": FUNCTIONS, "resources": resources}

@@ -27,6 +27,11 @@ def read(
         if problem.gone:
             return None, private
         raise Failed(*from_problem(problem.problem, {}, f"Cannot read {label(resource, state)}")) from problem
+    other = _of_another_type(resource, state, answer or {})
+    if other is not None:
+        if private.fresh:
+            raise Failed(other)
+        return None, private
     names = {name: state[name] for name in resource.key}
     prior = None if private.fresh else state
     value = from_rest(resource.attributes, answer or {}, prior, resource.live) | names
@@ -78,4 +83,21 @@ def read_data(session: Session, resource: Resource, config: Mapping[str, Any]) -
         raise Failed(
             *from_problem(problem.problem, {}, f"Cannot read {label(resource, config)}")
         ) from problem
+    other = _of_another_type(resource, config, answer or {})
+    if other is not None:
+        raise Failed(other)
     return from_rest(resource.attributes, answer or {}, None) | {name: config[name] for name in resource.key}
+
+
+def _of_another_type(
+    resource: Resource, state: Mapping[str, Any], answer: Mapping[str, Any]
+) -> Diagnostic | None:
+    """What is wrong when an object of this name is of another type: relations of all kinds share names."""
+    for name, wanted in resource.constants.items():
+        found = answer.get(name, wanted)
+        if found != wanted:
+            return Diagnostic(
+                f"{label(resource, state)} is of another type",
+                f"Its {name} is {found!r}, not {wanted!r}; use the resource type for that.",
+            )
+    return None

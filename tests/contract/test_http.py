@@ -337,3 +337,19 @@ def test_validation_changes_nothing(pageviews: TestClient) -> None:
     )
     assert planned.json()["valid"], planned.text
     assert len(pageviews.get("/v1/relations").json()["items"]) == 1
+
+
+def test_a_planned_changelog_is_one(pageviews: TestClient) -> None:
+    """What a planned relation is decides what a join with it means."""
+    sql = "CREATE STREAM out AS SELECT p.userid, u.userid AS v FROM pageviews p LEFT JOIN u ON p.userid = u.userid"
+    planned = {"fqn": "demo.public.u", **STREAM, "topic": "pageviews"}
+    ask = {"sql": sql, "database": "demo", "schema": "public", "store": "k"}
+
+    def validate(**more: Any) -> Any:
+        body = {**ask, "assume": {"relations": [planned | more]}}
+        return pageviews.post("/v1/statements:validate", json=body).json()["statements"][0]
+
+    assert [p["code"] for p in validate()["problems"]] == ["within-required"]
+    good = validate(kind="changelog", primary_key=["userid"])
+    assert good["problems"] == []
+    assert [join["kind"] for join in good["plan"]["joins"]] == ["temporal-join-stream-changelog"]

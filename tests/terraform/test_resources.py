@@ -71,6 +71,7 @@ STREAM = (
   columns      = """
     + COLUMNS
 )
+CHANGELOG = STREAM + '\n  primary_key = ["userid"]'
 SQL = (
     'CREATE STREAM ${provider::leatstream::fqn(leatstream_database.d.name, "Main Schema", "%s")} AS '
     "SELECT * FROM ${leatstream_stream.v.fqn} WHERE viewtime > %s;"
@@ -177,6 +178,17 @@ CASES = [
         STREAM,
         STREAM + '\n  comment = "z"',
         STREAM.replace("Page Views", "page_views"),
+        '"$db"."Main Schema"."Page Views"',
+        "/v1/relations/%22$db%22.%22Main%20Schema%22.%22Page%20Views%22",
+        ("comment", "z"),
+        None,
+    ),
+    Case(
+        "leatstream_changelog",
+        STORE + PLACE + TOPIC,
+        CHANGELOG,
+        CHANGELOG + '\n  comment = "z"',
+        CHANGELOG.replace("Page Views", "page_views"),
         '"$db"."Main Schema"."Page Views"',
         "/v1/relations/%22$db%22.%22Main%20Schema%22.%22Page%20Views%22",
         ("comment", "z"),

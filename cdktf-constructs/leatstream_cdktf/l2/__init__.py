@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from leatstream_cdktf.l1 import LeatstreamProvider
 from leatstream_cdktf.l2._statement import Sink
+from leatstream_cdktf.l2.changelog import Changelog
 from leatstream_cdktf.l2.namespaces import Database, Schema
 from leatstream_cdktf.l2.query import Query
 from leatstream_cdktf.l2.stores import KafkaStore, KinesisStore
 from leatstream_cdktf.l2.stream import Stream
 
 __all__ = [
+    "Changelog",
     "Database",
     "KafkaStore",
     "KinesisStore",

@@ -11,32 +11,36 @@ from leatstream_cdktf._sql import first_word, has_token, quote_name, quote_text
 from leatstream_cdktf.l2._names import DatabaseLike, SchemaLike, StoreLike, store_name
 
 PropertyValue: TypeAlias = str | int | float | bool | tf.IResolvable
+#: Words of a relation's kind in SQL.
+KINDS = {"stream": "STREAM", "changelog": "CHANGELOG", "materialized_view": "MATERIALIZED VIEW"}
 _SELECTS = frozenset({"SELECT", "WITH", "FROM", "VALUES"})
 _STATEMENTS = frozenset({"CREATE", "INSERT"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sink:
-    """A new stream that a query makes and writes: ``CREATE STREAM name WITH (…) AS SELECT …``.
+    """A new relation that a query makes and writes: ``CREATE STREAM name WITH (…) AS SELECT …``.
 
     What is left out is worked out by leatstream, as far as it can be known: partitions and replicas of the
     topic from the query's left-most source, the value format likewise, the store from the query's ``store``.
 
     Attributes:
-        name: the new stream's name.
+        name: the new relation's name.
+        kind: ``stream`` (the default), ``changelog`` or ``materialized_view``; a view lies in no store.
         store: the store that its topic lies in, as a construct or by name.
-        topic: the topic's name; the stream's name when left out.
+        topic: the topic's name; the relation's name when left out.
         value_format: ``json`` and so on.
         key_format: the format of the records' keys.
         key_type: the SQL type of a primitive key.
         timestamp: the column that holds the event time.
         timestamp_format: ``sql`` or ``iso8601``, as the writer does it; both are always read.
-        schema: the schema that the stream belongs to; the query's when left out.
+        schema: the schema that the relation belongs to; the query's when left out.
         database: the database of a schema that is given by name.
         properties: other properties of the WITH clause, such as ``{"topic.partitions": 3}``.
     """
 
     name: str
+    kind: str = "stream"
     store: StoreLike | None = None
     topic: str | None = None
     value_format: str | None = None
@@ -47,6 +51,15 @@ class Sink:
     schema: SchemaLike | None = None
     database: DatabaseLike | None = None
     properties: Mapping[str, PropertyValue] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the kind.
+
+        Raises:
+            ValueError: there is no such kind.
+        """
+        if self.kind not in KINDS:
+            raise ValueError(f"the sink {self.name!r} has kind {self.kind!r}; use {', '.join(KINDS)}")
 
     def all_properties(self) -> dict[str, PropertyValue]:
         """The WITH clause's properties, typed ones first.
@@ -71,18 +84,19 @@ class Sink:
         return given | dict(self.properties)
 
 
-def create_stream_as(parts: Sequence[str], properties: Mapping[str, PropertyValue], select: str) -> str:
-    """``CREATE STREAM … AS SELECT …``.
+def create_as(kind: str, parts: Sequence[str], properties: Mapping[str, PropertyValue], select: str) -> str:
+    """``CREATE STREAM … AS SELECT …``, or the same for another kind of relation.
 
     Args:
-        parts: the stream's name and what comes before it, each exact.
+        kind: a key of ``KINDS``.
+        parts: the relation's name and what comes before it, each exact.
         properties: the WITH clause.
         select: the SELECT, with its references already in place.
     """
     # Double quotes are needed for a name that only Terraform knows, for it may be of any kind.
     name = ".".join(f'"{part}"' if has_token(part) else quote_name(part) for part in parts)
     clause = ",\n".join(f"  {quote_text(key)} = {literal(value)}" for key, value in properties.items())
-    return f"CREATE STREAM {name}" + (f" WITH (\n{clause}\n)" if clause else "") + f" AS\n{select}"
+    return f"CREATE {KINDS[kind]} {name}" + (f" WITH (\n{clause}\n)" if clause else "") + f" AS\n{select}"
 
 
 def literal(value: PropertyValue) -> str:

@@ -18,11 +18,15 @@ from leatstream_cdktf.l2._names import (
     schema_names,
     store_name,
 )
-from leatstream_cdktf.l2._statement import Sink, check_form, create_stream_as
-from leatstream_cdktf.l2.stream import Stream, text_properties
+from leatstream_cdktf.l2._relation import text_properties
+from leatstream_cdktf.l2._statement import Sink, check_form, create_as
+from leatstream_cdktf.l2.changelog import Changelog
+from leatstream_cdktf.l2.stream import Stream
 
-#: What a query may read: a stream, another query's sink, or a relation's full name.
-Source: TypeAlias = "l1.Stream | l1.DataStream | l1.Query | l1.DataQuery | str"
+#: What a query may read: a stream or changelog, another query's sink, or a relation's full name.
+Source: TypeAlias = (
+    "l1.Stream | l1.DataStream | l1.Changelog | l1.DataChangelog | l1.Query | l1.DataQuery | str"
+)
 Context: TypeAlias = tuple[str | None, str | None]
 
 
@@ -70,7 +74,7 @@ class Query(l1.Query):
             sql: a SELECT, when ``sink`` is given; else a whole ``CREATE STREAM … AS SELECT …`` or ``INSERT
                 INTO … SELECT …``. ``{name}`` stands for a relation of ``sources``.
             sources: the relations that ``sql`` names in braces: constructs, or full names.
-            sink: a new stream (``Sink``) or one that exists (a ``Stream`` construct).
+            sink: a new relation (``Sink``) or a stream that exists (a ``Stream`` construct).
             schema: the schema of names that ``sql`` or the sink leave unqualified, as a construct, or by name
                 together with ``database``. Left out, it is the schema of the left-most source.
             database: the database of a schema that is given by name.
@@ -130,13 +134,14 @@ class Query(l1.Query):
 
 
 def _source_name(key: str, source: Source) -> str:
-    if isinstance(source, (l1.Stream, l1.DataStream)):
+    if isinstance(source, (l1.Stream, l1.DataStream, l1.Changelog, l1.DataChangelog)):
         return source.fqn_attribute
     if isinstance(source, (l1.Query, l1.DataQuery)):
         return source.sink
     if not isinstance(source, str):
         raise TypeError(
-            f"the source {key!r} is {describe(source)}; give a Stream, a Query or a relation's name"
+            f"the source {key!r} is {describe(source)}; give a Stream, a Changelog, a Query or a "
+            "relation's name"
         )
     if not has_token(source) and not PLAIN_FQN.match(source):
         raise ValueError(
@@ -157,7 +162,7 @@ def _left_most_context(sql: str, sources: Mapping[str, Source]) -> Context:
     """The schema of the left-most relation in the text whose schema is known."""
     for name in place_holders(sql):
         source = sources.get(name)
-        if isinstance(source, (Stream, Query)):
+        if isinstance(source, (Stream, Changelog, Query)):
             return source.context
         if isinstance(source, str) and not has_token(source) and len(parts := split_name(source)) == 3:
             return parts[0], parts[1]
@@ -176,7 +181,7 @@ def _write_to(sink: Sink | l1.Stream | l1.DataStream, select: str) -> str:
             f"the sink {sink.name!r} has a database but no schema; give both, or a Schema construct"
         )
     before = () if sink.schema is None else schema_names(sink.schema, sink.database)
-    return create_stream_as([*before, sink.name], sink.all_properties(), select)
+    return create_as(sink.kind, [*before, sink.name], sink.all_properties(), select)
 
 
 def _sink_context(sink: object, context: Context) -> Context:

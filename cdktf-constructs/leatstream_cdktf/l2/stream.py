@@ -9,8 +9,9 @@ from constructs import Construct
 
 from leatstream_cdktf import l1
 from leatstream_cdktf._construct import ResourceMeta
-from leatstream_cdktf.l2._columns import Columns, column_list
-from leatstream_cdktf.l2._names import DatabaseLike, SchemaLike, StoreLike, schema_names, store_name
+from leatstream_cdktf.l2._columns import Columns
+from leatstream_cdktf.l2._names import DatabaseLike, SchemaLike, StoreLike
+from leatstream_cdktf.l2._relation import place, text_properties
 
 
 class Stream(l1.Stream):
@@ -70,14 +71,9 @@ class Stream(l1.Stream):
             ValueError: the arguments do not go together; the message names all that is wrong with the
                 columns.
         """
-        try:
-            database_name, schema_name = schema_names(schema, database)
-            listed = column_list(columns)
-            in_store = store_name(store)
-        except (TypeError, ValueError) as fault:
-            raise type(fault)(f"Stream {id_!r}: {fault}") from None
+        at = place(f"Stream {id_!r}", schema, database, store, columns)
         #: The database and schema, for queries that read this stream.
-        self.context = (database_name, schema_name)
+        self.context = (at.database, at.schema)
         exact = id_ if name is None else name
         #: The topic's name.
         self.topic_name = exact if topic is None else topic
@@ -85,10 +81,10 @@ class Stream(l1.Stream):
             scope,
             id_,
             name=exact,
-            database=database_name,
-            schema=schema_name,
-            columns=listed,
-            store=in_store,
+            database=at.database,
+            schema=at.schema,
+            columns=at.columns,
+            store=at.store,
             topic=topic,
             value_format=value_format,
             key_format=key_format,
@@ -104,13 +100,3 @@ class Stream(l1.Stream):
     def sql_name(self) -> str:
         """The stream's full name as SQL reads it: a reference, so Terraform makes the stream first."""
         return self.fqn_attribute
-
-
-def text_properties(properties: Mapping[str, str | int | bool] | None) -> dict[str, str] | None:
-    """Property values as the text that Terraform's map of strings holds."""
-    if properties is None:
-        return None
-    return {
-        key: str(value).lower() if isinstance(value, bool) else str(value)
-        for key, value in properties.items()
-    }

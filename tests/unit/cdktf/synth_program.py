@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leatstream_cdktf import (
+    Changelog,
     Database,
     KafkaStore,
     KinesisStore,
@@ -65,6 +66,14 @@ def build(stack: Any) -> dict[str, Any]:
     users = Stream(
         stack, "users", schema="public", database="demo", store="kafka",
         columns=[("userid", "VARCHAR"), {"name": "Région", "type": "VARCHAR", "comment": "for people"}],
+    )  # fmt: skip
+    cities = Changelog(
+        stack, "cities", schema=public, store=kafka, primary_key=["id"], key_format="json",
+        columns={"id": "BIGINT NOT NULL", "name": "VARCHAR"}, properties={"topic.partitions": 3},
+    )  # fmt: skip
+    Query(
+        stack, "counts", sql="SELECT name, count(*) AS c FROM {c} GROUP BY name", sources={"c": cities},
+        sink=Sink(name="per_name", kind="materialized_view"),
     )  # fmt: skip
     enriched = Query(
         stack,
@@ -141,6 +150,10 @@ def faults(stack: Any, made: dict[str, Any]) -> dict[str, str]:
     calls = {
         "half a key": lambda: KinesisStore(stack, "bad", region="eu-west-1", access_key_id="AKIA"),
         "id without role": lambda: KinesisStore(stack, "bad", region="eu-west-1", external_id="x"),
+        "no such kind": lambda: Sink(name="s", kind="table"),
+        "changelog without columns": lambda: Changelog(
+            stack, "bad", schema=public, store=kafka, primary_key=["a"], columns={}
+        ),
         "undeclared": query("SELECT * FROM {page}", sources={"pages": p}, sink=new),
         "no sink": query("SELECT 1"),
         "two sinks": query("CREATE STREAM x AS SELECT 1", sink=new),

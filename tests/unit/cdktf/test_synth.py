@@ -113,12 +113,14 @@ def test_passwords_are_write_only(synthesized: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("case", "parts"),
     [
+        ("no such kind", ["kind 'table'", "stream, changelog, materialized_view"]),
+        ("changelog without columns", ["Changelog 'bad'", "columns is empty"]),
         ("undeclared", ["Query 'bad'", "{page} at line 1, column 15", "did you mean {pages}?"]),
         ("no sink", ["sql starts with 'SELECT'", "sink=Sink(name=…, store=…)"]),
         ("two sinks", ["sql starts with 'CREATE' and sink is given"]),
         ("not a query", ["sql starts with 'DROP'"]),
         ("empty sql", ["sql is empty"]),
-        ("wrong source", ["the source 'a' is the KafkaStore 'stack/kafka'; give a Stream, a Query"]),
+        ("wrong source", ["the source 'a' is the KafkaStore 'stack/kafka'; give a Stream, a Changelog"]),
         ("source is a select", ["'(SELECT 1)', which is not a relation's name"]),
         ("wrong sink", ["sink is 'x'; give Sink(name=…, store=…)"]),
         ("property twice", ["the sink 's' has a property twice: store= and properties['store']"]),
@@ -153,7 +155,7 @@ def test_faults_are_told_at_construction(answer: dict[str, Any], case: str, part
 
 
 def test_no_fault_is_left_unchecked_or_tells_a_secret(answer: dict[str, Any]) -> None:
-    assert len(answer["faults"]) == 24
+    assert len(answer["faults"]) == 26
     assert "hunter2" not in json.dumps(answer["faults"])
 
 

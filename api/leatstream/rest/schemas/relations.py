@@ -63,6 +63,27 @@ class RelationBody(Body):
             assume="relations",
             attributes={"effective": {"volatile": True}},
             omit=["statement", "created_by_query", "primary_key", "indexes"],
+            variants=[
+                {
+                    "resource": "leatstream_changelog",
+                    "description": "A changelog: a record is the newest state of the row of its key.",
+                    "path_attributes": {
+                        "database": "Name of the database.",
+                        "schema": "Name of the schema.",
+                        "name": "Name of the changelog, exact.",
+                    },
+                    "constants": {"kind": "changelog"},
+                    "attributes": {
+                        "effective": {"volatile": True},
+                        "primary_key": {"mode": "required", "description": "Columns that identify a row."},
+                        "topic": {
+                            "replace": True,
+                            "description": "Entity behind the changelog; default: the changelog's name.",
+                        },
+                    },
+                    "omit": ["statement", "created_by_query", "indexes", "key_type"],
+                }
+            ],
             **{"import": "{database}.{schema}.{name}"},
         )
         | {

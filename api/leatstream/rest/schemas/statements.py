@@ -152,6 +152,8 @@ class AssumedRelation(_Assumed):
     schema_: Name | None = Field(None, alias="schema")
     name: Name | None = None
     fqn: Annotated[str, Field(min_length=5, max_length=800)] | None = None
+    kind: Literal["stream", "changelog"] | None = None
+    primary_key: Annotated[list[Name], Field(max_length=2000)] | None = None
     columns: Annotated[list[ColumnBody], Field(max_length=2000)] | None = None
     store: Name | None = None
     topic: Name | None = None
