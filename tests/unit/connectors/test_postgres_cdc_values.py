@@ -1,0 +1,119 @@
+"""Rows of PostgreSQL as JSON values and record keys, and the positions that Spark keeps."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leatstream.connectors.postgres_cdc_position import Mark, Position, read_offset
+from leatstream.connectors.postgres_cdc_values import declared, key_writer, row_writer, writer
+from leatstream.connectors.postgres_pgoutput import UNCHANGED
+from leatstream.model.types import parse_type
+
+JSONB = 3802
+
+
+@pytest.mark.parametrize(
+    ("kind", "oid", "value", "expected"),
+    [
+        ("BIGINT", 20, b"-9223372036854775808", -(2**63)),
+        ("BOOLEAN", 16, b"t", True),
+        ("BOOLEAN", 16, b"f", False),
+        ("DOUBLE", 701, b"1e+300", 1e300),
+        ("DOUBLE", 701, b"-Infinity", "-Infinity"),
+        ("DECIMAL(20, 2)", 1700, b"NaN", "NaN"),
+        ("VARCHAR", 25, 'a "ü" \n\\'.encode(), 'a "ü" \n\\'),
+        ("VARCHAR", 23, b"5", "5"),
+        ("VARCHAR", JSONB, b'{"a": 1}', '{"a": 1}'),
+        ("STRUCT<a INTEGER>", JSONB, b'{"a": 1}', {"a": 1}),
+        ("ARRAY<INTEGER>", JSONB, b"[1, null]", [1, None]),
+        ("BYTES", 17, b"\\x00ff", "AP8="),
+        ("TIMESTAMP_LTZ", 1184, b"2026-01-02 03:04:05.6+00", "2026-01-02 03:04:05.6Z"),
+        ("TIMESTAMP", 1114, b"2026-01-02 03:04:05", "2026-01-02 03:04:05"),
+        ("ARRAY<INTEGER>", 1007, b"{1,NULL,3}", [1, None, 3]),
+        ("ARRAY<VARCHAR>", 1009, rb'{"a \"b\"\\",NULL,"NULL",c,""}', ['a "b"\\', None, "NULL", "c", ""]),
+        ("ARRAY<ARRAY<BOOLEAN>>", 1000, b"{{t,f},{NULL,t}}", [[True, False], [None, True]]),
+        ("ARRAY<INTEGER>", 1007, b"[0:1]={1,2}", [1, 2]),
+        ("ARRAY<INTEGER>", 1007, b"{}", []),
+        ("ARRAY<BYTES>", 1001, rb'{"\\x00ff"}', ["AP8="]),
+    ],
+)
+def test_values(kind: str, oid: int, value: bytes, expected: object) -> None:
+    assert json.loads(writer(parse_type(kind), oid)(value)) == expected
+
+
+@pytest.mark.parametrize("broken", [b"", b"1", b"{1", b'{"a', b"{1}x", b"{{1}"])
+def test_a_broken_array_is_no_array(broken: bytes) -> None:
+    with pytest.raises(ValueError, match=r"array|element"):
+        writer(parse_type("ARRAY<INTEGER>"), 1007)(broken)
+
+
+@given(st.text().filter(lambda t: "\0" not in t))
+def test_any_text_becomes_json(value: str) -> None:
+    encoded = value.encode("utf-8", "surrogatepass")
+    if value.encode("utf-8", "replace") == encoded:
+        assert json.loads(writer(parse_type("VARCHAR"), 25)(encoded)) == value
+
+
+def test_a_row_has_the_declared_columns_that_the_table_has() -> None:
+    columns = declared([("b", "VARCHAR"), ("gone", "BIGINT"), ("a", "BIGINT"), ("c", "BIGINT")])
+    write = row_writer(columns, [("a", 20), ("new", 25), ("b", 25), ("c", 20)])
+    assert json.loads(write([b"1", b"x", b"y", UNCHANGED])) == {"b": "y", "a": 1, "c": None}
+
+
+def test_keys() -> None:
+    shape = [("a", 20), ("b", 25), ("d", 701)]
+    assert key_writer(declared([("a", "BIGINT")]), shape, True)([b"-2", b"x", b"0"]) == struct.pack(">q", -2)
+    assert key_writer(declared([("b", "VARCHAR")]), shape, True)([b"1", b"x", b"0"]) == b"x"
+    assert key_writer(declared([("d", "DOUBLE")]), shape, True)([b"1", b"x", b"1.5"]) == struct.pack(
+        ">d", 1.5
+    )
+    both = key_writer(declared([("b", "VARCHAR"), ("a", "BIGINT")]), shape, False)
+    assert both([b"1", b"x", b"0"]) == b'{"b":"x","a":1}'
+    with pytest.raises(ValueError, match="no value"):
+        key_writer(declared([("a", "BIGINT")]), shape, True)([None, b"x", b"0"])
+
+
+def test_a_mark_sees_what_was_over() -> None:
+    mark = Mark("700:710:702,705", 100)
+    assert [xid for xid in range(698, 713) if mark.sees(xid)] == [
+        698,
+        699,
+        700,
+        701,
+        703,
+        704,
+        706,
+        707,
+        708,
+        709,
+    ]
+    # The log has the lower 32 bits of a number only, which go round.
+    turned = Mark(f"{2**32 - 2}:{2**32 + 3}:{2**32 + 1}", 100)
+    assert [xid for xid in (2**32 - 3, 2**32 - 1, 0, 1, 2, 3, 4) if turned.sees(xid)] == [
+        2**32 - 3,
+        2**32 - 1,
+        0,
+        2,
+    ]
+
+
+def test_positions_are_read_back_and_forget_marks_that_are_passed() -> None:
+    start = Position(50, complete=False)
+    first = start.with_rows(2, ("b", "2"), Mark("7:7:", 60), complete=False)
+    again = first.with_rows(2, ("d", "4"), Mark("7:7:", 60), complete=False)
+    assert again.marks == (Mark("7:7:", 60, ("d", "4")),)
+    assert again.rows == 4
+    restarted = again.with_rows(0, None, Mark("9:9:", 80), complete=True)
+    assert restarted.marks == (Mark("7:7:", 60, ("d", "4")), Mark("9:9:", 80, None))
+    assert restarted.settled == 80
+    for position in (start, first, again, restarted):
+        offset = json.loads(json.dumps(position.as_offset("public.t")))
+        assert read_offset(offset, "public.t") == position
+    assert restarted.moved(80).marks
+    assert restarted.moved(81) == Position(81, rows=4)
+    assert restarted.moved(81).as_offset("t") == {"t": {"lsn": "0/51", "rows": 4}}
