@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from leatstream.errors import Faults, Position
 from leatstream.model.names import quote
+from leatstream.plan.logical import JoinType
 from leatstream.sql.passes.columns import Columns
 from leatstream.sql.passes.expressions import check
 from leatstream.sql.passes.functions import Functions, is_aggregate
@@ -52,9 +53,7 @@ def check_grouping(
             faults.add("not-grouped", "HAVING needs GROUP BY.", position=place(having.this))
         return None
     at = node.meta["group_position"]
-    if binding.joins or sum(given.unnested is None for given in inputs) > 1:
-        hint = "write the join into a stream of its own, and group that"
-        faults.add("unsupported", "GROUP BY over a join is not supported.", position=at, hint=hint)
+    _refuse_joined(inputs, binding, at, update=update)
     columns = Columns(inputs, faults)
     keys = [_check_key(key, columns, inputs) for key in group.expressions]
     inside = [i for each in group.meta["sets"] for members in each.sets for i in members]
@@ -100,6 +99,22 @@ def check_grouping(
     bound = BoundGroup(plain, names, having.this if having is not None else None, update, nested)
     bound.sets += [(s.kind, [[keys[i] for i in members] for members in s.sets]) for s in group.meta["sets"]]
     return bound
+
+
+def _refuse_joined(inputs: Sequence[Input], binding: Binding, at: Position, *, update: bool) -> None:
+    """Joined rows can be grouped by windows, each of which is written once; Spark updates no such group."""
+    apart = "write the join into a stream of its own, and group that"
+    if sum(given.unnested is None for given in inputs) > 1:
+        inside = "write FROM TUMBLE((SELECT … FROM a JOIN b WITHIN … ON …), SIZE …) and group that"
+        hint = apart if any(given.keyed for given in inputs) else inside
+        binding.faults.add("unsupported", "GROUP BY beside a join is not supported.", position=at, hint=hint)
+    elif binding.joins and (update or inputs[0].window is None):
+        hint = "write CREATE STREAM over a window, or the join into a stream of its own"
+        detail = "A changelog of groups of joined rows is not supported."
+        binding.faults.add("unsupported", detail, position=at, hint=hint)
+    elif any(join.type is JoinType.FULL for join in binding.joins):
+        detail = "Windows over a FULL join are not supported: its rows have the time of either side."
+        binding.faults.add("unsupported", detail, position=at, hint=apart)
 
 
 def _check_key(key: exp.Expression, columns: Columns, inputs: Sequence[Input]) -> exp.Expression:
