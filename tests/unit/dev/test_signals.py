@@ -27,7 +27,8 @@ def test_a_held_back_signal_takes_effect_afterwards() -> None:
 
     def build(signals: Signals) -> None:
         with signals.held_back():
-            os.kill(os.getpid(), signal.SIGINT)
+            # Not SIGINT: a shell's background job ignores that.
+            os.kill(os.getpid(), signal.SIGTERM)
             steps.append("done")
 
     with Signals() as signals, pytest.raises(Ended):
