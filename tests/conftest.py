@@ -12,11 +12,14 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import hypothesis
 import pytest
+
+if TYPE_CHECKING:
+    from postgres_server import PostgresServer
 
 START_SECONDS = 240.0
 
@@ -24,6 +27,9 @@ START_SECONDS = 240.0
 hypothesis.settings.register_profile("repeatable", derandomize=True, database=None)
 if not os.environ.get("LEATSTREAM_FUZZ"):
     hypothesis.settings.load_profile("repeatable")
+
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
@@ -137,3 +143,12 @@ def eventually() -> Callable[..., Any]:
             time.sleep(0.05)
 
     return wait
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One PostgreSQL server for the whole run, with ``wal_level=logical``; see ``postgres_server``."""
+    from postgres_server import postgres_server
+
+    with postgres_server() as server:
+        yield server

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import BaseModel
 
 from leatstream.errors import JobError, StoreError
+from leatstream.model.types import DataType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+    from leatstream.model.objects import Column
     from leatstream.plan.job_spec import SinkSpec, SourceSpec
 
 # Set on the session by the job: one micro-batch's bound per source, which a SourceSpec does not carry.
@@ -82,17 +84,56 @@ class EntityProperty:
 
 
 @dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column of a table in a store.
+
+    Attributes:
+        type: the type that a relation's column has for it.
+        native: the type in the store's words, such as ``character varying(20)``.
+        filled: whether it may be left out of a row although it is NOT NULL: it has a default.
+        generated: whether the store alone writes it.
+        enum: whether its type is an enumeration.
+    """
+
+    name: str
+    type: DataType
+    native: str = ""
+    not_null: bool = False
+    filled: bool = False
+    generated: bool = False
+    enum: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What an entity with columns has.
+
+    Attributes:
+        unique: column names of each unique key that rows can be matched by, the primary key's first.
+        details: what else is told of it: name to value.
+    """
+
+    columns: tuple[TableColumn, ...]
+    primary_key: tuple[str, ...] = ()
+    unique: tuple[tuple[str, ...], ...] = ()
+    details: Mapping[str, str | int | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Entity:
     """A topic, data stream, table or path in a store.
 
     Attributes:
         properties: canonical property name to live value; None where it has no fixed value.
         configs: the entity's own settings in the store's words, only those set for it.
+        table: columns and key, of kinds whose entities are tables; only of an entity asked for by name.
     """
 
     name: str
     properties: Mapping[str, int | None] = field(default_factory=dict)
     configs: Mapping[str, str] = field(default_factory=dict)
+    table: Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +163,8 @@ class Connector(ABC):
     capabilities: ClassVar[Capabilities]
     entity_properties: ClassVar[tuple[EntityProperty, ...]]
     Config: ClassVar[type[BaseModel]]
+    tables: ClassVar[bool] = False
+    """Whether entities are tables: with columns of their own, made by ``create_table``."""
 
     def __init__(self, name: str, config: BaseModel) -> None:
         self.name = name
@@ -138,6 +181,11 @@ class Connector(ABC):
         return None
 
     @classmethod
+    def canonical_entity(cls, name: str) -> str:
+        """The one name of an entity that can be written in several ways, such as with its schema."""
+        return name
+
+    @classmethod
     def needed_properties(cls, configs: Mapping[str, str]) -> tuple[EntityProperty, ...]:
         """Properties that a new entity with these configs needs.
 
@@ -149,6 +197,10 @@ class Connector(ABC):
     @abstractmethod
     def test(self, timeout: float) -> None:
         """Reach the store and log in. Raises StoreError within ``timeout`` seconds."""
+
+    def about(self, timeout: float) -> Mapping[str, str]:
+        """What is worth telling of the server behind the store; asked after ``test``."""
+        return {}
 
     @abstractmethod
     def list_entities(self, timeout: float = 5.0) -> list[Entity]:
@@ -170,6 +222,15 @@ class Connector(ABC):
         self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
     ) -> None:
         """Create it; succeeds if it exists with the same properties, else StoreError entity-conflict."""
+
+    def create_table(
+        self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float = 10.0
+    ) -> None:
+        """Create a table; succeeds if it exists with these columns and this key, else entity-conflict.
+
+        Only of kinds whose entities are tables.
+        """
+        raise StoreError("store-rejected", f"Stores of kind {self.kind} have no tables.")
 
     @abstractmethod
     def update_entity(

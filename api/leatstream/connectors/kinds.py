@@ -15,7 +15,7 @@ KIND_PROPERTIES: dict[str, tuple[EntityProperty, ...]] = {
     ),
     "kinesis": (EntityProperty("topic.shards", ("kinesis.shards",)),),
     # Tables and paths have no notion of partitions that a sink must be given.
-    "postgresql": (),
+    "postgres": (),
     "s3": (),
     "snowflake": (),
     "databricks": (),

@@ -13,8 +13,10 @@ def connector_classes() -> dict[str, type[Connector]]:
     """Kind to connector class, for every kind that can be used."""
     from leatstream.connectors.kafka import KafkaConnector
     from leatstream.connectors.kinesis import KinesisConnector
+    from leatstream.connectors.postgres import PostgresConnector
 
-    return {c.kind: c for c in (KafkaConnector, KinesisConnector)}
+    classes: tuple[type[Connector], ...] = (KafkaConnector, KinesisConnector, PostgresConnector)
+    return {c.kind: c for c in classes}
 
 
 def open_connector(

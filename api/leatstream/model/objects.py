@@ -115,6 +115,7 @@ class Store:
         secret_names: field path to the secret that holds the value, where the user named one.
         secret_changes: counts new values of those secrets, so that connections are opened anew.
         schema_registry: name of the registry that describes its records.
+        server: what the server told of itself when it was last asked.
     """
 
     meta: Meta
@@ -129,6 +130,7 @@ class Store:
     state: StoreState = StoreState.PENDING
     message: str | None = None
     error_code: str | None = None
+    server: Mapping[str, str] = field(default_factory=dict)
     checked_at: datetime | None = None
 
 

@@ -39,7 +39,8 @@ def list_entities(
 def get_entity(env: Environment, principal: Principal, store: str, entity: str) -> Entity:
     """The entity, read live; StoreError entity-not-found."""
     authorize(principal, READ, "entity", entity)
-    found = _connect(env, principal, store).find_entity(entity, env.settings.store_timeout)
+    connector = _connect(env, principal, store)
+    found = connector.find_entity(connector.canonical_entity(entity), env.settings.store_timeout)
     if found is None:
         raise StoreError("entity-not-found", f"store {quote(store)} has no entity '{entity}'")
     return found
@@ -61,6 +62,7 @@ def put_entity(
     """
     authorize(principal, WRITE, "entity", entity)
     connector = _connect(env, principal, store)
+    entity = connector.canonical_entity(entity)
     timeout = env.settings.store_timeout
     needed = connector.needed_properties(configs)
     old = connector.find_entity(entity, timeout)
@@ -115,10 +117,12 @@ def delete_entity(env: Environment, principal: Principal, store: str, entity: st
     """Delete an entity that no relation stands on; StoreError entity-not-found."""
     authorize(principal, WRITE, "entity", entity)
     get_entity(env, principal, store, entity)
+    connector = _connect(env, principal, store)
+    entity = connector.canonical_entity(entity)
     with env.open_unit(write=False) as unit:
         used = [r for r in unit.relations.page(limit=100_000) if (r.store, r.entity) == (store, entity)]
     refuse_dependents(f"entity {quote(entity)}", [f"stream {r.fqn}" for r in used])
-    _connect(env, principal, store).drop_entity(entity)
+    connector.drop_entity(entity)
 
 
 def read_records(
@@ -133,6 +137,10 @@ def read_records(
     """Records as they come, None while idle; StoreError entity-not-found before the first."""
     authorize(principal, READ, "entity", entity)
     get_entity(env, principal, store, entity)
-    return _connect(env, principal, store).read_records(
-        entity, from_beginning=from_beginning, limit=limit, idle_timeout=idle_timeout
+    connector = _connect(env, principal, store)
+    return connector.read_records(
+        connector.canonical_entity(entity),
+        from_beginning=from_beginning,
+        limit=limit,
+        idle_timeout=idle_timeout,
     )

@@ -7,7 +7,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from leatstream.connectors.base import Table as EntityTable
 from leatstream.errors import RequestError
+from leatstream.model.names import quote
 from leatstream.model.objects import RelationKind
 from leatstream.services import (
     application_statements,
@@ -118,6 +120,7 @@ def described(env: Environment, who: Principal, s: ast.Describe, context: Contex
             ("type", store.kind),
             ("state", store.state.value),
             ("message", store.message),
+            *store.server.items(),
             ("comment", store.comment),
             *([("schema_registry", store.schema_registry)] if store.schema_registry else []),
             *((f"{path}_secret", name) for path, name in store.secret_names.items()),
@@ -125,7 +128,7 @@ def described(env: Environment, who: Principal, s: ast.Describe, context: Contex
         return _pairs([*head, *settings])
     if s.noun == "entity":
         e = entities.get_entity(env, who, store_of(env, s.store, context), entity_name(s.name))
-        return _pairs([("name", e.name), *e.properties.items(), *e.configs.items()])
+        return _pairs([("name", e.name), *e.properties.items(), *e.configs.items(), *_table(e.table)])
     if s.noun == "function":
         return described_function(env, who, s.name)
     if s.noun == "function_source":
@@ -139,6 +142,17 @@ def described(env: Environment, who: Principal, s: ast.Describe, context: Contex
     relation = relations.get_relation(env, who, qualify(s.name, context))
     columns = _columns("column", "type", "not_null", "comment")
     return columns, [[c.name, str(c.type), str(c.not_null).lower(), c.comment] for c in relation.columns]
+
+
+def _table(table: EntityTable | None) -> Iterator[tuple[str, Any]]:
+    """What DESCRIBE ENTITY tells of a table."""
+    if table is None:
+        return
+    yield from table.details.items()
+    yield "primary_key", ", ".join(map(quote, table.primary_key)) or None
+    for column in table.columns:
+        end = " NOT NULL" if column.not_null else ""
+        yield f"column {quote(column.name)}", f"{column.type}{end} ({column.native})"
 
 
 def _query(env: Environment, who: Principal, name: str) -> Table:

@@ -56,6 +56,7 @@ def plan_job(
     """
     env = live.env
     wanted = _wanted_mode(properties)
+    _check_sources(live, logical)
     _check_sink(env, logical, sink.store)
     options = [read_source_options(scan.properties) for scan in logical.scans]
     check_error_logs(live, logical, options, sink)
@@ -108,10 +109,28 @@ def plan_job(
     )
 
 
+def _check_sources(live: LiveStores, logical: LogicalPlan) -> None:
+    faults = Faults()
+    for scan in logical.scans:
+        kind = live.store(scan.relation.store).kind
+        connector_class = live.env.connector_classes.get(kind)
+        if connector_class is not None and not connector_class.capabilities.source:
+            detail = f"{scan.relation.fqn} is in a store of kind {kind}, which queries cannot read yet"
+            faults.add("unsupported", detail, position=scan.position)
+    faults.raise_if_any()
+
+
 def _check_sink(env: Environment, logical: LogicalPlan, store: StoreRef) -> None:
     if store.kind == READER_KIND:
         return
     connector_class = env.connector_classes.get(store.kind)
+    if connector_class is not None and not connector_class.capabilities.sink:
+        raise RequestError(
+            "unsupported",
+            f"queries cannot write to stores of kind {store.kind} yet",
+            position=logical.left_most.position,
+            hint="write to a store of another kind",
+        )
     if logical.operator is not None and not (connector_class and connector_class.capabilities.batches):
         raise RequestError(
             "unsupported",

@@ -21,7 +21,7 @@ from leatstream.services.pages import repository_page
 from leatstream.services.secret_values import SecretValue, forget_own, settle
 from leatstream.services.upsert import upsert
 
-_TEST_FIELDS = ("state", "message", "error_code", "checked_at")
+_TEST_FIELDS = ("state", "message", "error_code", "server", "checked_at")
 
 
 def put_store(
@@ -192,8 +192,11 @@ test_store.__test__ = False  # type: ignore[attr-defined]  # not a test, whateve
 def ask_store(env: Environment, store: Store) -> Store:
     """Ask the store, note how it went, and return it so."""
     state, message, code = StoreState.READY, None, None
+    server: Mapping[str, str] = {}
     try:
-        env.connect(store).test(env.settings.store_timeout)
+        connector = env.connect(store)
+        connector.test(env.settings.store_timeout)
+        server = connector.about(env.settings.store_timeout)
     except LeatstreamError as error:
         state, message, code = StoreState.ERRORED, error.detail, error.code
     with env.open_unit() as unit:
@@ -201,7 +204,14 @@ def ask_store(env: Environment, store: Store) -> Store:
         now = (store.meta.generation, store.secret_changes)
         if current is None or (current.meta.generation, current.secret_changes) != now:
             return store
-        tested = replace(current, state=state, message=message, error_code=code, checked_at=env.clock.now())
+        tested = replace(
+            current,
+            state=state,
+            message=message,
+            error_code=code,
+            server=dict(server),
+            checked_at=env.clock.now(),
+        )
         unit.stores.update(tested)
         unit.commit()
     env.changed.notify()

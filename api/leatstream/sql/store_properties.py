@@ -8,6 +8,7 @@ from typing import Any
 
 from leatstream.errors import RequestError
 from leatstream.model.registered import SecretName
+from leatstream.sql.postgres_properties import read_postgres, read_postgres_update
 from leatstream.sql.property_values import Given, PropertyReader
 
 KINDS = {
@@ -61,9 +62,9 @@ def read_store_properties(given: Given) -> tuple[str, dict[str, Any]]:
     """Read the WITH list of CREATE STORE.
 
     Returns:
-        the store kind and its settings: for ``kafka`` and ``kinesis`` shaped as in REST
-        (``bootstrap_servers``, ``sasl {mechanism, username, password}``, …; ``region``, …), for other kinds
-        the properties as written without ``type``, so that the service can refuse the kind by name.
+        the store kind and its settings: for ``kafka``, ``kinesis`` and ``postgres`` shaped as in REST
+        (``bootstrap_servers``, ``sasl {mechanism, username, password}``, …; ``region``, …; ``host``, …), for
+        other kinds the properties as written without ``type``, so that the service can refuse the kind.
 
     Raises:
         RequestError: invalid-property or unsupported, with every fault found; values are never echoed.
@@ -78,6 +79,8 @@ def read_store_properties(given: Given) -> tuple[str, dict[str, Any]]:
         config = _kafka(reader)
     elif kind == "kinesis":
         config = _kinesis(reader)
+    elif kind == "postgres":
+        config = read_postgres(reader)
     elif kind is not None:
         config = {key: reader.raw(key) for key in reader.given if key not in ("type", _REGISTRY)}
     reader.faults.raise_if_any()
@@ -113,7 +116,7 @@ def read_store_update(
     Raises:
         RequestError: invalid-property or unsupported, with every fault found; values are never echoed.
     """
-    if kind not in ("kafka", "kinesis"):
+    if kind not in ("kafka", "kinesis", "postgres"):
         raise RequestError("unsupported", f"UPDATE STORE is not built for stores of kind {kind}.")
     reader = PropertyReader(given, "store")
     if "type" in reader.given:
@@ -121,6 +124,8 @@ def read_store_update(
         reader.given.pop("type")
     if kind == "kinesis":
         return _kinesis_update(reader, present, named or {})
+    if kind == "postgres":
+        return read_postgres_update(reader, present, named or {})
     kept = {k: v for k, v in _as_properties(present).items() if k not in reader.given}
     if str(reader.raw(_HASH) or "").lower() == "none":
         kept = {k: v for k, v in kept.items() if k not in (_USER, _PASSWORD)}

@@ -28,7 +28,14 @@ from leatstream_cdktf.l1.query import Query, QueryTimeouts
 from leatstream_cdktf.l1.schema import Schema
 from leatstream_cdktf.l1.schema_registry import SchemaRegistry
 from leatstream_cdktf.l1.secret import Secret
-from leatstream_cdktf.l1.store import Store, StoreKafka, StoreKafkaSasl, StoreKafkaTls, StoreKinesis
+from leatstream_cdktf.l1.store import (
+    Store,
+    StoreKafka,
+    StoreKafkaSasl,
+    StoreKafkaTls,
+    StoreKinesis,
+    StorePostgres,
+)
 from leatstream_cdktf.l1.stream import Stream, StreamColumn
 
 __all__ = [
@@ -65,6 +72,7 @@ __all__ = [
     "StoreKafkaSasl",
     "StoreKafkaTls",
     "StoreKinesis",
+    "StorePostgres",
     "Stream",
     "StreamColumn",
 ]

@@ -115,6 +115,50 @@ class DataStoreKinesisReference(Reference):
         return self._string("secret_access_key_secret")
 
 
+class DataStorePostgresReference(Reference):
+    """Tokens for a database of a PostgreSQL server."""
+
+    @property
+    def application_name(self) -> str:
+        """What the server shows of our connections; default `leatstream`."""
+        return self._string("application_name")
+
+    @property
+    def ca_certificate(self) -> str:
+        """Certificate authority to trust, PEM; default the machine's own."""
+        return self._string("ca_certificate")
+
+    @property
+    def database(self) -> str:
+        """Name of the database."""
+        return self._string("database")
+
+    @property
+    def host(self) -> str:
+        """Host name or address of the server."""
+        return self._string("host")
+
+    @property
+    def password_secret(self) -> str:
+        """Name of the secret that holds the password."""
+        return self._string("password_secret")
+
+    @property
+    def port(self) -> float:
+        """Port; default 5432."""
+        return self._number("port")
+
+    @property
+    def ssl_mode(self) -> str:
+        """How to encrypt, and what to check of the server's certificate; default `prefer`."""
+        return self._string("ssl_mode")
+
+    @property
+    def username(self) -> str:
+        """User name."""
+        return self._string("username")
+
+
 class DataStoreStatusReference(Reference):
     """Tokens for whether the store answered when it was last asked."""
 
@@ -201,6 +245,11 @@ class DataStore(DataSource):
     def owner(self) -> str:
         """Role that owns the object."""
         return self.get_string_attribute("owner")
+
+    @property
+    def postgres(self) -> DataStorePostgresReference:
+        """A database of a PostgreSQL server."""
+        return DataStorePostgresReference(self, "postgres")
 
     @property
     def schema_registry(self) -> str:

@@ -90,6 +90,36 @@ class StoreKinesis(TypedDict):
     """Change it to send `secret_access_key_wo` again, for example after a rotation."""
 
 
+class StorePostgres(TypedDict):
+    """A database of a PostgreSQL server."""
+
+    application_name: NotRequired[str]
+    """What the server shows of our connections; default `leatstream`."""
+    ca_certificate: NotRequired[str]
+    """Certificate authority to trust, PEM; default the machine's own."""
+    database: str
+    """Name of the database."""
+    host: str
+    """Host name or address of the server."""
+    password_secret: NotRequired[str]
+    """Name of the secret that holds the password."""
+    password_wo: NotRequired[str]
+    """Password; left out = the stored one stays. Write-only: sent to the service, never stored in the state.
+    It is sent with every change of the object; to send a new value alone, change `password_wo_version`.
+    Write-only: never kept in Terraform's state.
+    """
+    password_wo_version: NotRequired[int | float]
+    """Change it to send `password_wo` again, for example after a rotation."""
+    port: NotRequired[int | float]
+    """Port; default 5432."""
+    ssl_mode: NotRequired[str]
+    """How to encrypt, and what to check of the server's certificate; default `prefer`. One of ``disable``,
+    ``prefer``, ``require``, ``verify_ca``, ``verify_full``.
+    """
+    username: str
+    """User name."""
+
+
 class StoreKafkaSaslReference(Reference):
     """Tokens for user and password."""
 
@@ -191,6 +221,50 @@ class StoreKinesisReference(Reference):
         return self._string("secret_access_key_secret")
 
 
+class StorePostgresReference(Reference):
+    """Tokens for a database of a PostgreSQL server."""
+
+    @property
+    def application_name(self) -> str:
+        """What the server shows of our connections; default `leatstream`."""
+        return self._string("application_name")
+
+    @property
+    def ca_certificate(self) -> str:
+        """Certificate authority to trust, PEM; default the machine's own."""
+        return self._string("ca_certificate")
+
+    @property
+    def database(self) -> str:
+        """Name of the database."""
+        return self._string("database")
+
+    @property
+    def host(self) -> str:
+        """Host name or address of the server."""
+        return self._string("host")
+
+    @property
+    def password_secret(self) -> str:
+        """Name of the secret that holds the password."""
+        return self._string("password_secret")
+
+    @property
+    def port(self) -> float:
+        """Port; default 5432."""
+        return self._number("port")
+
+    @property
+    def ssl_mode(self) -> str:
+        """How to encrypt, and what to check of the server's certificate; default `prefer`."""
+        return self._string("ssl_mode")
+
+    @property
+    def username(self) -> str:
+        """User name."""
+        return self._string("username")
+
+
 class StoreStatusReference(Reference):
     """Tokens for whether the store answered when it was last asked."""
 
@@ -224,6 +298,13 @@ class Store(Resource):
             "sasl_plaintext",
             "sasl_ssl",
         ),
+        "postgres.ssl_mode": (
+            "disable",
+            "prefer",
+            "require",
+            "verify_ca",
+            "verify_full",
+        ),
     }
 
     def __init__(
@@ -235,6 +316,7 @@ class Store(Resource):
         comment: str | None = None,
         kafka: StoreKafka | tf.IResolvable | None = None,
         kinesis: StoreKinesis | tf.IResolvable | None = None,
+        postgres: StorePostgres | tf.IResolvable | None = None,
         schema_registry: str | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
@@ -247,6 +329,7 @@ class Store(Resource):
             comment: Free text.
             kafka: An Apache Kafka cluster, or one that speaks its protocol.
             kinesis: Kinesis Data Streams of one AWS region.
+            postgres: A database of a PostgreSQL server.
             schema_registry: Name of the schema registry that describes its records.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
@@ -258,6 +341,7 @@ class Store(Resource):
                 "comment": comment,
                 "kafka": kafka,
                 "kinesis": kinesis,
+                "postgres": postgres,
                 "schema_registry": schema_registry,
             },
             meta,
@@ -302,6 +386,11 @@ class Store(Resource):
     def owner(self) -> str:
         """Role that owns the object."""
         return self.get_string_attribute("owner")
+
+    @property
+    def postgres(self) -> StorePostgresReference:
+        """A database of a PostgreSQL server."""
+        return StorePostgresReference(self, "postgres")
 
     @property
     def schema_registry(self) -> str:

@@ -11,7 +11,7 @@ from leatstream.connectors.registry import connector_classes
 def test_every_kind_of_the_scope_has_a_row() -> None:
     rows = {row["kind"]: row for row in matrix(connector_classes())}
     assert set(rows) == set(KIND_PROPERTIES)
-    assert [kind for kind, row in rows.items() if row["built"]] == ["kafka", "kinesis"]
+    assert [kind for kind, row in rows.items() if row["built"]] == ["kafka", "kinesis", "postgres"]
     assert not any(rows["oracle"][name] for name in ("source", "sink", "create_as", "print_records"))
     assert rows["kinesis"]["properties"] == ["topic.shards"]
 

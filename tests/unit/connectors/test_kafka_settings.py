@@ -166,7 +166,7 @@ def test_the_registry_knows_every_kind_and_refuses_what_is_not_built() -> None:
     assert set(KIND_PROPERTIES) >= {
         "kafka",
         "kinesis",
-        "postgresql",
+        "postgres",
         "s3",
         "snowflake",
         "databricks",
@@ -176,7 +176,7 @@ def test_the_registry_knows_every_kind_and_refuses_what_is_not_built() -> None:
         assert built.kind == kind
         assert built.entity_properties is KIND_PROPERTIES[kind]
     with pytest.raises(RequestError) as caught:
-        open_connector("postgresql", "s", {})
+        open_connector("oracle", "s", {})
     assert caught.value.code == "unsupported"
     assert "kafka" in caught.value.detail
 

@@ -117,7 +117,7 @@ def test_wrong_content_type_is_named() -> None:
 def test_planned_kinds_are_refused_as_unsupported() -> None:
     """Not built is not the same as misspelt."""
     with pytest.raises(RequestError) as caught:
-        StoreBody.model_validate({"postgres": {"uris": "h"}})
+        StoreBody.model_validate({"oracle": {"uris": "h"}})
     assert (caught.value.code, caught.value.sqlstate) == ("unsupported", "0A000")
     _errors(StoreBody, {"kafak": {}})
 

@@ -152,8 +152,8 @@ def test_kafka_stores(text: str, config: dict[str, Any]) -> None:
 
 
 def test_other_kinds_are_named() -> None:
-    kind, raw = read_store_properties(written("'type'=POSTGRESQL, 'uris'='postgresql://h/db'"))
-    assert (kind, raw) == ("postgres", {"uris": "postgresql://h/db"})
+    kind, raw = read_store_properties(written("'type'=ORACLE, 'uris'='oracle://h/db'"))
+    assert (kind, raw) == ("oracle", {"uris": "oracle://h/db"})
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, model_validator
 
 from leatstream.connectors.registry import with_secrets
 from leatstream.errors import RequestError
@@ -17,7 +17,7 @@ from leatstream.services.environment import Page
 from leatstream.services.secret_values import SecretValue
 
 # Kinds whose names are taken; a store of one of them is refused until its connector is built.
-PLANNED_KINDS = ("postgres", "s3", "snowflake", "databricks", "clickhouse", "oracle", "iceberg")
+PLANNED_KINDS = ("s3", "snowflake", "databricks", "clickhouse", "oracle", "iceberg")
 _SERVERS = (
     r"^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}(,([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5})*$"
 )
@@ -152,7 +152,48 @@ class KinesisView(_Kinesis):
     )
 
 
-_KINDS = ("kafka", "kinesis")
+class _Postgres(BaseModel):
+    host: Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9._:\[\]-]+$")] = Field(
+        description="Host name or address of the server.", examples=["db.example.com"]
+    )
+    port: Annotated[StrictInt, Field(ge=1, le=65535)] | None = Field(None, description="Port; default 5432.")
+    database: Annotated[str, Field(min_length=1, max_length=63, pattern=_TEXT)] = Field(
+        description="Name of the database."
+    )
+    username: Annotated[str, Field(min_length=1, max_length=63, pattern=_TEXT)] = Field(
+        description="User name."
+    )
+    ssl_mode: Literal["disable", "prefer", "require", "verify_ca", "verify_full"] | None = Field(
+        None, description="How to encrypt, and what to check of the server's certificate; default `prefer`."
+    )
+    ca_certificate: Annotated[str, Field(min_length=1, max_length=100_000)] | None = Field(
+        None, description="Certificate authority to trust, PEM; default the machine's own."
+    )
+    application_name: Annotated[str, Field(min_length=1, max_length=63, pattern=_TEXT)] | None = Field(
+        None, description="What the server shows of our connections; default `leatstream`."
+    )
+
+
+class PostgresBody(_Postgres):
+    """A database of a PostgreSQL server."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    password: Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00]+$")] | None = Field(
+        None,
+        description="Password; left out = the stored one stays.",
+        json_schema_extra={"writeOnly": True},
+    )
+    password_secret: Name | None = Field(None, description="Name of the secret that holds the password.")
+
+
+class PostgresView(_Postgres):
+    """Settings of a PostgreSQL store, without secrets."""
+
+    password_secret: str | None = Field(None, description="Name of the secret that holds the password.")
+
+
+_KINDS = ("kafka", "kinesis", "postgres")
 # A stored secret goes when the part that it belongs to is taken out.
 _HALVES = {"secret_access_key": "access_key_id", "client_key": "client_certificate"}
 
@@ -168,6 +209,11 @@ class StoreKinds(BaseModel):
     kinesis: KinesisBody | None = Field(
         None,
         description="Kinesis Data Streams of one AWS region.",
+        json_schema_extra=terraform(mode="optional"),
+    )
+    postgres: PostgresBody | None = Field(
+        None,
+        description="A database of a PostgreSQL server.",
         json_schema_extra=terraform(mode="optional"),
     )
 
@@ -192,6 +238,7 @@ class StoreBody(StoreKinds, Body):
             "examples": [
                 {"kafka": {"bootstrap_servers": "localhost:9092"}, "comment": "Web shop"},
                 {"kinesis": {"region": "eu-west-1", "role_arn": "arn:aws:iam::123456789012:role/leatstream"}},
+                {"postgres": {"host": "db.example.com", "database": "shop", "username": "leat"}},
             ],
         }
     )
@@ -262,6 +309,11 @@ class StoreStatus(View):
 
     state: StoreState = Field(description="pending, ready or errored.")
     message: str | None = Field(None, description="What is wrong.")
+    server: dict[str, str] = Field(
+        default_factory=dict,
+        description="What the server tells of itself, such as its version.",
+        json_schema_extra=OMIT,
+    )
     checked_at: datetime | None = Field(None, description="When it was last asked.", json_schema_extra=OMIT)
     error: StoreError | None = Field(None, description="What is wrong.", json_schema_extra=OMIT)
 
@@ -277,26 +329,32 @@ class StoreView(ObjectView):
     )
     kafka: KafkaView | None = Field(None, description="Settings of a Kafka store.")
     kinesis: KinesisView | None = Field(None, description="Settings of a Kinesis store.")
+    postgres: PostgresView | None = Field(None, description="Settings of a PostgreSQL store.")
     status: StoreStatus = Field(description="Whether the store answered when it was last asked.")
 
     @classmethod
     def from_domain(cls, item: Store) -> StoreView:
         """The answer for a store."""
         error = StoreError(code=item.error_code, detail=item.message or "") if item.error_code else None
-        status = StoreStatus(state=item.state, message=item.message, checked_at=item.checked_at, error=error)
+        status = StoreStatus(
+            state=item.state,
+            message=item.message,
+            server=dict(item.server),
+            checked_at=item.checked_at,
+            error=error,
+        )
         names = {f"{path}_secret": name for path, name in item.secret_names.items()}
         config = with_secrets(item.config, names)
-        kafka = KafkaView.model_validate(config) if item.kind == "kafka" else None
-        kinesis = KinesisView.model_validate(config) if item.kind == "kinesis" else None
+        views: dict[str, Any] = {"kafka": KafkaView, "kinesis": KinesisView, "postgres": PostgresView}
+        shown: dict[str, Any] = {item.kind: views[item.kind].model_validate(config)}
         return cls(
             **meta_fields(item.meta),
             name=item.name,
             kind=item.kind,
             comment=item.comment,
             schema_registry=item.schema_registry,
-            kafka=kafka,
-            kinesis=kinesis,
             status=status,
+            **shown,
         )
 
 

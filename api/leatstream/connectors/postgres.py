@@ -1,0 +1,197 @@
+"""PostgreSQL: the tables of one database, asked and written with psycopg."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import BaseModel
+
+from leatstream.connectors.base import (
+    Capabilities,
+    Connector,
+    Entity,
+    EntityProperty,
+    NewRecord,
+    Record,
+    Table,
+)
+from leatstream.connectors.kinds import KIND_PROPERTIES
+from leatstream.connectors.postgres_admin import (
+    BATCHES,
+    REPLICA_IDENTITY,
+    PostgresAdmin,
+    entity_name,
+    split_entity,
+)
+from leatstream.connectors.postgres_records import rows, write
+from leatstream.connectors.postgres_settings import PostgresConfig
+from leatstream.connectors.postgres_types import column_type
+from leatstream.errors import Faults, JobError, StoreError
+from leatstream.model.objects import Column
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from leatstream.plan.job_spec import SinkSpec, SourceSpec
+
+_IDENTITIES = ("default", "full", "nothing")
+_LONGEST = 63  # bytes
+
+
+class PostgresConnector(Connector):
+    """The tables of one PostgreSQL database; an entity is ``table`` or ``schema.table``."""
+
+    kind: ClassVar[str] = "postgres"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        create_entity=True,
+        print_records=True,
+        insert_values=True,
+    )
+    entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["postgres"]
+    Config: ClassVar[type[BaseModel]] = PostgresConfig
+    tables: ClassVar[bool] = True
+
+    def __init__(self, name: str, config: BaseModel) -> None:
+        super().__init__(name, config)
+        if not isinstance(config, PostgresConfig):
+            raise TypeError("a PostgreSQL store takes a PostgresConfig")
+        self.settings = config
+        self.admin = PostgresAdmin(name, config)
+
+    @classmethod
+    def secret_fields(cls) -> tuple[str, ...]:
+        """Dotted paths of secret config fields."""
+        return ("password",)
+
+    @classmethod
+    def canonical_entity(cls, name: str) -> str:
+        """``public.orders`` is ``orders``."""
+        return entity_name(*split_entity(name))
+
+    @classmethod
+    def entity_name_fault(cls, name: str) -> str | None:
+        """Why PostgreSQL cannot have a table of this name, or None."""
+        for part in split_entity(name):
+            if not part or "\x00" in part or len(part.encode(errors="replace")) > _LONGEST:
+                return "a table is called table or schema.table, and each of the two has 1 to 63 bytes"
+        if split_entity(name)[0].startswith("pg_") or split_entity(name)[1] == BATCHES:
+            return "this name belongs to the server or to leatstream"
+        return None
+
+    @classmethod
+    def needed_properties(cls, configs: Mapping[str, str]) -> tuple[EntityProperty, ...]:
+        """None; RequestError for settings that tables do not have."""
+        _check_configs(configs)
+        return ()
+
+    # -- admin half ------------------------------------------------------------------------------------------
+
+    def test(self, timeout: float) -> None:
+        """Log in and ask for the version."""
+        self.admin.server(timeout)
+
+    def about(self, timeout: float) -> Mapping[str, str]:
+        """Server version and ``wal_level``."""
+        return self.admin.server(timeout)
+
+    def list_entities(self, timeout: float = 5.0) -> list[Entity]:
+        """Every table of the schemas that the user may use."""
+        return self.admin.entities(timeout)
+
+    def find_entity(self, entity: str, timeout: float = 5.0) -> Entity | None:
+        """The table with columns, keys, estimated rows and size."""
+        return self.admin.find(entity, timeout) if self.entity_name_fault(entity) is None else None
+
+    def incarnation(self, entity: str, timeout: float = 5.0) -> str | None:
+        """The table's object id."""
+        return self.admin.identity(entity, timeout) if self.entity_name_fault(entity) is None else None
+
+    def create_entity(
+        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
+    ) -> None:
+        """Refused: a table has columns; see ``create_table``."""
+        raise StoreError(
+            "store-rejected",
+            f"A table of store {self.name} is made of columns, and none were given for {entity}.",
+            hint="CREATE STREAM … AS SELECT and CREATE CHANGELOG … AS SELECT make the table they need.",
+        )
+
+    def create_table(
+        self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float = 10.0
+    ) -> None:
+        """Create the table, and its schema if there is none."""
+        fault = self.entity_name_fault(entity)
+        if fault is not None:
+            raise StoreError("store-rejected", f"{entity!r} cannot be the name of a table: {fault}.")
+        if self.admin.create(entity, columns, primary_key, timeout):
+            return
+        found = self.find_entity(entity, timeout)
+        if found is None or found.table is None or not _same(found.table, columns, primary_key):
+            raise StoreError(
+                "entity-conflict",
+                f"Table {entity} exists in store {self.name} with other columns or another key.",
+            )
+
+    def update_entity(
+        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
+    ) -> None:
+        """Set the replica identity; what is not given goes back to the default."""
+        self._table(entity, timeout)
+        self.admin.set_identity(entity, _check_configs(configs), timeout)
+
+    def drop_entity(self, entity: str, timeout: float = 10.0) -> None:
+        """Drop the table."""
+        if self.entity_name_fault(entity) is None:
+            self.admin.drop(entity, timeout)
+
+    def property_limits(self, timeout: float = 5.0) -> Mapping[str, int]:
+        """None: tables have no such properties."""
+        return {}
+
+    def read_records(
+        self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
+    ) -> Iterator[Record | None]:
+        """The rows that are there, by primary key; a table has no end to wait at, so it ends after them."""
+        return rows(self.admin, entity, self._table(entity, 5.0), limit)
+
+    def write_records(self, entity: str, records: Sequence[NewRecord], timeout: float = 10.0) -> None:
+        """Write rows in one transaction."""
+        write(self.admin, entity, self._table(entity, timeout), records, timeout)
+
+    def _table(self, entity: str, timeout: float) -> Table:
+        found = self.find_entity(entity, timeout)
+        if found is None or found.table is None:
+            raise StoreError("entity-not-found", f"Table {entity} does not exist in store {self.name}.")
+        return found.table
+
+    # -- Spark half ------------------------------------------------------------------------------------------
+
+    def read_stream(self, spark: SparkSession, source: SourceSpec, *, realtime: bool) -> DataFrame:
+        """Not built."""
+        raise JobError("job-rejected", "Tables of PostgreSQL cannot be read by queries yet.")
+
+    def write_stream(self, frame: DataFrame, sink: SinkSpec, *, realtime: bool) -> DataStreamWriter:
+        """Refused: rows go to a table by column."""
+        raise JobError("job-rejected", "Records of bytes cannot be written to a table.")
+
+
+def _check_configs(configs: Mapping[str, str]) -> str:
+    """The replica identity; RequestError with every fault."""
+    faults = Faults()
+    identity = configs.get(REPLICA_IDENTITY, "default").lower()
+    if identity not in _IDENTITIES:
+        faults.add("invalid-property", f"{REPLICA_IDENTITY} is {', '.join(_IDENTITIES)}")
+    for name in sorted(set(configs) - {REPLICA_IDENTITY}):
+        faults.add(
+            "invalid-property", f"{name} is no setting of a table", hint=f"there is {REPLICA_IDENTITY}"
+        )
+    faults.raise_if_any()
+    return identity
+
+
+def _same(table: Table, columns: Sequence[Column], primary_key: Sequence[str]) -> bool:
+    """Whether a table is as it would have been made."""
+    made = [(c.name, column_type(c.type)) for c in columns]
+    return made == [(c.name, c.native) for c in table.columns] and tuple(primary_key) == table.primary_key

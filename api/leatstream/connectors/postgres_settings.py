@@ -1,0 +1,171 @@
+"""A PostgreSQL store's settings, and the connection they make.
+
+``PostgresConfig`` is the ``postgres {…}`` object of REST, Terraform and SQL. The same connection serves the
+admin half and the Spark half, there inside Spark's Python workers. libpq would also listen to the environment
+and to files of the account; nothing of that is let in, so that a store means the same everywhere.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import ipaddress
+import os
+import re
+import ssl
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+if TYPE_CHECKING:
+    import psycopg
+
+SSL_MODES = ("disable", "prefer", "require", "verify_ca", "verify_full")
+_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\Z")
+_AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
+_LONGEST = 63  # bytes: what PostgreSQL keeps of a name
+
+
+class PostgresConfig(BaseModel):
+    """How to reach one database of a PostgreSQL server, 13 or newer."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    host: str
+    port: int = Field(5432, ge=1, le=65535)
+    database: str
+    username: str
+    password: SecretStr | None = None
+    ssl_mode: Literal["disable", "prefer", "require", "verify_ca", "verify_full"] = "prefer"
+    ca_certificate: str | None = Field(None, description="PEM; the machine's own authorities without it")
+    application_name: str = "leatstream"
+
+    @field_validator("host")
+    @classmethod
+    def _is_host(cls, value: str) -> str:
+        bare = value.strip("[]")
+        if len(value) > 255 or not (_HOST.match(bare) or _is_address(bare)):
+            raise PydanticCustomError("host", "write one host name or address, without a scheme or a port")
+        return bare
+
+    @field_validator("database", "username", "application_name")
+    @classmethod
+    def _is_name(cls, value: str) -> str:
+        if not value or any(ord(c) < 32 or ord(c) == 127 for c in value):
+            raise PydanticCustomError("name", "write a name without control characters")
+        if len(value.encode(errors="replace")) > _LONGEST:
+            raise PydanticCustomError("name", "PostgreSQL's names have at most 63 bytes")
+        return value
+
+    @field_validator("password")
+    @classmethod
+    def _is_secret(cls, value: SecretStr | None) -> SecretStr | None:
+        text = value.get_secret_value() if value else None
+        if text is not None and (not text or "\x00" in text):
+            raise PydanticCustomError("secret", "a password is not empty and has no NUL")
+        return value
+
+    @field_validator("ca_certificate")
+    @classmethod
+    def _is_pem(cls, value: str | None) -> str | None:
+        if value is not None and "-----BEGIN CERTIFICATE-----" not in value:
+            raise PydanticCustomError("pem", "write the certificate's PEM text")
+        return value
+
+    @model_validator(mode="after")
+    def _together(self) -> Self:
+        if self.ca_certificate is not None and self.ssl_mode not in ("verify_ca", "verify_full"):
+            raise PydanticCustomError("ca", "ca_certificate needs ssl_mode verify_ca or verify_full")
+        if self.ssl_mode == "verify_ca" and self.ca_certificate is None:
+            raise PydanticCustomError("ca", "ssl_mode verify_ca needs ca_certificate")
+        return self
+
+    @property
+    def where(self) -> str:
+        """Address and database, for messages."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}/{self.database}"
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def connect(config: PostgresConfig, timeout: float, **more: Any) -> psycopg.Connection[Any]:
+    """A connection that commits each statement by itself; text comes as UTF-8, times as UTC.
+
+    Args:
+        config: settings with the secret.
+        timeout: seconds for connecting, and for each statement unless it sets its own.
+        more: other arguments of ``psycopg.connect``.
+
+    Raises:
+        psycopg.Error: the server cannot be reached or refuses the login.
+    """
+    import psycopg
+
+    millis = max(1, int(timeout * 1000))
+    connection = psycopg.connect(
+        host=config.host,
+        port=config.port,
+        dbname=config.database,
+        user=config.username,
+        password=config.password.get_secret_value() if config.password else None,
+        # libpq waits at least two seconds.
+        connect_timeout=max(2, round(timeout)),
+        application_name=config.application_name,
+        client_encoding="UTF8",
+        passfile=os.devnull,
+        gssencmode="disable",
+        keepalives_idle=30,
+        tcp_user_timeout=max(millis, 5000),
+        autocommit=True,
+        **_encryption(config),
+        **more,
+    )
+    try:
+        # Not as start-up options, which connection poolers do not pass on.
+        connection.execute(
+            "SELECT set_config('statement_timeout', %s, false), set_config('TimeZone', 'UTC', false),"
+            " set_config('DateStyle', 'ISO, YMD', false), set_config('search_path', 'pg_catalog', false)",
+            (str(millis),),
+        )
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _encryption(config: PostgresConfig) -> dict[str, Any]:
+    verifies = config.ssl_mode.startswith("verify")
+    # A name that is no file keeps libpq from the certificates of the account.
+    settings = {"sslmode": config.ssl_mode.replace("_", "-"), "sslcert": os.devnull, "sslkey": os.devnull}
+    if not verifies:
+        return settings | {"sslrootcert": os.devnull, "sslcrl": ""}
+    return settings | {"sslrootcert": _authorities(config.ca_certificate)}
+
+
+@functools.lru_cache(maxsize=64)
+def _authorities(pem: str | None) -> str:
+    """A file with the authorities to trust: libpq reads no text."""
+    if pem is None:
+        own = ssl.get_default_verify_paths().cafile or _AUTHORITIES
+        return own if Path(own).exists() else "system"
+    handle, name = tempfile.mkstemp(prefix="leat-ca-", suffix=".pem")
+    with os.fdopen(handle, "w") as file:
+        file.write(pem)
+    atexit.register(_remove, name)
+    return name
+
+
+def _remove(name: str) -> None:
+    with contextlib.suppress(OSError):
+        Path(name).unlink()
