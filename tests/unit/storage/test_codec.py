@@ -82,6 +82,7 @@ OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
             state=StoreState.ERRORED,
             message="m",
             error_code="store-unreachable",
+            server={"server_version": "17.2"},
             checked_at=MOMENT,
         ),
     ),
