@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from leatstream.connectors.kinesis_errors import THROTTLED, is_throttled
+from leatstream.connectors.aws_errors import THROTTLED, is_throttled
 from leatstream.errors import StoreError
 
 MOST_RECORDS = 500

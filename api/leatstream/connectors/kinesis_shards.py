@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from leatstream.connectors.kinesis_errors import code_of, is_throttled
+from leatstream.connectors.aws_errors import code_of, is_throttled
 
 BEGINNING = "TRIM_HORIZON"
 EXPIRED = "ExpiredIteratorException"

@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
-from leatstream.connectors.kinesis_errors import store_error
+from leatstream.connectors.aws_errors import store_error
 from leatstream.connectors.kinesis_settings import KinesisConfig, kinesis_client
 from leatstream.connectors.kinesis_shards import START, Gone, Walk, reread
 from leatstream.connectors.store_marks import marked

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError, ConnectTimeoutError, NoCredentialsE
 from pydantic import ValidationError
 
 from leatstream.connectors.kinesis import KinesisConnector
-from leatstream.connectors.kinesis_errors import store_error
+from leatstream.connectors.aws_errors import store_error
 from leatstream.connectors.kinesis_settings import KinesisConfig
 from leatstream.connectors.registry import open_connector
 from leatstream.connectors.store_marks import find_mark, marked

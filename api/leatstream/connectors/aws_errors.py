@@ -14,6 +14,7 @@ _AUTH = frozenset(
         "ExpiredTokenException",
         "IncompleteSignature",
         "IncompleteSignatureException",
+        "InvalidAccessKeyId",
         "InvalidClientTokenId",
         "InvalidSignatureException",
         "MissingAuthenticationToken",
@@ -21,6 +22,7 @@ _AUTH = frozenset(
         "NotAuthorized",
         "OptInRequired",
         "RequestExpired",
+        "RequestTimeTooSkewed",
         "SignatureDoesNotMatch",
         "UnrecognizedClientException",
         "UnauthorizedOperation",
@@ -34,11 +36,20 @@ THROTTLED = frozenset(
         "Throttling",
         "ThrottlingException",
         "RequestLimitExceeded",
+        "SlowDown",
         "TooManyRequestsException",
         "KMSThrottlingException",
     }
 )
-_AWAY = frozenset({"InternalFailure", "InternalFailureException", "ServiceUnavailable", "RequestTimeout"})
+_AWAY = frozenset(
+    {
+        "InternalError",
+        "InternalFailure",
+        "InternalFailureException",
+        "RequestTimeout",
+        "ServiceUnavailable",
+    }
+)
 _KEYS_HINT = (
     "Check access_key_id and secret_access_key, or the machine's own credentials when none are given."
 )
@@ -59,7 +70,9 @@ def is_throttled(error: Exception) -> bool:
     return code_of(error) in THROTTLED | _AWAY or _is_connection(error)
 
 
-def store_error(store: str, what: str, error: Exception, where: str, timeout: float) -> StoreError:
+def store_error(
+    store: str, what: str, error: Exception, where: str, timeout: float, service: str = "Kinesis"
+) -> StoreError:
     """What to say when a call failed.
 
     Args:
@@ -68,28 +81,29 @@ def store_error(store: str, what: str, error: Exception, where: str, timeout: fl
         error: from botocore.
         where: address or region.
         timeout: seconds that the call had.
+        service: AWS's name of what was asked.
     """
-    code, said = code_of(error), _said(error)
+    code, said = code_of(error), said_of(error)
     if code in ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError"):
         return StoreError(
             "store-auth-failed",
             f"Store {store}: there are no AWS credentials for {what}.",
             hint="Give access_key_id and secret_access_key, or credentials to the machine itself.",
         )
-    if code in _AUTH or _status(error) in (401, 403):
-        clock = "expired" in said.lower() and "signature" in said.lower()
+    if code in _AUTH or status_of(error) in (401, 403):
+        clock = code == "RequestTimeTooSkewed" or ("expired" in said.lower() and "signature" in said.lower())
         hint = _CLOCK_HINT if clock else _ROLE_HINT if "Denied" in code else _KEYS_HINT
         return StoreError("store-auth-failed", f"Store {store}: AWS refused {what} ({code}).", hint=hint)
     if _is_connection(error):
         return StoreError(
             "store-unreachable",
-            f"Store {store}: Kinesis did not answer at {where} within {timeout:g} s ({code}).",
+            f"Store {store}: {service} did not answer at {where} within {timeout:g} s ({code}).",
             hint="Check region and endpoint_url, and that the address can be reached from here.",
         )
     if code in THROTTLED | _AWAY:
         return StoreError(
             "store-unreachable",
-            f"Store {store}: Kinesis puts off {what} ({code}).",
+            f"Store {store}: {service} puts off {what} ({code}).",
             hint="It is asked too often, or has a disturbance; try again.",
         )
     if code == "ResourceNotFoundException":
@@ -97,7 +111,8 @@ def store_error(store: str, what: str, error: Exception, where: str, timeout: fl
     return StoreError("store-rejected", f"Store {store}: {what} was refused: {said.rstrip('.')} ({code}).")
 
 
-def _status(error: Exception) -> int:
+def status_of(error: Exception) -> int:
+    """The HTTP status of an answer; 0 where there was none."""
     response: Any = getattr(error, "response", None)
     meta = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
     return int(meta.get("HTTPStatusCode") or 0)
@@ -110,7 +125,8 @@ def _is_connection(error: Exception) -> bool:
     return isinstance(error, NoConnection | HTTPClientError)
 
 
-def _said(error: Exception) -> str:
+def said_of(error: Exception) -> str:
+    """What AWS says, without the request that it quotes."""
     response: Any = getattr(error, "response", None)
     text = response.get("Error", {}).get("Message") if isinstance(response, dict) else str(error)
     # A refused signature quotes the request that was signed; its first line says enough.
