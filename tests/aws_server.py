@@ -6,6 +6,8 @@ import logging
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from typing import Any
 
 REGION = "eu-west-1"
 
@@ -32,3 +34,24 @@ def check_logins(address: str, after: int) -> None:
         f"{address}/moto-api/reset-auth", data=count, headers={"Content-Type": "text/plain"}, method="POST"
     )
     urllib.request.urlopen(request, timeout=10).read()
+
+
+@cache
+def s3_of(address: str) -> Any:
+    """A client of the server's S3."""
+    import boto3
+    from botocore.config import Config
+
+    return boto3.client(
+        "s3",
+        region_name=REGION,
+        endpoint_url=address,
+        aws_access_key_id="AKIAEXAMPLE",
+        aws_secret_access_key="a-secret",
+        config=Config(s3={"addressing_style": "path"}),
+    )
+
+
+def bucket(address: str, name: str) -> None:
+    """Make a bucket."""
+    s3_of(address).create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})

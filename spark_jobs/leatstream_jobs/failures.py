@@ -208,6 +208,12 @@ def _undecodable(mark: re.Match[str], spec: JobSpec) -> str:
         position = json.loads(mark[2])
     except ValueError:
         position = {}
+    if position.get("fault"):
+        return (
+            f"File {position.get('file')} of {source.relation} cannot be read as "
+            f"{source.value_format.upper()}: {position['fault']}. Put it right or away, or skip such files "
+            "with 'source.deserialization.error.handling'='IGNORE'."
+        )
     place = ", ".join(f"{k} {v}" for k, v in position.items() if k != "timestamp_type")
     return (
         f"A record of {source.relation} is not {source.value_format.upper()} with the declared columns and "

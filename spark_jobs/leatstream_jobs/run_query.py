@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leatstream.connectors.base import Connector
+from leatstream.connectors.base import BatchTarget, Connector
+from leatstream.connectors.registry import connector_classes
 from leatstream.errors import JobError
 from leatstream.formats import json, primitive
 from leatstream.model.objects import DELETED, ROWKEY, ROWTIME
@@ -23,6 +24,7 @@ from leatstream.plan.job_spec import (
 )
 from leatstream.views.opening import view_writer
 from leatstream_jobs import scans
+from leatstream_jobs.file_rows import file_rows
 from leatstream_jobs.idle import tick_folder
 from leatstream_jobs.snapshot_batches import SnapshotBatches, together
 from leatstream_jobs.view_sink import write_view
@@ -117,13 +119,18 @@ def _writer(
 ) -> DataStreamWriter:
     view = spec.sink.view
     if view is None:
+        connector = connect(spec.sink.store)
+        if connector.takes_rows:
+            target = BatchTarget(spec.query_id, spec.query_name, spec.generation, spec.checkpoint)
+            numbered, values = _numbered(rows, spec.sink)
+            return connector.write_rows(file_rows(numbered, values, spec.sink), spec.sink, target)
         frame = with_logs(shaped(rows, spec.sink), spec.sink.entity, opened)
-        return connect(spec.sink.store).write_stream(frame, spec.sink, realtime=spec.mode is Mode.REALTIME)
+        return connector.write_stream(frame, spec.sink, realtime=spec.mode is Mode.REALTIME)
     reference = view.database.secret if view.database is not None else None
-    target = view_writer(spec, secrets[reference] if reference else None)
-    target.open()
+    writer = view_writer(spec, secrets[reference] if reference else None)
+    writer.open()
     numbered, values = _numbered(rows, spec.sink)
-    return write_view(numbered, values, spec, target)
+    return write_view(numbered, values, spec, writer)
 
 
 def check(spec: JobSpec) -> None:
@@ -134,11 +141,13 @@ def check(spec: JobSpec) -> None:
     """
     if spec.sink.view is not None:
         return
-    if spec.delivery is not Delivery.AT_LEAST_ONCE:
+    kind = connector_classes().get(spec.sink.store.kind)
+    promised = [guarantee.name for guarantee in kind.capabilities.delivery] if kind else []
+    if spec.delivery is not Delivery.AT_LEAST_ONCE and spec.delivery.value not in promised:
         raise JobError(
             "job-rejected", f"Delivery {spec.delivery.value} is not supported yet; use at_least_once."
         )
-    if spec.sink.value_format != "json":
+    if spec.sink.value_format not in (kind.value_formats if kind else ("json",)):
         raise JobError(
             "job-rejected", f"Value format {spec.sink.value_format} is not supported yet; use json."
         )

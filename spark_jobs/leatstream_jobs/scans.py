@@ -53,7 +53,8 @@ def read(spark: SparkSession, source: SourceSpec, connector: Connector, *, realt
     Raises:
         JobError: job-rejected, when the source asks for what is not built.
     """
-    if source.value_format != "json":
+    carried = connector.carried_format(source.value_format)
+    if carried != "json":
         raise JobError(
             "job-rejected", f"Value format {source.value_format} of {source.relation} is not supported yet."
         )

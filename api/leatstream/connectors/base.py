@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel
 
@@ -128,12 +128,14 @@ class Entity:
         properties: canonical property name to live value; None where it has no fixed value.
         configs: the entity's own settings in the store's words, only those set for it.
         table: columns and key, of kinds whose entities are tables; only of an entity asked for by name.
+        details: what else the store tells of it, such as the number of its files; for people.
     """
 
     name: str
     properties: Mapping[str, int | None] = field(default_factory=dict)
     configs: Mapping[str, str] = field(default_factory=dict)
     table: Table | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +158,37 @@ class NewRecord:
     value: bytes | None
 
 
+@dataclass(frozen=True, slots=True)
+class OptionFault:
+    """What is wrong with a property of a relation."""
+
+    name: str
+    detail: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchTarget:
+    """Whose rows a writer of rows writes: enough to tell a batch of theirs from any other.
+
+    Attributes:
+        checkpoint: URI of the directory that is this query generation's own.
+    """
+
+    query_id: str
+    query_name: str
+    generation: int
+    checkpoint: str
+
+
 class Connector(ABC):
-    """A store kind, bound to one store's settings (secrets already resolved)."""
+    """A store kind, bound to one store's settings (secrets already resolved).
+
+    Attributes:
+        value_formats: what its entities' records or files may be written in.
+        keyed: whether its records have keys, and so whether there are changelogs.
+        takes_rows: sinks are given rows, for ``write_rows``, and not encoded records.
+    """
 
     kind: ClassVar[str]
     capabilities: ClassVar[Capabilities]
@@ -165,6 +196,9 @@ class Connector(ABC):
     Config: ClassVar[type[BaseModel]]
     tables: ClassVar[bool] = False
     """Whether entities are tables: with columns of their own, made by ``create_table``."""
+    value_formats: ClassVar[tuple[str, ...]] = ("json",)
+    keyed: ClassVar[bool] = True
+    takes_rows: ClassVar[bool] = False
 
     def __init__(self, name: str, config: BaseModel) -> None:
         self.name = name
@@ -193,6 +227,32 @@ class Connector(ABC):
             RequestError: invalid-property, for configs that entities of this kind cannot have.
         """
         return cls.entity_properties
+
+    @classmethod
+    def relation_options(
+        cls, given: Mapping[str, Any], columns: Sequence[str], value_format: str
+    ) -> tuple[dict[str, str], list[OptionFault]]:
+        """Check the properties that relations have in this kind's own words, such as ``s3.partition.by``.
+
+        Args:
+            given: those of every kind's own words, as written.
+            columns: the relation's.
+            value_format: one of ``value_formats``.
+
+        Returns:
+            texts for SourceSpec and SinkSpec, and what is wrong.
+        """
+        return {}, [OptionFault(name, f"{name} is not for stores of kind {cls.kind}") for name in given]
+
+    @classmethod
+    def trigger_interval_ms(cls, options: Mapping[str, str]) -> int:
+        """How often a sink with these options is written; 0 = as fast as it goes."""
+        return 0
+
+    @classmethod
+    def carried_format(cls, value_format: str) -> str:
+        """The format of the values that ``read_stream`` gives for records in ``value_format``."""
+        return value_format
 
     @abstractmethod
     def test(self, timeout: float) -> None:
@@ -277,6 +337,14 @@ class Connector(ABC):
 
         Output mode, trigger and checkpoint are set by the caller.
         """
+
+    def write_rows(self, frame: DataFrame, sink: SinkSpec, target: BatchTarget) -> DataStreamWriter:
+        """A writer for a frame of rows, of kinds with ``takes_rows``; see ``leatstream_jobs.file_rows``.
+
+        Raises:
+            JobError: job-rejected, of other kinds.
+        """
+        raise JobError("job-rejected", f"Stores of kind {self.kind} are given records, not rows.")
 
     def write_batch(self, frame: DataFrame, sink: SinkSpec) -> None:
         """Write a frame that is no stream, of ``key`` and ``value`` as above; returns when all is there.

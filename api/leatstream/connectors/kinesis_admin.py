@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from leatstream.connectors.base import Entity
 from leatstream.connectors.aws_errors import code_of, store_error
+from leatstream.connectors.base import Entity
 from leatstream.connectors.kinesis_settings import KinesisConfig, kinesis_client
 from leatstream.errors import StoreError
 

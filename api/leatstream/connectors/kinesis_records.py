@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from leatstream.connectors.aws_errors import code_of, is_throttled
 from leatstream.connectors.base import Record
 from leatstream.connectors.kinesis_admin import KinesisAdmin
-from leatstream.connectors.aws_errors import code_of, is_throttled
 from leatstream.connectors.kinesis_shards import BEGINNING, EXPIRED, list_shards
 from leatstream.errors import StoreError
 

@@ -14,8 +14,9 @@ def connector_classes() -> dict[str, type[Connector]]:
     from leatstream.connectors.kafka import KafkaConnector
     from leatstream.connectors.kinesis import KinesisConnector
     from leatstream.connectors.postgres import PostgresConnector
+    from leatstream.connectors.s3 import S3Connector
 
-    classes: tuple[type[Connector], ...] = (KafkaConnector, KinesisConnector, PostgresConnector)
+    classes: tuple[type[Connector], ...] = (KafkaConnector, KinesisConnector, PostgresConnector, S3Connector)
     return {c.kind: c for c in classes}
 
 

@@ -62,6 +62,7 @@ class SourceSpec(_Document):
         idle_timeout_ms: after such a silence the clock tells event time; only with ``watermark_delay_ms``.
         primary_key: of a changelog: a record without value takes back the row that its key names. The view
             has ``__leat_deleted`` BOOLEAN too, then.
+        options: in the store kind's own words, such as ``s3.csv.header``; checked by its connector.
     """
 
     view: str
@@ -81,6 +82,7 @@ class SourceSpec(_Document):
     idle_timeout_ms: int | None = None
     log_entity: str | None = None
     primary_key: list[str] = Field(default_factory=list)
+    options: dict[str, str] = Field(default_factory=dict)
 
 
 class ViewDatabase(_Document):
@@ -122,6 +124,7 @@ class SinkSpec(_Document):
         key_columns: columns that make the record key; empty = the left-most record's key is passed on.
         deletes: the SQL gives ``__leat_deleted`` too: where it is true, a record without value is written.
         timestamp_strategy: ``proc.time`` lets the store stamp the record, ``event.time`` writes row time.
+        options: in the store kind's own words, such as ``s3.partition.by``; checked by its connector.
     """
 
     relation: str
@@ -134,6 +137,7 @@ class SinkSpec(_Document):
     key_columns: list[str] = Field(default_factory=list)
     deletes: bool = False
     timestamp_strategy: Literal["proc.time", "event.time"] = "proc.time"
+    options: dict[str, str] = Field(default_factory=dict)
     view: ViewSpec | None = None
 
 

@@ -45,10 +45,9 @@ class LiveStores:
         """The live entity; where a plan is still to make it, what the plan says of it."""
         found = self.entity(relation.store, relation.entity)
         if found is None and (self.view.is_assumed(relation) or relation.created_by_query is not None):
+            declared = self.connector(relation.store).entity_properties
             planned = {
-                p.name: relation.effective[p.name].value
-                for p in self.connector(relation.store).entity_properties
-                if p.name in relation.effective
+                p.name: relation.effective[p.name].value for p in declared if p.name in relation.effective
             }
-            return Entity(relation.entity, planned) if planned else None
+            return Entity(relation.entity, planned) if planned or not declared else None
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from leatstream.connectors.base import Entity
+from leatstream.connectors.base import Connector, Entity
 from leatstream.errors import Faults, RequestError
 from leatstream.model.objects import Column, Relation, RelationKind, Store
 from leatstream.plan.job_spec import (
@@ -26,7 +26,7 @@ from leatstream.plan.mode import Shape, choose_mode
 from leatstream.services.environment import Environment
 from leatstream.services.error_logs import check_error_logs
 from leatstream.services.live_stores import LiveStores
-from leatstream.sql.relation_properties import RelationProperties
+from leatstream.sql.relation_properties import STORE_FAMILIES, RelationProperties
 from leatstream.sql.source_properties import SourceOptions, read_source_options
 from leatstream.sql.statements import Properties
 
@@ -99,13 +99,13 @@ def plan_job(
         output_mode="update" if _updated_by_spark(logical) else "append",
         operator=_operator(logical, options),
         distinct=logical.distinct,
-        # A view's batch is one transaction that holds its number, so that none counts twice.
-        delivery=Delivery.EXACTLY_ONCE if sink.view is not None else Delivery.AT_LEAST_ONCE,
+        delivery=_delivery(env, sink),
         # A view's batch passes through the driver's own process, so it is bounded more tightly.
         max_offsets_per_trigger=_VIEW_OFFSETS if sink.view is not None else _OFFSETS,
         checkpoint="",
         state=dict(logical.state),
         conf={"spark.sql.shuffle.partitions": _shuffle_partitions(logical, partitions)},
+        trigger_interval_ms=_interval(env, sink),
     )
 
 
@@ -118,6 +118,20 @@ def _check_sources(live: LiveStores, logical: LogicalPlan) -> None:
             detail = f"{scan.relation.fqn} is in a store of kind {kind}, which queries cannot read yet"
             faults.add("unsupported", detail, position=scan.position)
     faults.raise_if_any()
+
+
+def _delivery(env: Environment, sink: SinkSpec) -> Delivery:
+    # A view's batch is one transaction that holds its number, so that none counts twice.
+    if sink.view is not None:
+        return Delivery.EXACTLY_ONCE
+    connector_class = env.connector_classes.get(sink.store.kind)
+    promised = connector_class.capabilities.delivery if connector_class else ()
+    return Delivery(promised[0].name) if promised else Delivery.AT_LEAST_ONCE
+
+
+def _interval(env: Environment, sink: SinkSpec) -> int:
+    connector_class = env.connector_classes.get(sink.store.kind)
+    return connector_class.trigger_interval_ms(sink.options) if connector_class else 0
 
 
 def _check_sink(env: Environment, logical: LogicalPlan, store: StoreRef) -> None:
@@ -148,20 +162,16 @@ def _updated_by_spark(logical: LogicalPlan) -> bool:
     return logical.operator is None and logical.aggregation is not None and logical.aggregation.update
 
 
-def refuse_unbuilt(given: RelationProperties, properties: Properties) -> None:
+def refuse_unbuilt(given: RelationProperties, properties: Properties, sink: Connector) -> None:
     """Refuse, at plan, what the jobs cannot do; RequestError with every fault."""
     faults = Faults()
-    if given.delivery_guarantee not in (None, Delivery.AT_LEAST_ONCE.value):
-        _unbuilt(faults, properties, "delivery.guarantee", "exactly_once is not built yet", "at_least_once")
+    promised = [guarantee.name for guarantee in sink.capabilities.delivery]
+    if given.delivery_guarantee not in (None, Delivery.AT_LEAST_ONCE.value, *promised):
+        reason = f"exactly_once is not built yet for stores of kind {sink.kind}"
+        _unbuilt(faults, properties, "delivery.guarantee", reason, "at_least_once")
     if given.sink_timestamp_strategy not in (None, "proc.time"):
         reason = "Spark's Kafka sink does not write a record's time"
         _unbuilt(faults, properties, "sink.timestamp.strategy", reason, "proc.time")
-    for name in given.other:
-        value = properties.get(name)
-        position = value.position if value else None
-        faults.add(
-            "invalid-property", f"{name} belongs to stores of a kind that is not built yet", position=position
-        )
     faults.raise_if_any()
 
 
@@ -223,7 +233,13 @@ def _source(store: Store, scan: Scan, options: SourceOptions, delay: int | None)
         idle_timeout_ms=options.idle_timeout_ms if delay is not None else None,
         log_entity=options.log_topic,
         primary_key=list(relation.primary_key),
+        options=_options(relation),
     )
+
+
+def _options(relation: Relation) -> dict[str, str]:
+    """What the store kind's own words say of the relation."""
+    return {k: str(v.value) for k, v in relation.effective.items() if k.startswith(STORE_FAMILIES)}
 
 
 def _delay(logical: LogicalPlan, default: int) -> int | None:
@@ -270,6 +286,7 @@ def store_sink(store: Store, sink: Relation, given: RelationProperties, logical:
         key_type=sink.key_type,
         key_columns=list(sink.primary_key or given.key_columns),
         deletes=logical.deletes,
+        options=_options(sink),
     )
 
 

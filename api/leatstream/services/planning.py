@@ -38,6 +38,7 @@ from leatstream.services.planned_job import plan_job, refuse_unbuilt, store_sink
 from leatstream.services.relation_draft import check_entity_name, check_timestamp
 from leatstream.services.sink_columns import check_comparable, insert_columns, new_columns, wrap_insert
 from leatstream.services.sink_formats import sink_formats
+from leatstream.services.store_fit import check_sink_fit, kind_options
 from leatstream.services.view_planning import view_relation, view_sink
 from leatstream.sql.analysis import explain_failure
 from leatstream.sql.binder import bind
@@ -180,7 +181,6 @@ def plan_statement(
             statement.properties, changelog=isinstance(statement, CreateChangelogAs)
         )
     )
-    refuse_unbuilt(given, statement.properties)
     draft = Draft(
         env=env,
         view=view,
@@ -261,21 +261,31 @@ def _plan_create(draft: Draft, statement: CreateAs) -> PlannedQuery:
     entity = given.topic or fqn.name
     faults = Faults()
     connector = draft.live.connector(store.name)
+    changelog = isinstance(statement, CreateChangelogAs)
+
+    def place(name: str) -> dict[str, Any]:
+        return {"position": draft.places.get(name, where)}
+
+    refuse_unbuilt(given, statement.properties, connector)
     check_entity_name(connector, entity, faults, position=draft.places.get("topic") or where)
+    check_sink_fit(connector, given, left, changelog, faults, place)
     faults.raise_if_any()
     _refuse_loop(draft, store.name, entity, draft.places.get("topic") or where)
     columns = new_columns(draft.analyzed, where)
+    formats = sink_formats(
+        given, left, draft.logical.aggregation, columns, draft.places, draft.logical.primary_key
+    )
+    if not connector.keyed:
+        formats = {"value.format": formats["value.format"]}
     effective = {
         "store": chosen,
         "topic": Effective(entity, Origin.EXPLICIT if given.topic else Origin.DEFAULT),
-        **sink_formats(
-            given, left, draft.logical.aggregation, columns, draft.places, draft.logical.primary_key
-        ),
+        **formats,
+        **kind_options(connector, given, columns, formats["value.format"].value, faults, place),
         **_entity_properties(draft, store, entity, left),
     }
     check_timestamp(given.timestamp, columns, faults, position=draft.places.get("timestamp"))
     faults.raise_if_any()
-    changelog = isinstance(statement, CreateChangelogAs)
 
     def text(name: str) -> str | None:
         return str(effective[name].value) if name in effective else None
@@ -350,6 +360,7 @@ def _plan_insert(draft: Draft, statement: InsertInto) -> PlannedQuery:
             f"INSERT INTO writes to a stream that exists: {', '.join(fixed)} cannot be given",
             position=draft.places[fixed[0]],
         )
+    refuse_unbuilt(draft.given, statement.properties, draft.live.connector(target.store))
     _refuse_loop(draft, target.store, target.entity, where)
     insert_columns(draft.analyzed, target.columns, where)
     if draft.live.source_entity(target) is None:

@@ -22,6 +22,7 @@ from leatstream.model.objects import (
 )
 from leatstream.services.environment import Environment
 from leatstream.services.sink_formats import primary_key_formats
+from leatstream.services.store_fit import check_declared_fit, kind_options
 from leatstream.sql.relation_properties import RelationProperties
 
 # Two values of these may be equal and be written differently, or cannot be compared.
@@ -99,6 +100,8 @@ def draft_relation(
     faults = Faults()
     _check_shape(body, read, faults)
     check_entity_name(connector, entity_name, faults, pointer="#/topic")
+    check_declared_fit(connector, read, body.kind is RelationKind.CHANGELOG, faults, _pointer)
+    options = kind_options(connector, read, body.columns, read.value_format or "", faults, _pointer)
     faults.raise_if_any()
     entity = connector.find_entity(entity_name, env.settings.store_timeout)
     if entity is None and planned_entity is not None:
@@ -107,7 +110,7 @@ def draft_relation(
         "store": Effective(store.name, Origin.EXPLICIT if read.store else Origin.DEFAULT),
         "topic": Effective(entity_name, Origin.EXPLICIT if read.topic else Origin.DEFAULT),
     }
-    effective |= _infer(env, connector, store, read, entity)
+    effective |= options | _infer(env, connector, store, read, entity)
     key_format, key_type = read.key_format, read.key_type
     if body.kind is RelationKind.CHANGELOG:
         key = primary_key_formats(read, body.primary_key, body.columns, {})
@@ -136,6 +139,14 @@ def draft_relation(
     return DraftRelation(relation, entity is not None, properties, dict(read.configs))
 
 
+def _pointer(name: str) -> dict[str, Any]:
+    """Where a property is in a relation's body."""
+    fields = ("value.format", "key.format", "key.type")
+    return {
+        "pointer": f"#/{name.replace('.', '_')}" if name in fields else f"#/properties/{name}".rstrip("/")
+    }
+
+
 def _infer(
     env: Environment, connector: Connector, store: Store, read: RelationProperties, entity: Entity | None
 ) -> dict[str, Effective]:
@@ -153,12 +164,6 @@ def _infer(
 
 
 def _check_shape(body: RelationDefinition, read: RelationProperties, faults: Faults) -> None:
-    for name in read.other:
-        faults.add(
-            "invalid-property",
-            f"{name} belongs to stores of a kind that is not built yet",
-            pointer=f"#/properties/{name}",
-        )
     if not body.columns:
         faults.add("validation", f"a {body.kind.value} needs at least one column", pointer="#/columns")
     seen: set[str] = set()

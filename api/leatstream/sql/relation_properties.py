@@ -51,8 +51,9 @@ STORE_FAMILIES = (
     "s3.",
 )
 UPSERTS = "enable.upsert.mode"
-FORMATS = ("json", "avro", "protobuf", "primitive")
-VALUE_FORMATS, KEY_FORMATS, CHANGELOG_KEY_FORMATS = ("json",), ("primitive",), ("primitive", "json")
+FORMATS = ("json", "avro", "protobuf", "primitive", "csv", "parquet")
+VALUE_FORMATS = ("json", "csv", "parquet")
+KEY_FORMATS, CHANGELOG_KEY_FORMATS = ("primitive",), ("primitive", "json")
 KEY_TYPES = ("SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "VARCHAR")
 _CONFIGS = """
 cleanup.policy compression.gzip.level compression.lz4.level compression.type compression.zstd.level

@@ -10,6 +10,7 @@ from leatstream.errors import RequestError
 from leatstream.model.registered import SecretName
 from leatstream.sql.postgres_properties import read_postgres, read_postgres_update
 from leatstream.sql.property_values import Given, PropertyReader
+from leatstream.sql.s3_store_properties import read_s3, update_s3
 
 KINDS = {
     "kafka": "kafka",
@@ -62,9 +63,9 @@ def read_store_properties(given: Given) -> tuple[str, dict[str, Any]]:
     """Read the WITH list of CREATE STORE.
 
     Returns:
-        the store kind and its settings: for ``kafka``, ``kinesis`` and ``postgres`` shaped as in REST
-        (``bootstrap_servers``, ``sasl {mechanism, username, password}``, …; ``region``, …; ``host``, …), for
-        other kinds the properties as written without ``type``, so that the service can refuse the kind.
+        the store kind and its settings: for kinds that are built shaped as in REST (``bootstrap_servers``,
+        ``sasl {mechanism, username, password}``, …; ``region``, …), for other kinds the properties as written
+        without ``type``, so that the service can refuse the kind by name.
 
     Raises:
         RequestError: invalid-property or unsupported, with every fault found; values are never echoed.
@@ -81,6 +82,8 @@ def read_store_properties(given: Given) -> tuple[str, dict[str, Any]]:
         config = _kinesis(reader)
     elif kind == "postgres":
         config = read_postgres(reader)
+    elif kind == "s3":
+        config = read_s3(reader)
     elif kind is not None:
         config = {key: reader.raw(key) for key in reader.given if key not in ("type", _REGISTRY)}
     reader.faults.raise_if_any()
@@ -116,7 +119,7 @@ def read_store_update(
     Raises:
         RequestError: invalid-property or unsupported, with every fault found; values are never echoed.
     """
-    if kind not in ("kafka", "kinesis", "postgres"):
+    if kind not in ("kafka", "kinesis", "postgres", "s3"):
         raise RequestError("unsupported", f"UPDATE STORE is not built for stores of kind {kind}.")
     reader = PropertyReader(given, "store")
     if "type" in reader.given:
@@ -126,6 +129,8 @@ def read_store_update(
         return _kinesis_update(reader, present, named or {})
     if kind == "postgres":
         return read_postgres_update(reader, present, named or {})
+    if kind == "s3":
+        return update_s3(reader, present, named or {})
     kept = {k: v for k, v in _as_properties(present).items() if k not in reader.given}
     if str(reader.raw(_HASH) or "").lower() == "none":
         kept = {k: v for k, v in kept.items() if k not in (_USER, _PASSWORD)}

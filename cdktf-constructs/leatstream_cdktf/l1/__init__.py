@@ -35,6 +35,7 @@ from leatstream_cdktf.l1.store import (
     StoreKafkaTls,
     StoreKinesis,
     StorePostgres,
+    StoreS3,
 )
 from leatstream_cdktf.l1.stream import Stream, StreamColumn
 
@@ -73,6 +74,7 @@ __all__ = [
     "StoreKafkaTls",
     "StoreKinesis",
     "StorePostgres",
+    "StoreS3",
     "Stream",
     "StreamColumn",
 ]

@@ -18,9 +18,24 @@ class DataEntityEffectiveReference(Reference):
     """Tokens for what the topic or stream has."""
 
     @property
+    def bytes(self) -> float:
+        """Size of these files together."""
+        return self._number("bytes")
+
+    @property
     def configs(self) -> tf.IResolvable:
         """Configuration of the topic or stream."""
         return self._at("configs")
+
+    @property
+    def files(self) -> float:
+        """Number of files of a directory, counted up to 10,000."""
+        return self._number("files")
+
+    @property
+    def format(self) -> str:
+        """Format that most files' names tell."""
+        return self._string("format")
 
     @property
     def partitions(self) -> float:
@@ -77,9 +92,9 @@ class DataEntityKinesisReference(Reference):
 
 
 class DataEntity(DataSource):
-    """An entity: a topic or data stream in a store of yours.
+    """An entity: a topic, data stream or directory of files in a store of yours.
 
-    Destroying the resource deletes the topic or stream and its records.
+    Destroying the resource deletes the topic, stream or directory and its records.
 
     Terraform data source ``leatstream_entity``.
     """

@@ -159,6 +159,50 @@ class DataStorePostgresReference(Reference):
         return self._string("username")
 
 
+class DataStoreS3Reference(Reference):
+    """Tokens for a bucket of S3 or a server that speaks its protocol, or what lies below a prefix."""
+
+    @property
+    def access_key_id(self) -> str:
+        """Access key; without one the server's own AWS credentials are used."""
+        return self._string("access_key_id")
+
+    @property
+    def bucket(self) -> str:
+        """Name of the bucket."""
+        return self._string("bucket")
+
+    @property
+    def endpoint_url(self) -> str:
+        """Another address than the region's own, such as a VPC endpoint."""
+        return self._string("endpoint_url")
+
+    @property
+    def external_id(self) -> str:
+        """External id that the role asks for."""
+        return self._string("external_id")
+
+    @property
+    def prefix(self) -> str:
+        """What all keys begin with, without slashes around it."""
+        return self._string("prefix")
+
+    @property
+    def region(self) -> str:
+        """AWS region."""
+        return self._string("region")
+
+    @property
+    def role_arn(self) -> str:
+        """Role to take on with these credentials."""
+        return self._string("role_arn")
+
+    @property
+    def secret_access_key_secret(self) -> str:
+        """Name of the secret that holds the secret of the access key."""
+        return self._string("secret_access_key_secret")
+
+
 class DataStoreStatusReference(Reference):
     """Tokens for whether the store answered when it was last asked."""
 
@@ -250,6 +294,11 @@ class DataStore(DataSource):
     def postgres(self) -> DataStorePostgresReference:
         """A database of a PostgreSQL server."""
         return DataStorePostgresReference(self, "postgres")
+
+    @property
+    def s3(self) -> DataStoreS3Reference:
+        """A bucket of S3 or a server that speaks its protocol, or what lies below a prefix."""
+        return DataStoreS3Reference(self, "s3")
 
     @property
     def schema_registry(self) -> str:

@@ -41,9 +41,24 @@ class EntityEffectiveReference(Reference):
     """Tokens for what the topic or stream has."""
 
     @property
+    def bytes(self) -> float:
+        """Size of these files together."""
+        return self._number("bytes")
+
+    @property
     def configs(self) -> tf.IResolvable:
         """Configuration of the topic or stream."""
         return self._at("configs")
+
+    @property
+    def files(self) -> float:
+        """Number of files of a directory, counted up to 10,000."""
+        return self._number("files")
+
+    @property
+    def format(self) -> str:
+        """Format that most files' names tell."""
+        return self._string("format")
 
     @property
     def partitions(self) -> float:
@@ -100,9 +115,9 @@ class EntityKinesisReference(Reference):
 
 
 class Entity(Resource):
-    """An entity: a topic or data stream in a store of yours.
+    """An entity: a topic, data stream or directory of files in a store of yours.
 
-    Destroying the resource deletes the topic or stream and its records.
+    Destroying the resource deletes the topic, stream or directory and its records.
 
     Terraform resource ``leatstream_entity``. Import id: ``{store}/{name}``.
     """

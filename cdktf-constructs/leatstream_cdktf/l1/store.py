@@ -120,6 +120,34 @@ class StorePostgres(TypedDict):
     """User name."""
 
 
+class StoreS3(TypedDict):
+    """A bucket of S3 or a server that speaks its protocol, or what lies below a prefix."""
+
+    access_key_id: NotRequired[str]
+    """Access key; without one the server's own AWS credentials are used."""
+    bucket: str
+    """Name of the bucket."""
+    endpoint_url: NotRequired[str]
+    """Another address than the region's own, such as a VPC endpoint."""
+    external_id: NotRequired[str]
+    """External id that the role asks for."""
+    prefix: NotRequired[str]
+    """What all keys begin with, without slashes around it."""
+    region: str
+    """AWS region."""
+    role_arn: NotRequired[str]
+    """Role to take on with these credentials."""
+    secret_access_key_secret: NotRequired[str]
+    """Name of the secret that holds the secret of the access key."""
+    secret_access_key_wo: NotRequired[str]
+    """Secret of the access key; left out = the stored one stays. Write-only: sent to the service, never
+    stored in the state. It is sent with every change of the object; to send a new value alone, change
+    `secret_access_key_wo_version`. Write-only: never kept in Terraform's state.
+    """
+    secret_access_key_wo_version: NotRequired[int | float]
+    """Change it to send `secret_access_key_wo` again, for example after a rotation."""
+
+
 class StoreKafkaSaslReference(Reference):
     """Tokens for user and password."""
 
@@ -265,6 +293,50 @@ class StorePostgresReference(Reference):
         return self._string("username")
 
 
+class StoreS3Reference(Reference):
+    """Tokens for a bucket of S3 or a server that speaks its protocol, or what lies below a prefix."""
+
+    @property
+    def access_key_id(self) -> str:
+        """Access key; without one the server's own AWS credentials are used."""
+        return self._string("access_key_id")
+
+    @property
+    def bucket(self) -> str:
+        """Name of the bucket."""
+        return self._string("bucket")
+
+    @property
+    def endpoint_url(self) -> str:
+        """Another address than the region's own, such as a VPC endpoint."""
+        return self._string("endpoint_url")
+
+    @property
+    def external_id(self) -> str:
+        """External id that the role asks for."""
+        return self._string("external_id")
+
+    @property
+    def prefix(self) -> str:
+        """What all keys begin with, without slashes around it."""
+        return self._string("prefix")
+
+    @property
+    def region(self) -> str:
+        """AWS region."""
+        return self._string("region")
+
+    @property
+    def role_arn(self) -> str:
+        """Role to take on with these credentials."""
+        return self._string("role_arn")
+
+    @property
+    def secret_access_key_secret(self) -> str:
+        """Name of the secret that holds the secret of the access key."""
+        return self._string("secret_access_key_secret")
+
+
 class StoreStatusReference(Reference):
     """Tokens for whether the store answered when it was last asked."""
 
@@ -317,6 +389,7 @@ class Store(Resource):
         kafka: StoreKafka | tf.IResolvable | None = None,
         kinesis: StoreKinesis | tf.IResolvable | None = None,
         postgres: StorePostgres | tf.IResolvable | None = None,
+        s3: StoreS3 | tf.IResolvable | None = None,
         schema_registry: str | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
@@ -330,6 +403,7 @@ class Store(Resource):
             kafka: An Apache Kafka cluster, or one that speaks its protocol.
             kinesis: Kinesis Data Streams of one AWS region.
             postgres: A database of a PostgreSQL server.
+            s3: A bucket of S3 or a server that speaks its protocol, or what lies below a prefix.
             schema_registry: Name of the schema registry that describes its records.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
@@ -342,6 +416,7 @@ class Store(Resource):
                 "kafka": kafka,
                 "kinesis": kinesis,
                 "postgres": postgres,
+                "s3": s3,
                 "schema_registry": schema_registry,
             },
             meta,
@@ -391,6 +466,11 @@ class Store(Resource):
     def postgres(self) -> StorePostgresReference:
         """A database of a PostgreSQL server."""
         return StorePostgresReference(self, "postgres")
+
+    @property
+    def s3(self) -> StoreS3Reference:
+        """A bucket of S3 or a server that speaks its protocol, or what lies below a prefix."""
+        return StoreS3Reference(self, "s3")
 
     @property
     def schema_registry(self) -> str:

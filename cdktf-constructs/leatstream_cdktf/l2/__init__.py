@@ -7,7 +7,7 @@ from leatstream_cdktf.l2._statement import Sink
 from leatstream_cdktf.l2.changelog import Changelog
 from leatstream_cdktf.l2.namespaces import Database, Schema
 from leatstream_cdktf.l2.query import Query
-from leatstream_cdktf.l2.stores import KafkaStore, KinesisStore
+from leatstream_cdktf.l2.stores import KafkaStore, KinesisStore, S3Store
 from leatstream_cdktf.l2.stream import Stream
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "KinesisStore",
     "LeatstreamProvider",
     "Query",
+    "S3Store",
     "Schema",
     "Sink",
     "Stream",

@@ -155,6 +155,82 @@ class KinesisStore(l1.Store):
         )
 
 
+class S3Store(l1.Store):
+    """A bucket of S3 or of a server that speaks its protocol, or what lies below a prefix of it.
+
+    ::
+
+        role = "arn:aws:iam::123456789012:role/leatstream"
+        S3Store(self, "lake", region="eu-west-1", bucket="acme-events", prefix="team/raw", role_arn=role)
+
+    Without ``access_key_id`` the leatstream server's own AWS credentials are used, for ``role_arn`` too. A
+    secret written as text into the program stands in the synthesized JSON; a variable does not.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id_: str,
+        *,
+        region: str,
+        bucket: str,
+        prefix: str | None = None,
+        endpoint_url: str | None = None,
+        access_key_id: str | None = None,
+        secret_access_key: str | None = None,
+        secret_access_key_version: int | None = None,
+        role_arn: str | None = None,
+        external_id: str | None = None,
+        name: str | None = None,
+        comment: str | None = None,
+        **meta: Unpack[ResourceMeta],
+    ) -> None:
+        """Declare an S3 store.
+
+        Args:
+            scope: the stack or construct that it belongs to.
+            id_: its name within the scope.
+            region: AWS region, such as ``eu-west-1``.
+            bucket: name of the bucket.
+            prefix: what all keys begin with, such as ``team/raw``.
+            endpoint_url: another address than the region's own, such as that of a MinIO.
+            access_key_id: access key.
+            secret_access_key: its secret; write-only, so it stays out of the state.
+            secret_access_key_version: a changed number sends a new secret alone.
+            role_arn: role to take on with these credentials.
+            external_id: external id that the role asks for.
+            name: the store's exact name; ``id_`` when left out.
+            comment: a note for people.
+            **meta: Terraform's own arguments: depends_on, lifecycle, …
+
+        Raises:
+            ValueError: one half of the key is missing, or ``external_id`` stands without ``role_arn``.
+        """
+        if (access_key_id is None) != (secret_access_key is None):
+            raise ValueError(f"S3Store {id_!r}: access_key_id and secret_access_key go together")
+        if external_id is not None and role_arn is None:
+            raise ValueError(f"S3Store {id_!r}: external_id is given without role_arn")
+        s3: dict[str, Any] = {
+            "region": region,
+            "bucket": bucket,
+            "prefix": prefix.strip("/") or None if prefix is not None else None,
+            "endpoint_url": endpoint_url,
+            "access_key_id": access_key_id,
+            "secret_access_key_wo": secret_access_key,
+            "secret_access_key_wo_version": secret_access_key_version,
+            "role_arn": role_arn,
+            "external_id": external_id,
+        }
+        super().__init__(
+            scope,
+            id_,
+            name=id_ if name is None else name,
+            comment=comment,
+            s3=cast(l1.StoreS3, s3),
+            **meta,
+        )
+
+
 _RENAMED = {"password": "password_wo", "password_version": "password_wo_version"}
 _SASL_KEYS = ("mechanism", "username", "password", "password_version")
 

@@ -11,7 +11,7 @@ from leatstream.connectors.registry import connector_classes
 def test_every_kind_of_the_scope_has_a_row() -> None:
     rows = {row["kind"]: row for row in matrix(connector_classes())}
     assert set(rows) == set(KIND_PROPERTIES)
-    assert [kind for kind, row in rows.items() if row["built"]] == ["kafka", "kinesis", "postgres"]
+    assert [kind for kind, row in rows.items() if row["built"]] == ["kafka", "kinesis", "postgres", "s3"]
     assert not any(rows["oracle"][name] for name in ("source", "sink", "create_as", "print_records"))
     assert rows["kinesis"]["properties"] == ["topic.shards"]
 
@@ -29,3 +29,4 @@ def test_the_page_names_what_is_missing() -> None:
     text = page(connector_classes())
     assert "refused by name: clickhouse" in text
     assert "| kinesis | at_least_once |" in text
+    assert "| s3 | exactly_once |" in text

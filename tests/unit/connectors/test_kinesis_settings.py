@@ -8,8 +8,8 @@ import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError, NoCredentialsError
 from pydantic import ValidationError
 
-from leatstream.connectors.kinesis import KinesisConnector
 from leatstream.connectors.aws_errors import store_error
+from leatstream.connectors.kinesis import KinesisConnector
 from leatstream.connectors.kinesis_settings import KinesisConfig
 from leatstream.connectors.registry import open_connector
 from leatstream.connectors.store_marks import find_mark, marked

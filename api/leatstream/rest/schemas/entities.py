@@ -1,4 +1,4 @@
-"""Entities of stores: topics and data streams so far."""
+"""Entities of stores: topics, data streams and directories so far."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class EntityKinds(BaseModel):
 
 
 class EntityBody(EntityKinds, Body):
-    """An entity: a topic or data stream in a store of yours.
+    """An entity: a topic, data stream or directory of files in a store of yours.
 
-    Destroying the resource deletes the topic or stream and its records.
+    Destroying the resource deletes the topic, stream or directory and its records.
     """
 
     model_config = ConfigDict(
@@ -104,6 +104,9 @@ class EntityEffective(View):
     partitions: int | None = Field(None, description="Number of partitions.")
     replicas: int | None = Field(None, description="Replication factor.")
     shards: int | None = Field(None, description="Number of open shards; none on demand.")
+    files: int | None = Field(None, description="Number of files of a directory, counted up to 10,000.")
+    bytes: int | None = Field(None, description="Size of these files together.")
+    format: str | None = Field(None, description="Format that most files' names tell.")
     configs: dict[str, str] = Field(default_factory=dict, description="Configuration of the topic or stream.")
 
 
@@ -134,6 +137,10 @@ class EntityView(View):
                 ),
                 effective=EntityEffective(**live, configs=configs),
             )
+        if "partitions" not in live:
+            told = {k: v for k, v in item.details.items() if k in EntityEffective.model_fields}
+            effective = EntityEffective(**told, configs=configs)
+            return cls(name=item.name, store=store, kafka=None, kinesis=None, effective=effective)
         return cls(
             name=item.name,
             store=store,

@@ -17,7 +17,7 @@ from leatstream.services.environment import Page
 from leatstream.services.secret_values import SecretValue
 
 # Kinds whose names are taken; a store of one of them is refused until its connector is built.
-PLANNED_KINDS = ("s3", "snowflake", "databricks", "clickhouse", "oracle", "iceberg")
+PLANNED_KINDS = ("snowflake", "databricks", "clickhouse", "oracle", "iceberg")
 _SERVERS = (
     r"^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}(,([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5})*$"
 )
@@ -109,7 +109,7 @@ class KafkaView(_Kafka):
 _ROLE = r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+$"
 
 
-class _Kinesis(BaseModel):
+class _Aws(BaseModel):
     region: Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]{1,2}$")] = (
         Field(description="AWS region.", examples=["eu-west-1"])
     )
@@ -127,9 +127,7 @@ class _Kinesis(BaseModel):
     ) = Field(None, description="External id that the role asks for.")
 
 
-class KinesisBody(_Kinesis):
-    """Kinesis Data Streams of one AWS region."""
-
+class _AwsBody(_Aws):
     model_config = ConfigDict(extra="forbid")
 
     secret_access_key: Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[!-~]+$")] | None = (
@@ -144,9 +142,7 @@ class KinesisBody(_Kinesis):
     )
 
 
-class KinesisView(_Kinesis):
-    """Settings of a Kinesis store, without secrets."""
-
+class _AwsView(_Aws):
     secret_access_key_secret: str | None = Field(
         None, description="Name of the secret that holds the secret of the access key."
     )
@@ -193,7 +189,40 @@ class PostgresView(_Postgres):
     password_secret: str | None = Field(None, description="Name of the secret that holds the password.")
 
 
-_KINDS = ("kafka", "kinesis", "postgres")
+class KinesisBody(_AwsBody):
+    """Kinesis Data Streams of one AWS region."""
+
+
+class KinesisView(_AwsView):
+    """Settings of a Kinesis store, without secrets."""
+
+
+class _S3(BaseModel):
+    bucket: Annotated[
+        str, Field(min_length=3, max_length=63, pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")
+    ] = Field(description="Name of the bucket.", examples=["acme-events"])
+    prefix: (
+        Annotated[
+            str,
+            Field(
+                min_length=1,
+                max_length=512,
+                pattern=r"^[A-Za-z0-9!_.*'()=@+,:&$;-]+(/[A-Za-z0-9!_.*'()=@+,:&$;-]+)*$",
+            ),
+        ]
+        | None
+    ) = Field(None, description="What all keys begin with, without slashes around it.", examples=["team/raw"])
+
+
+class S3Body(_AwsBody, _S3):
+    """A bucket of S3 or a server that speaks its protocol, or what lies below a prefix."""
+
+
+class S3View(_AwsView, _S3):
+    """Settings of an S3 store, without secrets."""
+
+
+_KINDS = ("kafka", "kinesis", "postgres", "s3")
 # A stored secret goes when the part that it belongs to is taken out.
 _HALVES = {"secret_access_key": "access_key_id", "client_key": "client_certificate"}
 
@@ -214,6 +243,11 @@ class StoreKinds(BaseModel):
     postgres: PostgresBody | None = Field(
         None,
         description="A database of a PostgreSQL server.",
+        json_schema_extra=terraform(mode="optional"),
+    )
+    s3: S3Body | None = Field(
+        None,
+        description="A bucket of S3 or a server that speaks its protocol, or what lies below a prefix.",
         json_schema_extra=terraform(mode="optional"),
     )
 
@@ -239,6 +273,7 @@ class StoreBody(StoreKinds, Body):
                 {"kafka": {"bootstrap_servers": "localhost:9092"}, "comment": "Web shop"},
                 {"kinesis": {"region": "eu-west-1", "role_arn": "arn:aws:iam::123456789012:role/leatstream"}},
                 {"postgres": {"host": "db.example.com", "database": "shop", "username": "leat"}},
+                {"s3": {"region": "eu-west-1", "bucket": "acme-events", "prefix": "team/raw"}},
             ],
         }
     )
@@ -330,6 +365,7 @@ class StoreView(ObjectView):
     kafka: KafkaView | None = Field(None, description="Settings of a Kafka store.")
     kinesis: KinesisView | None = Field(None, description="Settings of a Kinesis store.")
     postgres: PostgresView | None = Field(None, description="Settings of a PostgreSQL store.")
+    s3: S3View | None = Field(None, description="Settings of an S3 store.")
     status: StoreStatus = Field(description="Whether the store answered when it was last asked.")
 
     @classmethod
@@ -345,7 +381,12 @@ class StoreView(ObjectView):
         )
         names = {f"{path}_secret": name for path, name in item.secret_names.items()}
         config = with_secrets(item.config, names)
-        views: dict[str, Any] = {"kafka": KafkaView, "kinesis": KinesisView, "postgres": PostgresView}
+        views: dict[str, Any] = {
+            "kafka": KafkaView,
+            "kinesis": KinesisView,
+            "postgres": PostgresView,
+            "s3": S3View,
+        }
         shown: dict[str, Any] = {item.kind: views[item.kind].model_validate(config)}
         return cls(
             **meta_fields(item.meta),

@@ -1,0 +1,135 @@
+"""How to reach a service of AWS: the settings that its store kinds share, and the client they make."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+_REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d{1,2}\Z")
+_URL = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?/?\Z")
+_ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+\Z")
+_EXTERNAL = re.compile(r"[\w+=,.@:/-]{2,1224}\Z")
+
+
+class AwsAccess(BaseModel):
+    """Region, address and credentials.
+
+    Without an access key the machine's own credentials are used: environment, profile, container or instance.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    region: str = Field(description="such as eu-west-1")
+    endpoint_url: str | None = Field(None, description="another address than the region's own")
+    access_key_id: str | None = None
+    secret_access_key: SecretStr | None = None
+    role_arn: str | None = Field(None, description="role to take on with these credentials")
+    external_id: str | None = Field(None, description="what the role's owner agreed with you")
+
+    @field_validator("region")
+    @classmethod
+    def _is_region(cls, value: str) -> str:
+        if not _REGION.match(value):
+            raise PydanticCustomError("region", "write a region such as eu-west-1")
+        return value
+
+    @field_validator("endpoint_url")
+    @classmethod
+    def _is_url(cls, value: str | None) -> str | None:
+        if value is not None and not _URL.match(value):
+            raise PydanticCustomError("url", "write http:// or https://, a host and perhaps a port")
+        return value.rstrip("/") if value else value
+
+    @field_validator("access_key_id")
+    @classmethod
+    def _is_key(cls, value: str | None) -> str | None:
+        if value is not None and not re.match(r"\w{1,128}\Z", value):
+            raise PydanticCustomError("key", "an access key id is 1 to 128 letters and digits")
+        return value
+
+    @field_validator("secret_access_key")
+    @classmethod
+    def _is_secret(cls, value: SecretStr | None) -> SecretStr | None:
+        text = value.get_secret_value() if value else None
+        if text is not None and (not text or any(ord(c) <= 32 or ord(c) > 126 for c in text)):
+            raise PydanticCustomError("secret", "a secret access key is not empty and has no blanks")
+        return value
+
+    @field_validator("role_arn")
+    @classmethod
+    def _is_role(cls, value: str | None) -> str | None:
+        if value is not None and not _ROLE.match(value):
+            raise PydanticCustomError("role", "write the role as arn:aws:iam::<account>:role/<name>")
+        return value
+
+    @field_validator("external_id")
+    @classmethod
+    def _is_external(cls, value: str | None) -> str | None:
+        if value is not None and not _EXTERNAL.match(value):
+            raise PydanticCustomError("external", "an external id has 2 to 1224 letters, digits or +=,.@:/-")
+        return value
+
+    @model_validator(mode="after")
+    def _together(self) -> Self:
+        if (self.access_key_id is None) != (self.secret_access_key is None):
+            raise PydanticCustomError("keys", "access_key_id and secret_access_key go together")
+        if self.external_id is not None and self.role_arn is None:
+            raise PydanticCustomError("external", "external_id needs role_arn")
+        return self
+
+
+def aws_client(service: str, config: AwsAccess, timeout: float, attempts: int = 2, **more: Any) -> Any:
+    """A boto3 client of this store.
+
+    Args:
+        service: AWS's name, such as ``kinesis``.
+        config: settings with the secret.
+        timeout: seconds that connecting and an answer may take together, all attempts included.
+        attempts: how often a call is made at most; throttling is waited out in between.
+        more: further settings of botocore's ``Config``.
+    """
+    import boto3
+    import botocore.session
+    from botocore.config import Config
+
+    own = botocore.session.get_session()
+    if config.access_key_id is not None and config.secret_access_key is not None:
+        own.set_credentials(config.access_key_id, config.secret_access_key.get_secret_value())
+    bound = max(0.2, timeout / attempts)
+    limits = Config(
+        connect_timeout=bound,
+        read_timeout=bound,
+        retries={"mode": "standard", "total_max_attempts": attempts},
+        region_name=config.region,
+        # Print and many shards ask at once from several threads.
+        max_pool_connections=16,
+        **more,
+    )
+    if config.role_arn is not None:
+        _take_role(own, config, limits)
+    session = boto3.Session(botocore_session=own, region_name=config.region)
+    return session.client(service, endpoint_url=config.endpoint_url, config=limits)
+
+
+def _take_role(own: Any, config: AwsAccess, limits: Any) -> None:
+    """Let the session's credentials fetch the role's, and fetch them anew before they expire."""
+    from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
+
+    base = own.get_credentials()
+    if base is None:
+        return  # the first call says that there are none
+
+    def client(service: str, **arguments: Any) -> Any:
+        arguments.setdefault("region_name", config.region)
+        return own.create_client(service, config=limits, **arguments)
+
+    wanted = {"RoleSessionName": "leatstream"}
+    if config.external_id is not None:
+        wanted["ExternalId"] = config.external_id
+    fetcher = AssumeRoleCredentialFetcher(client, base, config.role_arn, extra_args=wanted)
+    own._credentials = DeferredRefreshableCredentials(
+        method="assume-role", refresh_using=fetcher.fetch_credentials
+    )

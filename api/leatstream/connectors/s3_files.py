@@ -1,0 +1,287 @@
+"""What files hold, as records: JSON objects, one a row, whatever the file's format is.
+
+All formats then pass through one decoder with one set of rules: what a type takes, what NOT NULL means, what
+becomes of a record that does not fit. A file that cannot be read on is one undecodable record more, so that
+the same property tells whether it fails the query or is skipped and counted.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_ROWS, MOST_BYTES = 5_000, 4 * 1024 * 1024  # of one chunk
+_LONGEST_LINE = 64 * 1024 * 1024
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
+_NUMBERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL"})
+_NESTED = frozenset({"ARRAY", "MAP", "STRUCT"})
+_BROKEN = (EOFError, OSError, zlib.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How files are to be read.
+
+    Attributes:
+        format: ``json``, ``csv`` or ``parquet``.
+        columns: name to kind of type (``BIGINT``), in order; empty where nothing is known of them.
+        header: whether the first line of a CSV file names its columns.
+    """
+
+    format: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+    header: bool = True
+    delimiter: str = ","
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A record.
+
+    Attributes:
+        number: of the row in its file, from 0.
+        value: a JSON object, if all is well.
+        fault: why the file cannot be read here.
+    """
+
+    number: int
+    value: bytes
+    fault: str | None = None
+
+
+def rows(name: str, file: IO[bytes], layout: Layout) -> Iterator[list[Row]]:
+    """The rows of a file in chunks; the last one may be a fault.
+
+    Args:
+        name: its key; ``….gz`` is unpacked.
+        file: opened for reading; errors that are not about the content pass through.
+        layout: its format.
+    """
+    read = {"json": _json, "csv": _csv, "parquet": _parquet}[layout.format]
+    if layout.format != "parquet" and name.endswith(".gz"):
+        file = io.BufferedReader(gzip.GzipFile(fileobj=file))
+    return _chunks(read(file, layout))
+
+
+def _chunks(found: Iterator[Row]) -> Iterator[list[Row]]:
+    chunk: list[Row] = []
+    size = 0
+    for row in found:
+        chunk.append(row)
+        size += len(row.value)
+        if len(chunk) == MOST_ROWS or size >= MOST_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _fault(number: int, text: str) -> Row:
+    return Row(number, text.encode(), text)
+
+
+# -- JSON lines ----------------------------------------------------------------------------------------------
+
+
+def _json(file: IO[bytes], _: Layout) -> Iterator[Row]:
+    number = 0
+    while True:
+        try:
+            line = file.readline(_LONGEST_LINE)
+        except _BROKEN as error:
+            yield _fault(number, f"it is damaged ({type(error).__name__})")
+            return
+        if not line:
+            return
+        if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
+            yield _fault(number, "it has a line of more than 64 MiB")
+            return
+        if line := line.strip():
+            yield Row(number, line)
+            number += 1
+
+
+# -- CSV -----------------------------------------------------------------------------------------------------
+
+
+def _csv(file: IO[bytes], layout: Layout) -> Iterator[Row]:
+    """Rows of a CSV file; one with too few or too many fields is undecodable."""
+    import pyarrow as pa
+
+    bad: list[Row] = []
+    number = 0
+    try:
+        for batch in _csv_batches(file, layout, bad):
+            columns = [batch.column(i).to_pylist() for i in range(batch.num_columns)]
+            names = batch.schema.names
+            for fields in zip(*columns, strict=True):
+                yield Row(number, _csv_object(names, fields, layout.columns))
+                number += 1
+            while bad:
+                yield bad.pop(0)
+    except (*_BROKEN, pa.ArrowInvalid) as error:
+        yield from bad
+        if "Empty CSV" not in str(error):
+            yield _fault(number, f"it is damaged ({type(error).__name__})")
+        return
+    yield from bad
+
+
+def _csv_batches(file: IO[bytes], layout: Layout, bad: list[Row]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    def wrong(row: Any) -> str:
+        text = f"a row of {row.actual_columns} fields, not {row.expected_columns}"
+        bad.append(Row(row.number or 0, text.encode()))
+        return "skip"
+
+    names = list(layout.columns)
+    # Bytes and not texts: one value that is no UTF-8 must not take its whole block along.
+    types = dict.fromkeys(names, pa.binary())
+    chosen: dict[str, Any] = {"include_columns": names, "include_missing_columns": True} if names else {}
+    return iter(
+        csv.open_csv(
+            pa.PythonFile(file, mode="r"),
+            csv.ReadOptions(use_threads=False, column_names=None if layout.header else names),
+            csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True, invalid_row_handler=wrong),
+            csv.ConvertOptions(
+                column_types=types,
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+                **chosen,
+            ),
+        )
+    )
+
+
+def _csv_object(names: Sequence[str], fields: Sequence[Any], kinds: Mapping[str, str]) -> bytes:
+    """A row as a JSON object; an empty field is NULL, an empty text in quotes is a text."""
+    found: list[str] = []
+    for name, given in zip(names, fields, strict=True):
+        if given is None:
+            continue
+        try:
+            text = given.decode() if isinstance(given, bytes) else str(given)
+        except UnicodeDecodeError:
+            return b"a value is not UTF-8"
+        found.append(f"{json.dumps(name)}:{_csv_value(text, kinds.get(name, 'VARCHAR'))}")
+    return ("{" + ",".join(found) + "}").encode()
+
+
+def _csv_value(text: str, kind: str) -> str:
+    bare = text.strip()
+    if kind in _NUMBERS and _NUMBER.match(bare):
+        return bare
+    if kind == "BOOLEAN" and bare.lower() in ("true", "false"):
+        return bare.lower()
+    if kind in _NESTED:
+        try:
+            json.loads(bare)
+        except (ValueError, RecursionError):
+            return json.dumps(text)
+        return bare
+    return json.dumps(text)
+
+
+# -- Parquet -------------------------------------------------------------------------------------------------
+
+
+def _parquet(file: IO[bytes], layout: Layout) -> Iterator[Row]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    number = 0
+    try:
+        opened = parquet.ParquetFile(pa.PythonFile(file, mode="r"))
+        present = opened.schema_arrow.names
+        names = [name for name in layout.columns if name in present] if layout.columns else present
+        if not names:
+            yield from (Row(i, b"{}") for i in range(opened.metadata.num_rows))
+            return
+        for batch in opened.iter_batches(batch_size=MOST_ROWS, columns=names):
+            for value in objects(batch.select(names), layout.columns):
+                yield Row(number, value)
+                number += 1
+    except (pa.ArrowException, OSError, EOFError) as error:
+        yield _fault(number, f"it is no Parquet, or damaged ({type(error).__name__})")
+
+
+def objects(batch: pa.RecordBatch, kinds: Mapping[str, str]) -> Iterator[bytes]:
+    """The rows of a batch as JSON objects, in the forms that ``formats.json`` reads.
+
+    A DECIMAL is a text, which loses no digit; instants are in UTC; bytes are base64, or text for a VARCHAR.
+    """
+    import pyarrow as pa
+
+    columns = []
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+            column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+        if pa.types.is_binary(column.type) and kinds.get(name) == "VARCHAR":
+            column = _as_text(column)
+        columns.append(column)
+    table = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    for row in table.to_pylist(maps_as_pydicts="lossy"):
+        try:
+            text = json.dumps(row, default=_plain, allow_nan=False)
+        except ValueError:
+            text = json.dumps(_finite(row), default=_plain)
+        yield text.encode()
+
+
+def _as_text(column: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        return column
+
+
+def _plain(value: Any) -> Any:
+    for kind, written in _WRITTEN:
+        if isinstance(value, kind):
+            return written(value)
+    return str(value)
+
+
+def _moment(value: datetime) -> str:
+    if value.tzinfo is None:
+        return value.isoformat(" ")
+    return value.astimezone(UTC).replace(tzinfo=None).isoformat(" ") + "Z"
+
+
+# A datetime is a date too.
+_WRITTEN: tuple[tuple[type, Callable[[Any], str]], ...] = (
+    (datetime, _moment),
+    (date, lambda value: value.isoformat()),
+    (Decimal, lambda value: format(value, "f")),
+    (bytes, lambda value: base64.b64encode(value).decode()),
+)
+
+
+def _finite(value: Any) -> Any:
+    """The value with NaN and the infinities as the texts that JSON has for them here."""
+    if isinstance(value, float):
+        if value != value:
+            return "NaN"
+        if value in (float("inf"), float("-inf")):
+            return "Infinity" if value > 0 else "-Infinity"
+        return value
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list) else value

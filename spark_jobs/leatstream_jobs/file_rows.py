@@ -1,0 +1,59 @@
+"""The rows of a query as they go into files, by the files' format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from leatstream.connectors.s3_options import read_options
+from leatstream.connectors.s3_write import PARTITION
+from leatstream.errors import JobError
+from leatstream.formats import json
+from leatstream.model.types import parse_type
+from leatstream.plan.job_spec import ColumnSpec, SinkSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def file_rows(rows: DataFrame, values: Sequence[Column], sink: SinkSpec) -> DataFrame:
+    """A frame of the files' columns, then ``__leat_part_<i>``, the texts that make the directories.
+
+    JSON is one column ``value`` of whole objects; CSV has a text for each column; Parquet the values as Spark
+    has them.
+
+    Args:
+        rows: what the compiled SQL gives, columns numbered.
+        values: the sink's columns over ``rows``.
+        sink: its columns, format and options.
+    """
+    by_name = dict(
+        zip((column.name for column in sink.columns), zip(sink.columns, values, strict=True), strict=True)
+    )
+    wanted = read_options(sink.options, sink.value_format).partition_by
+    parts = [_text(*by_name[name]).alias(f"{PARTITION}{i}") for i, name in enumerate(wanted)]
+    return rows.select(*_contents(sink, values), *parts)
+
+
+def _contents(sink: SinkSpec, values: Sequence[Column]) -> list[Column]:
+    pairs = list(zip(sink.columns, values, strict=True))
+    if sink.value_format == "json":
+        return [json.encode(sink.columns, values).alias("value")]
+    if sink.value_format == "csv":
+        return [_text(column, value).alias(column.name) for column, value in pairs]
+    if sink.value_format == "parquet":
+        return [value.alias(column.name) for column, value in pairs]
+    raise JobError("job-rejected", f"Files cannot be written in {sink.value_format}.")
+
+
+def _text(column: ColumnSpec, value: Column) -> Column:
+    """A value as text, in the forms that JSON has for it; NULL stays NULL."""
+    from pyspark.sql import functions as F
+
+    kind = parse_type(column.type)
+    if kind.kind in ("ARRAY", "MAP", "STRUCT"):
+        return json.nested(column.name, kind, value)
+    if kind.kind in ("BYTES", "VARBINARY"):
+        return F.base64(value)
+    text = value.cast("string")
+    return F.concat(text, F.lit("Z")) if kind.kind == "TIMESTAMP_LTZ" else text

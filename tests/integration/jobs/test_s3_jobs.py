@@ -1,0 +1,285 @@
+"""Real drivers between a real broker and moto's S3: every format, a kill, files that cannot be read."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import signal
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from aws_server import REGION, aws_server, bucket, s3_of
+from pyspark.sql import SparkSession
+from small_api import Pool, SmallApi
+
+from leatstream.connectors.base import BatchTarget
+from leatstream.connectors.registry import open_connector
+from leatstream.connectors.s3 import S3Connector
+from leatstream.connectors.s3_options import read_options
+from leatstream.connectors.s3_sink import S3Sink
+from leatstream.connectors.s3_write import SinkPlan
+
+SECRET, REFERENCE = "a-secret-of-aws", "secret://catalog/2/secret_access_key"
+COLUMNS, OUT = "id BIGINT NOT NULL, name VARCHAR", "id BIGINT, name VARCHAR"
+ALL = "SELECT id, name, __leat_rowkey, __leat_rowtime FROM leat_src_0"
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[str]:
+    with aws_server() as address:
+        bucket(address, "data")
+        yield address
+
+
+@pytest.fixture
+def settings(aws: str) -> dict[str, Any]:
+    return {
+        "region": REGION,
+        "endpoint_url": aws,
+        "access_key_id": "AKIAEXAMPLE",
+        "bucket": "data",
+        "prefix": "lake",
+    }
+
+
+@pytest.fixture
+def s3(settings: dict[str, Any]) -> S3Connector:
+    connector = open_connector("s3", "files", settings, {"secret_access_key": SECRET})
+    assert isinstance(connector, S3Connector)
+    return connector
+
+
+@pytest.fixture
+def store(settings: dict[str, Any], api: SmallApi) -> dict[str, Any]:
+    """The store as a JobSpec has it: the secret by reference."""
+    api.secrets[REFERENCE] = SECRET
+    secrets = {"secret_access_key": REFERENCE}
+    return {"name": "files", "kind": "s3", "config": settings, "secrets": secrets}
+
+
+@pytest.fixture
+def directory(s3: S3Connector) -> Iterator[Callable[[], str]]:
+    made: list[str] = []
+
+    def make() -> str:
+        made.append(f"d-{uuid.uuid4().hex[:8]}")
+        s3.create_entity(made[-1], {}, {})
+        return made[-1]
+
+    yield make
+    for name in made:
+        s3.drop_entity(name)
+
+
+def bodies(aws: str, entity: str) -> dict[str, bytes]:
+    """Key below the directory to content."""
+    prefix = f"lake/{entity}/"
+    listed = s3_of(aws).list_objects_v2(Bucket="data", Prefix=prefix).get("Contents", [])
+    names = [item["Key"] for item in listed if item["Size"]]
+    return {n[len(prefix) :]: s3_of(aws).get_object(Bucket="data", Key=n)["Body"].read() for n in names}
+
+
+def put(aws: str, entity: str, name: str, body: bytes) -> None:
+    s3_of(aws).put_object(Bucket="data", Key=f"lake/{entity}/{name}", Body=body)
+
+
+def test_kafka_to_parquet_and_back_survives_kills(
+    pool: Pool,
+    job: Any,
+    topic: Callable[..., str],
+    produce: Any,
+    rows: Any,
+    store: dict[str, Any],
+    s3: S3Connector,
+    directory: Callable[[], str],
+    aws: str,
+    tmp_path: Path,
+    eventually: Any,
+) -> None:
+    source, middle, sink = topic(2), directory(), topic()
+    there = job([{"entity": source, "columns": COLUMNS}], middle, ALL, OUT, max_offsets_per_trigger=400)
+    there["sink"] |= {"store": store, "value_format": "parquet"}
+    there |= {"delivery": "exactly_once", "trigger_interval_ms": 500}
+    scan = {"entity": middle, "columns": COLUMNS, "store": store, "value_format": "parquet"}
+    scan["options"] = {"s3.batch.max.files": "2"}
+    back = job([scan], sink, ALL, OUT) | {"checkpoint": (tmp_path / "back").as_uri()}
+    produce(source, *({"id": i, "name": f"n{i}"} for i in range(1000)))
+    driver = pool.take()
+    pool.prepare()
+    driver.run(there)
+    eventually(lambda: bodies(aws, middle), what="a first file")
+    os.kill(driver.process.pid, signal.SIGKILL)
+    driver.process.wait(30)
+    produce(source, *({"id": i, "name": f"n{i}"} for i in range(1000, 1500)))
+    again = pool.take()
+    pool.prepare()
+    again.run(there | {"attempt": 2})
+
+    def counted() -> Counter[int]:
+        tables = [pq.read_table(io.BytesIO(body)) for body in bodies(aws, middle).values()]
+        return Counter(n for table in tables for n in table.column("id").to_pylist())
+
+    eventually(lambda: len(counted()) == 1500, what="every id in files")
+    assert set(counted().values()) == {1}
+    assert again.stop() == 0
+
+    reader = pool.take()
+    pool.prepare()
+    reader.run(back)
+    rows(sink, 100)
+    os.kill(reader.process.pid, signal.SIGKILL)
+    reader.process.wait(30)
+    last = pool.take()
+    last.run(back | {"attempt": 2})
+    found = rows(sink, 1500)
+    eventually(lambda: {r["id"] for r in rows(sink, 1500)} == set(range(1500)), what="every id")
+    assert all(r["name"] == f"n{r['id']}" for r in found)
+    assert last.stop() == 0
+    for place in (tmp_path, driver.place, again.place, last.place):
+        for path in place.rglob("*"):
+            if path.is_file() and path.suffix != ".jar":
+                assert SECRET.encode() not in path.read_bytes(), path
+
+
+def test_csv_with_directories_and_files_that_cannot_be_read(
+    pool: Pool,
+    job: Any,
+    topic: Callable[..., str],
+    rows: Any,
+    store: dict[str, Any],
+    s3: S3Connector,
+    directory: Callable[[], str],
+    aws: str,
+    tmp_path: Path,
+) -> None:
+    source, middle, sink = directory(), directory(), topic()
+    lines = [json.dumps({"id": i, "name": "a b/c" if i % 2 else None}) for i in range(10)]
+    put(aws, source, "1.json", "\n".join(lines[:5]).encode())
+    put(aws, source, "day=1/2.json.gz", gzip.compress("\n".join(lines[5:]).encode()))
+    put(aws, source, "3.json.gz", gzip.compress(b'{"id": 10, "name": ""}\n' * 5_000)[:40])
+    put(aws, source, "4.json", b'{"id": "eleven"}\n{"id": 12, "name": ""}\n')
+    put(aws, source, "_note", b"nothing to read")
+    scan = {"entity": source, "columns": COLUMNS, "store": store}
+    there = job([scan | {"on_error": "ignore"}], middle, ALL, OUT)
+    there["sink"] |= {"store": store, "value_format": "csv"}
+    there["sink"]["options"] = {"s3.partition.by": "name", "s3.csv.delimiter": ";", "s3.compression": "gzip"}
+    there |= {"delivery": "exactly_once"}
+    driver = pool.take()
+    pool.prepare()
+    driver.run(there)
+    progress = driver.wait_progress(lambda p: p["skipped_rows_total"] >= 2)
+    assert progress["skipped_rows_total"] == 2
+    assert progress["sources"][0]["end_offsets"] == {"files": "4"}
+    assert driver.stop() == 0
+    written = bodies(aws, middle)
+    folders = {name.rsplit("/", 1)[0] for name in written}
+    assert folders == {"name=a b%2Fc", "name=__HIVE_DEFAULT_PARTITION__"}
+    texts = [gzip.decompress(body).decode() for body in written.values()]
+    assert all(text.startswith('"id";"name"\n') for text in texts)
+
+    scan = {"entity": middle, "columns": COLUMNS, "store": store, "value_format": "csv"}
+    scan["options"] = {"s3.csv.delimiter": ";"}
+    back = pool.take()
+    pool.prepare()
+    back.run(job([scan], sink, ALL, OUT) | {"checkpoint": (tmp_path / "back").as_uri()})
+    found = {r["id"]: r["name"] for r in rows(sink, 11)}
+    assert found == {i: "a b/c" if i % 2 else None for i in range(10)} | {12: ""}
+    assert back.stop() == 0
+
+    strict = pool.take()
+    strict.run(
+        job([{"entity": source, "columns": COLUMNS, "store": store}], sink, ALL, OUT)
+        | {"checkpoint": (tmp_path / "strict").as_uri()},
+        until="failed",
+    )
+    error = strict.last["error"]
+    assert error["code"] == "undecodable-record"
+    assert "3.json.gz" in error["detail"] or "4.json" in error["detail"]
+
+
+def test_a_batch_counts_once_wherever_its_writer_dies(
+    spark: SparkSession, s3: S3Connector, directory: Callable[[], str], aws: str, tmp_path: Path
+) -> None:
+    entity = directory()
+    plan = SinkPlan(
+        "files", s3.settings, s3.admin.prefix(entity), "q-1234-g1", "parquet", read_options({}, "parquet")
+    )
+    target = BatchTarget("query_1234", "q", 1, tmp_path.as_uri())
+
+    def frame(*ids: int) -> Any:
+        return spark.createDataFrame([(i,) for i in ids], "id BIGINT").repartition(2)
+
+    def present() -> list[int]:
+        tables = [pq.read_table(io.BytesIO(body)) for body in bodies(aws, entity).values()]
+        return sorted(pa.concat_tables(tables).column("id").to_pylist()) if tables else []
+
+    def left() -> int:
+        uploads = s3_of(aws).list_multipart_uploads(Bucket="data", Prefix=s3.admin.prefix(entity))
+        return len(uploads.get("Uploads", []))
+
+    class Dies(S3Sink):
+        def _complete(self, uploads: Any, *, again: bool) -> None:
+            super()._complete(uploads[: self.after], again=again)
+            raise KeyboardInterrupt
+
+    S3Sink(plan, target).apply(frame(1, 2, 3, 4), 0)
+    assert present() == [1, 2, 3, 4]
+    for number, after in ((1, 0), (2, 1)):
+        dying = Dies(plan, target)
+        dying.after = after  # type: ignore[attr-defined]
+        with pytest.raises(KeyboardInterrupt):
+            dying.apply(frame(*(10 * number + i for i in range(4))), number)
+        # The rows of the repetition do not count any more: those that were sent do.
+        S3Sink(plan, target).apply(frame(99), number)
+        S3Sink(plan, target).apply(frame(98), number)
+        assert present()[-4:] == [10 * number + i for i in range(4)]
+        assert len(present()) == 4 * (number + 1)
+
+    class DiesBefore(S3Sink):
+        def _send(self, frame: Any, number: int) -> Any:
+            super()._send(frame, number)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        DiesBefore(plan, target).apply(frame(30, 31, 32, 33), 3)
+    assert left() > 0
+    S3Sink(plan, target).apply(frame(30, 31, 32, 33), 3)
+    assert present()[-4:] == [30, 31, 32, 33]
+    assert len(present()) == 16
+    assert left() == 0
+    S3Sink(plan, target).apply(frame(), 4)
+    assert len(present()) == 16
+    assert len(list((tmp_path / "files").glob("*.json"))) == 2
+
+
+def test_files_roll_and_what_was_sent_is_taken_back_when_a_task_fails(
+    spark: SparkSession, s3: S3Connector, directory: Callable[[], str], aws: str, tmp_path: Path
+) -> None:
+    entity = directory()
+    options = read_options({"s3.file.max.bytes": "1048576", "s3.partition.by": "kind"}, "json")
+    plan = SinkPlan("files", s3.settings, s3.admin.prefix(entity), "q-1234-g1", "json", options)
+    target = BatchTarget("query_1234", "q", 1, tmp_path.as_uri())
+    rows = spark.range(40_000, numPartitions=1).selectExpr(
+        "cast(concat('{\"id\": ', id, ', \"pad\": \"', repeat('x', 80), '\"}') as binary) AS value",
+        "cast(id % 2 as string) AS __leat_part_0",
+    )
+    S3Sink(plan, target).apply(rows, 0)
+    written = bodies(aws, entity)
+    assert len(written) >= 4
+    assert {name.split("/")[0] for name in written} == {"kind=0", "kind=1"}
+    found = [json.loads(line)["id"] for body in written.values() for line in body.splitlines()]
+    assert sorted(found) == list(range(40_000))
+    broken = rows.selectExpr(
+        "if(length(value) = 0, value, cast(raise_error('broken') as binary)) AS value", "__leat_part_0"
+    )
+    with pytest.raises(Exception, match="broken"):
+        S3Sink(plan, target).apply(broken, 1)
+    assert bodies(aws, entity).keys() == written.keys()
