@@ -164,6 +164,7 @@ class Attempt:
         for i, scan in enumerate(started.scans):
             try:
                 now = scan.connector.incarnation(scan.source.entity, timeout=3.0)
+                self._progress.watches[scan.source.view] = scan.connector.watch_source(scan.source)
             except StoreError as error:
                 # A store that is away for a while is no reason to fail: Spark's own clients wait for it too.
                 _LOG.warning("source %s could not be checked: %s", scan.source.relation, error.detail)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from leatstream_jobs.live import LiveCounts, look
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from leatstream.connectors.base import SourceWatch
     from leatstream.plan.job_spec import SourceSpec
 
 _NO_WATERMARK = "1970-01-01T00:00:00"
@@ -30,6 +31,7 @@ class Progress:
         latest: Spark's newest report; None until the first batch is committed.
         live: rows of the batch at work, in real-time mode.
         live_rate: its records per second.
+        watches: what the sources' stores keep for this reader, by view.
     """
 
     sources: Sequence[SourceSpec]
@@ -40,6 +42,7 @@ class Progress:
     latest: dict[str, Any] | None = None
     live: LiveCounts | None = None
     live_rate: float | None = None
+    watches: dict[str, SourceWatch | None] = field(default_factory=dict)
     _seen: str = ""
     _done: int = -1
     _live_at: float = 0.0
@@ -143,10 +146,15 @@ class Progress:
             here = ends.get(source.entity, {})
             latest = _offsets(item.get("latestOffset")).get(source.entity)
             lag = _lag(here, latest) if latest else None
-            rows.append(
-                {"relation": source.relation, "entity": source.entity, "end_offsets": here, "lag": lag}
-            )
+            row = {"relation": source.relation, "entity": source.entity, "end_offsets": here, "lag": lag}
+            watch = self.watches.get(source.view)
+            rows.append(row | ({"slot": _slot(watch)} if watch is not None else {}))
         return rows
+
+
+def _slot(watch: SourceWatch) -> dict[str, Any]:
+    sizes = {"lag_bytes": watch.lag, "kept_bytes": watch.kept, "left_bytes": watch.left}
+    return {"name": watch.name} | sizes
 
 
 def _is_tick(reported: Mapping[str, Any]) -> bool:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from leatstream.model.objects import Column
+    from leatstream.errors import Position
+    from leatstream.model.objects import Column, Relation
     from leatstream.plan.job_spec import SinkSpec, SourceSpec
 
 # Set on the session by the job: one micro-batch's bound per source, which a SourceSpec does not carry.
@@ -136,6 +137,23 @@ class Entity:
     configs: Mapping[str, str] = field(default_factory=dict)
     table: Table | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceWatch:
+    """What a source's store keeps for its reader, in bytes.
+
+    Attributes:
+        name: of the reader's place in the store, such as a replication slot.
+        lag: how far the reader is behind.
+        kept: what the store cannot throw away because of it.
+        left: what may still be written before the reader loses its place; None where there is no bound.
+    """
+
+    name: str
+    lag: int
+    kept: int
+    left: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +344,23 @@ class Connector(ABC):
         raise StoreError(
             "store-rejected", f"Records cannot be written to stores of kind {self.kind} by a statement."
         )
+
+    def check_source(self, relation: Relation, entity: Entity, position: Position | None = None) -> None:
+        """See, at plan, that a query can read the entity as this relation; what cannot be seen passes.
+
+        Raises:
+            RequestError: every fault of the relation, at ``position``.
+            StoreError: the store cannot be read so.
+        """
+        return
+
+    def watch_source(self, source: SourceSpec) -> SourceWatch | None:
+        """What the store keeps for a query's reader; None where it keeps nothing."""
+        return None
+
+    def forget_readers(self, prefix: str) -> None:
+        """Take away what readers whose names begin so have left in the store, at the end of a query."""
+        return
 
     @abstractmethod
     def read_stream(self, spark: SparkSession, source: SourceSpec, *, realtime: bool) -> DataFrame:

@@ -14,6 +14,7 @@ from leatstream.connectors.base import (
     EntityProperty,
     NewRecord,
     Record,
+    SourceWatch,
     Table,
 )
 from leatstream.connectors.kinds import KIND_PROPERTIES
@@ -24,11 +25,12 @@ from leatstream.connectors.postgres_admin import (
     entity_name,
     split_entity,
 )
+from leatstream.connectors.postgres_cdc import check_source, forget, read_changes, watch
 from leatstream.connectors.postgres_records import rows, write
 from leatstream.connectors.postgres_settings import PostgresConfig
 from leatstream.connectors.postgres_types import column_type
-from leatstream.errors import Faults, JobError, StoreError
-from leatstream.model.objects import Column
+from leatstream.errors import Faults, JobError, Position, StoreError
+from leatstream.model.objects import Column, Relation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,6 +47,8 @@ class PostgresConnector(Connector):
 
     kind: ClassVar[str] = "postgres"
     capabilities: ClassVar[Capabilities] = Capabilities(
+        source=True,
+        cdc=True,
         create_entity=True,
         print_records=True,
         insert_values=True,
@@ -166,11 +170,23 @@ class PostgresConnector(Connector):
             raise StoreError("entity-not-found", f"Table {entity} does not exist in store {self.name}.")
         return found.table
 
+    def check_source(self, relation: Relation, entity: Entity, position: Position | None = None) -> None:
+        """See that the table's changes can be read."""
+        check_source(relation, entity, self.admin.server(5.0), position)
+
     # -- Spark half ------------------------------------------------------------------------------------------
 
     def read_stream(self, spark: SparkSession, source: SourceSpec, *, realtime: bool) -> DataFrame:
-        """Not built."""
-        raise JobError("job-rejected", "Tables of PostgreSQL cannot be read by queries yet.")
+        """The table's rows and their changes as records; see ``postgres_cdc``."""
+        return read_changes(spark, source, self.name, self.settings)
+
+    def watch_source(self, source: SourceSpec) -> SourceWatch | None:
+        """The replication slot of a query."""
+        return watch(source, self.name, self.settings)
+
+    def forget_readers(self, prefix: str) -> None:
+        """Drop a query's slots and publications."""
+        forget(prefix, self.name, self.settings)
 
     def write_stream(self, frame: DataFrame, sink: SinkSpec, *, realtime: bool) -> DataStreamWriter:
         """Refused: rows go to a table by column."""

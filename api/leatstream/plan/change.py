@@ -57,6 +57,12 @@ def classify(old: JobSpec, new: JobSpec) -> Change:
         return Change("refused", "a query cannot change its sink: delete it and create it again")
     if (old.sink.store.name, old.sink.entity) != (new.sink.store.name, new.sink.entity):
         return Change("refused", "a query cannot change its topic: delete it and create it again")
+    left = [s for s in old.sources if s.feed and _place(s) not in [_place(n) for n in new.sources]]
+    if left:
+        what = f"the replication slot of {left[0].entity} in store {left[0].store.name} would stay behind"
+        return Change("refused", f"{what}: delete the query and create it again")
+    if [_feed(s) for s in old.sources] != [_feed(s) for s in new.sources]:
+        return Change("new-state", "another replication slot is read, which does not fit the saved offsets")
     if [_place(s) for s in old.sources] != [_place(s) for s in new.sources]:
         return Change("new-state", "the sources differ, so the saved offsets do not fit")
     if (old.sink.view or new.sink.view) and _shape(old) != _shape(new):
@@ -109,6 +115,10 @@ def _begun(job: JobSpec) -> JobSpec:
 
 def _place(source: SourceSpec) -> tuple[str, str]:
     return source.store.name, source.entity
+
+
+def _feed(source: SourceSpec) -> tuple[str | None, str | None] | None:
+    return (source.feed.slot, source.feed.publication) if source.feed else None
 
 
 def _shape(job: JobSpec) -> tuple[object, ...]:

@@ -46,6 +46,23 @@ class ColumnSpec(_Document):
     not_null: bool = False
 
 
+class ChangeFeed(_Document):
+    """How the changes of a table are read, from stores that have logs of them.
+
+    Attributes:
+        slot, publication: named by the user; None = the query's own, ``name``.
+        name: of what the query has of its own in the store.
+        ignore_truncates: whether a changelog passes over the emptying of its table.
+        directory: URI of where records wait between the log and the tasks, beside the checkpoint.
+    """
+
+    slot: str | None = None
+    publication: str | None = None
+    name: str = ""
+    ignore_truncates: bool = False
+    directory: str = ""
+
+
 class SourceSpec(_Document):
     """One scan.
 
@@ -60,6 +77,7 @@ class SourceSpec(_Document):
         log_entity: of the sink's store: what ``ignore`` skips is written there too.
         watermark_delay_ms: set when the plan keeps state.
         idle_timeout_ms: after such a silence the clock tells event time; only with ``watermark_delay_ms``.
+        feed: set where the entity is a table whose changes are read.
         primary_key: of a changelog: a record without value takes back the row that its key names. The view
             has ``__leat_deleted`` BOOLEAN too, then.
         options: in the store kind's own words, such as ``s3.csv.header``; checked by its connector.
@@ -83,6 +101,7 @@ class SourceSpec(_Document):
     log_entity: str | None = None
     primary_key: list[str] = Field(default_factory=list)
     options: dict[str, str] = Field(default_factory=dict)
+    feed: ChangeFeed | None = None
 
 
 class ViewDatabase(_Document):

@@ -59,6 +59,10 @@ class QueryMetrics:
             "Records in the source that the query has not read yet.",
             labels=("query", "source"),
         )
+        slots = {
+            name: GaugeMetricFamily(f"leatstream_query_slot_{name}", text, labels=("query", "source", "slot"))
+            for name, text in _SLOTS
+        }
         for query in _all_queries(self._env):
             for one in QueryState:
                 state.add_metric((query.name, one.value), float(query.status.state is one))
@@ -66,8 +70,11 @@ class QueryMetrics:
             for name, family in numbers.items():
                 _add(family, (query.name,), query.status.metrics.get(_PROGRESS.get(name, name)))
             for source in query.status.metrics.get("sources") or ():
-                _add(lag, (query.name, str(source.get("relation"))), source.get("lag"))
-        return [state, restarts, *numbers.values(), lag]
+                relation, slot = str(source.get("relation")), source.get("slot") or {}
+                _add(lag, (query.name, relation), source.get("lag"))
+                for name, family in slots.items():
+                    _add(family, (query.name, relation, str(slot.get("name"))), slot.get(name))
+        return [state, restarts, *numbers.values(), lag, *slots.values()]
 
 
 _NUMBERS: tuple[tuple[str, Any, str], ...] = (
@@ -80,6 +87,10 @@ _NUMBERS: tuple[tuple[str, Any, str], ...] = (
     ("batch_duration_ms", GaugeMetricFamily, "Duration of the last batch in milliseconds."),
     ("state_rows", GaugeMetricFamily, "Rows kept as state."),
     ("state_bytes", GaugeMetricFamily, "Bytes kept as state."),
+)
+_SLOTS = (
+    ("lag_bytes", "Bytes of its log that the database has written since the query was last done with it."),
+    ("kept_bytes", "Bytes of its log that the database keeps because of the query."),
 )
 _PROGRESS = {name: f"{name}_total" for name in ("input_rows", "output_rows", "skipped_rows", "late_rows")}
 

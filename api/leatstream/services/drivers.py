@@ -12,11 +12,11 @@ from typing import Any
 
 from leatstream.errors import AccessError, EngineError
 from leatstream.model.objects import DesiredState, Query, QueryState
-from leatstream.plan.job_spec import JobSpec
+from leatstream.plan.job_spec import ChangeFeed, JobSpec, SourceSpec
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn
 from leatstream.ports import UnitOfWork
 from leatstream.services import interactive
-from leatstream.services.environment import Environment, view_table
+from leatstream.services.environment import Environment, reader_prefix, view_table
 from leatstream.services.planned_job import store_ref
 from leatstream.services.query_notes import note_event
 from leatstream.services.reconciler import after_loss, ended
@@ -70,7 +70,14 @@ def build_spec(env: Environment, unit: UnitOfWork, query: Query) -> JobSpec:
         store = unit.stores.find(name)
         return store_ref(store) if store else None
 
-    sources = [s.model_copy(update={"store": fresh(s.store.name) or s.store}) for s in spec.sources]
+    root = env.settings.checkpoint_root.rstrip("/")
+    checkpoint = f"{root}/queries/{query.meta.id}/g{query.checkpoint_generation}"
+    sources = [
+        s.model_copy(
+            update={"store": fresh(s.store.name) or s.store, "feed": _feed(query, s, index, checkpoint)}
+        )
+        for index, s in enumerate(spec.sources)
+    ]
     sink = spec.sink.model_copy(update={"store": fresh(spec.sink.store.name) or spec.sink.store})
     if sink.view is not None:
         relation = unit.relations.find(query.sink)
@@ -78,7 +85,6 @@ def build_spec(env: Environment, unit: UnitOfWork, query: Query) -> JobSpec:
         place = {"table": view_table(query), "generation": query.checkpoint_generation, "indexes": indexes}
         view = sink.view.model_copy(update={**place, "database": env.views.database})
         sink = sink.model_copy(update={"view": view})
-    root = env.settings.checkpoint_root.rstrip("/")
     return spec.model_copy(
         update={
             "query_id": query.meta.id,
@@ -86,11 +92,19 @@ def build_spec(env: Environment, unit: UnitOfWork, query: Query) -> JobSpec:
             "generation": query.meta.generation,
             "attempt": query.status.attempt,
             "fencing_token": fencing_token(query),
-            "checkpoint": f"{root}/queries/{query.meta.id}/g{query.checkpoint_generation}",
+            "checkpoint": checkpoint,
             "sources": sources,
             "sink": sink,
         }
     )
+
+
+def _feed(query: Query, source: SourceSpec, index: int, checkpoint: str) -> ChangeFeed | None:
+    """Whose changes are read, under names of the query's own, which a new checkpoint makes anew."""
+    if source.feed is None:
+        return None
+    name = f"{reader_prefix(query)}g{query.checkpoint_generation}_{index}"
+    return source.feed.model_copy(update={"name": name, "directory": f"{checkpoint}/changes/{source.view}"})
 
 
 def fencing_token(query: Query) -> str:

@@ -153,6 +153,11 @@ def view_table(query: Query) -> str:
     return query.meta.id
 
 
+def reader_prefix(query: Query) -> str:
+    """What the names begin with that the query's readers have in stores."""
+    return f"leat_{query.meta.id}_"
+
+
 def new_meta(prefix: str, principal: Principal, now: datetime) -> Meta:
     """Meta of a new object."""
     return Meta(

@@ -10,6 +10,7 @@ from leatstream.errors import Faults, RequestError
 from leatstream.model.objects import Column, Relation, RelationKind, Store
 from leatstream.plan.job_spec import (
     READER_KIND,
+    ChangeFeed,
     ColumnSpec,
     Delivery,
     JobSpec,
@@ -23,6 +24,7 @@ from leatstream.plan.job_spec import (
 )
 from leatstream.plan.logical import LogicalPlan, Scan
 from leatstream.plan.mode import Shape, choose_mode
+from leatstream.services.change_feeds import change_feeds
 from leatstream.services.environment import Environment
 from leatstream.services.error_logs import check_error_logs
 from leatstream.services.live_stores import LiveStores
@@ -60,10 +62,11 @@ def plan_job(
     _check_sink(env, logical, sink.store)
     options = [read_source_options(scan.properties) for scan in logical.scans]
     check_error_logs(live, logical, options, sink)
+    feeds = change_feeds(live, logical, options, sink.store.kind)
     delay = _delay(logical, env.settings.watermark_delay_ms)
     sources = [
-        _source(live.store(scan.relation.store), scan, option, delay)
-        for scan, option in zip(logical.scans, options, strict=True)
+        _source(live.store(scan.relation.store), scan, option, delay, feed)
+        for scan, option, feed in zip(logical.scans, options, feeds, strict=True)
     ]
     partitions = [_partitions(live.source_entity(scan.relation)) for scan in logical.scans]
     mode, reason = choose_mode(
@@ -212,7 +215,9 @@ def _columns(columns: Sequence[Column]) -> list[ColumnSpec]:
     return [ColumnSpec(name=c.name, type=str(c.type), not_null=c.not_null) for c in columns]
 
 
-def _source(store: Store, scan: Scan, options: SourceOptions, delay: int | None) -> SourceSpec:
+def _source(
+    store: Store, scan: Scan, options: SourceOptions, delay: int | None, feed: ChangeFeed | None
+) -> SourceSpec:
     relation = scan.relation
     own = options.watermark_delay_ms
     return SourceSpec(
@@ -234,6 +239,7 @@ def _source(store: Store, scan: Scan, options: SourceOptions, delay: int | None)
         log_entity=options.log_topic,
         primary_key=list(relation.primary_key),
         options=_options(relation),
+        feed=feed,
     )
 
 

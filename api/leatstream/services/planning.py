@@ -240,8 +240,11 @@ def require_sources(draft: Draft) -> None:
     """Every source's entity is there or planned; StoreError names one that is gone."""
     for scan in draft.logical.scans:
         relation = scan.relation
-        if draft.live.source_entity(relation) is None and not draft.view.is_assumed(relation):
+        entity = draft.live.source_entity(relation)
+        if entity is None and not draft.view.is_assumed(relation):
             raise _entity_gone(relation, scan.position)
+        if entity is not None:
+            draft.live.connector(relation.store).check_source(relation, entity, scan.position)
 
 
 def _entity_gone(relation: Relation, position: Position) -> StoreError:

@@ -20,6 +20,7 @@ from leatstream.model.objects import (
 )
 from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import WRITE, authorize
+from leatstream.services.change_feeds import forget_readers
 from leatstream.services.databases import refuse_dependents
 from leatstream.services.environment import (
     Environment,
@@ -40,7 +41,7 @@ def remove_query(env: Environment, query: Query) -> None:
     One at a time, so that a topic made anew by the next query of this name is not taken for the old one.
 
     Raises:
-        StoreError: the topic could not be dropped; nothing else has been removed then.
+        StoreError: the topic or a replication slot could not be dropped; nothing else has been removed then.
     """
     with _ALONE:
         with env.open_unit(write=False) as unit:
@@ -55,6 +56,7 @@ def _remove(env: Environment, query: Query) -> None:
         _drop_entity(env, query)
     if query.kind is QueryKind.CREATE_MATERIALIZED_VIEW_AS:
         env.views.drop(view_table(query))
+    forget_readers(env, query)
     root = env.settings.checkpoint_root
     if "://" not in root:
         shutil.rmtree(f"{root}/queries/{query.meta.id}", ignore_errors=True)

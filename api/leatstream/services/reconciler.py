@@ -321,7 +321,7 @@ def _finalize(env: Environment, query: Query) -> None:
                     status=replace(
                         status,
                         restarts=tries,
-                        message=f"its topic cannot be dropped yet: {error.detail}",
+                        message=f"what it leaves cannot be dropped yet: {error.detail}",
                         next_attempt_at=now + timedelta(seconds=backoff(env.settings, tries)),
                     ),
                 )

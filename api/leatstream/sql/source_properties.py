@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
@@ -20,15 +21,21 @@ IDLE = "source.idle.timeout.millis"
 DELAY = "source.watermark.delay.millis"
 LOG_TOPIC = "source.deserialization.error.log.topic"
 LOG_STORE = "source.deserialization.error.log.store"
-KNOWN = (POSITION, POSITION_TIMESTAMP, TIMESTAMP, ON_ERROR, LOG_TOPIC, LOG_STORE, HISTORY, IDLE, DELAY)
+SLOT = "postgresql.slot.name"
+PLUGIN = "postgresql.decoding.plugin.name"
+PUBLICATION = "postgresql.publication.name"
+TRUNCATES = "postgresql.truncate.handling"
+FEED = (SLOT, PLUGIN, PUBLICATION, TRUNCATES)
+KNOWN = (POSITION, POSITION_TIMESTAMP, TIMESTAMP, ON_ERROR, LOG_TOPIC, LOG_STORE, HISTORY, IDLE, DELAY, *FEED)
+# What names of slots begin with that belong to a query.
+OWN_SLOTS = "leat_"
+_SLOT_NAME = re.compile(r"[a-z0-9_]{1,63}\Z")
 MAX_DELAY_MS = 366 * 86_400_000
 DEFAULT_HISTORY_MS = 7 * 86_400_000
 UNBUILT = {
     "source.deserialization.error.log.topic.partitions": "make the topic first: CREATE ENTITY",
     "source.deserialization.error.log.topic.replicas": "make the topic first: CREATE ENTITY",
     "source.deserialization.error.log.topic.shards": "the log is a Kafka topic",
-    "postgresql.slot.name": "PostgreSQL sources are not built yet",
-    "postgresql.decoding.plugin.name": "PostgreSQL sources are not built yet",
 }
 # The same as those of a relation's own timestamp column.
 _TIME_KINDS = {"BIGINT", "TIMESTAMP", "TIMESTAMP_LTZ", "VARCHAR"}
@@ -47,6 +54,8 @@ class SourceOptions:
         watermark_delay_ms: how late a row may be; None = the server's setting.
         log_topic: where undecodable records are written; None = nowhere.
         log_store: its store; None = the sink's.
+        slot, publication: of PostgreSQL; None = the query's own.
+        ignore_truncates: whether a changelog passes over the emptying of its table.
     """
 
     starting_position: Literal["earliest", "latest", "timestamp"] | None = None
@@ -58,6 +67,9 @@ class SourceOptions:
     watermark_delay_ms: int | None = None
     log_topic: str | None = None
     log_store: str | None = None
+    slot: str | None = None
+    publication: str | None = None
+    ignore_truncates: bool = False
 
 
 def read_source_options(properties: Mapping[str, str]) -> SourceOptions:
@@ -73,6 +85,9 @@ def read_source_options(properties: Mapping[str, str]) -> SourceOptions:
         history_ms=int(properties.get(HISTORY, DEFAULT_HISTORY_MS)),
         idle_timeout_ms=int(properties[IDLE]) if IDLE in properties else None,
         watermark_delay_ms=int(properties[DELAY]) if DELAY in properties else None,
+        slot=properties.get(SLOT),
+        publication=properties.get(PUBLICATION),
+        ignore_truncates=properties.get(TRUNCATES) == "ignore",
     )
 
 
@@ -197,6 +212,34 @@ def _name(value: Value, _: Relation, faults: Faults) -> str | None:
     return None
 
 
+def _slot(value: Value, _: Relation, faults: Faults) -> str | None:
+    text = str(value.value)
+    if isinstance(value.value, str) and _SLOT_NAME.match(text) and not text.startswith(OWN_SLOTS):
+        return text
+    detail = f"{SLOT!r} has 1 to 63 of the characters a-z, 0-9 and '_', and does not begin with {OWN_SLOTS}."
+    faults.add("invalid-property", detail, position=value.position)
+    return None
+
+
+def _plugin(value: Value, _: Relation, faults: Faults) -> str | None:
+    if str(value.value).lower() == "pgoutput":
+        return "pgoutput"
+    faults.add("unsupported", f"{PLUGIN!r} is 'pgoutput'.", position=value.position)
+    return None
+
+
+def _truncates(value: Value, relation: Relation, faults: Faults) -> str | None:
+    word = str(value.value).lower()
+    if word not in ("fail", "ignore"):
+        faults.add("invalid-property", f"{TRUNCATES!r} is 'fail' or 'ignore'.", position=value.position)
+        return None
+    if relation.kind is not RelationKind.CHANGELOG:
+        detail = f"{TRUNCATES!r} is for changelogs; {relation.fqn} is a stream, which has a row for it."
+        faults.add("invalid-property", detail, position=value.key_position)
+        return None
+    return word
+
+
 def _history(value: Value, relation: Relation, faults: Faults) -> str | None:
     if relation.kind is not RelationKind.CHANGELOG:
         detail = f"{HISTORY!r} is for changelogs, and {relation.fqn} is a stream."
@@ -238,4 +281,8 @@ _READERS = {
     LOG_STORE: _name,
     IDLE: _idle,
     DELAY: _delay,
+    SLOT: _slot,
+    PLUGIN: _plugin,
+    PUBLICATION: _name,
+    TRUNCATES: _truncates,
 }

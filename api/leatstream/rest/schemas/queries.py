@@ -23,6 +23,7 @@ from leatstream.rest.schemas.base import (
     terraform,
 )
 from leatstream.rest.schemas.plans import Plan
+from leatstream.services.change_feeds import behind
 from leatstream.services.environment import Context, Page
 from leatstream.services.query_definition import QueryDefinition
 
@@ -164,7 +165,7 @@ class JobErrorView(View):
 class Condition(View):
     """One aspect of a query's state."""
 
-    type: str = Field(description="EntityReady, JobRunning or Deleting.")
+    type: str = Field(description="EntityReady, JobRunning, SlotBehind or Deleting.")
     status: bool
     message: str | None = None
 
@@ -217,6 +218,7 @@ def _conditions(query: Query, status: QueryStatus) -> list[Condition]:
         Condition(type="EntityReady", status=status.entity_ready),
         Condition(type="JobRunning", status=status.state is QueryState.RUNNING, message=status.message),
     ]
+    found += [Condition(type="SlotBehind", status=True, message=text) for text in behind(query)]
     return [*found, Condition(type="Deleting", status=True)] if query.deleting else found
 
 

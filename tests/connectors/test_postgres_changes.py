@@ -1,0 +1,471 @@
+"""A table's changes as Spark's planner asks for them, from a real PostgreSQL; Spark itself is not needed."""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pytest
+from postgres_server import PASSWORD, PostgresServer
+from pyspark.sql.streaming.datasource import ReadMaxRows
+
+from leatstream.connectors import postgres_cdc_source
+from leatstream.connectors.postgres_cdc import forget
+from leatstream.connectors.postgres_cdc_records import Form
+from leatstream.connectors.postgres_cdc_source import ChangeStream, SourcePlan
+from leatstream.connectors.postgres_settings import PostgresConfig
+
+COLUMNS = (("id", "BIGINT"), ("name", "VARCHAR"), ("big", "VARCHAR"))
+ROW = 'STRUCT<"id" BIGINT, "name" VARCHAR, "big" VARCHAR>'
+ENVELOPE = (
+    ("op", "VARCHAR"),
+    ("ts_ms", "BIGINT"),
+    ("before", ROW),
+    ("after", ROW),
+    ("source", 'STRUCT<"db" VARCHAR, "schema" VARCHAR, "table" VARCHAR, "lsn" BIGINT>'),
+)
+KEYED = Form("shop", COLUMNS, ("id",), primitive=True)
+PLAIN = Form("shop", ENVELOPE)
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_cdc_source, "_GAP", 0.005)
+
+
+@dataclass
+class Feed:
+    """What Spark would do with the source: batch after batch, and what came of it."""
+
+    plan: SourcePlan
+    stream: ChangeStream = field(init=False)
+    offset: dict[str, Any] = field(init=False)
+    records: list[dict[str, Any]] = field(default_factory=list)
+    ranges: list[tuple[dict[str, Any], dict[str, Any]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.stream = ChangeStream(self.plan)
+        self.offset = self.stream.initialOffset()
+
+    def step(self, most: int = 700) -> list[dict[str, Any]]:
+        """One batch; nothing if there is nothing."""
+        end = self.stream.latestOffset(self.offset, ReadMaxRows(most))
+        if end == self.offset:
+            return []
+        self.ranges.append((self.offset, end))
+        found = self.read(self.offset, end)
+        self.offset = end
+        self.records += found
+        return found
+
+    def read(self, start: dict[str, Any], end: dict[str, Any]) -> list[dict[str, Any]]:
+        """The records of a batch."""
+        rows: list[dict[str, Any]] = []
+        for part in self.stream.partitions(start, end):
+            for batch in self.stream.read(part):
+                assert isinstance(batch, pa.RecordBatch)
+                rows += batch.to_pylist()
+        return rows
+
+    def until(self, condition: Callable[[], Any], steps: int = 400) -> None:
+        """Batches until it is so."""
+        for _ in range(steps):
+            if condition():
+                return
+            self.step()
+        raise AssertionError(f"not after {steps} looks: {self.offset}, {len(self.records)} records")
+
+    def to_the_end(self) -> list[dict[str, Any]]:
+        """Batches until two looks on end give nothing."""
+        first, quiet = len(self.records), 0
+        while quiet < 2:
+            quiet = 0 if self.step() else quiet + 1
+        return self.records[first:]
+
+    def restart(self) -> None:
+        """Another process goes on."""
+        self.stream.stop()
+        self.stream = ChangeStream(self.plan)
+
+    @property
+    def table(self) -> dict[int, Any]:
+        """The newest row by key."""
+        found: dict[int, Any] = {}
+        for record in self.records:
+            (key,) = struct.unpack(">q", record["key"])
+            if record["value"] is None:
+                found.pop(key, None)
+            else:
+                found[key] = json.loads(record["value"])
+        return found
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(record["value"]) for record in self.records]
+
+
+@pytest.fixture
+def admin(postgres: PostgresServer) -> Iterator[psycopg.Connection[Any]]:
+    with postgres.connect() as connection:
+        connection.execute("SET ROLE shop")
+        yield connection
+
+
+@pytest.fixture
+def feed(
+    postgres: PostgresServer, admin: psycopg.Connection[Any], tmp_path: Path
+) -> Iterator[Callable[..., Feed]]:
+    """Makes a table and a source over it; slots are dropped at the end."""
+    config = PostgresConfig(**postgres.config(), password=PASSWORD)
+    made: list[Feed] = []
+
+    def make(form: Form = KEYED, *, first_rows: bool = True, table: str = "", **more: Any) -> Feed:
+        if not table:
+            table = f"t_{uuid.uuid4().hex[:8]}"
+            admin.execute(f"CREATE TABLE public.{table} (id bigint PRIMARY KEY, name text, big text)")
+            admin.execute(f"ALTER TABLE public.{table} ALTER big SET STORAGE EXTERNAL")
+        own = f"leat_{uuid.uuid4().hex[:8]}_g1_0"
+        plan = SourcePlan(
+            store="pg",
+            config=config,
+            entity=table,
+            form=form,
+            slot=own,
+            publication=own,
+            own=own,
+            own_publication=True,
+            first_rows=first_rows,
+            most=700,
+            directory=str(tmp_path / "changes" / own),
+        )
+        made.append(Feed(replace(plan, **more)))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.stream.stop()
+        forget(one.plan.own[: len("leat_12345678_")], "pg", config)
+
+
+def fill(admin: psycopg.Connection[Any], feed: Feed, first: int, last: int) -> None:
+    admin.execute(
+        f"INSERT INTO public.{feed.plan.entity} SELECT i, 'n' || i, repeat('x', 3000)"
+        " FROM generate_series(%s::bigint, %s) i",
+        (first, last),
+    )
+
+
+def rows_of(admin: psycopg.Connection[Any], feed: Feed) -> dict[int, Any]:
+    found = admin.execute(f"SELECT id, name, big FROM public.{feed.plan.entity}").fetchall()
+    return {row[0]: {"id": row[0], "name": row[1], "big": row[2]} for row in found}
+
+
+def lsn(feed: Feed) -> Any:
+    return feed.offset[feed.plan.entity]["lsn"]
+
+
+@pytest.mark.parametrize("form", [KEYED, PLAIN], ids=["changelog", "stream"])
+def test_rows_and_changes_without_loss_or_double_beside_a_writer(
+    postgres: PostgresServer, admin: psycopg.Connection[Any], feed: Any, form: Form
+) -> None:
+    """Restarts in the middle of the first rows and of the changes; keys change; large values stay."""
+    source = feed(form)
+    table = source.plan.entity
+    fill(admin, source, 1, 2000)
+    stop, begun = threading.Event(), threading.Event()
+
+    def write() -> None:
+        chance, number = random.Random(7), 2001
+        with postgres.connect() as connection:
+            while not stop.is_set():
+                with connection.transaction():
+                    connection.execute(
+                        f"INSERT INTO public.{table} VALUES (%s, %s, repeat('y', 3000))",
+                        (number, f"n{number}"),
+                    )
+                    old = chance.randint(1, number)
+                    connection.execute(f"UPDATE public.{table} SET name = name || 'u' WHERE id = %s", (old,))
+                    if number % 5 == 0:
+                        gone = chance.randint(1, number)
+                        connection.execute(f"DELETE FROM public.{table} WHERE id = %s", (gone,))
+                    if number % 7 == 0:
+                        moved = chance.randint(1, number)
+                        connection.execute(f"UPDATE public.{table} SET id = -id WHERE id = %s", (moved,))
+                number += 1
+                begun.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        assert begun.wait(30)
+        for _ in range(3):
+            assert source.step()
+            source.restart()
+        source.until(lambda: "__state" not in source.offset)
+        source.restart()
+        source.until(lambda: len(source.records) > 4000)
+    finally:
+        stop.set()
+        writer.join()
+    source.to_the_end()
+    wanted = rows_of(admin, source)
+    assert len(wanted) > 2000
+    if form is KEYED:
+        assert source.table == wanted
+        return
+    # Every row came to be exactly once, and went exactly once or is there.
+    there: dict[int, Any] = {}
+    for event in source.events:
+        before, after = event["before"], event["after"]
+        if event["op"] in ("c", "r"):
+            assert after["id"] not in there
+        elif event["op"] == "d" or before is not None:
+            del there[before["id"]]
+        if after is not None:
+            there[after["id"]] = after
+    assert {key: row["name"] for key, row in there.items()} == {k: r["name"] for k, r in wanted.items()}
+    assert {event["op"] for event in source.events} == {"r", "c", "u", "d"}
+
+
+def test_a_batch_read_again_is_the_same(admin: psycopg.Connection[Any], feed: Any) -> None:
+    source = feed()
+    fill(admin, source, 1, 1000)
+    source.step()
+    first = source.ranges[-1]
+    assert source.read(*first) == source.records
+    source.restart()
+    assert source.read(*first) == source.records
+    source.until(lambda: "complete" not in source.offset["__state"], 5)
+    fill(admin, source, 1001, 1500)
+    admin.execute(f"UPDATE public.{source.plan.entity} SET name = 'x' WHERE id > 1400")
+    source.until(lambda: len(source.records) >= 1600)
+    last = source.ranges[-1]
+    known = source.read(*last)
+    assert known
+    source.restart()
+    assert source.read(*last) == known
+    # Without its file it is read from the log once more, after any number of restarts.
+    for path in Path(source.plan.directory).glob("*.arrow"):
+        path.unlink()
+    assert source.read(*last) == known
+    assert source.to_the_end() == []
+
+
+def test_a_commit_begins_no_batch_where_nothing_of_ours_changes(
+    admin: psycopg.Connection[Any], feed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sink in the same database writes to the log too, for ever."""
+    monkeypatch.setattr(postgres_cdc_source, "_QUIET", 0.0)
+    source = feed(first_rows=False)
+    other = feed(first_rows=False)
+    slot = source.stream._open().find_slot
+    begin = slot().confirmed
+    start = source.offset
+    for i in range(5):
+        fill(admin, other, i * 10 + 1, i * 10 + 10)
+        assert source.step() == []
+    assert source.offset == start
+    # And the server need not keep its log for us.
+    assert slot().confirmed > begin
+    fill(admin, source, 1, 1)
+    source.until(lambda: source.records)
+    assert source.table == rows_of(admin, source)
+
+
+def test_the_envelope(admin: psycopg.Connection[Any], feed: Any) -> None:
+    source = feed(PLAIN)
+    table = source.plan.entity
+    fill(admin, source, 1, 1)
+    source.until(lambda: source.records)
+    for change in ("SET name = 'new'", "SET id = 2"):
+        admin.execute(f"UPDATE public.{table} {change}")
+    admin.execute(f"ALTER TABLE public.{table} REPLICA IDENTITY FULL")
+    admin.execute(f"UPDATE public.{table} SET name = NULL")
+    admin.execute(f"DELETE FROM public.{table}")
+    admin.execute(f"TRUNCATE public.{table}")
+    source.until(lambda: len(source.records) == 6)
+    big = "x" * 3000
+
+    def row(number: int, name: str | None, text: str | None = big) -> dict[str, Any]:
+        return {"id": number, "name": name, "big": text}
+
+    told = [(event["op"], event["before"], event["after"]) for event in source.events]
+    # The large value was sent with none of the updates: under FULL the old row has it, else the table.
+    assert told == [
+        ("r", None, row(1, "n1")),
+        # It is looked up as it is now, and the row has gone.
+        ("u", None, row(1, "new", None)),
+        ("u", row(1, None, None), row(2, "new", None)),
+        ("u", row(2, "new"), row(2, None)),
+        ("d", row(2, None), None),
+        ("t", None, None),
+    ]
+    origins = [event["source"] for event in source.events]
+    assert all(o["db"] == "shop" and o["schema"] == "public" and o["table"] == table for o in origins)
+    places = [o["lsn"] for o in origins]
+    assert places[1:] == sorted(places[1:]) == [record["lsn"] for record in source.records[1:]]
+    assert [json.loads(record["key"] or b"null") for record in source.records] == [
+        {"id": 1},
+        {"id": 1},
+        {"id": 2},
+        {"id": 2},
+        {"id": 2},
+        None,
+    ]
+
+
+def test_columns_that_come_and_go(admin: psycopg.Connection[Any], feed: Any) -> None:
+    source = feed(first_rows=False)
+    table = source.plan.entity
+    fill(admin, source, 1, 1)
+    admin.execute(f"ALTER TABLE public.{table} ADD later text")
+    admin.execute(f"INSERT INTO public.{table} VALUES (2, 'b', NULL, 'l')")
+    admin.execute(f"ALTER TABLE public.{table} DROP name")
+    admin.execute(f"INSERT INTO public.{table} (id) VALUES (3)")
+    source.until(lambda: len(source.records) == 3)
+    assert [json.loads(record["value"]) for record in source.records][1:] == [
+        {"id": 2, "name": "b", "big": None},
+        {"id": 3, "big": None},
+    ]
+    wider = feed(Form("shop", (*COLUMNS, ("later", "VARCHAR")), ("id",), True), table=table)
+    wider.until(lambda: wider.records)
+    assert wider.table[2] == {"id": 2, "big": None, "later": "l"}
+
+
+def test_an_emptied_table(admin: psycopg.Connection[Any], feed: Any) -> None:
+    strict = feed()
+    lenient = feed(replace(KEYED, truncates=True), table=strict.plan.entity)
+    fill(admin, strict, 1, 3)
+    for source in (strict, lenient):
+        source.until(lambda s=source: len(s.table) == 3)
+    admin.execute(f"TRUNCATE public.{strict.plan.entity}")
+    fill(admin, strict, 4, 4)
+    with pytest.raises(RuntimeError, match=r"store-rejected .* was emptied by TRUNCATE"):
+        strict.to_the_end()
+    lenient.to_the_end()
+    assert sorted(lenient.table) == [1, 2, 3, 4]
+
+
+def test_a_key_of_two_columns_in_the_servers_own_order(
+    postgres: PostgresServer, admin: psycopg.Connection[Any], feed: Any
+) -> None:
+    """Restarts among the first rows compare keys, in a collation that is not Python's."""
+    table = f"t_{uuid.uuid4().hex[:8]}"
+    admin.execute(
+        f'CREATE TABLE public.{table} (part text COLLATE "und-x-icu", id int, v int, PRIMARY KEY (part, id))'
+    )
+    admin.execute(
+        f"INSERT INTO public.{table} SELECT p, i, 0 FROM unnest(ARRAY['a', 'B', 'c''x', 'D\"']) p,"
+        " generate_series(1, 50) i"
+    )
+    form = Form("shop", (("part", "VARCHAR"), ("id", "INTEGER"), ("v", "INTEGER")), ("part", "id"))
+    source = feed(form, table=table, most=60)
+    for _ in range(4):
+        source.step(60)
+        admin.execute(f"UPDATE public.{table} SET v = v + 1 WHERE id % 2 = 0")
+        source.restart()
+    source.to_the_end()
+    newest = {record["key"]: json.loads(record["value"])["v"] for record in source.records}
+    wanted = {
+        json.dumps({"part": p, "id": i}, separators=(",", ":")).encode(): 4 if i % 2 == 0 else 0
+        for p in ("a", "B", "c'x", 'D"')
+        for i in range(1, 51)
+    }
+    assert newest == wanted
+    # Each row once at the start, then only those updates that its first version had not seen.
+    assert len(source.records) == 200 + sum(4 - v for v in _first_versions(source.records))
+
+
+def _first_versions(records: list[dict[str, Any]]) -> list[int]:
+    first: dict[bytes, int] = {}
+    for record in records:
+        first.setdefault(record["key"], json.loads(record["value"])["v"])
+    return [v for key, v in first.items() if json.loads(key)["id"] % 2 == 0]
+
+
+def test_a_slot_that_is_gone_or_another_readers(
+    postgres: PostgresServer, admin: psycopg.Connection[Any], feed: Any
+) -> None:
+    source = feed()
+    fill(admin, source, 1, 3)
+    source.to_the_end()
+    with postgres.connect() as other:
+        other.execute("SELECT pg_drop_replication_slot(%s)", (source.plan.slot,))
+        fill(admin, source, 4, 4)
+        with pytest.raises(RuntimeError, match=r"entity-not-found .* slot .* is not there any more"):
+            source.until(lambda: False)
+        other.execute("SELECT pg_create_logical_replication_slot('other_plugin', 'test_decoding')")
+        try:
+            with pytest.raises(RuntimeError, match=r"store-rejected .* is not of the plug-in pgoutput"):
+                feed(slot="other_plugin")
+        finally:
+            other.execute("SELECT pg_drop_replication_slot('other_plugin')")
+
+
+def test_a_named_slot_gives_what_it_has_kept_and_stays(
+    postgres: PostgresServer, admin: psycopg.Connection[Any], feed: Any
+) -> None:
+    name = f"kept_{uuid.uuid4().hex[:8]}"
+    first = feed(first_rows=False, slot=name)
+    fill(admin, first, 1, 2)
+    first.stream.stop()
+    second = feed(
+        first_rows=False,
+        slot=name,
+        table=first.plan.entity,
+        publication=first.plan.publication,
+        own_publication=False,
+    )
+    second.until(lambda: len(second.table) == 2)
+    forget(first.plan.own, "pg", first.plan.config)
+    forget(second.plan.own, "pg", first.plan.config)
+    with postgres.connect() as other:
+        slots = other.execute("SELECT slot_name FROM pg_replication_slots").fetchall()
+        assert (name,) in slots
+        publications = other.execute("SELECT pubname FROM pg_publication").fetchall()
+        assert (first.plan.own,) not in publications
+        other.execute("SELECT pg_drop_replication_slot(%s)", (name,))
+
+
+def test_an_older_generations_slot_goes(
+    postgres: PostgresServer, admin: psycopg.Connection[Any], feed: Any
+) -> None:
+    source = feed()
+    newer = source.plan.own.replace("_g1_", "_g2_")
+    again = feed(table=source.plan.entity, slot=newer, publication=newer, own=newer)
+    with postgres.connect() as other:
+        found = {row[0] for row in other.execute("SELECT slot_name FROM pg_replication_slots").fetchall()}
+    assert newer in found
+    assert source.plan.own not in found
+    assert again.step() == []
+
+
+def test_a_server_that_is_away_for_a_moment(
+    postgres: PostgresServer, admin: psycopg.Connection[Any], feed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connections are cut, also that of the first rows' transaction."""
+    source = feed()
+    fill(admin, source, 1, 1500)
+    source.step()
+    with postgres.connect() as other:
+        cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'shop'"
+        other.execute(cut)
+        other.execute(f"UPDATE public.{source.plan.entity} SET name = 'later' WHERE id IN (1, 1400)")
+        source.until(lambda: len(source.records) > 1400)
+        other.execute(cut)
+        source.until(lambda: source.table.get(1, {}).get("name") == "later")
+        assert source.table[1400]["name"] == "later"
+        assert len(source.records) == 1501
+        monkeypatch.setattr(postgres_cdc_source, "_AWAY", 0.0)
+        other.execute(cut)
+        with pytest.raises(RuntimeError, match="store-unreachable"):
+            source.step()
