@@ -16,6 +16,7 @@ from leatstream.plan.job_spec import JobSpec, Mode, StoreRef
 from leatstream_jobs import run_query
 from leatstream_jobs.failures import Failure, chain_of, classify, redacted, source_gone
 from leatstream_jobs.idle import IdleSources
+from leatstream_jobs.offset_mirror import OffsetMirror
 from leatstream_jobs.progress import Progress
 from leatstream_jobs.protocol import ApiUnreachable, Fenced, NotKnown
 from leatstream_jobs.running import is_running
@@ -45,6 +46,7 @@ class Attempt:
         self._spec = JobSpec.model_validate(document)
         self._progress = Progress(self._spec.sources)
         self._idle = IdleSources(self._spec.sources, self._spec.checkpoint)
+        self._mirror = OffsetMirror(self._spec.query_name)
         self._state = "starting"
         self._failure: Failure | None = None
         self._started: run_query.Started | None = None
@@ -115,6 +117,7 @@ class Attempt:
                 return
             if self._failure is None:
                 self._check_sources(started)
+                self._mirror.look(started.scans, self._progress)
             if self._failure is not None:
                 return
             if time.monotonic() >= self._next_heartbeat:
@@ -192,6 +195,8 @@ class Attempt:
         try:
             query.stop()
             self._progress.look(query)
+            if self._started is not None:
+                self._mirror.look(self._started.scans, self._progress, last=True)
         except Exception as error:
             _LOG.warning("the query did not stop in order (%s); its JVM is ended", type(error).__name__)
             self._cut_off()

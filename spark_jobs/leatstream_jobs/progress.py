@@ -119,6 +119,16 @@ class Progress:
         rows = self._source_rows((self.latest or {}).get("sources") or [])
         return {row["entity"]: row["end_offsets"] for row in rows if not row["lag"]}
 
+    def ends(self) -> dict[str, dict[str, int | str]]:
+        """Relation to the offsets that committed batches have read to; of two reads of one the slower."""
+        found: dict[str, dict[str, int | str]] = {}
+        for row in self._source_rows((self.latest or {}).get("sources") or []):
+            ends, before = row["end_offsets"], found.get(row["relation"])
+            if before is not None and all(isinstance(at, int) for at in (*ends.values(), *before.values())):
+                ends = {p: min(ends.get(p, at), at) for p, at in before.items()}
+            found[row["relation"]] = ends
+        return found
+
     @property
     def state_rows(self) -> int:
         """Rows of state that Spark keeps."""

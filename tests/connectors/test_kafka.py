@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer
 from conformance import ConnectorConformance, Produce
 from secured_broker import PASSWORD, USER, SecuredBroker
 
@@ -88,6 +88,25 @@ class TestKafka(KafkaConformance):
         places = {r.key: r.partition for r in read if r is not None}
         hashes = {b"21": -973932308, b"foobar": -790332482}
         assert {k: places[k] for k in hashes} == {k: (h & 0x7FFFFFFF) % 5 for k, h in hashes.items()}
+
+    def test_lag_tools_see_how_far_a_query_has_read(self, connector: Connector, entity: str) -> None:
+        def groups() -> dict[str, dict[int, int]]:
+            client = connector.admin.client  # type: ignore[attr-defined]
+            found = {}
+            for group in [g.group_id for g in client.list_consumer_groups().result(10).valid]:
+                asked = client.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
+                places = asked[group].result(10).topic_partitions
+                found[group] = {p.partition: p.offset for p in places if p.topic == entity}
+            return found
+
+        connector.create_entity(entity, self.size, {})
+        connector.mirror_offsets("a query", entity, {"0": 3, "1": 5}, 10)
+        assert groups()["leatstream-a query"] == {0: 3, 1: 5}
+        connector.mirror_offsets("a query", entity, {"0": 4}, 10)
+        assert groups()["leatstream-a query"] == {0: 4, 1: 5}
+        connector.forget_offsets("a query", 10)
+        connector.forget_offsets("a query", 10)
+        assert "leatstream-a query" not in groups()
 
     def test_what_the_broker_refuses_is_said(self, connector: Connector, entity: str) -> None:
         small = {"max.message.bytes": "200"}

@@ -6,6 +6,8 @@ import time
 from typing import Any
 
 import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka.admin import AdminClient
 
 pytestmark = [pytest.mark.stack]
 
@@ -40,7 +42,7 @@ def test_a_filter_runs_in_real_time_mode_and_infers_its_topic(play: Any) -> None
     assert play.http.delete("/v1/stores/nowhere").status_code == 404
 
 
-def test_a_within_join_gives_pairs_inside_the_interval(play: Any) -> None:
+def test_a_within_join_gives_pairs_inside_the_interval(play: Any, eventually: Any) -> None:
     views, users = (
         play.stream("pageviews", PAGEVIEWS, timestamp="viewtime"),
         play.stream("users", USERS, timestamp="registertime"),
@@ -64,6 +66,22 @@ def test_a_within_join_gives_pairs_inside_the_interval(play: Any) -> None:
     found = play.consume(sink, 2)
     assert sorted(r["pageid"] for r in found) == ["Page_1", "Page_2"]
     assert set(found[0]) == {"userid", "pageid", "regionid", "gender"}
+    # Kafka's own lag tools see it, as long as it is there.
+    name = query["name"]
+    for topic, count in ((views, 3), (users, 2)):
+        eventually(lambda t=topic, n=count: read_to(play.kafka, name, t) == n, what="the group's offsets")
+    assert play.http.delete(f"/v1/queries/{name}").status_code in (202, 204)
+    eventually(lambda: read_to(play.kafka, name, views) is None, what="the end of the group")
+
+
+def read_to(kafka: str, query: str, topic: str) -> int | None:
+    """Offsets of the query's consumer group over all partitions; None without a group."""
+    admin, group = AdminClient({"bootstrap.servers": kafka}), f"leatstream-{query}"
+    if group not in [g.group_id for g in admin.list_consumer_groups().result(10).valid]:
+        return None
+    asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
+    places = asked[group].result(10).topic_partitions
+    return sum(max(0, p.offset) for p in places if p.topic == topic)
 
 
 def test_insert_into_union_all_and_a_sub_select(play: Any) -> None:

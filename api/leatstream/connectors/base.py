@@ -362,6 +362,24 @@ class Connector(ABC):
         """Take away what readers whose names begin so have left in the store, at the end of a query."""
         return
 
+    def mirror_offsets(self, query: str, entity: str, offsets: Mapping[str, int], timeout: float) -> None:
+        """Show the store's own lag tools how far a query has read; only kinds that have such tools do it.
+
+        Args:
+            query: the query's name.
+            entity: what it reads.
+            offsets: partition to the next offset.
+            timeout: seconds.
+
+        Raises:
+            StoreError: the store refuses or does not answer.
+        """
+        return
+
+    def forget_offsets(self, query: str, timeout: float) -> None:
+        """Take away what ``mirror_offsets`` has written for a query that is gone; StoreError as there."""
+        return
+
     @abstractmethod
     def read_stream(self, spark: SparkSession, source: SourceSpec, *, realtime: bool) -> DataFrame:
         """Raw records: ``key`` BINARY, ``value`` BINARY, ``timestamp``, ``__leat_rowmeta`` STRUCT."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import BaseModel
 
+from leatstream.connectors import kafka_groups
 from leatstream.connectors.base import (
     MAX_OFFSETS,
     Capabilities,
@@ -174,6 +175,14 @@ class KafkaConnector(Connector):
         if self.admin.topic(entity, 5.0) is None:
             raise StoreError("entity-not-found", f"Topic {entity} does not exist in store {self.name}.")
         produce(self.admin, entity, records, timeout)
+
+    def mirror_offsets(self, query: str, entity: str, offsets: Mapping[str, int], timeout: float) -> None:
+        """Set them in the consumer group ``leatstream-<query>``, which has no members."""
+        kafka_groups.write_offsets(self.admin, query, entity, offsets, timeout)
+
+    def forget_offsets(self, query: str, timeout: float) -> None:
+        """Delete the query's consumer group."""
+        kafka_groups.forget(self.admin, query, timeout)
 
     def _check_name(self, entity: str) -> None:
         fault = self.entity_name_fault(entity)

@@ -6,6 +6,7 @@ store that does not answer only delays the end.
 
 from __future__ import annotations
 
+import logging
 import shutil
 import threading
 from dataclasses import replace
@@ -32,7 +33,9 @@ from leatstream.services.queries import require_query
 from leatstream.services.query_notes import note_event
 from leatstream.services.relations import query_dependents
 
+_LOG = logging.getLogger(__name__)
 _ALONE = threading.Lock()
+_FORGET_SECONDS = 3.0
 
 
 def remove_query(env: Environment, query: Query) -> None:
@@ -57,6 +60,7 @@ def _remove(env: Environment, query: Query) -> None:
     if query.kind is QueryKind.CREATE_MATERIALIZED_VIEW_AS:
         env.views.drop(view_table(query))
     forget_readers(env, query)
+    _forget_offsets(env, query)
     root = env.settings.checkpoint_root
     if "://" not in root:
         shutil.rmtree(f"{root}/queries/{query.meta.id}", ignore_errors=True)
@@ -69,6 +73,18 @@ def _remove(env: Environment, query: Query) -> None:
             unit.queries.delete(current.meta.id)
             unit.query_log.delete_of(current.meta.id)
             unit.commit()
+
+
+def _forget_offsets(env: Environment, query: Query) -> None:
+    """Lag tools shall not show a query that is gone; a store that does not answer does not hold it back."""
+    with env.open_unit(write=False) as unit:
+        names = dict.fromkeys(source["store"]["name"] for source in query.job.get("sources", ()))
+        stores = [store for store in map(unit.stores.find, names) if store is not None]
+    for store in stores:
+        try:
+            env.connect(store).forget_offsets(query.name, _FORGET_SECONDS)
+        except LeatstreamError as error:
+            _LOG.warning("progress of query %s stays in store %s: %s", query.name, store.name, error.detail)
 
 
 def _drop_entity(env: Environment, query: Query) -> None:

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from leatstream.errors import StoreError
+from leatstream_jobs import offset_mirror
+from leatstream_jobs.offset_mirror import OffsetMirror
+
+
+class Tools:
+    """A store's side: what it was told; refuses while ``broken``."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str, dict[str, int]]] = []
+        self.broken = False
+
+    def mirror_offsets(self, query: str, entity: str, offsets: dict[str, int], timeout: float) -> None:
+        if self.broken:
+            raise StoreError("store-auth-failed", "the user may not do that")
+        self.told.append((query, entity, offsets))
+
+
+class Ends:
+    """Progress that says what the test says."""
+
+    def __init__(self) -> None:
+        self.offsets: dict[str, dict[str, Any]] = {}
+
+    def ends(self) -> dict[str, dict[str, Any]]:
+        return self.offsets
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    found = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(offset_mirror.time, "monotonic", lambda: found.now)
+    return found
+
+
+def scene() -> tuple[Tools, Ends, Any]:
+    tools, ends = Tools(), Ends()
+    scan = SimpleNamespace(source=SimpleNamespace(relation="d.s.r", entity="t"), connector=tools)
+    return tools, ends, [scan]
+
+
+def test_new_offsets_are_told_now_and_then_and_at_the_end(clock: SimpleNamespace) -> None:
+    tools, ends, scans = scene()
+    mirror = OffsetMirror("q")
+    mirror.look(scans, ends)  # type: ignore[arg-type]
+    assert tools.told == []
+    ends.offsets = {"d.s.r": {"0": 5}}
+    mirror.look(scans, ends)  # type: ignore[arg-type]
+    assert tools.told == [], "too early"
+    clock.now += offset_mirror.EVERY
+    mirror.look(scans, ends)  # type: ignore[arg-type]
+    clock.now += offset_mirror.EVERY
+    mirror.look(scans, ends)  # type: ignore[arg-type]
+    assert tools.told == [("q", "t", {"0": 5})]
+    ends.offsets = {"d.s.r": {"0": 7}}
+    mirror.look(scans, ends, last=True)  # type: ignore[arg-type]
+    assert tools.told[1:] == [("q", "t", {"0": 7})]
+
+
+def test_a_refusal_is_said_once_and_tried_again(
+    clock: SimpleNamespace, caplog: pytest.LogCaptureFixture
+) -> None:
+    tools, ends, scans = scene()
+    ends.offsets, tools.broken = {"d.s.r": {"0": 1}}, True
+    mirror = OffsetMirror("q")
+    for _ in range(3):
+        mirror.look(scans, ends)  # type: ignore[arg-type]
+        clock.now += offset_mirror.EVERY
+    assert len(caplog.messages) == 1
+    assert "the user may not do that" in caplog.text
+    tools.broken = False
+    mirror.look(scans, ends)  # type: ignore[arg-type]
+    assert tools.told == [("q", "t", {"0": 1})]
+
+
+def test_positions_that_are_no_counts_stay_where_they_are(clock: SimpleNamespace) -> None:
+    tools, ends, scans = scene()
+    ends.offsets = {"d.s.r": {"shardId-0": "49590338271490256608559692538361571095921575989136588898"}}
+    OffsetMirror("q").look(scans, ends)  # type: ignore[arg-type]
+    assert tools.told == []
