@@ -88,7 +88,7 @@ docs: generate ## Regenerate the reference pages and test the documentation
 UV_COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --quiet
 lock: ## Resolve the dependencies anew (needs uv)
-	@$(UV_COMPILE) --extra server --extra spark --extra kafka --extra kinesis --extra terraform --extra dev \
+	@$(UV_COMPILE) --extra server --extra spark --extra kafka --extra avro --extra kinesis --extra terraform --extra dev \
 		--extra cdktf --extra cdktn --group test --group check -o requirements.lock
 	@$(PYTHON) -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 		print(*project["optional-dependencies"]["tools"], sep="\n")' \

@@ -152,3 +152,13 @@ def postgres() -> Iterator[PostgresServer]:
 
     with postgres_server() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def schema_registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a real schema registry, shared by the whole run."""
+    from registry_server import RegistryServer
+
+    server = RegistryServer(tmp_path_factory.mktemp("registry") / "registry.log")
+    yield server.url
+    server.stop()

@@ -6,12 +6,14 @@
     │                                   type-mismatch 422 · not-grouped 422 · within-required 422
     │                                   unsupported 422 · not-computable 422
     │                                   property-required 422 · invalid-property 422 · too-complex 422
-    │                                   too-large 413
+    │                                   schema-incompatible 422 · too-large 413
     ├── AccessError (user)              unauthenticated 401 · permission-denied 403
     ├── CatalogError (user)             not-found 404 · already-exists 409 · has-dependents 409
     │                                   requires-replacement 409 · invalid-transition 409 · stale 412
     ├── StoreError (external)           store-unreachable 503 (retry) · store-auth-failed 502
     │                                   entity-not-found 404 · entity-conflict 409 · store-rejected 502
+    │                                   registry-unreachable 503 (retry) · registry-auth-failed 502
+    │                                   registry-rejected 502 · schema-conflict 409
     ├── EngineError (external)          engine-unavailable 503 (retry) · fenced 409
     │                                   view-not-ready 503 (retry) · statement-timeout 504
     ├── JobError (in a query's status)  job-failed · source-gone · undecodable-record · checkpoint-damaged
@@ -152,6 +154,7 @@ class RequestError(LeatstreamError):
         "invalid-property": Kind(422, "Property is not valid", "3D008"),
         "not-computable": Kind(422, "A value cannot be computed", "22000"),
         "too-complex": Kind(422, "Statement is too complex", "54001"),
+        "schema-incompatible": Kind(422, "Schema registry would refuse the schema", "42804"),
         "too-large": Kind(413, "Request body is too large", "54000"),
     }
 
@@ -190,6 +193,10 @@ class StoreError(LeatstreamError):
         "store-rejected": Kind(502, "Store refused the operation", "58000"),
         "entity-not-found": Kind(404, "Entity does not exist in the store", "3D007"),
         "entity-conflict": Kind(409, "Entity exists with other properties", "42710"),
+        "registry-unreachable": Kind(503, "Schema registry cannot be reached", "57015", retryable=True),
+        "registry-auth-failed": Kind(502, "Schema registry refused the credentials", "28000"),
+        "registry-rejected": Kind(502, "Schema registry refused the operation", "58000"),
+        "schema-conflict": Kind(409, "Schema registry refused the schema", "42804"),
     }
 
 

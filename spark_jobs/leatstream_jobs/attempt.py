@@ -262,7 +262,7 @@ class Attempt:
     def _references(self) -> set[str]:
         view = self._spec.sink.view
         own = view.database.secret if view is not None and view.database is not None else None
-        found = {r for store in self._stores() for r in store.secrets.values()}
+        found = {r for store in self._stores() for r in store.references()}
         return found | ({own} if own else set())
 
     def _explain(self, error: BaseException) -> Failure:

@@ -15,7 +15,8 @@ from leatstream.connectors.store_marks import find_mark
 from leatstream.errors import JobError, StoreError
 from leatstream.plan.job_spec import JobSpec, SourceSpec
 
-_MARK = re.compile(r"LEAT_UNDECODABLE (\S+) (\{.*?\}) LEAT_UNDECODABLE_END", re.S)
+_MARK = re.compile(r"LEAT_UNDECODABLE (\S+) (\{.*?\})(?: (\{.*\}))? LEAT_UNDECODABLE_END", re.S)
+_UNWRITTEN_MARK = re.compile(r"LEAT_UNENCODABLE (.*?) LEAT_UNENCODABLE_END", re.S)
 _FUNCTION_MARK = re.compile(r"LEAT_FUNCTION (\{.*?\}) LEAT_FUNCTION_END", re.S)
 _NULL_MARK = re.compile(r"LEAT_NULL_COLUMN (.*?) LEAT_NULL_COLUMN_END", re.S)
 _CODE = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
@@ -133,6 +134,11 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
     function = _FUNCTION_MARK.search(text)
     if function:
         return _of_function(function)
+    unwritten = _UNWRITTEN_MARK.search(text)
+    if unwritten:
+        form = spec.sink.value_format.upper()
+        detail = f"A row of {spec.sink.relation} cannot be written as {form}: {unwritten[1]}."
+        return Failure("job-failed", detail, "UNENCODABLE_ROW", retryable=False)
     null = _NULL_MARK.search(text)
     if null:
         detail = f"A row has NULL in column {null[1]}, which {spec.sink.relation} declares NOT NULL."
@@ -215,11 +221,20 @@ def _undecodable(mark: re.Match[str], spec: JobSpec) -> str:
             "with 'source.deserialization.error.handling'='IGNORE'."
         )
     place = ", ".join(f"{k} {v}" for k, v in position.items() if k != "timestamp_type")
+    why = _reason(mark[3])
     return (
         f"A record of {source.relation} is not {source.value_format.upper()} with the declared columns and "
-        f"types: {place}. Correct the columns, or skip such records with "
+        f"types: {place}{why}. Correct the columns, or skip such records with "
         "'source.deserialization.error.handling'='IGNORE'."
     )
+
+
+def _reason(text: str | None) -> str:
+    try:
+        told = json.loads(text or "{}").get("reason")
+    except ValueError:
+        told = None
+    return f" ({told})" if told else ""
 
 
 def _condition(chain: Sequence[Link], text: str) -> str | None:

@@ -10,6 +10,7 @@ from leatstream.connectors.base import BatchTarget, Connector
 from leatstream.connectors.registry import connector_classes
 from leatstream.errors import JobError
 from leatstream.formats import json, primitive
+from leatstream.formats.described import FORMATS as DESCRIBED
 from leatstream.model.objects import DELETED, ROWKEY, ROWTIME
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import (
@@ -24,6 +25,7 @@ from leatstream.plan.job_spec import (
 )
 from leatstream.views.opening import view_writer
 from leatstream_jobs import scans
+from leatstream_jobs.described_sink import RecordForm, registry_of
 from leatstream_jobs.file_rows import file_rows
 from leatstream_jobs.idle import tick_folder
 from leatstream_jobs.snapshot_batches import SnapshotBatches, together
@@ -61,14 +63,15 @@ def start(
         spec: the job.
         connect: opens a store with its secrets resolved.
         slots: how many tasks the session can run at once.
-        secrets: values by reference, for the database of a view.
+        secrets: values by reference, for schema registries and the database of a view.
 
     Raises:
         JobError: job-rejected, for what is not built or cannot run.
-        StoreError: the database of a view does not answer.
+        StoreError: the database of a view or a schema registry does not answer.
         pyspark.errors.PySparkException: what Spark finds wrong.
     """
     check(spec)
+    known = secrets or {}
     realtime = spec.mode is Mode.REALTIME
     for key, value in spec.conf.items():
         spark.conf.set(key, value)
@@ -77,14 +80,21 @@ def start(
     if realtime:
         _check_slots(sources, slots)
     if spec.operator is not None:
-        return _start_batches(spark, spec, spec.operator, sources, connect(spec.sink.store))
+        return _start_batches(spark, spec, spec.operator, sources, connect(spec.sink.store), known)
     opened = tuple(
-        scans.register(spark, s, connector, realtime=realtime, ticks=tick_folder(spec.checkpoint, s.view))
+        scans.register(
+            spark,
+            s,
+            connector,
+            realtime=realtime,
+            ticks=tick_folder(spec.checkpoint, s.view),
+            registry=registry_of(s.store, known),
+        )
         for s, connector in sources
     )
     rows = spark.sql(spec.sql)
     rows = undoubled(rows, len(spec.sink.columns)) if spec.distinct else rows
-    writer = _writer(rows, spec, connect, secrets or {}, opened)
+    writer = _writer(rows, spec, connect, known, opened)
     writer = writer.option("checkpointLocation", spec.checkpoint).queryName(f"leat_{spec.query_id}")
     if realtime:
         writer = writer.outputMode("update").trigger(realTime=f"{spec.realtime_batch_ms} milliseconds")  # type: ignore[call-overload]
@@ -101,9 +111,18 @@ def _start_batches(
     operator: OperatorSpec,
     sources: list[tuple[SourceSpec, Connector]],
     sink: Connector,
+    secrets: Mapping[str, str],
 ) -> Started:
-    opened = tuple(scans.read(spark, s, connector, realtime=False) for s, connector in sources)
-    batches = SnapshotBatches(spec, operator, opened, shaped, sink.write_batch)
+    opened = tuple(
+        scans.read(spark, s, connector, realtime=False, registry=registry_of(s.store, secrets))
+        for s, connector in sources
+    )
+    form = RecordForm.of(spec.sink, secrets)
+
+    def records(rows: DataFrame, target: SinkSpec) -> DataFrame:
+        return shaped(rows, target, form)
+
+    batches = SnapshotBatches(spec, operator, opened, records, sink.write_batch)
     writer = together(opened).writeStream.foreachBatch(batches)
     writer = writer.option("checkpointLocation", spec.checkpoint).queryName(f"leat_{spec.query_id}")
     writer = writer.trigger(processingTime=f"{spec.trigger_interval_ms} milliseconds")
@@ -124,7 +143,8 @@ def _writer(
             target = BatchTarget(spec.query_id, spec.query_name, spec.generation, spec.checkpoint)
             numbered, values = _numbered(rows, spec.sink)
             return connector.write_rows(file_rows(numbered, values, spec.sink), spec.sink, target)
-        frame = with_logs(shaped(rows, spec.sink), spec.sink.entity, opened)
+        form = RecordForm.of(spec.sink, secrets)
+        frame = with_logs(shaped(rows, spec.sink, form), spec.sink.entity, opened)
         return connector.write_stream(frame, spec.sink, realtime=spec.mode is Mode.REALTIME)
     reference = view.database.secret if view.database is not None else None
     writer = view_writer(spec, secrets[reference] if reference else None)
@@ -182,7 +202,7 @@ def undoubled(rows: DataFrame, wanted: int) -> DataFrame:
     return rows.toDF(*numbered, *hidden).dropDuplicates(numbered)
 
 
-def shaped(rows: DataFrame, sink: SinkSpec) -> DataFrame:
+def shaped(rows: DataFrame, sink: SinkSpec, form: RecordForm | None = None) -> DataFrame:
     """Rows of the compiled SQL as records: ``key`` and ``value``, both BINARY.
 
     Raises:
@@ -191,8 +211,9 @@ def shaped(rows: DataFrame, sink: SinkSpec) -> DataFrame:
     from pyspark.sql import functions as F
 
     numbered, values = _numbered(rows, sink)
-    key = _key(sink, values)
-    value = json.encode(sink.columns, values)
+    form = form or RecordForm()
+    key = _key(sink, values, form)
+    value = form.value(sink, values)
     if sink.deletes:
         # No value behind a key: readers of the changelog forget the row.
         value = F.when(~F.col(DELETED), value)
@@ -228,7 +249,7 @@ def _value(rows: DataFrame, index: int, column: ColumnSpec) -> Column:
     return value
 
 
-def _key(sink: SinkSpec, values: list[Column]) -> Column:
+def _key(sink: SinkSpec, values: list[Column], form: RecordForm) -> Column:
     from pyspark.sql import functions as F
 
     if not sink.key_columns:
@@ -242,6 +263,8 @@ def _key(sink: SinkSpec, values: list[Column]) -> Column:
     chosen = [by_name[name] for name in sink.key_columns]
     if sink.key_format == "json":
         return json.encode([c for c, _ in chosen], [v for _, v in chosen])
+    if sink.key_format in DESCRIBED:
+        return form.key(sink, [c for c, _ in chosen], [v for _, v in chosen])
     if sink.key_format not in (None, "primitive"):
         raise JobError(
             "job-rejected", f"Key format {sink.key_format} is not supported yet; use primitive or json."

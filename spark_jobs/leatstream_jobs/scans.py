@@ -15,9 +15,13 @@ from typing import TYPE_CHECKING
 from leatstream.connectors.base import Connector
 from leatstream.errors import JobError
 from leatstream.formats import json, primitive
+from leatstream.formats.described import FORMATS as DESCRIBED
+from leatstream.formats.described import Description
+from leatstream.formats.registry_client import RegistryAddress
 from leatstream.model.objects import DELETED, ROWKEY, ROWMETA, ROWTIME
 from leatstream.model.types import parse_type
-from leatstream.plan.job_spec import SourceSpec
+from leatstream.plan.job_spec import ColumnSpec, SourceSpec
+from leatstream_jobs import described_records
 from leatstream_jobs.idle import TICK, with_ticks
 
 if TYPE_CHECKING:
@@ -45,9 +49,17 @@ class Scan:
     metric: str | None
     raw: DataFrame
     frame: DataFrame
+    registry: RegistryAddress | None = None
 
 
-def read(spark: SparkSession, source: SourceSpec, connector: Connector, *, realtime: bool) -> Scan:
+def read(
+    spark: SparkSession,
+    source: SourceSpec,
+    connector: Connector,
+    *,
+    realtime: bool,
+    registry: RegistryAddress | None = None,
+) -> Scan:
     """Read a source as a stream of the relation's rows.
 
     Raises:
@@ -55,18 +67,24 @@ def read(spark: SparkSession, source: SourceSpec, connector: Connector, *, realt
     """
     # What is read of a table's changes is made for the columns, whatever the relation is written in.
     carried = "json" if source.feed is not None else connector.carried_format(source.value_format)
-    if carried != "json":
+    if carried not in ("json", *DESCRIBED):
         raise JobError(
             "job-rejected", f"Value format {source.value_format} of {source.relation} is not supported yet."
         )
     raw = connector.read_stream(spark, source, realtime=realtime)
     metric = f"{SKIPPED}{source.view}" if source.on_error == "ignore" else None
-    frame = decoded(raw, source, metric)
-    return Scan(source, connector, metric, raw, frame)
+    frame = decoded(raw, source, metric, registry)
+    return Scan(source, connector, metric, raw, frame, registry)
 
 
 def register(
-    spark: SparkSession, source: SourceSpec, connector: Connector, *, realtime: bool, ticks: str
+    spark: SparkSession,
+    source: SourceSpec,
+    connector: Connector,
+    *,
+    realtime: bool,
+    ticks: str,
+    registry: RegistryAddress | None = None,
 ) -> Scan:
     """Read a source as a stream and register its view.
 
@@ -75,7 +93,7 @@ def register(
     Raises:
         JobError: job-rejected, when the source asks for what is not built.
     """
-    scan = read(spark, source, connector, realtime=realtime)
+    scan = read(spark, source, connector, realtime=realtime, registry=registry)
     frame = scan.frame
     if source.watermark_delay_ms is not None:
         if source.idle_timeout_ms is not None:
@@ -97,14 +115,16 @@ def timed(frame: DataFrame, delay_ms: int) -> DataFrame:
     )
 
 
-def decoded(raw: DataFrame, source: SourceSpec, metric: str | None) -> DataFrame:
+def decoded(
+    raw: DataFrame, source: SourceSpec, metric: str | None, registry: RegistryAddress | None = None
+) -> DataFrame:
     """Raw records as rows of the relation; undecodable ones fail the job, or are counted and left out."""
     from pyspark.sql import functions as F
 
-    read = _read(raw, source)
+    read = _read(raw, source, registry)
     parsed, still = read.parsed, F.spark_partition_id()
     if metric is None:
-        good = F.when(read.bad, F.raise_error(_complaint(source))).otherwise(F.lit(True))
+        good = F.when(read.bad, F.raise_error(_complaint(source, read.reason))).otherwise(F.lit(True))
     else:
         parsed = parsed.withColumn(_BAD, read.bad).observe(metric, F.count_if(F.col(_BAD)).alias("skipped"))
         good = ~F.col(_BAD)
@@ -123,9 +143,11 @@ def undecodable(scan: Scan) -> DataFrame:
     from pyspark.sql import functions as F
 
     source, text = scan.source, F.col(json.TEXT)
-    read = _read(scan.raw, source)
+    read = _read(scan.raw, source, scan.registry)
     is_text, meta = F.is_valid_utf8(text), F.col(ROWMETA)
-    reason = F.when(read.wrong, F.lit("it does not fit the columns")).otherwise(F.lit("it has no event time"))
+    misfit = F.lit("it does not fit the columns")
+    why = misfit if read.reason is None else F.coalesce(read.reason, misfit)
+    reason = F.when(read.wrong, why).otherwise(F.lit("it has no event time"))
     value = F.struct(
         F.lit(source.relation).alias("relation"),
         *(meta.getField(name).alias(name) for name in ("topic", "partition", "offset")),
@@ -149,13 +171,24 @@ class _Read:
     bad: Column
     time: Column
     gone: Sequence[Column]
+    reason: Column | None
 
 
-def _read(raw: DataFrame, source: SourceSpec) -> _Read:
+def _decoder(
+    source: SourceSpec, columns: Sequence[ColumnSpec], registry: RegistryAddress | None
+) -> json.Decoder:
+    if source.value_format not in DESCRIBED or source.feed is not None:
+        return json.decoder(columns)
+    names, types = tuple(c.name for c in columns), tuple(c.type for c in columns)
+    description = Description(source.value_format, names, types, registry=registry)
+    return described_records.decoder(description, [c.name for c in columns if c.not_null])
+
+
+def _read(raw: DataFrame, source: SourceSpec, registry: RegistryAddress | None) -> _Read:
     from pyspark.sql import functions as F
 
-    decoder = json.decoder(source.columns)
-    text, fields, wrong, gone = _fields(source, decoder)
+    decoder = _decoder(source, source.columns, registry)
+    text, fields, wrong, gone = _fields(source, decoder, registry)
     time, bad_time = row_time(source)
     # The optimizer would move filters below the parsing and parse every record twice. It leaves in place
     # what is not deterministic; the partition's number is the cheapest such thing.
@@ -171,11 +204,12 @@ def _read(raw: DataFrame, source: SourceSpec) -> _Read:
         .withColumn(json.PARSED, decoder.parsed)
         .withColumn(_BARRIER, F.spark_partition_id())
     )
-    return _Read(parsed, fields, wrong, wrong if bad_time is None else wrong | bad_time, time, gone)
+    bad = wrong if bad_time is None else wrong | bad_time
+    return _Read(parsed, fields, wrong, bad, time, gone, decoder.reason)
 
 
 def _fields(
-    source: SourceSpec, decoder: json.Decoder
+    source: SourceSpec, decoder: json.Decoder, registry: RegistryAddress | None
 ) -> tuple[Column, Sequence[Column], Column, Sequence[Column]]:
     """How a record is read: its text, columns, what is undecodable; of a changelog whether it is gone."""
     from pyspark.sql import functions as F
@@ -185,8 +219,8 @@ def _fields(
         return value, decoder.fields, decoder.undecodable, ()
     gone = F.col("value").isNull().alias(DELETED)
     columns = [c.model_copy(update={"not_null": False}) for c in source.columns]
-    relaxed = json.decoder(columns)
-    if source.key_format == "json":
+    relaxed = _decoder(source, columns, registry)
+    if source.key_format == source.value_format:
         # The key is an object of the key's columns: read like a value that has nothing else.
         text = F.coalesce(value, F.col("key").cast("string"))
         wrong = F.when(F.col(DELETED), relaxed.undecodable).otherwise(decoder.undecodable)
@@ -229,10 +263,14 @@ def row_time(source: SourceSpec) -> tuple[Column, Column | None]:
     )
 
 
-def _complaint(source: SourceSpec) -> Column:
-    """The marker that failures.py reads back: which view, which position; never the record's content."""
+def _complaint(source: SourceSpec, reason: Column | None) -> Column:
+    """The marker that failures.py reads back: which view, which position, why; never the record's content."""
     from pyspark.sql import functions as F
 
+    told = [] if reason is None else [F.lit(" "), F.to_json(F.struct(reason.alias("reason")))]
     return F.concat(
-        F.lit(f"{UNDECODABLE} {source.view} "), F.to_json(F.col(ROWMETA)), F.lit(f" {UNDECODABLE}_END")
+        F.lit(f"{UNDECODABLE} {source.view} "),
+        F.to_json(F.col(ROWMETA)),
+        *told,
+        F.lit(f" {UNDECODABLE}_END"),
     )

@@ -152,11 +152,14 @@ class Selecting:
         """Run until nobody wants rows any more, or until it fails; nothing stays."""
         query: StreamingQuery | None = None
         try:
-            references = sorted({r for s in self._spec.sources for r in s.store.secrets.values()})
+            references = sorted({r for s in self._spec.sources for r in s.store.references()})
             self._secrets = self._driver.client.resolve_secrets(references)
             digests = sorted({f.digest for f in self._spec.functions})
             register(self._spark, self._spec.functions, self._driver.client.function_sources(digests))
-            query = run_query.start(self._spark, self._spec, self._connect, self._driver.slots).query
+            started = run_query.start(
+                self._spark, self._spec, self._connect, self._driver.slots, self._secrets
+            )
+            query = started.query
             while query.isActive and not self._reader.stopped and not self._driver.stop_asked:
                 self._reader.beat()
                 time.sleep(_LOOK)

@@ -62,6 +62,7 @@ class KafkaConnector(Connector):
             ),
         ),
     )
+    value_formats: ClassVar[tuple[str, ...]] = ("json", "avro")
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kafka"]
     Config: ClassVar[type[BaseModel]] = KafkaConfig
 

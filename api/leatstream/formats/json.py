@@ -41,11 +41,13 @@ class Decoder:
         parsed: to be selected as ``PARSED`` from a frame that has the value as text in ``TEXT``.
         fields: the declared columns in order, named, over ``PARSED``.
         undecodable: over ``TEXT`` and ``PARSED``; true or false, never NULL.
+        reason: why it is undecodable, where the format can tell.
     """
 
     parsed: Column
     fields: tuple[Column, ...]
     undecodable: Column
+    reason: Column | None = None
 
 
 def decoder(columns: Sequence[ColumnSpec]) -> Decoder:

@@ -43,9 +43,10 @@ class SchemaRegistry:
     """Where schemas of records are kept. Stores name the one that belongs to them.
 
     Attributes:
-        kind: ``confluent`` or ``confluent_cloud``.
+        kind: ``confluent``, ``confluent_cloud`` or ``apicurio``.
         uris: addresses, joined by commas.
         username: user, or the API key of Confluent Cloud.
+        ca_certificate: PEM of the authority that signed its certificate; None = the system's.
         secrets: ``password`` to its reference, if there is one; never values.
         secret_names: ``password`` to the secret that holds it, where the user named one.
     """
@@ -57,6 +58,7 @@ class SchemaRegistry:
     username: str | None = None
     secrets: Mapping[str, str] = field(default_factory=dict)
     secret_names: Mapping[str, str] = field(default_factory=dict)
+    ca_certificate: str | None = None
     comment: str | None = None
 
 

@@ -29,6 +29,17 @@ class Delivery(StrEnum):
     EXACTLY_ONCE = "exactly_once"
 
 
+class RegistryRef(_Document):
+    """How to reach a schema registry; ``password`` is a reference for the driver."""
+
+    name: str
+    kind: str
+    uris: str
+    username: str | None = None
+    password: str | None = None
+    ca_certificate: str | None = None
+
+
 class StoreRef(_Document):
     """How to reach a store. ``secrets`` maps a field path of ``config`` to a reference for the driver."""
 
@@ -36,6 +47,12 @@ class StoreRef(_Document):
     kind: str
     config: dict[str, Any]
     secrets: dict[str, str] = Field(default_factory=dict)
+    registry: RegistryRef | None = None
+
+    def references(self) -> set[str]:
+        """References to every secret that is needed here."""
+        own = self.registry.password if self.registry is not None else None
+        return {*self.secrets.values(), *([own] if own else [])}
 
 
 class ColumnSpec(_Document):
@@ -141,6 +158,7 @@ class SinkSpec(_Document):
         view: set where the sink is a materialized view; then there is no store, entity or format. Rows with
             the same key columns replace each other; without key columns every row is kept.
         key_columns: columns that make the record key; empty = the left-most record's key is passed on.
+        value_schema, key_schema: what the job registers, of formats that a schema describes.
         deletes: the SQL gives ``__leat_deleted`` too: where it is true, a record without value is written.
         timestamp_strategy: ``proc.time`` lets the store stamp the record, ``event.time`` writes row time.
         options: in the store kind's own words, such as ``s3.partition.by``; checked by its connector.
@@ -154,6 +172,8 @@ class SinkSpec(_Document):
     key_format: str | None = None
     key_type: str | None = None
     key_columns: list[str] = Field(default_factory=list)
+    value_schema: str | None = None
+    key_schema: str | None = None
     deletes: bool = False
     timestamp_strategy: Literal["proc.time", "event.time"] = "proc.time"
     options: dict[str, str] = Field(default_factory=dict)

@@ -19,6 +19,7 @@ class Shape:
         source_partitions: partitions of each source; every one needs a task slot for the whole batch.
         slots: task slots of a driver.
         user_functions: whether users' functions are called.
+        described: whether records are read or written by schemas, as Avro and Protobuf are.
         wanted: ``auto``, ``realtime`` or ``micro_batch`` as the user asked.
     """
 
@@ -30,6 +31,7 @@ class Shape:
     slots: int
     delivery: Delivery = Delivery.AT_LEAST_ONCE
     user_functions: bool = False
+    described: bool = False
     wanted: str = "auto"
 
 
@@ -49,6 +51,8 @@ def _obstacle(shape: Shape) -> str | None:
         return "joins and aggregates keep state, which Spark's real-time mode does not run"
     if shape.user_functions:
         return "functions in Python run in worker processes, batch by batch"
+    if shape.described:
+        return "Avro and Protobuf are read and written in worker processes, batch by batch"
     if not (shape.realtime_sources and shape.realtime_sink):
         return "Spark's real-time mode reads from and writes to Kafka only"
     if shape.delivery is Delivery.EXACTLY_ONCE:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from leatstream.connectors.base import Entity
 from leatstream.errors import RequestError
+from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.model.functions import (
     DEFAULT_TIMEOUT_SECONDS,
     FunctionDefinition,
@@ -21,10 +23,12 @@ from leatstream.model.functions import (
 )
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import Column, Meta, Relation, RelationKind, Store
+from leatstream.model.registered import SchemaRegistry
 from leatstream.model.types import parse_type
 from leatstream.ports import UnitOfWork
-from leatstream.services.environment import Context
+from leatstream.services.environment import Context, Environment
 from leatstream.services.relation_draft import RelationDefinition
+from leatstream.services.schema_registries import open_registry
 from leatstream.services.schemas import schema_key
 from leatstream.sql.statements import Name
 
@@ -53,6 +57,8 @@ class Assumed:
     unseen_sources: set[str] = field(default_factory=set)
     dropped: set[tuple[str, str]] = field(default_factory=set)
     registered: set[tuple[str, str]] = field(default_factory=set)
+    store_registries: dict[str, str] = field(default_factory=dict)
+    registries: dict[str, tuple[SchemaRegistry, str | None]] = field(default_factory=dict)
 
     def has(self, noun: str, name: str) -> bool:
         """Whether a secret, schema registry or descriptor source is planned."""
@@ -76,6 +82,12 @@ class Assumed:
                 kind = next((k for k, v in item.items() if isinstance(v, Mapping)), None)
                 if kind is not None:
                     assumed.stores[item["name"]] = (kind, dict(item[kind]))
+                if item.get("schema_registry"):
+                    assumed.store_registries[item["name"]] = item["schema_registry"]
+            for item in (body or {}).get("schema_registries") or []:
+                assumed.registered.add(("schema_registry", item["name"]))
+                if item.keys() >= {"type", "uris"}:
+                    assumed.registries[item["name"]] = planned_registry(item)
             for item in (body or {}).get("entities") or []:
                 shape = next((v for v in item.values() if isinstance(v, Mapping)), {})
                 numbers = {f"topic.{k}": v for k, v in shape.items() if isinstance(v, int)}
@@ -109,6 +121,19 @@ def _function(item: Mapping[str, Any]) -> FunctionDefinition:
         handler=item["handler"],
         timeout_seconds=DEFAULT_TIMEOUT_SECONDS if timeout is None else timeout,
     )
+
+
+def planned_registry(item: Mapping[str, Any]) -> tuple[SchemaRegistry, str | None]:
+    """A planned registry and its password, where the plan spells it out."""
+    registry = SchemaRegistry(
+        meta=assumed_meta(datetime.now(UTC), item["name"]),
+        name=item["name"],
+        kind=item["type"],
+        uris=item["uris"],
+        username=item.get("username"),
+        ca_certificate=item.get("ca_certificate"),
+    )
+    return registry, item.get("password")
 
 
 def _definition(item: Mapping[str, Any]) -> RelationDefinition:
@@ -155,6 +180,31 @@ class CatalogView:
     def find_store(self, name: str) -> Store | None:
         """The planned or stored store."""
         return self.stores.get(name) or self.unit.stores.find(name)
+
+    def find_registry(self, name: str) -> SchemaRegistry | None:
+        """The planned or stored schema registry."""
+        planned = self.assumed.registries.get(name)
+        return planned[0] if planned is not None else self.unit.schema_registries.find(name)
+
+    def open_registry(self, env: Environment, registry: SchemaRegistry) -> RegistryClient:
+        """A client of a planned or stored schema registry."""
+        planned = self.assumed.registries.get(registry.name)
+        stored = self.unit.schema_registries.find(registry.name)
+        if planned is None or planned[0] is not registry:
+            return open_registry(env, self.unit, registry)
+        if planned[1] is None and stored is not None:
+            # A password that is left out stays.
+            registry = replace(registry, secrets=stored.secrets)
+            return open_registry(env, self.unit, registry)
+        address = RegistryAddress.of(
+            registry.name,
+            registry.kind,
+            registry.uris,
+            registry.username,
+            planned[1],
+            registry.ca_certificate,
+        )
+        return env.open_registry(address, env.settings.store_timeout)
 
     def find_relation(self, fqn: Fqn) -> Relation | None:
         """The planned or stored relation."""

@@ -17,7 +17,7 @@ from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn
 from leatstream.ports import UnitOfWork
 from leatstream.services import interactive
 from leatstream.services.environment import Environment, reader_prefix, view_table
-from leatstream.services.planned_job import store_ref
+from leatstream.services.planned_job import fresh_ref
 from leatstream.services.query_notes import note_event
 from leatstream.services.reconciler import after_loss, ended
 
@@ -66,19 +66,18 @@ def build_spec(env: Environment, unit: UnitOfWork, query: Query) -> JobSpec:
     """The JobSpec of the query's present attempt; store settings are read afresh (rotation)."""
     spec = JobSpec.model_validate(query.job)
 
-    def fresh(name: str) -> Any:
-        store = unit.stores.find(name)
-        return store_ref(store) if store else None
-
     root = env.settings.checkpoint_root.rstrip("/")
     checkpoint = f"{root}/queries/{query.meta.id}/g{query.checkpoint_generation}"
     sources = [
         s.model_copy(
-            update={"store": fresh(s.store.name) or s.store, "feed": _feed(query, s, index, checkpoint)}
+            update={
+                "store": fresh_ref(unit, s.store.name) or s.store,
+                "feed": _feed(query, s, index, checkpoint),
+            }
         )
         for index, s in enumerate(spec.sources)
     ]
-    sink = spec.sink.model_copy(update={"store": fresh(spec.sink.store.name) or spec.sink.store})
+    sink = spec.sink.model_copy(update={"store": fresh_ref(unit, spec.sink.store.name) or spec.sink.store})
     if sink.view is not None:
         relation = unit.relations.find(query.sink)
         indexes = {i.name: list(i.columns) for i in relation.indexes} if relation is not None else {}
@@ -130,7 +129,7 @@ def resolve_secrets(env: Environment, driver_id: str, references: Sequence[str])
     with env.open_unit(write=False) as unit:
         spec = _spec_of(env, unit, driver_id, query_id)
         stores = [*(s.store for s in spec.sources), spec.sink.store]
-        allowed = {reference for store in stores for reference in store.secrets.values()}
+        allowed = {reference for store in stores for reference in store.references()}
         values: dict[str, str] = {}
         own = spec.sink.view.database.secret if spec.sink.view and spec.sink.view.database else None
         for reference in references:

@@ -10,6 +10,7 @@ from leatstream.inference.sink_properties import SinkRequest, infer_sink_propert
 from leatstream.model.names import quote
 from leatstream.services.authorization import READ, WRITE, authorize
 from leatstream.services.databases import refuse_dependents
+from leatstream.services.described_records import readable
 from leatstream.services.environment import Environment, Page, Principal, Stored
 from leatstream.services.pages import make_page
 from leatstream.services.stores import get_store
@@ -138,9 +139,10 @@ def read_records(
     authorize(principal, READ, "entity", entity)
     get_entity(env, principal, store, entity)
     connector = _connect(env, principal, store)
-    return connector.read_records(
+    records = connector.read_records(
         connector.canonical_entity(entity),
         from_beginning=from_beginning,
         limit=limit,
         idle_timeout=idle_timeout,
     )
+    return readable(env, store, records)

@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 from leatstream.connectors.base import Connector
 from leatstream.errors import CatalogError
+from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.model.objects import Meta, Query, Store
 from leatstream.ports import Analyzer, Clock, Drivers, OpenUnit, SecretBox, ViewStore
 from leatstream.services.selections import Selections
@@ -125,6 +126,7 @@ class Environment:
         changed: notified at every change a waiter may care for.
         listening_since: when this process began to hear heartbeats.
         selections: interactive SELECTs that last.
+        open_registry: opens a client of a schema registry that answers within some seconds; no I/O.
         staged: whether changes wait for a commit of all, so that nothing outside the catalog may follow yet.
     """
 
@@ -140,6 +142,7 @@ class Environment:
     changed: Signal = field(default_factory=Signal)
     listening_since: datetime | None = None
     selections: Selections = field(default_factory=Selections)
+    open_registry: Callable[[RegistryAddress, float], RegistryClient] = RegistryClient
     staged: bool = False
 
 

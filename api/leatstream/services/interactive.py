@@ -13,7 +13,7 @@ from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import READ, authorize
 from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Context, Environment, Principal, new_id
-from leatstream.services.planned_job import store_ref
+from leatstream.services.planned_job import fresh_ref
 from leatstream.services.select_planning import PlannedSelect, plan_select
 from leatstream.services.selections import LONGEST_SECONDS, Row, Selection
 from leatstream.sql.statements import Select
@@ -193,8 +193,8 @@ def _fresh(unit: UnitOfWork, job: JobSpec) -> JobSpec:
 
     def sources() -> Iterator[Any]:
         for source in job.sources:
-            store = unit.stores.find(source.store.name)
-            yield source.model_copy(update={"store": store_ref(store)}) if store else source
+            store = fresh_ref(unit, source.store.name)
+            yield source.model_copy(update={"store": store}) if store else source
 
     return job.model_copy(update={"sources": list(sources())})
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from leatstream.connectors.base import Connector, Entity
-from leatstream.errors import Position
+from leatstream.errors import Position, RequestError
+from leatstream.formats.registry_client import RegistryClient
+from leatstream.model.names import quote
 from leatstream.model.objects import Relation, Store
+from leatstream.model.registered import SchemaRegistry
 from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Environment
 
@@ -20,6 +23,7 @@ class LiveStores:
     stores: dict[str, Store] = field(default_factory=dict)
     _connectors: dict[str, Connector] = field(default_factory=dict)
     _entities: dict[tuple[str, str], Entity | None] = field(default_factory=dict)
+    _registries: dict[str, RegistryClient] = field(default_factory=dict)
 
     def store(self, name: str, position: Position | None = None) -> Store:
         """The store; RequestError if there is none of this name."""
@@ -32,6 +36,29 @@ class LiveStores:
         if name not in self._connectors:
             self._connectors[name] = self.env.connect(self.store(name))
         return self._connectors[name]
+
+    def registry(self, store: str) -> SchemaRegistry | None:
+        """The schema registry that the store names, or None."""
+        name = self.store(store).schema_registry
+        return self.view.find_registry(name) if name is not None else None
+
+    def registry_client(self, store: str, format_: str, position: Position | None = None) -> RegistryClient:
+        """A client of the store's schema registry.
+
+        Raises:
+            RequestError: property-required, the store names none and the format needs one.
+        """
+        registry = self.registry(store)
+        if registry is None:
+            raise RequestError(
+                "property-required",
+                f"{format_} needs a schema registry, and store {quote(store)} names none",
+                position=position,
+                hint=f"UPDATE STORE {quote(store)} WITH ('schema_registry.name' = …), or another format",
+            )
+        if registry.name not in self._registries:
+            self._registries[registry.name] = self.view.open_registry(self.env, registry)
+        return self._registries[registry.name]
 
     def entity(self, store: str, entity: str) -> Entity | None:
         """The live entity, or one that the same plan makes, or None."""

@@ -7,7 +7,9 @@ from typing import Literal
 
 from leatstream.connectors.base import Connector, Entity
 from leatstream.errors import Faults, RequestError
+from leatstream.formats.described import FORMATS as DESCRIBED
 from leatstream.model.objects import Column, Relation, RelationKind, Store
+from leatstream.model.registered import SchemaRegistry
 from leatstream.plan.job_spec import (
     READER_KIND,
     ChangeFeed,
@@ -17,6 +19,7 @@ from leatstream.plan.job_spec import (
     LinkSpec,
     Mode,
     OperatorSpec,
+    RegistryRef,
     SinkSpec,
     SnapshotSpec,
     SourceSpec,
@@ -24,6 +27,7 @@ from leatstream.plan.job_spec import (
 )
 from leatstream.plan.logical import LogicalPlan, Scan
 from leatstream.plan.mode import Shape, choose_mode
+from leatstream.ports import UnitOfWork
 from leatstream.services.change_feeds import change_feeds
 from leatstream.services.environment import Environment
 from leatstream.services.error_logs import check_error_logs
@@ -65,7 +69,7 @@ def plan_job(
     feeds = change_feeds(live, logical, options, sink.store.kind)
     delay = _delay(logical, env.settings.watermark_delay_ms)
     sources = [
-        _source(live.store(scan.relation.store), scan, option, delay, feed)
+        _source(live, scan, option, delay, feed)
         for scan, option, feed in zip(logical.scans, options, feeds, strict=True)
     ]
     partitions = [_partitions(live.source_entity(scan.relation)) for scan in logical.scans]
@@ -78,6 +82,7 @@ def plan_job(
             source_partitions=partitions,
             slots=env.settings.slots,
             user_functions=bool(logical.functions),
+            described=any(f in DESCRIBED for f in _formats(sources, sink)),
             wanted=wanted,
         )
     )
@@ -135,6 +140,11 @@ def _delivery(env: Environment, sink: SinkSpec) -> Delivery:
 def _interval(env: Environment, sink: SinkSpec) -> int:
     connector_class = env.connector_classes.get(sink.store.kind)
     return connector_class.trigger_interval_ms(sink.options) if connector_class else 0
+
+
+def _formats(sources: Sequence[SourceSpec], sink: SinkSpec) -> list[str | None]:
+    read = [f for source in sources for f in (source.value_format, source.key_format)]
+    return [*read, sink.value_format, sink.key_format]
 
 
 def _check_sink(env: Environment, logical: LogicalPlan, store: StoreRef) -> None:
@@ -206,9 +216,35 @@ def _wanted_mode(properties: Properties) -> str:
     return wanted
 
 
-def store_ref(store: Store) -> StoreRef:
-    """How a job reaches the store: settings and secret references, no values."""
-    return StoreRef(name=store.name, kind=store.kind, config=dict(store.config), secrets=dict(store.secrets))
+def store_ref(store: Store, registry: SchemaRegistry | None = None) -> StoreRef:
+    """How a job reaches the store and its schema registry: settings and secret references, no values."""
+    return StoreRef(
+        name=store.name,
+        kind=store.kind,
+        config=dict(store.config),
+        secrets=dict(store.secrets),
+        registry=_registry_ref(registry) if registry is not None else None,
+    )
+
+
+def fresh_ref(unit: UnitOfWork, name: str) -> StoreRef | None:
+    """The same with the store's and the registry's settings as they are now; None if the store is gone."""
+    store = unit.stores.find(name)
+    if store is None:
+        return None
+    named = store.schema_registry
+    return store_ref(store, unit.schema_registries.find(named) if named is not None else None)
+
+
+def _registry_ref(registry: SchemaRegistry) -> RegistryRef:
+    return RegistryRef(
+        name=registry.name,
+        kind=registry.kind,
+        uris=registry.uris,
+        username=registry.username,
+        password=registry.secrets.get("password"),
+        ca_certificate=registry.ca_certificate,
+    )
 
 
 def _columns(columns: Sequence[Column]) -> list[ColumnSpec]:
@@ -216,14 +252,15 @@ def _columns(columns: Sequence[Column]) -> list[ColumnSpec]:
 
 
 def _source(
-    store: Store, scan: Scan, options: SourceOptions, delay: int | None, feed: ChangeFeed | None
+    live: LiveStores, scan: Scan, options: SourceOptions, delay: int | None, feed: ChangeFeed | None
 ) -> SourceSpec:
     relation = scan.relation
     own = options.watermark_delay_ms
+    store = live.store(relation.store)
     return SourceSpec(
         view=scan.view,
         relation=str(relation.fqn),
-        store=store_ref(store),
+        store=store_ref(store, live.registry(store.name)),
         entity=relation.entity,
         columns=_columns(relation.columns),
         value_format=relation.value_format,
@@ -280,11 +317,12 @@ def _operator(logical: LogicalPlan, options: Sequence[SourceOptions]) -> Operato
     return OperatorSpec(kind=logical.operator.kind, snapshots=snapshots, links=links)
 
 
-def store_sink(store: Store, sink: Relation, given: RelationProperties, logical: LogicalPlan) -> SinkSpec:
+def store_sink(live: LiveStores, sink: Relation, given: RelationProperties, logical: LogicalPlan) -> SinkSpec:
     """How a job writes to a store."""
+    store = live.store(sink.store)
     return SinkSpec(
         relation=str(sink.fqn),
-        store=store_ref(store),
+        store=store_ref(store, live.registry(store.name)),
         entity=sink.entity,
         columns=_columns(sink.columns),
         value_format=sink.value_format,

@@ -35,6 +35,7 @@ from leatstream.services.environment import Context, Environment
 from leatstream.services.function_jobs import function_specs
 from leatstream.services.live_stores import LiveStores
 from leatstream.services.planned_job import plan_job, refuse_unbuilt, store_sink
+from leatstream.services.record_schemas import check_described, sink_schemas
 from leatstream.services.relation_draft import check_entity_name, check_timestamp
 from leatstream.services.sink_columns import check_comparable, insert_columns, new_columns, wrap_insert
 from leatstream.services.sink_formats import sink_formats
@@ -245,6 +246,7 @@ def require_sources(draft: Draft) -> None:
             raise _entity_gone(relation, scan.position)
         if entity is not None:
             draft.live.connector(relation.store).check_source(relation, entity, scan.position)
+        check_described(draft.live, relation, scan.position)
 
 
 def _entity_gone(relation: Relation, position: Position) -> StoreError:
@@ -378,7 +380,9 @@ def _finish(
     live = draft.live
     live.store(sink.store)
     exists = live.entity(sink.store, sink.entity) is not None
-    target = store_sink(live.store(sink.store), sink, draft.given, draft.logical)
+    target = store_sink(live, sink, draft.given, draft.logical)
+    schemas = sink_schemas(live, sink, target.key_columns, statement.name.position)
+    target = target.model_copy(update=schemas)
     return PlannedQuery(
         kind=kind,
         sql=statement.text,

@@ -9,13 +9,14 @@ from typing import Any
 from leatstream.connectors.base import NewRecord
 from leatstream.errors import Faults, Position, RequestError
 from leatstream.formats.json import check_type
-from leatstream.formats.values import json_record, primitive_key
 from leatstream.model.names import quote, split
 from leatstream.model.objects import Column, Relation, RelationKind
 from leatstream.services.authorization import WRITE, authorize
 from leatstream.services.catalog_view import CatalogView, did_you_mean, qualify
+from leatstream.services.described_records import make_records
 from leatstream.services.entities import get_entity
 from leatstream.services.environment import Context, Environment, Principal
+from leatstream.services.live_stores import LiveStores
 from leatstream.services.stores import get_store
 from leatstream.sql.constants import Constant, Misfit, value_of
 from leatstream.sql.statements import InsertEntity, InsertValues, Name, Properties
@@ -24,12 +25,20 @@ _WRITE_TIMEOUT = 10.0
 
 
 def check_values(
-    view: CatalogView, statement: InsertValues, context: Context
+    env: Environment,
+    view: CatalogView,
+    statement: InsertValues,
+    context: Context,
+    *,
+    register: bool = False,
 ) -> tuple[Relation, list[NewRecord]]:
     """The stream and the records of an INSERT … VALUES, ready to be written.
 
+    Schemas of records are registered only if told so.
+
     Raises:
         RequestError: everything that is wrong with the statement, with positions.
+        StoreError: a schema registry cannot be asked.
     """
     relation = view.resolve(statement.name, context)
     if relation.kind not in (RelationKind.STREAM, RelationKind.CHANGELOG):
@@ -42,8 +51,8 @@ def check_values(
     faults = Faults()
     rows = [_row(relation, targets, row, statement.name.position, faults) for row in statement.rows]
     faults.raise_if_any()
-    records = [NewRecord(_record_key(relation, row), json_record(relation.columns, row)) for row in rows]
-    return relation, records
+    live, where = LiveStores(env, view), statement.name.position
+    return relation, make_records(live, relation, _key_columns(relation), rows, where, register=register)
 
 
 def insert_values(env: Environment, principal: Principal, statement: InsertValues, context: Context) -> str:
@@ -55,7 +64,7 @@ def insert_values(env: Environment, principal: Principal, statement: InsertValue
     """
     authorize(principal, WRITE, "stream", str(qualify(statement.name, context)))
     with env.open_unit(write=False) as unit:
-        relation, records = check_values(CatalogView(unit), statement, context)
+        relation, records = check_values(env, CatalogView(unit), statement, context, register=True)
     connector = env.connect(get_store(env, principal, relation.store))
     connector.write_records(relation.entity, records, _WRITE_TIMEOUT)
     return str(relation.fqn)
@@ -169,28 +178,20 @@ def _value(column: Column, constant: Constant, faults: Faults) -> Any:
     return value
 
 
-def _key_column(relation: Relation) -> Column | None:
-    """The column that makes the record key, if the stream was made with 'key.columns'."""
+def _key_columns(relation: Relation) -> list[Column]:
+    """The columns that make the record key: the primary key's, or those of 'key.columns'."""
+    if relation.primary_key:
+        return [c for name in relation.primary_key if (c := relation.find_column(name)) is not None]
     text = str(relation.properties.get("key.columns") or "")
     if relation.key_format is None or not text:
-        return None
+        return []
     exact = relation.find_column(text)
     if exact is not None:
-        return exact
+        return [exact]
     try:
-        # As SQL wrote it: a name that folds unless it is quoted.
-        return relation.find_column(split(text.strip())[0])
+        # As SQL wrote it: names that fold unless they are quoted.
+        names = [split(part.strip())[0] for part in text.split(",")]
     except ValueError:
-        return None
-
-
-def _record_key(relation: Relation, row: Sequence[Any]) -> bytes | None:
-    if relation.key_format == "json" and relation.primary_key:
-        named = {c.name: (c, v) for c, v in zip(relation.columns, row, strict=True)}
-        chosen = [named[name] for name in relation.primary_key]
-        return json_record([c for c, _ in chosen], [v for _, v in chosen])
-    column = relation.find_column(relation.primary_key[0]) if relation.primary_key else _key_column(relation)
-    if column is None:
-        return None
-    value = row[relation.columns.index(column)]
-    return primitive_key(value, relation.key_type or str(column.type))
+        return []
+    found = [c for name in names if (c := relation.find_column(name)) is not None]
+    return found if len(found) == len(names) else []

@@ -56,6 +56,7 @@ def _registry(run: Run, s: ast.CreateRegistered, name: str, pre: Precondition) -
         secrets,
         s.comment if s.comment is not None else read.comment,
         pre,
+        read.ca_certificate,
     )
 
 
@@ -108,6 +109,7 @@ def update_registry(run: Run, s: ast.UpdateSchemaRegistry) -> StatementResult:
         kept if read.password is None else {"password": read.password},
         read.comment or old.comment,
         Precondition(if_match=old.meta.generation),
+        read.ca_certificate or old.ca_certificate,
     )
     return StatementResult("update_schema_registry", object={"noun": "schema_registry", "name": name})
 
@@ -185,7 +187,11 @@ def check_create(s: ast.CreateRegistered) -> None:
     elif isinstance(s, ast.CreateSchemaRegistry):
         read = read_registry_properties(s.properties)
         schema_registries.check_registry(
-            read.kind or "", read.uris or "", read.username, has_password=read.password is not None
+            read.kind or "",
+            read.uris or "",
+            read.username,
+            has_password=read.password is not None,
+            ca_certificate=read.ca_certificate,
         )
     else:
         read_descriptor_file(s.properties)

@@ -113,7 +113,7 @@ def draft_relation(
     effective |= options | _infer(env, connector, store, read, entity)
     key_format, key_type = read.key_format, read.key_type
     if body.kind is RelationKind.CHANGELOG:
-        key = primary_key_formats(read, body.primary_key, body.columns, {})
+        key = primary_key_formats(read, body.primary_key, body.columns, {}, read.value_format or "json")
         effective |= key
         key_format, key_type = key["key.format"].value, key["key.type"].value
     relation = Relation(
@@ -165,7 +165,12 @@ def _infer(
 
 def _check_shape(body: RelationDefinition, read: RelationProperties, faults: Faults) -> None:
     if not body.columns:
-        faults.add("validation", f"a {body.kind.value} needs at least one column", pointer="#/columns")
+        faults.add(
+            "validation",
+            f"a {body.kind.value} needs at least one column",
+            pointer="#/columns",
+            hint="name the columns; with 'value.format' = 'avro' a schema registry may give them",
+        )
     seen: set[str] = set()
     for index, column in enumerate(body.columns):
         where = f"#/columns/{index}/name"

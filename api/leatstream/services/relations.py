@@ -13,6 +13,7 @@ from leatstream.model.objects import (
 )
 from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import READ, WRITE, authorize
+from leatstream.services.catalog_view import CatalogView
 from leatstream.services.databases import refuse_dependents
 from leatstream.services.environment import (
     Environment,
@@ -22,7 +23,9 @@ from leatstream.services.environment import (
     Stored,
     new_meta,
 )
+from leatstream.services.live_stores import LiveStores
 from leatstream.services.pages import repository_page
+from leatstream.services.record_schemas import with_columns
 from leatstream.services.relation_draft import (
     DraftRelation,
     RelationDefinition,
@@ -55,6 +58,7 @@ def put_relation(
         require_schema(unit, fqn.database, fqn.schema)
         old = unit.relations.find(str(fqn))
         store = require_store(unit, _store_name(env, read))
+        body = with_columns(LiveStores(env, CatalogView(unit)), store.name, fqn.name, body, read)
     meta = old.meta if old else new_meta("rel", principal, env.clock.now())
     draft = draft_relation(env, store, fqn, body, read, meta)
     if old is not None:

@@ -1,11 +1,13 @@
-"""Schema registries: objects that stores name. Nothing asks them yet: formats that need one are not built."""
+"""Schema registries: objects that stores name, and how they are reached."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from leatstream.errors import CatalogError, Faults
+from leatstream.errors import CatalogError, Faults, LeatstreamError
+from leatstream.formats.registry_client import RegistryAddress, RegistryClient, is_certificate
 from leatstream.model.names import quote
 from leatstream.model.objects import Meta
 from leatstream.model.registered import SchemaRegistry
@@ -17,7 +19,7 @@ from leatstream.services.pages import repository_page
 from leatstream.services.secret_values import SecretValue, forget_own, settle
 from leatstream.services.upsert import upsert
 
-KINDS = ("confluent", "confluent_cloud")
+KINDS = ("confluent", "confluent_cloud", "apicurio")
 _ADDRESS = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::[0-9]{1,5})?(?:/[\w./~-]*)?\Z")
 
 
@@ -31,6 +33,7 @@ def put_registry(
     secrets: Mapping[str, SecretValue] | None = None,
     comment: str | None = None,
     pre: Precondition = Precondition(),  # noqa: B008 - immutable
+    ca_certificate: str | None = None,
 ) -> Stored[SchemaRegistry]:
     """Create or replace.
 
@@ -38,12 +41,13 @@ def put_registry(
         env: the environment.
         principal: who asks.
         name: exact name.
-        kind: ``confluent`` or ``confluent_cloud``.
+        kind: ``confluent``, ``confluent_cloud`` or ``apicurio``.
         uris: addresses with http:// or https://, joined by commas.
         username: user, or API key.
         secrets: ``password`` to its value or secret; None keeps what is stored.
         comment: free text.
         pre: precondition.
+        ca_certificate: PEM of the authority that signed its certificate; None = the system's.
 
     Raises:
         RequestError: validation with every fault.
@@ -55,7 +59,9 @@ def put_registry(
         before = old.secrets if old else {}
         settled = settle(env, unit, secrets or {}, before, old.secret_names if old else {}, "#")
         cleaned = ",".join(part.strip() for part in uris.split(",") if part.strip())
-        check_registry(kind, cleaned, username, has_password="password" in settled.known)
+        check_registry(
+            kind, cleaned, username, has_password="password" in settled.known, ca_certificate=ca_certificate
+        )
 
         def make(meta: Meta, _: SchemaRegistry | None) -> SchemaRegistry:
             return SchemaRegistry(
@@ -66,6 +72,7 @@ def put_registry(
                 username=username,
                 secrets=settled.references(meta.id),
                 secret_names=dict(settled.names),
+                ca_certificate=ca_certificate,
                 comment=comment,
             )
 
@@ -75,11 +82,18 @@ def put_registry(
     return stored
 
 
-def check_registry(kind: str, uris: str, username: str | None, *, has_password: bool) -> None:
+def check_registry(
+    kind: str,
+    uris: str,
+    username: str | None,
+    *,
+    has_password: bool,
+    ca_certificate: str | None = None,
+) -> None:
     """Check what is said of a registry; RequestError with every fault, no value is quoted."""
     faults = Faults()
     if kind not in KINDS:
-        faults.add("validation", f"type is {' or '.join(KINDS)}", pointer="#/type")
+        faults.add("validation", f"type is one of {', '.join(KINDS)}", pointer="#/type")
     if not uris or not all(_ADDRESS.match(part) for part in uris.split(",")):
         detail = "uris are addresses such as https://registry.example.com:8081, joined by commas"
         faults.add("validation", detail, pointer="#/uris", hint="user and password have members of their own")
@@ -89,7 +103,51 @@ def check_registry(kind: str, uris: str, username: str | None, *, has_password: 
     if kind == "confluent_cloud" and username is None and not has_password:
         detail = "confluent_cloud needs username and password: the API key and its secret"
         faults.add("validation", detail, pointer="#/username")
+    if ca_certificate is not None and not is_certificate(ca_certificate):
+        detail = "ca_certificate is the PEM text of a certificate, not a file name"
+        faults.add("validation", detail, pointer="#/ca_certificate")
     faults.raise_if_any()
+
+
+def address_of(env: Environment, unit: UnitOfWork, registry: SchemaRegistry) -> RegistryAddress:
+    """How a registry is reached, its password opened: never to be shown or kept."""
+    reference = registry.secrets.get("password")
+    envelope = unit.secrets.find(reference) if reference is not None else None
+    password = env.secrets.open(reference or "", envelope) if envelope is not None else None
+    return RegistryAddress.of(
+        registry.name, registry.kind, registry.uris, registry.username, password, registry.ca_certificate
+    )
+
+
+def open_registry(env: Environment, unit: UnitOfWork, registry: SchemaRegistry) -> RegistryClient:
+    """A client of the registry; no I/O yet."""
+    return env.open_registry(address_of(env, unit, registry), env.settings.store_timeout)
+
+
+def test_registry(env: Environment, principal: Principal, name: str) -> RegistryStatus:
+    """Ask the registry now."""
+    authorize(principal, WRITE, "schema registry", name)
+    with env.open_unit(write=False) as unit:
+        client = open_registry(env, unit, require_registry(unit, name))
+    try:
+        client.test()
+    except LeatstreamError as error:
+        return RegistryStatus(False, error.detail, error.code)
+    finally:
+        client.close()
+    return RegistryStatus(True, None, None)
+
+
+test_registry.__test__ = False  # type: ignore[attr-defined]  # not a test, whatever pytest thinks of the name
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryStatus:
+    """Whether a registry answered, and if not, why."""
+
+    ready: bool
+    message: str | None
+    error_code: str | None
 
 
 def get_registry(env: Environment, principal: Principal, name: str) -> SchemaRegistry:

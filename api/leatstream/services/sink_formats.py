@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from leatstream.errors import Faults, Position
+from leatstream.formats.described import FORMATS as DESCRIBED
 from leatstream.formats.primitive import KEY_TYPES
 from leatstream.model.names import quote
 from leatstream.model.objects import Column, Effective, Origin, Relation
@@ -42,7 +43,8 @@ def sink_formats(
     if aggregation is not None and aggregation.update:
         keys = aggregation.keys
     if keys:
-        return value | primary_key_formats(given, keys, columns, places)
+        form = str(value["value.format"].value)
+        return value | primary_key_formats(given, keys, columns, places, form)
     if aggregation is None:
         _check_key_columns(given, columns, places)
         return value | _row_key(given, left)
@@ -54,8 +56,8 @@ def _row_key(given: RelationProperties, left: Relation) -> dict[str, Effective]:
     """A row's key is the left-most record's, unless the user has another made."""
     if given.key_format:
         return _given_key(given)
-    if left.key_format == "json":
-        # A changelog's key of several columns goes on as it is, but streams' keys are not read so.
+    if left.key_format not in (None, "primitive"):
+        # A key that is an object goes on as it is, but streams' keys are not read so.
         return {}
     found = {"key.format": left.key_format, "key.type": left.key_type}
     return {
@@ -69,12 +71,17 @@ def _given_key(given: RelationProperties) -> dict[str, Effective]:
 
 
 def primary_key_formats(
-    given: RelationProperties, keys: Sequence[str], columns: Sequence[Column], places: Places
+    given: RelationProperties,
+    keys: Sequence[str],
+    columns: Sequence[Column],
+    places: Places,
+    value_format: str = "json",
 ) -> dict[str, Effective]:
     """A changelog's record key: one plain column as it is, else an object of the key's columns.
 
     Raises:
-        RequestError: invalid-property, for a primitive key that cannot be made of these columns.
+        RequestError: invalid-property, for a primitive key that cannot be made of these columns; unsupported,
+            for an object in another format than the value.
     """
     types = {column.name: column.type for column in columns}
     plain = len(keys) == 1 and types[keys[0]].kind in KEY_TYPES
@@ -88,7 +95,10 @@ def primary_key_formats(
             hint="leave 'key.format' out, or write 'key.format' = 'json'",
         )
         faults.raise_if_any()
-    format_ = given.key_format or ("primitive" if plain else "json")
+    own = value_format if value_format in DESCRIBED else "json"
+    format_ = given.key_format or ("primitive" if plain else own)
+    if format_ not in ("primitive", own):
+        _refuse_mixed(format_, value_format, places)
     struct = DataType("STRUCT", arguments=tuple(types[key] for key in keys), fields=tuple(keys))
     type_ = types[keys[0]] if format_ == "primitive" else struct
     origin = Origin.EXPLICIT if given.key_format else Origin.DEFAULT
@@ -97,6 +107,17 @@ def primary_key_formats(
         "key.type": Effective(str(type_), Origin.DEFAULT),
         "key.columns": Effective(", ".join(map(quote, keys)), Origin.DEFAULT),
     }
+
+
+def _refuse_mixed(key: str, value: str, places: Places) -> None:
+    faults = Faults()
+    faults.add(
+        "unsupported",
+        f"a changelog's keys are primitive, or objects in the format of its values: {value}, not {key}",
+        position=places.get("key.format"),
+        hint="leave 'key.format' out",
+    )
+    faults.raise_if_any()
 
 
 def _check_key_columns(

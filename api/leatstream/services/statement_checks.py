@@ -12,7 +12,7 @@ from leatstream.model.names import quote
 from leatstream.model.objects import RelationKind
 from leatstream.services import application_statements, registered_checks, snapshots
 from leatstream.services.applications import require_application
-from leatstream.services.catalog_view import Assumed, AssumedQuery, CatalogView, qualify
+from leatstream.services.catalog_view import Assumed, AssumedQuery, CatalogView, planned_registry, qualify
 from leatstream.services.databases import PUBLIC, refuse_dependents, require_database
 from leatstream.services.environment import Context, Environment
 from leatstream.services.function_listings import find_builtin
@@ -41,6 +41,7 @@ from leatstream.services.statement_bodies import (
 from leatstream.services.stores import check_config, split_secrets
 from leatstream.services.views import check_index, find_index, index_fqn, require_index
 from leatstream.sql import statements as ast
+from leatstream.sql.registered_properties import read_registry_properties
 from leatstream.sql.store_properties import read_store_properties, read_store_registry, read_store_update
 
 _RELATIONS = ("relation", "stream", "changelog", "materialized_view")
@@ -70,10 +71,14 @@ def after(
         assumed.schemas.add(schema_key(*qualify_schema(statement.name, statement.database, context)))
     elif isinstance(statement, ast.CreateStore):
         assumed.stores[single(statement.name)] = read_store_properties(statement.properties)
+        named = read_store_registry(statement.properties)
+        if named is not None:
+            assumed.store_registries[single(statement.name)] = named
     elif isinstance(statement, ast.CreateApplication):
         application_statements.after(statement, context, assumed)
     elif isinstance(statement, ast.CreateRegistered):
         assumed.registered.add((NOUN_OF[type(statement)], single(statement.name)))
+        _assume_registry(assumed, statement)
     elif isinstance(statement, ast.CreateEntity):
         store = store_of(env, statement.store, context)
         properties, _ = entity_properties(statement.properties)
@@ -93,6 +98,16 @@ def after(
     elif isinstance(statement, ast.Drop):
         assumed.dropped.add((_noun(statement.noun), ".".join(map(quote, statement.name.parts))))
     return context
+
+
+def _assume_registry(assumed: Assumed, s: ast.CreateRegistered) -> None:
+    if isinstance(s, ast.CreateSchemaRegistry):
+        read, name = read_registry_properties(s.properties), single(s.name)
+        body = {"name": name, "type": read.kind, "uris": read.uris, "username": read.username}
+        password = read.password if isinstance(read.password, str) else None
+        assumed.registries[name] = planned_registry(
+            {**body, "password": password, "ca_certificate": read.ca_certificate}
+        )
 
 
 def _use(statement: ast.Use | ast.SetDefault, context: Context) -> Context:
@@ -268,7 +283,7 @@ def _of_entity(env: Environment, view: CatalogView, s: ast.Print | ast.Generate,
 
 
 def _insert_values(env: Environment, view: CatalogView, s: ast.InsertValues, context: Context) -> None:
-    check_values(view, s, context)
+    check_values(env, view, s, context)
 
 
 def _insert_entity(env: Environment, view: CatalogView, s: ast.InsertEntity, context: Context) -> None:

@@ -16,10 +16,12 @@ from leatstream.services.authorization import READ, authorize
 from leatstream.services.catalog_view import Assumed, CatalogView, assumed_meta, qualify
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.functions import make_function, make_source, require_source
+from leatstream.services.live_stores import LiveStores
 from leatstream.services.planning import PlannedQuery, plan_statement
 from leatstream.services.queries import made_by
 from leatstream.services.query_definition import parse_continuous
 from leatstream.services.query_replacement import SAME_STATEMENT, keep_origins, replacement
+from leatstream.services.record_schemas import with_columns
 from leatstream.services.relation_draft import RelationDefinition, draft_relation
 from leatstream.services.secret_values import stored_value
 from leatstream.services.select_planning import plan_select
@@ -142,7 +144,8 @@ def plan_of(
             fqn = qualify(statement.name, context)
             drafted = _draft(env, view, fqn, relation_definition(statement, context))
             properties = {k: v.as_json() for k, v in drafted.effective.items()}
-            return kind_of(statement), {"fqn": str(fqn), "properties": properties}
+            columns = [{"name": c.name, "type": str(c.type)} for c in drafted.columns]
+            return kind_of(statement), {"fqn": str(fqn), "columns": columns, "properties": properties}
         if isinstance(statement, ast.Select) and not reads_views(view, statement.select, context):
             return kind_of(statement), plan_select(env, view, statement, context).as_json()
         check_statement(env, view, statement, context)
@@ -178,7 +181,8 @@ def build_view(env: Environment, unit: UnitOfWork, assumed: Assumed, context: Co
     now = env.clock.now()
     view = CatalogView(unit, assumed)
     for name, (kind, config) in assumed.stores.items():
-        view.stores[name] = _assumed_store(env, unit, name, kind, config)
+        registry = assumed.store_registries.get(name)
+        view.stores[name] = _assumed_store(env, unit, name, kind, config, registry)
     for name, (file, content) in assumed.function_sources.items():
         view.function_sources[name] = make_source(assumed_meta(now, name), name, file, content)
     for name, function in assumed.functions.items():
@@ -206,17 +210,24 @@ def build_view(env: Environment, unit: UnitOfWork, assumed: Assumed, context: Co
 
 
 def _assumed_store(
-    env: Environment, unit: UnitOfWork, name: str, kind: str, config: Mapping[str, Any]
+    env: Environment,
+    unit: UnitOfWork,
+    name: str,
+    kind: str,
+    config: Mapping[str, Any],
+    registry: str | None,
 ) -> Store:
     stored = unit.stores.find(name)
     given = {k: v for k, v in config.items() if v is not None}
     plain, secrets = split_secrets(env, kind, given)
-    if stored is not None and stored.kind == kind and dict(stored.config) == plain:
+    same = stored is not None and stored.kind == kind and dict(stored.config) == plain
+    if stored is not None and same and stored.schema_registry == registry:
         return stored
     values = {path: _assumed_value(env, unit, value) for path, value in secrets.items() if value is not None}
     check_config(env, kind, plain, values)
     config = with_secrets(plain, values)
-    return Store(meta=assumed_meta(env.clock.now(), name), name=name, kind=kind, config=config)
+    meta = assumed_meta(env.clock.now(), name)
+    return Store(meta=meta, name=name, kind=kind, config=config, schema_registry=registry)
 
 
 def _assumed_value(env: Environment, unit: UnitOfWork, value: str | SecretName) -> str:
@@ -231,4 +242,5 @@ def _draft(env: Environment, view: CatalogView, fqn: Fqn, body: RelationDefiniti
     read = read_relation_properties(body.as_properties(), changelog=body.kind is RelationKind.CHANGELOG)
     store = view.require_store(read.store or env.settings.default_store or "")
     meta = assumed_meta(env.clock.now(), str(fqn))
+    body = with_columns(LiveStores(env, view), store.name, fqn.name, body, read)
     return draft_relation(env, store, fqn, body, read, meta, view.planned_entity).relation

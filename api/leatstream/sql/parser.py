@@ -232,13 +232,7 @@ class StatementParser(FunctionStatements):
                 hint = "leave the list out: the SELECT gives the columns"
                 self.fail("CREATE STREAM … AS SELECT takes no column list.", at=name.position, hint=hint)
             return self._create_as(s.CreateStreamAs, first, name, comment, properties, how)
-        if not columns:
-            if properties:
-                self.refuse(
-                    "CREATE STREAM without columns",
-                    at=name.position,
-                    hint="name the columns, or write AS SELECT …; schemas are not read from a registry yet",
-                )
+        if not columns and not properties:
             self.unexpected("(, WITH or AS")
         return s.CreateStream(
             **self._base(first),

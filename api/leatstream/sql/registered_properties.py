@@ -11,10 +11,19 @@ from leatstream.sql.property_values import Given, PropertyReader
 
 _SECRET_KEYS = ("type", "description", "secret_string")
 _TELLING = ("secret", "password", "passphrase", "token", "credential", "private")
-_KINDS = ("confluent", "confluent_cloud")
-_USERS = {"confluent": "confluent.username", "confluent_cloud": "confluent_cloud.key"}
-_PASSWORDS = {"confluent": "confluent.password", "confluent_cloud": "confluent_cloud.secret"}
-_REGISTRY_KEYS = ("type", "uris", "description", *_USERS.values(), *_PASSWORDS.values())
+_KINDS = ("confluent", "confluent_cloud", "apicurio")
+_USERS = {
+    "confluent": "confluent.username",
+    "confluent_cloud": "confluent_cloud.key",
+    "apicurio": "apicurio.username",
+}
+_PASSWORDS = {
+    "confluent": "confluent.password",
+    "confluent_cloud": "confluent_cloud.secret",
+    "apicurio": "apicurio.password",
+}
+_CA = "tls.ca_cert_file"
+_REGISTRY_KEYS = ("type", "uris", "description", _CA, *_USERS.values(), *_PASSWORDS.values())
 _CLIENT_CERTIFICATE = ("tls.client.cert_file", "tls.client.key_file")
 
 
@@ -36,6 +45,7 @@ class RegistryProperties:
     username: str | None
     password: str | SecretName | None
     comment: str | None
+    ca_certificate: str | None = None
 
 
 def read_secret_properties(given: Given, *, update: bool = False) -> SecretProperties:
@@ -98,7 +108,11 @@ def read_registry_properties(given: Given, kind: str | None = None) -> RegistryP
         username=reader.text(user),
         password=reader.secret(password),
         comment=reader.text("description"),
+        ca_certificate=reader.text(_CA),
     )
+    if read.ca_certificate is not None and "-----BEGIN" not in read.ca_certificate:
+        hint = "give the PEM text itself; the server reads no files"
+        reader.wrong(_CA, f"{_CA!r} is not a PEM text.", hint)
     reader.faults.raise_if_any()
     return read
 

@@ -30,14 +30,15 @@ PLAIN = (
     "sink.timestamp.strategy",
     "delivery.guarantee",
 )
+_BASE = "the schema follows the columns, and takes the names of the subject's newest schema"
 UNBUILT = {
     "value.columns.exclude": "key columns also stay in the value",
     "key.descriptor.name": "protobuf is not built yet",
     "value.descriptor.name": "protobuf is not built yet",
     "enable.upsert.mode": "it belongs to changelogs, whose rows are upserts in any case",
-    "avro.base.store.name": "avro is not built yet",
-    "avro.base.subject.key": "avro is not built yet",
-    "avro.base.subject.value": "avro is not built yet",
+    "avro.base.store.name": _BASE,
+    "avro.base.subject.key": _BASE,
+    "avro.base.subject.value": _BASE,
 }
 # Names inside stores of other kinds: kept apart, for the connector to judge.
 STORE_FAMILIES = (
@@ -52,8 +53,8 @@ STORE_FAMILIES = (
 )
 UPSERTS = "enable.upsert.mode"
 FORMATS = ("json", "avro", "protobuf", "primitive", "csv", "parquet")
-VALUE_FORMATS = ("json", "csv", "parquet")
-KEY_FORMATS, CHANGELOG_KEY_FORMATS = ("primitive",), ("primitive", "json")
+VALUE_FORMATS = ("json", "avro", "csv", "parquet")
+KEY_FORMATS, CHANGELOG_KEY_FORMATS = ("primitive", "avro"), ("primitive", "json", "avro")
 KEY_TYPES = ("SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "VARCHAR")
 _CONFIGS = """
 cleanup.policy compression.gzip.level compression.lz4.level compression.type compression.zstd.level
@@ -254,3 +255,5 @@ def _check_key(reader: PropertyReader, found: RelationProperties) -> None:
         reader.wrong(key, f"{key!r} needs 'key.format'.", "add 'key.format' = 'primitive'")
     if found.key_format == "primitive" and len(found.key_columns) > 1:
         reader.wrong("key.columns", "A primitive key is made of exactly one column.")
+    if found.key_format not in (None, "primitive") and "key.type" in given:
+        reader.wrong("key.type", "'key.type' is for primitive keys: others are read by their schema.")

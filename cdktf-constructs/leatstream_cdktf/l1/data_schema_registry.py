@@ -46,6 +46,11 @@ class DataSchemaRegistry(DataSource):
         )
 
     @property
+    def ca_certificate(self) -> str:
+        """PEM of the authority that signed its certificate; left out = the system's."""
+        return self.get_string_attribute("ca_certificate")
+
+    @property
     def comment(self) -> str:
         """Free text."""
         return self.get_string_attribute("comment")

@@ -24,6 +24,7 @@ class SchemaRegistry(Resource):
         "type": (
             "confluent",
             "confluent_cloud",
+            "apicurio",
         ),
     }
 
@@ -35,6 +36,7 @@ class SchemaRegistry(Resource):
         name: str,
         type: str,
         uris: str,
+        ca_certificate: str | None = None,
         comment: str | None = None,
         password_secret: str | None = None,
         password_wo: str | None = None,
@@ -48,8 +50,9 @@ class SchemaRegistry(Resource):
             scope: the stack or construct that it belongs to.
             id_: its name within the scope.
             name: Name of the schema registry, exact. A change replaces the object.
-            type: Kind of the registry. One of ``confluent``, ``confluent_cloud``.
+            type: Kind of the registry. One of ``confluent``, ``confluent_cloud``, ``apicurio``.
             uris: Addresses with http:// or https://, joined by commas.
+            ca_certificate: PEM of the authority that signed its certificate; left out = the system's.
             comment: Free text.
             password_secret: Name of the secret that holds the password.
             password_wo: Password, of Confluent Cloud the API key's secret; left out = the stored one stays.
@@ -67,6 +70,7 @@ class SchemaRegistry(Resource):
                 "name": name,
                 "type": type,
                 "uris": uris,
+                "ca_certificate": ca_certificate,
                 "comment": comment,
                 "password_secret": password_secret,
                 "password_wo": password_wo,
@@ -75,6 +79,11 @@ class SchemaRegistry(Resource):
             },
             meta,
         )
+
+    @property
+    def ca_certificate(self) -> str:
+        """PEM of the authority that signed its certificate; left out = the system's."""
+        return self.get_string_attribute("ca_certificate")
 
     @property
     def comment(self) -> str:

@@ -16,7 +16,7 @@ from leatstream_cdktf._shim import tf
 
 
 class StreamColumn(TypedDict):
-    """Columns, in order."""
+    """Columns, in order; of a format with schemas left out = those of the registry."""
 
     comment: NotRequired[str]
     """Free text."""
@@ -29,7 +29,7 @@ class StreamColumn(TypedDict):
 
 
 class StreamColumnReference(Reference):
-    """Tokens for columns, in order."""
+    """Tokens for columns, in order; of a format with schemas left out = those of the registry."""
 
     @property
     def comment(self) -> str:
@@ -84,12 +84,12 @@ class Stream(Resource):
         scope: Construct,
         id_: str,
         *,
-        columns: Sequence[StreamColumn] | tf.IResolvable,
         database: str,
         name: str,
         schema: str,
         store: str,
         value_format: str,
+        columns: Sequence[StreamColumn] | tf.IResolvable | None = None,
         comment: str | None = None,
         key_format: str | None = None,
         key_type: str | None = None,
@@ -104,12 +104,12 @@ class Stream(Resource):
         Args:
             scope: the stack or construct that it belongs to.
             id_: its name within the scope.
-            columns: Columns, in order.
             database: Name of the database. A change replaces the object.
             name: Name of the stream, exact. A change replaces the object.
             schema: Name of the schema. A change replaces the object.
             store: Name of the store. A change replaces the object.
             value_format: Format of record values, such as `json`.
+            columns: Columns, in order; of a format with schemas left out = those of the registry.
             comment: Free text.
             key_format: Format of record keys.
             key_type: SQL type of record keys.
@@ -124,12 +124,12 @@ class Stream(Resource):
             scope,
             id_,
             {
-                "columns": columns,
                 "database": database,
                 "name": name,
                 "schema": schema,
                 "store": store,
                 "value_format": value_format,
+                "columns": columns,
                 "comment": comment,
                 "key_format": key_format,
                 "key_type": key_type,
@@ -143,7 +143,7 @@ class Stream(Resource):
 
     @property
     def columns(self) -> ListReference[StreamColumnReference]:
-        """Columns, in order."""
+        """Columns, in order; of a format with schemas left out = those of the registry."""
         return ListReference(self, "columns", StreamColumnReference)
 
     @property

@@ -185,7 +185,6 @@ BAD = [
     ("unsupported", "CREATE »MATERIALIZED« VIEW x (a BIGINT)"),
     ("unsupported", "CREATE »VIRTUAL« STREAM virtual.a.b AS SELECT a FROM t"),
     ("unsupported", "»GRANT« ROLE x TO USER y"),
-    ("unsupported", "CREATE STREAM »x« WITH ('value.format'='avro')"),
     ("sql-syntax", "SELECT a FROM TUMBLE(t, »1« MINUTE)"),
     ("sql-syntax", "SELECT a FROM TUMBLE(t, SIZE 1 »FORTNIGHT«)"),
     ("sql-syntax", "SELECT a FROM TUMBLE(t, »SIZE 0 MINUTES«)"),

@@ -100,6 +100,7 @@ OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
             username="u",
             secrets={"password": "secret://catalog/x/value"},
             secret_names={"password": "s"},
+            ca_certificate="PEM",
             comment="c",
         ),
     ),

@@ -5,9 +5,14 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from leatstream.rest import etag
-from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
+from leatstream.rest.answers import DELETING, LISTING, READING, WRITING, problems
 from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
-from leatstream.rest.schemas.registered import SchemaRegistryBody, SchemaRegistryList, SchemaRegistryView
+from leatstream.rest.schemas.registered import (
+    RegistryStatusView,
+    SchemaRegistryBody,
+    SchemaRegistryList,
+    SchemaRegistryView,
+)
 from leatstream.services import schema_registries as service
 
 router = APIRouter(prefix="/v1", tags=["schema-registries"])
@@ -19,6 +24,12 @@ def list_schema_registries(
 ) -> SchemaRegistryList:
     """List schema registries by name, without their passwords."""
     return SchemaRegistryList.from_domain(service.list_registries(env, caller, page_size, page_token))
+
+
+@router.post("/schema-registries/{registry}:test", responses=problems(404, 409))
+def test_schema_registry(env: Env, caller: Caller, registry: NamePath) -> RegistryStatusView:
+    """Ask the schema registry now, with its credentials."""
+    return RegistryStatusView.from_domain(service.test_registry(env, caller, registry))
 
 
 @router.get("/schema-registries/{registry:noun}", responses=READING)
@@ -37,7 +48,16 @@ def put_schema_registry(
 ) -> SchemaRegistryView:
     """Create or replace a schema registry."""
     stored = service.put_registry(
-        env, caller, registry, body.type, body.uris, body.username, body.secrets(), body.comment, pre
+        env,
+        caller,
+        registry,
+        body.type,
+        body.uris,
+        body.username,
+        body.secrets(),
+        body.comment,
+        pre,
+        body.ca_certificate,
     )
     response.status_code = 201 if stored.created else 200
     response.headers["ETag"] = etag.write(stored.item.meta.generation)

@@ -10,12 +10,14 @@ from leatstream.errors import RequestError
 from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret, SecretName
 from leatstream.rest.schemas.base import Body, Comment, Name, ObjectView, View, meta_fields, terraform
 from leatstream.services.environment import Page
+from leatstream.services.schema_registries import RegistryStatus
 from leatstream.services.secret_values import SecretValue
 
 _NOTE_KEY = Annotated[str, Field(min_length=1, max_length=255)]
 _NOTE = Annotated[str, Field(max_length=2000)]
 _USER = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]+$")]
 _URIS = Annotated[str, Field(min_length=8, max_length=2000, pattern=r"^https?://[^\s@]+$")]
+_PEM = Annotated[str, Field(min_length=50, max_length=200_000)]
 _BASE64 = Annotated[str, Field(min_length=4, max_length=950_000, pattern=r"^[A-Za-z0-9+/]+={0,2}$")]
 
 
@@ -90,13 +92,14 @@ class SchemaRegistryBody(Body):
             path="/v1/schema-registries/{name}",
             key=["name"],
             path_attributes={"name": "Name of the schema registry, exact."},
+            assume="schema_registries",
             **{"import": "{name}"},
         )
         | {"examples": [{"type": "confluent", "uris": "https://registry.example.com:8081"}]}
     )
 
     comment: Comment = None
-    type: Literal["confluent", "confluent_cloud"] = Field(description="Kind of the registry.")
+    type: Literal["confluent", "confluent_cloud", "apicurio"] = Field(description="Kind of the registry.")
     uris: _URIS = Field(
         description="Addresses with http:// or https://, joined by commas.",
         examples=["https://registry.example.com:8081"],
@@ -108,6 +111,9 @@ class SchemaRegistryBody(Body):
         json_schema_extra={"writeOnly": True},
     )
     password_secret: Name | None = Field(None, description="Name of the secret that holds the password.")
+    ca_certificate: _PEM | None = Field(
+        None, description="PEM of the authority that signed its certificate; left out = the system's."
+    )
 
     def secrets(self) -> dict[str, SecretValue]:
         """The password by value, by name, or None: the stored one stays.
@@ -133,6 +139,7 @@ class SchemaRegistryView(ObjectView):
     uris: str = Field(description="Addresses, joined by commas.")
     username: str | None = Field(None, description="User, or API key.")
     password_secret: str | None = Field(None, description="Name of the secret that holds the password.")
+    ca_certificate: str | None = Field(None, description="PEM of the authority that signed its certificate.")
 
     @classmethod
     def from_domain(cls, item: SchemaRegistry) -> SchemaRegistryView:
@@ -145,7 +152,21 @@ class SchemaRegistryView(ObjectView):
             uris=item.uris,
             username=item.username,
             password_secret=item.secret_names.get("password"),
+            ca_certificate=item.ca_certificate,
         )
+
+
+class RegistryStatusView(View):
+    """How it went to ask a schema registry."""
+
+    ready: bool = Field(description="Whether it answered.")
+    message: str | None = Field(None, description="Why it did not.")
+    error_code: str | None = Field(None, description="Code of the problem, such as `registry-unreachable`.")
+
+    @classmethod
+    def from_domain(cls, item: RegistryStatus) -> RegistryStatusView:
+        """The answer for a test."""
+        return cls(ready=item.ready, message=item.message, error_code=item.error_code)
 
 
 class SchemaRegistryList(View):

@@ -110,8 +110,8 @@ class RelationBody(Body):
         None,
         description="Columns that identify a row; needed for a changelog, and for nothing else.",
     )
-    columns: Annotated[list[ColumnBody], Field(min_length=1, max_length=2000)] = Field(
-        description="Columns, in order."
+    columns: Annotated[list[ColumnBody], Field(min_length=1, max_length=2000)] | None = Field(
+        None, description="Columns, in order; of a format with schemas left out = those of the registry."
     )
     store: Name = Field(description="Name of the store.", json_schema_extra=terraform(replace=True))
     topic: Name | None = Field(
@@ -135,7 +135,7 @@ class RelationBody(Body):
         """
         faults = Faults()
         columns = []
-        for index, column in enumerate(self.columns):
+        for index, column in enumerate(self.columns or ()):
             try:
                 parsed = parse_type(column.type)
             except ValueError as error:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
 from leatstream.model.functions import LONGEST_SOURCE
 from leatstream.model.names import Fqn
-from leatstream.rest.schemas.base import Body, EffectiveView, FaultView, Name, View
+from leatstream.rest.schemas.base import Body, EffectiveView, FaultView, Name, View, Word
 from leatstream.rest.schemas.entities import EntityKinds
 from leatstream.rest.schemas.functions import FunctionArgument, SqlType
 from leatstream.rest.schemas.plans import Plan, PlanColumn, PlanSource
@@ -136,6 +136,20 @@ class AssumedStore(StoreKinds, _Assumed):
     """A planned store. Without an object of its kind nothing is known of it but its name."""
 
     name: Name
+    schema_registry: Name | None = None
+
+
+class AssumedRegistry(_Assumed):
+    """A planned schema registry."""
+
+    name: Name
+    type: Word | None = None
+    uris: Annotated[str, Field(max_length=2000)] | None = None
+    username: Annotated[str, Field(max_length=1000)] | None = None
+    password: Annotated[str, Field(max_length=1000)] | None = Field(
+        None, json_schema_extra={"writeOnly": True}
+    )
+    ca_certificate: Annotated[str, Field(max_length=200_000)] | None = None
 
 
 class AssumedEntity(EntityKinds, _Assumed):
@@ -213,6 +227,7 @@ class Assume(Body):
     databases: Annotated[list[AssumedDatabase], Field(max_length=1000)] | None = None
     schemas: Annotated[list[AssumedSchema], Field(max_length=1000)] | None = None
     stores: Annotated[list[AssumedStore], Field(max_length=1000)] | None = None
+    schema_registries: Annotated[list[AssumedRegistry], Field(max_length=1000)] | None = None
     entities: Annotated[list[AssumedEntity], Field(max_length=1000)] | None = None
     relations: Annotated[list[AssumedRelation], Field(max_length=1000)] | None = None
     queries: Annotated[list[AssumedQuery], Field(max_length=1000)] | None = None
@@ -261,6 +276,9 @@ class StreamPlan(View):
     """What CREATE STREAM would make."""
 
     fqn: str = Field(description="Full name.")
+    columns: list[PlanColumn] = Field(
+        default_factory=list, description="Columns, in order: those written, or the schema registry's."
+    )
     properties: dict[str, EffectiveView] = Field(
         description="Every property in force, with where it came from."
     )

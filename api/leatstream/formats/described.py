@@ -1,0 +1,224 @@
+"""Records whose form a schema describes: Avro and Protobuf, in the wire format of Confluent's registry.
+
+A record is a zero byte, the schema's id (4 bytes, big-endian), and what the format says; Protobuf has the
+message's place in its file in between. Protobuf records that a descriptor source describes have no such head.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from leatstream.formats.avro_reading import AvroReader
+from leatstream.formats.avro_schema import UnfitSchema, parse_schema
+from leatstream.formats.avro_writing import record_writer
+from leatstream.formats.plain_values import Undecodable
+from leatstream.formats.registry_client import RegistryAddress, RegistryClient, Schema, texts_of
+from leatstream.model.types import DataType, parse_type
+
+FORMATS = ("avro",)
+_HEAD = 5
+_ASK_AGAIN = 30.0  # seconds after which an id that the registry did not know is asked for again
+_MOST_UNKNOWN = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What is said of one relation's values or keys; plain data, so that it can be sent to Spark's workers.
+
+    Attributes:
+        format: ``avro``.
+        names, types: of the columns; types as SQL writes them.
+        needed: whether a column is NOT NULL; read by writers only.
+    """
+
+    format: str
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    needed: tuple[bool, ...] = ()
+    registry: RegistryAddress | None = None
+
+    def data_types(self) -> list[DataType]:
+        """The columns' types, read."""
+        return [parse_type(text) for text in self.types]
+
+
+class Reader(Protocol):
+    """Reads records of one schema; ``getters`` as ``AvroReader``'s."""
+
+    @property
+    def getters(self) -> tuple[Callable[[Any], Any] | None, ...]:
+        """What takes the columns' values out of a record."""
+
+    def read(self, value: bytes, at: int) -> Any:
+        """The record that begins at a byte; Undecodable."""
+
+
+@dataclass(slots=True)
+class Decoder:
+    """Reads records, fetching schemas as their ids appear. Not for several threads.
+
+    Args:
+        description: of the records.
+        client: of the registry.
+    """
+
+    description: Description
+    client: RegistryClient | None
+    _readers: dict[int, Reader | str] = field(default_factory=dict)
+    _unknown: dict[int, float] = field(default_factory=dict)
+
+    def columns(self, values: Sequence[bytes | None]) -> tuple[list[list[Any]], list[str | None]]:
+        """Values by column, and for each record why it cannot be read, or None.
+
+        A record that is null has nulls, and no reason.
+
+        Raises:
+            StoreError: the registry cannot be asked for a schema that is not known yet.
+        """
+        count = len(values)
+        reasons: list[str | None] = [None] * count
+        groups: dict[int, tuple[Reader, list[int], list[Any]]] = {}
+        for index, value in enumerate(values):
+            if value is None:
+                continue
+            try:
+                number, reader, at = self._reader(value)
+                record = reader.read(value, at)
+            except Undecodable as error:
+                reasons[index] = str(error)
+                continue
+            group = groups.get(number)
+            if group is None:
+                group = groups[number] = (reader, [], [])
+            group[1].append(index)
+            group[2].append(record)
+        columns: list[list[Any]] = [[None] * count for _ in self.description.names]
+        for reader, indexes, records in groups.values():
+            for column, getter in zip(columns, reader.getters, strict=True):
+                if getter is not None:
+                    _fill(column, getter, indexes, records, reasons)
+        return columns, reasons
+
+    def row(self, value: bytes) -> list[Any]:
+        """The values of one record.
+
+        Raises:
+            Undecodable: it cannot be read.
+            StoreError: the registry cannot be asked.
+        """
+        columns, reasons = self.columns([value])
+        if reasons[0] is not None:
+            raise Undecodable(reasons[0])
+        return [column[0] for column in columns]
+
+    def _reader(self, value: bytes) -> tuple[int, Reader, int]:
+        number = schema_id(value)
+        reader = self._readers.get(number)
+        if reader is None:
+            reader = self._find(number)
+        if isinstance(reader, str):
+            raise Undecodable(reader)
+        return number, reader, _HEAD
+
+    def _find(self, number: int) -> Reader | str:
+        if self._unknown.get(number, 0.0) > time.monotonic():
+            raise Undecodable(f"the registry has no schema {number}")
+        if self.client is None:
+            raise Undecodable("no registry is known for its schema")
+        schema = self.client.schema(number)
+        if schema is None:
+            if len(self._unknown) >= _MOST_UNKNOWN:
+                self._unknown.clear()
+            self._unknown[number] = time.monotonic() + _ASK_AGAIN
+            raise Undecodable(f"the registry has no schema {number}")
+        made: Reader | str
+        try:
+            made = self._made(schema)
+        except UnfitSchema as error:
+            made = f"schema {number} does not fit the columns: {error}"
+        self._readers[number] = made
+        return made
+
+    def _made(self, schema: Schema) -> Reader:
+        if schema.type != self.description.format.upper():
+            raise UnfitSchema(f"it is of type {schema.type}, not {self.description.format.upper()}")
+        *references, text = texts_of(schema)
+        parsed = parse_schema(text, references)
+        return AvroReader.of(parsed, self.description.names, self.description.data_types())
+
+
+def _fill(
+    column: list[Any],
+    getter: Callable[[Any], Any],
+    indexes: Sequence[int],
+    records: Sequence[Any],
+    reasons: list[str | None],
+) -> None:
+    if len(indexes) == len(column):
+        try:
+            column[:] = [getter(record) for record in records]
+            return
+        except Undecodable:  # one by one, then
+            pass
+    for index, record in zip(indexes, records, strict=True):
+        try:
+            column[index] = getter(record)
+        except Undecodable as error:
+            column[index] = None
+            reasons[index] = str(error)
+
+
+def schema_id(value: bytes) -> int:
+    """The id in a record's head.
+
+    Raises:
+        Undecodable: the record has none.
+    """
+    if len(value) < _HEAD or value[0] != 0:
+        raise Undecodable("it does not begin with a schema's id, as records of a schema registry do")
+    return int.from_bytes(value[1:_HEAD], "big")
+
+
+@dataclass(slots=True)
+class Encoder:
+    """Writes records.
+
+    Args:
+        description: of the records; its columns are all written.
+        schema: id of the schema that ``avro_columns`` made of the same columns.
+    """
+
+    description: Description
+    schema: int
+    _write: Callable[[bytearray, Any], None] | None = None
+
+    def record(self, row: Sequence[Any]) -> bytes:
+        """The bytes of one row.
+
+        Raises:
+            Unencodable: a value has no form there.
+        """
+        if self._write is None:
+            self._write = self._writer()
+        out = bytearray(b"\x00")
+        out += self.schema.to_bytes(4, "big")
+        self._write(out, row)
+        return bytes(out)
+
+    def _writer(self) -> Callable[[bytearray, Any], None]:
+        types = self.description.data_types()
+        return record_writer(types, self.description.needed or (False,) * len(types))
+
+
+def open_decoder(description: Description) -> Decoder:
+    """A decoder with a client of its own."""
+    client = None if description.registry is None else RegistryClient(description.registry)
+    return Decoder(description, client)
+
+
+def subject_of(entity: str, part: str) -> str:
+    """The subject of an entity's ``key`` or ``value``: the topic-name strategy."""
+    return f"{entity}-{part}"

@@ -1,0 +1,83 @@
+"""Plain values between bytes and columns: days for DATE, microseconds for TIMESTAMP, text for TIME."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from leatstream.model.types import DataType
+
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # of the years 1 to 9999
+_DAY = 86_400_000_000  # microseconds
+
+
+class Undecodable(ValueError):
+    """A record that is no row; its text says why and quotes nothing of it."""
+
+
+class Unencodable(ValueError):
+    """A row that is no record; its text says why and quotes nothing of it."""
+
+
+def fitting(value: Decimal, kind: DataType) -> Decimal:
+    """The same number; raised when the column cannot hold it exactly."""
+    precision, scale = (*kind.parameters, 0)[:2] if kind.parameters else (10, 0)
+    if not value.is_finite():
+        raise Undecodable("a value is no number")
+    _, digits, exponent = value.as_tuple()
+    point = int(exponent)
+    tail = 0
+    while tail < len(digits) and digits[len(digits) - 1 - tail] == 0:
+        tail += 1
+    if value and (-(point + tail) > scale or len(digits) + point > precision - scale):
+        raise Undecodable("a number does not fit its DECIMAL column")
+    return value if value else Decimal(0)
+
+
+def time_text(micros: int) -> str:
+    """A time of day as this product's TIME is: ``hh:mm:ss[.f]``.
+
+    Raises:
+        Undecodable: it is no time of a day.
+    """
+    if not 0 <= micros < _DAY:
+        raise Undecodable("a time of day is beyond the day")
+    seconds, rest = divmod(micros, 1_000_000)
+    text = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return f"{text}.{rest:06d}".rstrip("0") if rest else text
+
+
+def moment(micros: int) -> int:
+    """The same; Undecodable beyond the years 1 to 9999."""
+    if not FIRST_DAY * _DAY <= micros < (LAST_DAY + 1) * _DAY:
+        raise Undecodable("a time is beyond the years 1 to 9999")
+    return micros
+
+
+def micros_of(value: int | datetime) -> int:
+    """Microseconds since 1970 of a moment; one without a zone is taken as it stands."""
+    if isinstance(value, int):
+        return value
+    aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    distance = aware - datetime(1970, 1, 1, tzinfo=UTC)
+    return (distance.days * 86_400 + distance.seconds) * 1_000_000 + distance.microseconds
+
+
+def time_micros(text: str) -> int:
+    """Microseconds of a TIME's text.
+
+    Raises:
+        Unencodable: it is no time of day, or finer than microseconds.
+    """
+    main, _, fraction = text.partition(".")
+    parts = main.split(":")
+    if len(parts) != 3 or not all(p.isascii() and p.isdigit() and len(p) == 2 for p in parts):
+        raise Unencodable("a TIME is not written hh:mm:ss")
+    if fraction and not (fraction.isascii() and fraction.isdigit()):
+        raise Unencodable("a TIME is not written hh:mm:ss")
+    if fraction[6:].strip("0"):
+        raise Unencodable("a TIME is finer than microseconds")
+    hours, minutes, seconds = map(int, parts)
+    if hours > 23 or minutes > 59 or seconds > 59:
+        raise Unencodable("a TIME is beyond the day")
+    return (hours * 3600 + minutes * 60 + seconds) * 1_000_000 + int(fraction[:6].ljust(6, "0"))

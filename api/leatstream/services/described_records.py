@@ -1,0 +1,133 @@
+"""Single records of formats with schemas: written by INSERT … VALUES, and made readable for PRINT."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from leatstream.connectors.base import NewRecord, Record
+from leatstream.errors import Position, RequestError, StoreError
+from leatstream.formats.described import FORMATS, Description, Encoder
+from leatstream.formats.plain_values import Undecodable, Unencodable
+from leatstream.formats.registered_json import RegisteredJson
+from leatstream.formats.registry_client import Schema
+from leatstream.formats.values import json_record, primitive_key
+from leatstream.model.objects import Column, Relation
+from leatstream.services.environment import Environment
+from leatstream.services.live_stores import LiveStores
+from leatstream.services.record_schemas import sink_schemas
+from leatstream.services.schema_registries import open_registry
+
+
+def make_records(
+    live: LiveStores,
+    relation: Relation,
+    keys: Sequence[Column],
+    rows: Sequence[Sequence[Any]],
+    position: Position,
+    *,
+    register: bool,
+) -> list[NewRecord]:
+    """Records of rows, in the relation's formats.
+
+    Args:
+        live: stores and registries.
+        relation: the stream or changelog.
+        keys: columns that make the record key; none = no key.
+        rows: one value per column, as ``sql.constants.value_of`` gives them.
+        position: of the statement.
+        register: whether schemas are registered; a dry run only asks whether they would be taken.
+
+    Raises:
+        RequestError: a value has no form in the format, or a schema would be refused.
+        StoreError: the registry cannot be asked.
+    """
+    value_id, key_id = _ids(live, relation, keys, position, register=register)
+    value = _encoder(relation.value_format, relation.columns, value_id)
+    key = _encoder(relation.key_format, keys, key_id)
+    places = [relation.columns.index(column) for column in keys]
+    try:
+        return [_record(relation, keys, [row[i] for i in places], row, key, value) for row in rows]
+    except Unencodable as error:
+        detail = f"a row cannot be written as {relation.value_format.upper()}: {error}"
+        raise RequestError("type-mismatch", detail, position=position) from None
+
+
+def _record(
+    relation: Relation,
+    keys: Sequence[Column],
+    chosen: Sequence[Any],
+    row: Sequence[Any],
+    key: Encoder | None,
+    value: Encoder | None,
+) -> NewRecord:
+    made: bytes | None = None
+    if key is not None:
+        made = key.record(chosen)
+    elif keys and relation.key_format == "json":
+        made = json_record(keys, chosen)
+    elif keys:
+        made = primitive_key(chosen[0], relation.key_type or str(keys[0].type))
+    return NewRecord(made, json_record(relation.columns, row) if value is None else value.record(row))
+
+
+def _encoder(format_: str | None, columns: Sequence[Column], number: int | None) -> Encoder | None:
+    if format_ not in FORMATS or number is None:
+        return None
+    description = Description(
+        format_ or "",
+        tuple(c.name for c in columns),
+        tuple(str(c.type) for c in columns),
+        tuple(c.not_null for c in columns),
+    )
+    return Encoder(description, number)
+
+
+def _ids(
+    live: LiveStores, relation: Relation, keys: Sequence[Column], position: Position, *, register: bool
+) -> tuple[int | None, int | None]:
+    schemas = sink_schemas(live, relation, [c.name for c in keys], position)
+    if not register:
+        return tuple(0 if f"{part}_schema" in schemas else None for part in ("value", "key"))  # type: ignore[return-value]
+    found: list[int | None] = []
+    for part, format_ in (("value", relation.value_format), ("key", relation.key_format)):
+        text = schemas.get(f"{part}_schema")
+        if text is None:
+            found.append(None)
+            continue
+        client = live.registry_client(relation.store, format_ or "", position)
+        schema = Schema((format_ or "").upper(), text)
+        found.append(client.register(f"{relation.entity}-{part}", schema))
+    return found[0], found[1]
+
+
+def readable(env: Environment, store: str, records: Iterator[Record | None]) -> Iterator[Record | None]:
+    """The records with keys and values as JSON where the store's schema registry knows their schemas."""
+    with env.open_unit(write=False) as unit:
+        found = unit.stores.find(store)
+        name = found.schema_registry if found is not None else None
+        registry = unit.schema_registries.find(name) if name is not None else None
+        client = open_registry(env, unit, registry) if registry is not None else None
+    if client is None:
+        yield from records
+        return
+    reader = RegisteredJson(client)
+    try:
+        for record in records:
+            if record is None:
+                yield None
+            else:
+                yield replace(record, key=_shown(reader, record.key), value=_shown(reader, record.value))
+    finally:
+        client.close()
+        if isinstance(records, Generator):
+            records.close()
+
+
+def _shown(reader: RegisteredJson, raw: bytes | None) -> bytes | None:
+    try:
+        return None if raw is None else reader.text(raw)
+    except (Undecodable, StoreError):
+        # What cannot be read is shown as it lies there.
+        return raw

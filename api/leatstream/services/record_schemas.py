@@ -1,0 +1,164 @@
+"""Schemas of records, where a schema registry keeps them: those of sinks, and columns taken from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from leatstream.errors import Faults, Position, RequestError
+from leatstream.formats.avro_columns import columns_of, record_name, schema_text
+from leatstream.formats.avro_schema import AvroType, UnfitSchema, parse_schema
+from leatstream.formats.described import FORMATS, subject_of
+from leatstream.formats.registry_client import RegistryClient, Schema, texts_of
+from leatstream.model.names import quote
+from leatstream.model.objects import Column, Relation
+from leatstream.services.live_stores import LiveStores
+from leatstream.services.relation_draft import RelationDefinition
+from leatstream.sql.relation_properties import RelationProperties
+
+
+def sink_schemas(
+    live: LiveStores, sink: Relation, key_columns: Sequence[str], position: Position | None
+) -> dict[str, str]:
+    """What a job will register for a sink: ``value_schema`` and ``key_schema``, where its formats have them.
+
+    Args:
+        live: stores and registries.
+        sink: the relation to be written.
+        key_columns: columns that make the record key.
+        position: where the statement names the sink.
+
+    Raises:
+        RequestError: property-required without a registry; ``schema-incompatible`` with the registry's own
+            reasons; ``type-mismatch`` for columns that the format has no form for.
+        StoreError: the registry cannot be asked.
+    """
+    found: dict[str, str] = {}
+    if sink.value_format in FORMATS:
+        found["value_schema"] = _checked(live, sink, "value", sink.columns, position)
+    if sink.key_format in FORMATS and key_columns:
+        by_name = {column.name: column for column in sink.columns}
+        columns = [by_name[name] for name in key_columns]
+        found["key_schema"] = _checked(live, sink, "key", columns, position)
+    return found
+
+
+def _checked(
+    live: LiveStores, sink: Relation, part: str, columns: Sequence[Column], position: Position | None
+) -> str:
+    format_ = (sink.value_format if part == "value" else sink.key_format) or ""
+    client = live.registry_client(sink.store, f"'{part}.format' = {format_}", position)
+    subject = subject_of(sink.entity, part)
+    newest = client.latest(subject)
+    text = _text(sink, part, columns, newest, position)
+    if newest is not None:
+        _refuse_incompatible(client, subject, Schema(format_.upper(), text), newest, position)
+    return text
+
+
+def _text(
+    sink: Relation,
+    part: str,
+    columns: Sequence[Column],
+    newest: Schema | None,
+    position: Position | None,
+) -> str:
+    fqn = sink.fqn
+    name = record_name(fqn.database, fqn.schema, f"{fqn.name}_{part}")
+    try:
+        return schema_text(columns, name, _parsed(newest))
+    except UnfitSchema as error:
+        detail = f"{sink.fqn} cannot be written as AVRO: {error}"
+        raise RequestError("type-mismatch", detail, position=position) from None
+
+
+def _parsed(schema: Schema | None) -> AvroType | None:
+    if schema is None or schema.type != "AVRO":
+        return None
+    *references, text = texts_of(schema)
+    try:
+        return parse_schema(text, references)
+    except UnfitSchema:
+        return None
+
+
+def _refuse_incompatible(
+    client: RegistryClient, subject: str, schema: Schema, newest: Schema, position: Position | None
+) -> None:
+    faults = Faults()
+    hint = "choose the columns so that they fit, another topic, or change the subject's compatibility"
+    if newest.type != schema.type:
+        detail = f"subject {quote(subject)} holds schemas of type {newest.type}, not {schema.type}"
+        faults.add("schema-incompatible", detail, position=position, hint=hint)
+    else:
+        for reason in client.incompatibilities(subject, schema):
+            detail = f"subject {quote(subject)} would not take the sink's schema: {reason}"
+            faults.add("schema-incompatible", detail, position=position, hint=hint)
+    faults.raise_if_any()
+
+
+def with_columns(
+    live: LiveStores, store: str, name: str, body: RelationDefinition, read: RelationProperties
+) -> RelationDefinition:
+    """What the user wrote of a relation, with the registry's columns where columns are left out.
+
+    Args:
+        live: stores and registries.
+        store: the relation's.
+        name: the relation's last name, which its entity has unless it is named.
+        body: what the user wrote.
+        read: its properties, typed.
+
+    Raises:
+        RequestError, StoreError: as ``registered_columns``.
+    """
+    for part, format_ in (("value", read.value_format), ("key", read.key_format)):
+        if format_ in FORMATS:
+            live.registry_client(store, f"'{part}.format' = {format_}")
+    if body.columns or read.value_format not in FORMATS:
+        return body
+    return replace(body, columns=registered_columns(live, store, read.topic or name, read.value_format))
+
+
+def registered_columns(live: LiveStores, store: str, entity: str, format_: str) -> tuple[Column, ...]:
+    """The columns of an entity's records, as its subject's newest schema describes them.
+
+    Raises:
+        RequestError: property-required without a registry, ``validation`` without a schema there or with one
+            that columns cannot be made of.
+        StoreError: the registry cannot be asked.
+    """
+    client = live.registry_client(store, f"'value.format' = {format_}")
+    subject = subject_of(entity, "value")
+    schema = client.latest(subject)
+    if schema is None:
+        raise RequestError(
+            "validation",
+            f"schema registry {quote(client.address.name)} has no subject {quote(subject)}, so no columns "
+            "can be taken from it",
+            pointer="#/columns",
+            hint="name the columns",
+        )
+    try:
+        if schema.type != format_.upper():
+            raise UnfitSchema(f"it is of type {schema.type}, not {format_.upper()}")
+        *references, text = texts_of(schema)
+        return columns_of(parse_schema(text, references))
+    except UnfitSchema as error:
+        raise RequestError(
+            "validation",
+            f"no columns can be made of schema {schema.id} of subject {quote(subject)}: {error}",
+            pointer="#/columns",
+            hint="name the columns; a field that is not named is passed over",
+        ) from None
+
+
+def check_described(live: LiveStores, relation: Relation, position: Position | None) -> None:
+    """Check that a relation's records can be read: formats with schemas need a registry.
+
+    Raises:
+        RequestError: property-required.
+    """
+    for part, format_ in (("value", relation.value_format), ("key", relation.key_format)):
+        if format_ in FORMATS:
+            live.registry_client(relation.store, f"'{part}.format' = {format_}", position)
