@@ -16,7 +16,7 @@ from leatstream_cdktf._shim import tf
 
 
 class ChangelogColumn(TypedDict):
-    """Columns, in order."""
+    """Columns, in order; of a format with schemas left out = those of the registry."""
 
     comment: NotRequired[str]
     """Free text."""
@@ -29,7 +29,7 @@ class ChangelogColumn(TypedDict):
 
 
 class ChangelogColumnReference(Reference):
-    """Tokens for columns, in order."""
+    """Tokens for columns, in order; of a format with schemas left out = those of the registry."""
 
     @property
     def comment(self) -> str:
@@ -84,13 +84,13 @@ class Changelog(Resource):
         scope: Construct,
         id_: str,
         *,
-        columns: Sequence[ChangelogColumn] | tf.IResolvable,
         database: str,
         name: str,
         primary_key: Sequence[str],
         schema: str,
         store: str,
         value_format: str,
+        columns: Sequence[ChangelogColumn] | tf.IResolvable | None = None,
         comment: str | None = None,
         key_format: str | None = None,
         properties: Mapping[str, str] | None = None,
@@ -104,13 +104,13 @@ class Changelog(Resource):
         Args:
             scope: the stack or construct that it belongs to.
             id_: its name within the scope.
-            columns: Columns, in order.
             database: Name of the database. A change replaces the object.
             name: Name of the changelog, exact. A change replaces the object.
             primary_key: Columns that identify a row.
             schema: Name of the schema. A change replaces the object.
             store: Name of the store. A change replaces the object.
             value_format: Format of record values, such as `json`.
+            columns: Columns, in order; of a format with schemas left out = those of the registry.
             comment: Free text.
             key_format: Format of record keys.
             properties: Other WITH keys, such as `topic.partitions`.
@@ -124,13 +124,13 @@ class Changelog(Resource):
             scope,
             id_,
             {
-                "columns": columns,
                 "database": database,
                 "name": name,
                 "primary_key": primary_key,
                 "schema": schema,
                 "store": store,
                 "value_format": value_format,
+                "columns": columns,
                 "comment": comment,
                 "key_format": key_format,
                 "properties": properties,
@@ -143,7 +143,7 @@ class Changelog(Resource):
 
     @property
     def columns(self) -> ListReference[ChangelogColumnReference]:
-        """Columns, in order."""
+        """Columns, in order; of a format with schemas left out = those of the registry."""
         return ListReference(self, "columns", ChangelogColumnReference)
 
     @property

@@ -16,7 +16,7 @@ from leatstream_cdktf._shim import tf
 
 
 class DataChangelogColumnReference(Reference):
-    """Tokens for columns, in order."""
+    """Tokens for columns, in order; of a format with schemas left out = those of the registry."""
 
     @property
     def comment(self) -> str:
@@ -99,7 +99,7 @@ class DataChangelog(DataSource):
 
     @property
     def columns(self) -> ListReference[DataChangelogColumnReference]:
-        """Columns, in order."""
+        """Columns, in order; of a format with schemas left out = those of the registry."""
         return ListReference(self, "columns", DataChangelogColumnReference)
 
     @property
