@@ -17,6 +17,7 @@ from leatstream_jobs import run_query
 from leatstream_jobs.failures import Failure, chain_of, classify, redacted, source_gone
 from leatstream_jobs.idle import IdleSources
 from leatstream_jobs.offset_mirror import OffsetMirror
+from leatstream_jobs.pattern_batches import PatternBatches
 from leatstream_jobs.progress import Progress
 from leatstream_jobs.protocol import ApiUnreachable, Fenced, NotKnown
 from leatstream_jobs.running import is_running
@@ -80,6 +81,8 @@ class Attempt:
             self._started = run_query.start(
                 self._spark, self._spec, self._connect, self._driver.slots, self._secrets
             )
+            if isinstance(self._started.batches, PatternBatches):
+                self._progress.figures = self._started.batches
             return self._started
         except ApiUnreachable:
             self._fail(Failure("job-failed", "The API could not be reached for the secrets of the stores."))

@@ -18,6 +18,7 @@ from leatstream.plan.job_spec import JobSpec, SourceSpec
 _MARK = re.compile(r"LEAT_UNDECODABLE (\S+) (\{.*?\})(?: (\{.*\}))? LEAT_UNDECODABLE_END", re.S)
 _UNWRITTEN_MARK = re.compile(r"LEAT_UNENCODABLE (.*?) LEAT_UNENCODABLE_END", re.S)
 _FUNCTION_MARK = re.compile(r"LEAT_FUNCTION (\{.*?\}) LEAT_FUNCTION_END", re.S)
+_PATTERN_MARK = re.compile(r"LEAT_PATTERN (\w+) LEAT_PATTERN_END")
 _NULL_MARK = re.compile(r"LEAT_NULL_COLUMN (.*?) LEAT_NULL_COLUMN_END", re.S)
 _CODE = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 _SECRET = re.compile(r"(?i)((?:password|secret|token|jaas[.\w]*|truststore[.\w]*)\s*[=:]\s*)(\"[^\"]*\"|\S+)")
@@ -139,6 +140,9 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
         form = spec.sink.value_format.upper()
         detail = f"A row of {spec.sink.relation} cannot be written as {form}: {unwritten[1]}."
         return Failure("job-failed", detail, "UNENCODABLE_ROW", retryable=False)
+    pattern = _PATTERN_MARK.search(text)
+    if pattern:
+        return Failure("job-failed", _of_pattern(pattern[1]), pattern[1], retryable=False)
     null = _NULL_MARK.search(text)
     if null:
         detail = f"A row has NULL in column {null[1]}, which {spec.sink.relation} declares NOT NULL."
@@ -164,6 +168,18 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
     if any(word in text or word in (condition or "") for word in _REJECTED):
         return Failure("job-rejected", f"Spark refused the query: {said}", condition)
     return Failure("job-failed", f"The job ended with an error: {said}", condition)
+
+
+def _of_pattern(condition: str) -> str:
+    if condition == "TOO_MANY_WAYS":
+        return (
+            "MATCH_RECOGNIZE has more ways to match the same rows than it can follow. Let DEFINE tell the "
+            "variables apart, or shorten WITHIN."
+        )
+    what = condition.lower().replace("_", " ")
+    return (
+        f"A condition or measure of MATCH_RECOGNIZE cannot be computed: {what}. A CASE or a cast avoids it."
+    )
 
 
 def _of_function(mark: re.Match[str]) -> Failure:

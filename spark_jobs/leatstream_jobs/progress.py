@@ -6,7 +6,8 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol
 
 from leatstream_jobs.live import LiveCounts, look
 from leatstream_jobs.scans import SKIPPED
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
 
     from leatstream.connectors.base import SourceWatch
     from leatstream.plan.job_spec import SourceSpec
+
+
+class Figures(Protocol):
+    """What batches that keep rows themselves tell, which Spark knows nothing of."""
+
+    late_rows: int
+    state_rows: int
+    watermark_ms: int | None
+
 
 _NO_WATERMARK = "1970-01-01T00:00:00"
 
@@ -32,6 +42,7 @@ class Progress:
         live: rows of the batch at work, in real-time mode.
         live_rate: its records per second.
         watches: what the sources' stores keep for this reader, by view.
+        figures: set where batches keep rows themselves.
     """
 
     sources: Sequence[SourceSpec]
@@ -43,6 +54,7 @@ class Progress:
     live: LiveCounts | None = None
     live_rate: float | None = None
     watches: dict[str, SourceWatch | None] = field(default_factory=dict)
+    figures: Figures | None = None
     _seen: str = ""
     _done: int = -1
     _live_at: float = 0.0
@@ -99,6 +111,9 @@ class Progress:
         report = report or {}
         watermark = (report.get("eventTime") or {}).get("watermark")
         states = report.get("stateOperators") or []
+        if self.figures is not None and self.figures.watermark_ms is not None:
+            at = datetime.fromtimestamp(self.figures.watermark_ms / 1000, UTC)
+            watermark = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         return {
             "batch_id": report.get("batchId"),
             "input_rows_total": self.input_rows + (self.live.read if self.live else 0),
@@ -108,7 +123,7 @@ class Progress:
             "batch_duration_ms": report.get("batchDuration"),
             "watermark": None if not watermark or watermark.startswith(_NO_WATERMARK) else watermark,
             "skipped_rows_total": self.skipped_rows,
-            "late_rows_total": self.late_rows,
+            "late_rows_total": self.late_rows + (self.figures.late_rows if self.figures else 0),
             "state_rows": self.state_rows,
             "state_bytes": sum(int(s.get("memoryUsedBytes", 0)) for s in states),
             "sources": self._source_rows(report.get("sources") or []),
@@ -131,9 +146,11 @@ class Progress:
 
     @property
     def state_rows(self) -> int:
-        """Rows of state that Spark keeps."""
+        """Rows of state that are kept."""
         states = (self.latest or {}).get("stateOperators") or []
-        return sum(int(s.get("numRowsTotal", 0)) for s in states)
+        return (self.figures.state_rows if self.figures else 0) + sum(
+            int(s.get("numRowsTotal", 0)) for s in states
+        )
 
     def _written(self) -> int | None:
         if self.live is None or self.live.written is None:

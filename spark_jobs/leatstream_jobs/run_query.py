@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.base import BatchTarget, Connector
@@ -27,7 +27,8 @@ from leatstream.views.opening import view_writer
 from leatstream_jobs import scans
 from leatstream_jobs.described_sink import RecordForm, registry_of
 from leatstream_jobs.file_rows import file_rows
-from leatstream_jobs.idle import tick_folder
+from leatstream_jobs.idle import tick_folder, with_ticks
+from leatstream_jobs.pattern_batches import PatternBatches
 from leatstream_jobs.snapshot_batches import SnapshotBatches, together
 from leatstream_jobs.view_sink import write_view
 
@@ -42,11 +43,11 @@ MAX_OFFSETS = "leatstream.max_offsets_per_trigger"
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A query that Spark has accepted; ``batches`` are those of an operator over snapshots."""
+    """A query that Spark has accepted; ``batches`` are those of an operator over kept rows."""
 
     query: StreamingQuery
     scans: tuple[scans.Scan, ...]
-    batches: SnapshotBatches | None = None
+    batches: SnapshotBatches | PatternBatches | None = None
 
 
 def start(
@@ -122,11 +123,23 @@ def _start_batches(
     def records(rows: DataFrame, target: SinkSpec) -> DataFrame:
         return shaped(rows, target, form)
 
-    batches = SnapshotBatches(spec, operator, opened, records, sink.write_batch)
+    batches: SnapshotBatches | PatternBatches
+    if operator.pattern is not None:
+        opened = tuple(_ticking(spark, scan, spec.checkpoint) for scan in opened)
+        batches = PatternBatches(spec, operator.pattern, opened, records, sink.write_batch)
+    else:
+        batches = SnapshotBatches(spec, operator, opened, records, sink.write_batch)
     writer = together(opened).writeStream.foreachBatch(batches)
     writer = writer.option("checkpointLocation", spec.checkpoint).queryName(f"leat_{spec.query_id}")
     writer = writer.trigger(processingTime=f"{spec.trigger_interval_ms} milliseconds")
     return Started(writer.start(), opened, batches)
+
+
+def _ticking(spark: SparkSession, scan: scans.Scan, checkpoint: str) -> scans.Scan:
+    """The scan, with the ticks of a source that may fall silent."""
+    if scan.source.idle_timeout_ms is None:
+        return scan
+    return replace(scan, frame=with_ticks(spark, scan.frame, tick_folder(checkpoint, scan.source.view)))
 
 
 def _writer(

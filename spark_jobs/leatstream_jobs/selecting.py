@@ -42,6 +42,8 @@ class Stopped(Exception):
 class Reader:
     """The sink of a SELECT, as a connector's writing half: hands rows over, waits while there is no room."""
 
+    takes_rows = False
+
     def __init__(self, driver: Driver, spec: JobSpec) -> None:
         self._client = driver.client
         self._select = spec.query_id

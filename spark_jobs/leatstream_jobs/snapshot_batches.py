@@ -21,8 +21,8 @@ from leatstream_jobs.snapshots import BatchSnapshots
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_SIDE = "__leat_side"
-_ROWS = "__leat_rows_"
+SIDE = "__leat_side"
+ROWS = "__leat_rows_"
 Views = Mapping[str, "DataFrame | None"]
 
 
@@ -31,7 +31,7 @@ def together(scans: Sequence[Scan]) -> DataFrame:
     from pyspark.sql import functions as F
 
     tagged = [
-        scan.frame.select(F.lit(i).alias(_SIDE), F.struct("*").alias(f"{_ROWS}{i}"))
+        scan.frame.select(F.lit(i).alias(SIDE), F.struct("*").alias(f"{ROWS}{i}"))
         for i, scan in enumerate(scans)
     ]
     return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), tagged)
@@ -91,7 +91,7 @@ class SnapshotBatches:
         try:
             counts, times = self._look(held)
             rows = {
-                scan.source.view: held.where(f"{_SIDE} = {i}").select(f"{_ROWS}{i}.*")
+                scan.source.view: held.where(f"{SIDE} = {i}").select(f"{ROWS}{i}.*")
                 for i, scan in enumerate(self._scans)
             }
             fresh = {v: s.numbered(rows[v]) for v, s in self._shapes.items() if counts.get(v)}
@@ -110,12 +110,12 @@ class SnapshotBatches:
         """Per view how many rows the batch has, and the newest event time."""
         from pyspark.sql import functions as F
 
-        times = [F.unix_micros(F.col(f"{_ROWS}{i}.{ROWTIME}")) for i in range(len(self._scans))]
+        times = [F.unix_micros(F.col(f"{ROWS}{i}.{ROWTIME}")) for i in range(len(self._scans))]
         newest_time = F.max(F.coalesce(*times)).alias("at")
-        found = held.groupBy(_SIDE).agg(F.count("*").alias("n"), newest_time).collect()
+        found = held.groupBy(SIDE).agg(F.count("*").alias("n"), newest_time).collect()
         views = [scan.source.view for scan in self._scans]
-        counts = {views[row[_SIDE]]: int(row["n"]) for row in found}
-        return counts, {views[row[_SIDE]]: int(row["at"]) for row in found if row["at"] is not None}
+        counts = {views[row[SIDE]]: int(row["n"]) for row in found}
+        return counts, {views[row[SIDE]]: int(row["at"]) for row in found if row["at"] is not None}
 
     # Streams with changelogs
 

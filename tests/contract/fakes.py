@@ -136,7 +136,11 @@ class FirstViewAnalyzer:
         timeout: float,
         functions: Sequence[FunctionShape] = (),
     ) -> list[AnalyzedColumn] | AnalysisFailure:
-        columns = re.findall(r"`((?:[^`]|``)+)` ([A-Z_]+)", views[0].ddl)
+        view = next((view for view in views if "leat_match_" in view.name and view.name in sql), views[0])
+        columns = re.findall(r"`((?:[^`]|``)+)` ([A-Z_]+)", view.ddl)
+        if "`__leat_rowmeta`" in sql:
+            # The rows of a pattern: conditions are what the contract has of them.
+            columns = [(name, "BOOLEAN") for name in re.findall(r" AS `(c\d+)`", sql)]
         return [AnalyzedColumn(n.replace("``", "`"), t.lower(), True) for n, t in columns]
 
     def take(self, driver_id: str) -> AnalysisRequest | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from leatstream.model.objects import QueryKind
-from leatstream.plan.job_spec import JobSpec, SourceSpec
+from leatstream.plan.job_spec import JobSpec, OperatorSpec, SourceSpec
 
 ChangeClass = Literal["none", "hot", "restart-keep-state", "restart-from-offsets", "new-state", "refused"]
 # The job is not touched.
@@ -80,7 +80,9 @@ def _of_state(old: JobSpec, new: JobSpec) -> Change:
     if _stateful(old) != _stateful(new):
         what = "keeps state now" if _stateful(new) else "keeps no state any more"
         return Change("new-state", f"the query {what}, which its checkpoint is not made for")
-    if (old.output_mode, old.operator, old.distinct) != (new.output_mode, new.operator, new.distinct):
+    if (old.output_mode, _operator(old), old.distinct) != (new.output_mode, _operator(new), new.distinct):
+        if all(job.operator is not None and job.operator.pattern is not None for job in (old, new)):
+            return Change("new-state", "the pattern differs, and the state holds rows for the old one")
         return Change("new-state", "another kind of state is kept")
     if _functions(old) != _functions(new):
         return Change("new-state", "other functions, or functions of other types, are called")
@@ -135,6 +137,16 @@ def _stateful(job: JobSpec) -> bool:
     if job.operator is not None or job.output_mode == "update" or job.distinct:
         return True
     return any(s.watermark_delay_ms is not None for s in job.sources)
+
+
+def _operator(job: JobSpec) -> OperatorSpec | None:
+    """What the state is made by: of a pattern's measures only whether matches are numbered."""
+    operator = job.operator
+    if operator is None or operator.pattern is None:
+        return operator
+    numbered = [node for node in operator.pattern.measures if node[0] == "number"][:1]
+    pattern = operator.pattern.model_copy(update={"measures": numbered, "results": {}})
+    return operator.model_copy(update={"pattern": pattern})
 
 
 def _difference(old: SourceSpec, new: SourceSpec) -> str | None:

@@ -201,12 +201,42 @@ class LinkSpec(_Document):
     values: list[str]
 
 
+class PatternSpec(_Document):
+    """A row pattern (docs/sql/match-recognize.md).
+
+    Attributes:
+        view: of the matches, which the job's SQL reads: ``results`` in their order, ``__leat_rowkey`` and
+            ``__leat_rowtime``.
+        input: Spark SQL over the sources' views that gives the cells ``c0``, ``c1``, … of each row.
+        types: of the cells, in Spark's words.
+        partitions: how many of the cells, from the first on, rows are parted by.
+        term: see ``plan.pattern``.
+        define: variable to its condition, a node as ``leatstream_jobs.pattern_values`` has it.
+        measures: a node for each result.
+        results: column to type, in the product's words.
+        memory: how many rows before a match are asked for.
+    """
+
+    view: str
+    input: str
+    types: list[str]
+    partitions: int
+    term: list[Any]
+    define: dict[str, list[Any]]
+    measures: list[list[Any]]
+    results: dict[str, str]
+    within_ms: int | None = None
+    to_next: bool = False
+    memory: int = 0
+
+
 class OperatorSpec(_Document):
-    """What is computed batch by batch against keyed snapshots (docs/sql/changelogs.md)."""
+    """What is computed batch by batch against what the batches before left."""
 
     kind: str
-    snapshots: list[SnapshotSpec]
+    snapshots: list[SnapshotSpec] = Field(default_factory=list)
     links: list[LinkSpec] = Field(default_factory=list)
+    pattern: PatternSpec | None = None
 
 
 class FunctionSpec(_Document):

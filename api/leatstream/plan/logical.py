@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -10,6 +10,7 @@ from typing import Protocol
 from leatstream.errors import Position
 from leatstream.model.functions import UserFunction
 from leatstream.model.objects import Relation
+from leatstream.plan.job_spec import PatternSpec
 
 INTERVAL_JOIN = "interval-join-stream-stream"
 TEMPORAL_JOIN = "temporal-join-stream-changelog"
@@ -136,6 +137,31 @@ class KeyedOperator:
     links: tuple[Link, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TypedPattern:
+    """A row pattern that can be run, and the view of its matches."""
+
+    spec: PatternSpec
+    view: ViewSchema
+
+
+@dataclass(frozen=True, slots=True)
+class RowPattern:
+    """MATCH_RECOGNIZE before its types are known.
+
+    Attributes:
+        input: Spark SQL that gives ``cells`` columns ``c0``, ``c1``, … of each row, and hidden ones.
+        source_map: for errors of Spark's analyzer in it.
+        typed: takes these columns' types in Spark's words; RequestError for what does not fit.
+    """
+
+    input: str
+    source_map: SourceMap
+    cells: int
+    position: Position
+    typed: Callable[[Sequence[str]], TypedPattern]
+
+
 class SourceMap(Protocol):
     """Leads from a place in the compiled SQL back to the user's text."""
 
@@ -175,6 +201,8 @@ class LogicalPlan:
         operator: of joins with changelogs and aggregates over them.
         state: digests of what the state is made of, by part; empty where all of the SQL counts.
         distinct: whether a row is left out that equals, in the user's columns, one written before.
+        pattern: of MATCH_RECOGNIZE; ``sql`` reads the view of its matches.
+        matches: the same with its types; set once the input is analyzed.
     """
 
     sql: str
@@ -188,18 +216,24 @@ class LogicalPlan:
     distinct: bool = False
     functions: tuple[FunctionUse, ...] = ()
     state: Mapping[str, str] = field(default_factory=dict)
+    pattern: RowPattern | None = None
+    matches: TypedPattern | None = None
 
     @property
     def stateful(self) -> bool:
         """Whether something is kept between batches for it."""
-        return bool(self.joins) or self.aggregation is not None or self.distinct
+        return bool(self.joins) or self.aggregation is not None or self.distinct or self.pattern is not None
 
     @property
     def timed(self) -> bool:
         """Whether event time decides when state goes, so that sources need watermarks."""
         if self.operator is not None:
             return False
-        return bool(self.joins) or (self.aggregation is not None and self.aggregation.window is not None)
+        return (
+            self.pattern is not None
+            or bool(self.joins)
+            or (self.aggregation is not None and self.aggregation.window is not None)
+        )
 
     @property
     def left_most(self) -> Scan:

@@ -48,7 +48,7 @@ def choose_mode(shape: Shape) -> tuple[Mode, str]:
 def _obstacle(shape: Shape) -> str | None:
     needed = sum(shape.source_partitions)
     if shape.stateful:
-        return "joins and aggregates keep state, which Spark's real-time mode does not run"
+        return "joins, aggregates and patterns keep state, which Spark's real-time mode does not run"
     if shape.user_functions:
         return "functions in Python run in worker processes, batch by batch"
     if shape.described:

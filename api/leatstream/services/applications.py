@@ -23,7 +23,7 @@ from leatstream.services.authorization import OPERATE, READ, WRITE, authorize
 from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Environment, Page, Precondition, Principal, new_meta
 from leatstream.services.pages import repository_page
-from leatstream.services.planning import analyze
+from leatstream.services.planning import analyze, with_types
 from leatstream.services.query_removal import delete_query
 from leatstream.services.statement_bodies import single
 from leatstream.services.statement_results import Run, StatementResult
@@ -170,6 +170,7 @@ def _declare(run: Run, s: ast.CreateVirtual, written: Written, virtuals: _Virtua
     with run.env.open_unit(write=False) as unit:
         view = CatalogView(unit)
         logical = bind(select.select, lambda name: view.resolve(name, run.context), select.text)
+        logical = with_types(run.env, logical)
         analyze(run.env, logical)
     virtuals.texts[key(s.name)] = written
     if logical.stateful or logical.operator is not None:

@@ -29,8 +29,8 @@ def check_error_logs(
             continue
         kind, store = sink.store.kind, sink.store.name
         taken = [(store, sink.entity), *((s.relation.store, s.relation.entity) for s in logical.scans)]
-        if logical.operator is not None:
-            detail = "IGNORE_AND_LOG is not supported in queries that read changelogs"
+        if logical.operator is not None or logical.pattern is not None:
+            detail = "IGNORE_AND_LOG is not supported in queries that read changelogs or match patterns"
             faults.add("unsupported", detail, position=scan.position, hint="write IGNORE")
         elif kind != "kafka" or option.log_store not in (None, store):
             detail = f"the log of undecodable records lies in the sink's store '{store}', a Kafka one"

@@ -158,10 +158,12 @@ def _check_sink(env: Environment, logical: LogicalPlan, store: StoreRef) -> None
             position=logical.left_most.position,
             hint="write to a store of another kind",
         )
-    if logical.operator is not None and not (connector_class and connector_class.capabilities.batches):
+    batchwise = logical.operator is not None or logical.pattern is not None
+    if batchwise and not (connector_class and connector_class.capabilities.batches):
+        what = "joins with changelogs and aggregates over them" if logical.operator else "MATCH_RECOGNIZE"
         raise RequestError(
             "unsupported",
-            f"joins with changelogs and aggregates over them cannot write to {_shown(store)}",
+            f"{what} cannot write to {_shown(store)}",
             position=logical.left_most.position,
             hint="write to a Kafka store, and copy from there by a query of its own",
         )
@@ -298,6 +300,8 @@ def _from(relation: Relation) -> Literal["earliest", "latest"]:
 
 
 def _operator(logical: LogicalPlan, options: Sequence[SourceOptions]) -> OperatorSpec | None:
+    if logical.matches is not None:
+        return OperatorSpec(kind="match-recognize", pattern=logical.matches.spec)
     if logical.operator is None:
         return None
     history = {scan.view: one.history_ms for scan, one in zip(logical.scans, options, strict=True)}

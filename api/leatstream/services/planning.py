@@ -173,7 +173,7 @@ def plan_statement(
         EngineError: no driver is there to analyze.
     """
     live = LiveStores(env, view)
-    logical = _bind(view, statement, context)
+    logical = with_types(env, _bind(view, statement, context))
     kept = isinstance(statement, CreateMaterializedViewAs)
     given = (
         RelationProperties()
@@ -226,15 +226,32 @@ def _bind(view: CatalogView, statement: ContinuousStatement, context: Context) -
 
 def analyze(env: Environment, logical: LogicalPlan) -> list[AnalyzedColumn]:
     """Names and types of the query's columns; RequestError for what the engine refuses."""
-    views = [view_schema(s) for s in logical.scans]
-    shapes = [FunctionShape(use.name, str(use.function.returns)) for use in logical.functions]
-    result = env.analyzer.analyze(views, logical.sql, env.settings.analysis_timeout, shapes)
-    if isinstance(result, AnalysisFailure):
-        raise explain_failure(logical, result)
+    result = _analyzed(env, logical, logical.sql)
     columns = [c for c in result if not c.name.startswith(HIDDEN_PREFIX)]
     if logical.distinct:
         check_comparable(columns, logical.left_most.position)
     return columns
+
+
+def with_types(env: Environment, logical: LogicalPlan) -> LogicalPlan:
+    """The plan with its row pattern typed, if it has one; RequestError for what does not fit."""
+    pattern = logical.pattern
+    if pattern is None:
+        return logical
+    plain = replace(logical, source_map=pattern.source_map)
+    kinds = {column.name: column.type for column in _analyzed(env, plain, pattern.input)}
+    return replace(logical, matches=pattern.typed([kinds[f"c{i}"] for i in range(pattern.cells)]))
+
+
+def _analyzed(env: Environment, logical: LogicalPlan, sql: str) -> list[AnalyzedColumn]:
+    views = [view_schema(s) for s in logical.scans]
+    if logical.matches is not None:
+        views.append(logical.matches.view)
+    shapes = [FunctionShape(use.name, str(use.function.returns)) for use in logical.functions]
+    result = env.analyzer.analyze(views, sql, env.settings.analysis_timeout, shapes)
+    if isinstance(result, AnalysisFailure):
+        raise explain_failure(logical, result)
+    return result
 
 
 def require_sources(draft: Draft) -> None:

@@ -23,7 +23,7 @@ from leatstream.services.environment import Context, Environment
 from leatstream.services.function_jobs import function_specs
 from leatstream.services.live_stores import LiveStores
 from leatstream.services.planned_job import plan_job
-from leatstream.services.planning import Draft, analyze, require_sources, sources_json
+from leatstream.services.planning import Draft, analyze, require_sources, sources_json, with_types
 from leatstream.services.sink_columns import new_columns
 from leatstream.sql.binder import bind
 from leatstream.sql.relation_properties import RelationProperties
@@ -68,7 +68,7 @@ def plan_select(env: Environment, view: CatalogView, statement: Select, context:
         EngineError: no driver is there to analyze.
     """
     live = LiveStores(env, view)
-    logical = _bind_select(statement, view, context)
+    logical = with_types(env, _bind_select(statement, view, context))
     draft = Draft(env, view, context, live, logical, RelationProperties(), {}, analyze(env, logical))
     require_sources(draft)
     columns = new_columns(draft.analyzed, statement.position)

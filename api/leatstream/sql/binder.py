@@ -13,7 +13,6 @@ from leatstream.model.objects import HIDDEN_PREFIX, Relation, RelationKind
 from leatstream.model.types import parse_type
 from leatstream.plan.logical import Aggregation, LogicalPlan, Scan
 from leatstream.sql.lexer import Source
-from leatstream.sql.match_recognize import PatternClause
 from leatstream.sql.passes.changelogs import (
     check_changelog_join,
     check_keys,
@@ -28,6 +27,7 @@ from leatstream.sql.passes.functions import Functions
 from leatstream.sql.passes.grouping import IN_WHERE, WINDOW_COLUMNS, check_grouping
 from leatstream.sql.passes.items import select_items
 from leatstream.sql.passes.joins import check_equality, check_join
+from leatstream.sql.passes.patterns import PatternBinder, check_matches, state_of
 from leatstream.sql.passes.render import Renderer
 from leatstream.sql.passes.scope import (
     Binding,
@@ -85,6 +85,7 @@ def bind(
         if uses:
             check_windows(selects(bound), binder.binding.faults)
         binder.check_changelog(bound, place(select))
+        check_matches(bound, binder.binding)
         binder.binding.faults.items.sort(key=lambda f: f.position.offset if f.position else 0)
         binder.binding.faults.raise_if_any()
         operator = keyed_operator(bound)
@@ -99,6 +100,7 @@ def bind(
     keys = aggregation.keys if aggregation is not None and aggregation.update else binder.primary_key
     upserts = isinstance(bound, BoundSelect) and bound.upserts
     deletes = aggregation.deletes if aggregation is not None else upserts
+    pattern = next(iter(binder.binding.patterns), None)
     return LogicalPlan(
         renderer.text,
         scans,
@@ -108,9 +110,10 @@ def bind(
         primary_key=keys,
         deletes=deletes,
         operator=operator,
-        state=state_parts(bound),
+        state=state_of(pattern) if pattern is not None else state_parts(bound),
         distinct=binder.binding.distinct,
         functions=uses,
+        pattern=pattern,
     )
 
 
@@ -318,12 +321,9 @@ class _Binder:
         return self._relation(node, name, alias[0] if alias else None)
 
     def _matched(self, node: exp.Expression, ctes: Ctes, depth: int) -> Input:
-        self._source(node.this, ctes, depth)
-        clause: PatternClause = node.meta["pattern"]
-        refused = [("MATCH_RECOGNIZE", clause.position, None), *clause.refused]
-        for what, position, hint in refused:
-            self.faults.add("unsupported", f"{what} is not supported.", position=position, hint=hint)
-        return Input(self.binding.next_ref(), (), "MATCH_RECOGNIZE", None)
+        alias = node.meta.get("alias")
+        given = self._source(node.this, ctes, depth)
+        return PatternBinder(node, given, self.binding).bind(alias[0] if alias else None)
 
     def _derived(
         self, node: exp.Expression, query: exp.Expression, alias: str | None, ctes: Ctes, depth: int

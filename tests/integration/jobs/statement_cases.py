@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -51,11 +52,24 @@ def stream(columns: str, timestamp: str | None) -> Relation:
     )
 
 
+def with_types(spark: SparkSession, plan: LogicalPlan) -> LogicalPlan:
+    """The plan with its row pattern typed, if it has one."""
+    if plan.pattern is None:
+        return plan
+    _register(spark, plan)
+    kinds = {f.name: f.dataType.simpleString() for f in spark.sql(plan.pattern.input).schema.fields}
+    return replace(plan, matches=plan.pattern.typed([kinds[f"c{i}"] for i in range(plan.pattern.cells)]))
+
+
+def _register(spark: SparkSession, plan: LogicalPlan) -> None:
+    views = [view_schema(scan) for scan in plan.scans]
+    for view in [*views, *([plan.matches.view] if plan.matches is not None else [])]:
+        spark.createDataFrame([], view.ddl).createOrReplaceTempView(view.name)
+
+
 def analyzed(spark: SparkSession, plan: LogicalPlan) -> list[AnalyzedColumn]:
     """The output columns as Spark's analyzer tells them."""
-    for scan in plan.scans:
-        view = view_schema(scan)
-        spark.createDataFrame([], view.ddl).createOrReplaceTempView(view.name)
+    _register(spark, plan)
     fields = spark.sql(plan.sql).schema.fields
     return [
         AnalyzedColumn(f.name, f.dataType.simpleString(), f.nullable)
@@ -74,6 +88,7 @@ def job_of(
     relation = stream(case["columns"], case.get("timestamp", "at"))
     find = case.get("find_function")
     plan = bind(statement.select, lambda _: relation, case["sql"], changelog=changelog, find_function=find)
+    plan = with_types(spark, plan)
     if "register" in case:
         case["register"](plan)
     made = new_columns(analyzed(spark, plan), statement.position)
@@ -87,6 +102,7 @@ def job_of(
             "entity": topics[0],
             "columns": "x BIGINT",
             "timestamp": options.timestamp or relation.timestamp,
+            "idle_timeout_ms": options.idle_timeout_ms if plan.timed else None,
         }
         sources.append(source | {"watermark_delay_ms": case.get("delay_ms", 10_000) if plan.timed else None})
     document = job(sources, topics[1], plan.sql, "x BIGINT")
@@ -100,6 +116,8 @@ def job_of(
     }
     document["output_mode"] = "update" if group is not None and group.update else "append"
     document["distinct"] = plan.distinct
+    if plan.matches is not None:
+        document["operator"] = {"kind": "match-recognize", "pattern": plan.matches.spec.model_dump()}
     return JobSpec.model_validate(document)
 
 
@@ -119,9 +137,18 @@ def ordered(pairs: Any) -> list[str]:
 class FileStore:
     """Stands for a store: each batch is a file of records, what is written is kept by batch."""
 
+    takes_rows = False
+
+    @staticmethod
+    def carried_format(value_format: str) -> str:
+        """As a connector's."""
+        return value_format
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.written: dict[int, Pairs] = {}
+        self.batch = 0
+        self.broken = False
 
     def put(self, number: int, records: list[dict[str, Any]]) -> None:
         """The records of one batch."""
@@ -144,14 +171,19 @@ class FileStore:
     def write_stream(self, frame: DataFrame, sink: SinkSpec, *, realtime: bool) -> Any:
         """As a connector's."""
 
-        def keep(rows: DataFrame, batch: int) -> None:
-            found = [
-                (shown_key(r.key), json.loads(r.value) if r.value is not None else None)
-                for r in rows.collect()
-            ]
-            self.written.setdefault(batch, []).extend(found)
+        return frame.writeStream.foreachBatch(self._keep)
 
-        return frame.writeStream.foreachBatch(keep)
+    def write_batch(self, frame: DataFrame, sink: SinkSpec) -> None:
+        """As a connector's; ``batch`` is the number it goes under."""
+        if self.broken:
+            raise ConnectionError("the sink is away")
+        self._keep(frame, self.batch)
+
+    def _keep(self, rows: DataFrame, batch: int) -> None:
+        found = [
+            (shown_key(r.key), json.loads(r.value) if r.value is not None else None) for r in rows.collect()
+        ]
+        self.written.setdefault(batch, []).extend(found)
 
 
 def run_case(

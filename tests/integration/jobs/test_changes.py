@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
-from statement_cases import FileStore, Pairs, analyzed, ordered, stream
+from statement_cases import FileStore, Pairs, analyzed, ordered, stream, with_types
 
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Column, QueryKind, Relation
@@ -139,7 +139,7 @@ class Bench:
         (statement,) = parse(sql)
         assert isinstance(statement, CreateAs)
         changelog = isinstance(statement, CreateChangelogAs)
-        plan = bind(statement.select, relation, sql, changelog=changelog)
+        plan = with_types(self.spark, bind(statement.select, relation, sql, changelog=changelog))
         made = new_columns(analyzed(self.spark, plan), statement.position)
         given = read_relation_properties(statement.properties, changelog=changelog)
         left = plan.scans[0].relation
@@ -163,12 +163,17 @@ class Bench:
             "state": plan.state,
             "conf": {"spark.sql.shuffle.partitions": str(partitions)},
         }
+        if plan.matches is not None:
+            document["operator"] = {"kind": "match-recognize", "pattern": plan.matches.spec.model_dump()}
         kind = QueryKind.CREATE_CHANGELOG_AS if changelog else QueryKind.CREATE_STREAM_AS
         return Version(JobSpec.model_validate(document), kind)
 
 
 class _Store:
     """Stands for the store of all entities: records in, rows out."""
+
+    takes_rows = False
+    carried_format = FileStore.carried_format
 
     def __init__(self, folder: Path, sink: FileStore) -> None:
         self.folder, self.sink = folder, sink
@@ -178,6 +183,9 @@ class _Store:
 
     def write_stream(self, frame: Any, sink: Any, *, realtime: bool) -> Any:
         return self.sink.write_stream(frame, sink, realtime=realtime)
+
+    def write_batch(self, frame: Any, sink: Any) -> None:
+        self.sink.write_batch(frame, sink)
 
 
 def relation(name: Name) -> Relation:

@@ -49,6 +49,10 @@ def test_the_corpus_analyzes(spark: Any, bind_text: Callable[[str], LogicalPlan]
         plan = bind_text(text)
         empty_views(spark, plan)
         try:
+            if plan.pattern is not None:
+                kinds = {f.name: f.dataType.simpleString() for f in spark.sql(plan.pattern.input).schema}
+                matches = plan.pattern.typed([kinds[f"c{i}"] for i in range(plan.pattern.cells)]).view
+                spark.createDataFrame([], matches.ddl).createOrReplaceTempView(matches.name)
             columns = spark.sql(plan.sql).columns
         except Exception as error:
             refused[title] = str(error)[:300]

@@ -35,6 +35,22 @@ def job(*, delay: int | None = None, topic: str = "out", **more: Any) -> JobSpec
 UPDATE = {"output_mode": "update"}
 
 
+def matching(sql: str = "SELECT 1", **changed: Any) -> JobSpec:
+    pattern = {
+        "view": "m",
+        "input": "SELECT n",
+        "types": ["bigint"],
+        "partitions": 1,
+        "term": ["variable", "a"],
+        "define": {"a": ["cell", 0, None, None]},
+        "measures": [["cell", 0, None, None]],
+        "results": {"p0": "BIGINT"},
+        "within_ms": 5,
+    }
+    operator = {"kind": "match-recognize", "pattern": pattern | changed}
+    return job(delay=1, sql=sql, operator=operator, state={"from": "x"})
+
+
 @pytest.mark.parametrize(
     ("old", "new", "kind"),
     [
@@ -55,6 +71,16 @@ UPDATE = {"output_mode": "update"}
         (job(**UPDATE), job(trigger_interval_ms=5, **UPDATE), "restart-keep-state"),
         (job(delay=1), job(delay=1, **UPDATE), "new-state"),
         (job(), job(**UPDATE), "new-state"),
+        (matching(), matching("SELECT 2"), "restart-keep-state"),
+        (matching(), matching(measures=[["time"]], results={"m0": "TIMESTAMP_LTZ"}), "restart-keep-state"),
+        (matching(), matching(measures=[["number"]], results={"m0": "BIGINT"}), "new-state"),
+        (matching(), matching(term=["repeat", ["variable", "a"], 1, 2, True]), "new-state"),
+        (matching(), matching(define={}), "new-state"),
+        (matching(), matching(within_ms=6), "new-state"),
+        (matching(), matching(to_next=True), "new-state"),
+        (matching(), matching(memory=1), "new-state"),
+        (matching(), matching(input="SELECT m"), "new-state"),
+        (matching(), job(delay=1), "new-state"),
     ],
 )
 def test_change(old: JobSpec, new: JobSpec, kind: str) -> None:

@@ -42,7 +42,7 @@ def select_items(
         # As Flink does: EXPR$0, EXPR$1, …
         items.append(Item(name or f"expr${unnamed}", value, value.meta.get("type"), place(node) or position))
     if named:
-        _check_twice(items, faults)
+        check_twice(items, faults)
     return items
 
 
@@ -76,7 +76,8 @@ def item_name(value: exp.Expression) -> str | None:
     return None
 
 
-def _check_twice(items: list[Item], faults: Faults) -> None:
+def check_twice(items: Sequence[Item], faults: Faults) -> None:
+    """Note names that stand twice."""
     # Upper and lower case are no difference to the engine, so two such columns could not be told apart.
     seen: dict[str, Item] = {}
     for item in items:

@@ -238,6 +238,8 @@ class Renderer:
         if given.scan is not None:
             with self.mark(given.scan.position):
                 self.put(f"{name(given.scan.view)}")
+        elif given.view is not None:
+            self.put(name(given.view))
         elif given.query is not None:
             self.put("(")
             self.query(given.query)

@@ -10,7 +10,7 @@ from sqlglot import exp
 from leatstream.errors import Faults, Position
 from leatstream.model.objects import RelationKind
 from leatstream.model.types import DataType
-from leatstream.plan.logical import INTERVAL_JOIN, Join, JoinType, Scan, Window
+from leatstream.plan.logical import INTERVAL_JOIN, Join, JoinType, RowPattern, Scan, Window
 from leatstream.sql.lexer import Source
 
 
@@ -44,6 +44,7 @@ class Input:
         query: of a sub-select.
         window: of TUMBLE and its kin; its columns are the last two.
         unnested: of UNNEST; such rows come with each row of the inputs before.
+        view: of the matches of MATCH_RECOGNIZE: the view that stands for them in the compiled SQL.
     """
 
     ref: str
@@ -54,6 +55,7 @@ class Input:
     query: BoundQuery | None = None
     window: Window | None = None
     unnested: Unnested | None = None
+    view: str | None = None
 
     @property
     def keyed(self) -> bool:
@@ -168,6 +170,7 @@ class Binding:
     joins: list[Join] = field(default_factory=list)
     inputs: int = 0
     distinct: bool = False
+    patterns: list[RowPattern] = field(default_factory=list)
 
     def next_ref(self) -> str:
         """A new alias for the compiled SQL."""
