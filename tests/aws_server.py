@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import urllib.request
 from collections.abc import Iterator
@@ -53,5 +54,7 @@ def s3_of(address: str) -> Any:
 
 
 def bucket(address: str, name: str) -> None:
-    """Make a bucket."""
-    s3_of(address).create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
+    """Make a bucket; there is one already where a server before this one had it: moto's memory is one."""
+    client = s3_of(address)
+    with contextlib.suppress(client.exceptions.BucketAlreadyOwnedByYou):
+        client.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})

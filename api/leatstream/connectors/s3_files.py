@@ -8,6 +8,7 @@ the same property tells whether it fails the query or is skipped and counted.
 from __future__ import annotations
 
 import base64
+import csv as text_csv
 import gzip
 import io
 import json
@@ -148,21 +149,26 @@ def _csv_batches(file: IO[bytes], layout: Layout, bad: list[Row]) -> Iterator[pa
         bad.append(Row(row.number or 0, text.encode()))
         return "skip"
 
-    names = list(layout.columns)
+    names, header = list(layout.columns), layout.header
+    if not names:
+        # Nothing is declared: the first line names what there is.
+        names, header = next(text_csv.reader([file.readline().decode(errors="replace")]), []), False
+        if not names:
+            return iter(())
     # Bytes and not texts: one value that is no UTF-8 must not take its whole block along.
     types = dict.fromkeys(names, pa.binary())
-    chosen: dict[str, Any] = {"include_columns": names, "include_missing_columns": True} if names else {}
     return iter(
         csv.open_csv(
             pa.PythonFile(file, mode="r"),
-            csv.ReadOptions(use_threads=False, column_names=None if layout.header else names),
+            csv.ReadOptions(use_threads=False, column_names=None if header else names),
             csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True, invalid_row_handler=wrong),
             csv.ConvertOptions(
                 column_types=types,
                 null_values=[""],
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=False,
-                **chosen,
+                include_columns=names,
+                include_missing_columns=True,
             ),
         )
     )
@@ -178,7 +184,9 @@ def _csv_object(names: Sequence[str], fields: Sequence[Any], kinds: Mapping[str,
             text = given.decode() if isinstance(given, bytes) else str(given)
         except UnicodeDecodeError:
             return b"a value is not UTF-8"
-        found.append(f"{json.dumps(name)}:{_csv_value(text, kinds.get(name, 'VARCHAR'))}")
+        # Where nothing is declared, what looks like a number or a truth value is shown as one.
+        kind = kinds.get(name) or ("DOUBLE" if _NUMBER.match(text) else "BOOLEAN")
+        found.append(f"{json.dumps(name)}:{_csv_value(text, kind)}")
     return ("{" + ",".join(found) + "}").encode()
 
 

@@ -8,6 +8,8 @@ with the machine's credentials only, and cannot ask for the very version of a fi
 from __future__ import annotations
 
 import re
+import time
+from functools import lru_cache
 from typing import Any
 
 from pydantic import Field, field_validator
@@ -18,6 +20,7 @@ from leatstream.connectors.aws_access import AwsAccess, aws_client
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 _PREFIX = re.compile(r"[A-Za-z0-9!_.*'()=@+,:&$;-]+(?:/[A-Za-z0-9!_.*'()=@+,:&$;-]+)*\Z")
 _LONGEST_PREFIX = 512
+_ERA = 300.0  # seconds
 
 
 class S3Config(AwsAccess):
@@ -60,7 +63,17 @@ class S3Config(AwsAccess):
 
 
 def s3_client(config: S3Config, timeout: float, attempts: int = 2) -> Any:
-    """A boto3 client of this store; see ``aws_client``."""
+    """A boto3 client of this store, safe to share; see ``aws_client``.
+
+    Making one takes a good part of a second, so it is kept in the process. The machine's own credentials may
+    change, and are read anew every few minutes.
+    """
+    era = 0 if config.access_key_id is not None else int(time.monotonic() // _ERA)
+    return _client(config, timeout, attempts, era)
+
+
+@lru_cache(maxsize=16)
+def _client(config: S3Config, timeout: float, attempts: int, _era: int) -> Any:
     return aws_client(
         "s3",
         config,

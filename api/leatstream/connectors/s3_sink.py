@@ -116,6 +116,7 @@ class S3Sink:
         """End the uploads that attempts before this one have left and no note tells of."""
         bucket, plan = self._plan.config.bucket, self._plan
         told = notes.uploads()
+        own = plan.stem.rpartition("-g")[0] + "-g"  # earlier generations' too
         try:
             pages = self._client.get_paginator("list_multipart_uploads").paginate(
                 Bucket=bucket, Prefix=plan.prefix
@@ -127,7 +128,7 @@ class S3Sink:
             return
         for one in left:
             name = one["Key"].rsplit("/", 1)[-1]
-            if name.startswith(f"{plan.stem}-") and one["UploadId"] not in told:
+            if name.startswith(own) and one["UploadId"] not in told:
                 abort(self._client, bucket, Upload(one["Key"], one["UploadId"]))
 
 

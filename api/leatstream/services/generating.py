@@ -44,10 +44,10 @@ def columns_table(result: Sample) -> tuple[list[dict[str, str]], list[list[Any]]
     return heads, [[c.name, str(c.type), result.nulls[c.name], result.records] for c in result.columns]
 
 
-def template(store: str, entity: str, result: Sample) -> str:
+def template(store: str, entity: str, result: Sample, value_format: str = "json") -> str:
     """A CREATE STREAM that reads the entity, ready to be edited and run."""
     columns = ",\n".join(f"  {_name(c.name)} {c.type}" for c in result.columns)
-    texts = {"store": _store(store), "topic": _text(entity), "value.format": "'json'"}
+    texts = {"store": _store(store), "topic": _text(entity), "value.format": _text(value_format)}
     properties = ", ".join(f"'{key}' = {value}" for key, value in texts.items())
     name = entity.rsplit(".", 1)[-1].lower()
     return f"CREATE STREAM {_name(name)} (\n{columns}\n) WITH ({properties});"

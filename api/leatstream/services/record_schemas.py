@@ -112,6 +112,8 @@ def with_columns(
     Raises:
         RequestError, StoreError: as ``registered_columns``.
     """
+    if read.value_format in FORMATS and read.value_format not in live.connector(store).value_formats:
+        return body  # which is refused for that
     for part, format_ in (("value", read.value_format), ("key", read.key_format)):
         if format_ in FORMATS:
             live.registry_client(store, f"'{part}.format' = {format_}")

@@ -35,7 +35,11 @@ from leatstream.services.relation_draft import (
 from leatstream.services.schemas import require_schema, schema_key
 from leatstream.services.stores import require_store
 from leatstream.services.upsert import upsert
-from leatstream.sql.relation_properties import RelationProperties, read_relation_properties
+from leatstream.sql.relation_properties import (
+    STORE_FAMILIES,
+    RelationProperties,
+    read_relation_properties,
+)
 
 
 def put_relation(
@@ -118,10 +122,15 @@ def _made_by_query(unit: UnitOfWork, relation: Relation) -> CatalogError:
 def _compatible(old: Relation, new: Relation) -> bool:
     """Whether running readers can go on: same bytes, same old columns (new ones may be added)."""
     same = ("value_format", "key_format", "key_type", "timestamp", "timestamp_format", "primary_key")
-    if any(getattr(old, f) != getattr(new, f) for f in same):
+    if any(getattr(old, f) != getattr(new, f) for f in same) or _own_words(old) != _own_words(new):
         return False
     now = [replace(c, comment=None) for c in new.columns]
     return all(replace(c, comment=None) in now for c in old.columns)
+
+
+def _own_words(relation: Relation) -> dict[str, object]:
+    """Properties in the store kind's words, such as the delimiter of CSV files."""
+    return {k: v.value for k, v in relation.effective.items() if k.startswith(STORE_FAMILIES)}
 
 
 def _refuse_replacement(old: Relation, new: Relation) -> None:

@@ -63,7 +63,8 @@ def generate(run: Run, s: ast.Generate) -> StatementResult:
     if s.what == "columns":
         columns, rows = generating.columns_table(found)
         return StatementResult("generate_columns", object=thing, columns=columns, rows=rows)
-    text = generating.template(store, name, found)
+    entity = entities.get_entity(run.env, run.principal, store, name)
+    text = generating.template(store, name, found, str(entity.details.get("format", "json")))
     columns = [{"name": "statement", "type": "VARCHAR"}]
     return StatementResult("generate_template", object=thing, columns=columns, rows=[[text]])
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
-import signal
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +23,7 @@ from leatstream.connectors.s3 import S3Connector
 from leatstream.connectors.s3_options import read_options
 from leatstream.connectors.s3_sink import S3Sink
 from leatstream.connectors.s3_write import SinkPlan
+from leatstream.connectors.store_marks import find_mark
 
 SECRET, REFERENCE = "a-secret-of-aws", "secret://catalog/2/secret_access_key"
 COLUMNS, OUT = "id BIGINT NOT NULL, name VARCHAR", "id BIGINT, name VARCHAR"
@@ -91,64 +89,6 @@ def put(aws: str, entity: str, name: str, body: bytes) -> None:
     s3_of(aws).put_object(Bucket="data", Key=f"lake/{entity}/{name}", Body=body)
 
 
-def test_kafka_to_parquet_and_back_survives_kills(
-    pool: Pool,
-    job: Any,
-    topic: Callable[..., str],
-    produce: Any,
-    rows: Any,
-    store: dict[str, Any],
-    s3: S3Connector,
-    directory: Callable[[], str],
-    aws: str,
-    tmp_path: Path,
-    eventually: Any,
-) -> None:
-    source, middle, sink = topic(2), directory(), topic()
-    there = job([{"entity": source, "columns": COLUMNS}], middle, ALL, OUT, max_offsets_per_trigger=400)
-    there["sink"] |= {"store": store, "value_format": "parquet"}
-    there |= {"delivery": "exactly_once", "trigger_interval_ms": 500}
-    scan = {"entity": middle, "columns": COLUMNS, "store": store, "value_format": "parquet"}
-    scan["options"] = {"s3.batch.max.files": "2"}
-    back = job([scan], sink, ALL, OUT) | {"checkpoint": (tmp_path / "back").as_uri()}
-    produce(source, *({"id": i, "name": f"n{i}"} for i in range(1000)))
-    driver = pool.take()
-    pool.prepare()
-    driver.run(there)
-    eventually(lambda: bodies(aws, middle), what="a first file")
-    os.kill(driver.process.pid, signal.SIGKILL)
-    driver.process.wait(30)
-    produce(source, *({"id": i, "name": f"n{i}"} for i in range(1000, 1500)))
-    again = pool.take()
-    pool.prepare()
-    again.run(there | {"attempt": 2})
-
-    def counted() -> Counter[int]:
-        tables = [pq.read_table(io.BytesIO(body)) for body in bodies(aws, middle).values()]
-        return Counter(n for table in tables for n in table.column("id").to_pylist())
-
-    eventually(lambda: len(counted()) == 1500, what="every id in files")
-    assert set(counted().values()) == {1}
-    assert again.stop() == 0
-
-    reader = pool.take()
-    pool.prepare()
-    reader.run(back)
-    rows(sink, 100)
-    os.kill(reader.process.pid, signal.SIGKILL)
-    reader.process.wait(30)
-    last = pool.take()
-    last.run(back | {"attempt": 2})
-    found = rows(sink, 1500)
-    eventually(lambda: {r["id"] for r in rows(sink, 1500)} == set(range(1500)), what="every id")
-    assert all(r["name"] == f"n{r['id']}" for r in found)
-    assert last.stop() == 0
-    for place in (tmp_path, driver.place, again.place, last.place):
-        for path in place.rglob("*"):
-            if path.is_file() and path.suffix != ".jar":
-                assert SECRET.encode() not in path.read_bytes(), path
-
-
 def test_csv_with_directories_and_files_that_cannot_be_read(
     pool: Pool,
     job: Any,
@@ -174,7 +114,7 @@ def test_csv_with_directories_and_files_that_cannot_be_read(
     there |= {"delivery": "exactly_once"}
     driver = pool.take()
     pool.prepare()
-    driver.run(there)
+    driver.run(there, timeout=120)
     progress = driver.wait_progress(lambda p: p["skipped_rows_total"] >= 2)
     assert progress["skipped_rows_total"] == 2
     assert progress["sources"][0]["end_offsets"] == {"files": "4"}
@@ -189,7 +129,7 @@ def test_csv_with_directories_and_files_that_cannot_be_read(
     scan["options"] = {"s3.csv.delimiter": ";"}
     back = pool.take()
     pool.prepare()
-    back.run(job([scan], sink, ALL, OUT) | {"checkpoint": (tmp_path / "back").as_uri()})
+    back.run(job([scan], sink, ALL, OUT) | {"checkpoint": (tmp_path / "back").as_uri()}, timeout=120)
     found = {r["id"]: r["name"] for r in rows(sink, 11)}
     assert found == {i: "a b/c" if i % 2 else None for i in range(10)} | {12: ""}
     assert back.stop() == 0
@@ -199,6 +139,7 @@ def test_csv_with_directories_and_files_that_cannot_be_read(
         job([{"entity": source, "columns": COLUMNS, "store": store}], sink, ALL, OUT)
         | {"checkpoint": (tmp_path / "strict").as_uri()},
         until="failed",
+        timeout=120,
     )
     error = strict.last["error"]
     assert error["code"] == "undecodable-record"
@@ -283,3 +224,21 @@ def test_files_roll_and_what_was_sent_is_taken_back_when_a_task_fails(
     with pytest.raises(Exception, match="broken"):
         S3Sink(plan, target).apply(broken, 1)
     assert bodies(aws, entity).keys() == written.keys()
+
+
+def test_what_s3_refuses_is_told_of_the_sink(
+    spark: SparkSession, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    config = settings | {"bucket": "not-there"}
+    connector = open_connector("s3", "files", config, {"secret_access_key": SECRET})
+    assert isinstance(connector, S3Connector)
+    options = read_options({}, "json")
+    plan = SinkPlan("files", connector.settings, connector.admin.prefix("e"), "q-1-g1", "json", options)
+    rows = spark.range(1).selectExpr("cast('{}' as binary) AS value")
+    with pytest.raises(Exception, match="LEAT_STORE") as caught:
+        S3Sink(plan, BatchTarget("query_1", "q", 1, tmp_path.as_uri())).apply(rows, 0)
+    mark = find_mark(str(caught.value))
+    assert mark is not None
+    role, code, sentence = mark
+    assert (role, code) == ("sink", "store-rejected")
+    assert "no bucket not-there" in sentence

@@ -14,6 +14,7 @@ from leatstream_cdktf import (
     KinesisStore,
     LeatstreamProvider,
     Query,
+    S3Store,
     Schema,
     Sink,
     Stream,
@@ -49,6 +50,10 @@ def build(stack: Any) -> dict[str, Any]:
         secret_access_key=password.string_value,
         role_arn="arn:aws:iam::123456789012:role/leatstream",
     )
+    S3Store(
+        stack, "lake", region="eu-west-1", bucket="acme-events", prefix="team/raw/",
+        access_key_id="AKIA", secret_access_key=password.string_value,
+    )  # fmt: skip
     demo = Database(stack, "demo", comment="for people")
     public = Schema(stack, "public_schema", name="public", database=demo)
     pageviews = Stream(
@@ -150,6 +155,9 @@ def faults(stack: Any, made: dict[str, Any]) -> dict[str, str]:
     calls = {
         "half a key": lambda: KinesisStore(stack, "bad", region="eu-west-1", access_key_id="AKIA"),
         "id without role": lambda: KinesisStore(stack, "bad", region="eu-west-1", external_id="x"),
+        "half a key of files": lambda: S3Store(
+            stack, "bad", region="eu-west-1", bucket="bbb", access_key_id="AKIA"
+        ),
         "no such kind": lambda: Sink(name="s", kind="table"),
         "changelog without columns": lambda: Changelog(
             stack, "bad", schema=public, store=kafka, primary_key=["a"], columns={}

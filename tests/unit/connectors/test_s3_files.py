@@ -42,6 +42,14 @@ def test_csv_without_header_and_with_another_delimiter() -> None:
     assert found == [{"id": 1, "name": "x"}, {"id": 2, "name": "y"}]
 
 
+def test_csv_of_which_nothing_is_known() -> None:
+    assert csv("id,name,ok\n1,x,true\n2.5,,no\n", {}) == [
+        {"id": 1, "name": "x", "ok": True},
+        {"id": 2.5, "ok": "no"},
+    ]
+    assert csv("", {}) == []
+
+
 def test_what_does_not_fit_stays_undecodable() -> None:
     found = csv(b"id,name\nfive,x\n1,\xff\n1\n3,z\n", {"id": "BIGINT", "name": "VARCHAR"})
     assert {"id": "five", "name": "x"} in found

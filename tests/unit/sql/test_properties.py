@@ -13,7 +13,7 @@ from leatstream.sql.parser import parse
 from leatstream.sql.relation_properties import canonical_name, read_relation_properties
 from leatstream.sql.source_properties import read_source_options
 from leatstream.sql.statements import Properties
-from leatstream.sql.store_properties import read_store_properties
+from leatstream.sql.store_properties import read_store_properties, read_store_update
 
 
 def written(text: str) -> Properties:
@@ -222,6 +222,74 @@ def test_kinesis_store_faults(text: str, codes: list[str]) -> None:
         read_store_properties(written(text))
     assert [fault.code for fault in caught.value.faults] == codes
     assert "s3cr3t" not in str(caught.value.faults)
+
+
+FILES = "'type'=S3, 'uris'='https://acme.s3.eu-west-1.amazonaws.com/team/raw/'"
+AWS_KEYS = ", 'aws.access_key_id'='AKIA', 'aws.secret_access_key'='s3cr3t'"
+
+
+@pytest.mark.parametrize(
+    ("text", "config"),
+    [
+        (FILES, {"region": "eu-west-1", "bucket": "acme", "prefix": "team/raw"}),
+        (
+            "'type'=S3, 'uris'='https://s3.us-east-1.amazonaws.com/acme'" + AWS_KEYS,
+            {"region": "us-east-1", "bucket": "acme", "access_key_id": "AKIA", "secret_access_key": "s3cr3t"},
+        ),
+        (
+            f"'type'=s3, 'uris'='s3://acme/a', 'aws.region'='us-east-1', 'aws.iam_role_arn'='{ROLE}',"
+            " 'aws.iam_external_id'='agreed'",
+            {
+                "region": "us-east-1",
+                "bucket": "acme",
+                "prefix": "a",
+                "role_arn": ROLE,
+                "external_id": "agreed",
+            },
+        ),
+        (
+            """'type'=S3, 'uris'='http://localhost:9000/acme', 'access_region'="AWS us-east-1\"""",
+            {"region": "us-east-1", "bucket": "acme", "endpoint_url": "http://localhost:9000"},
+        ),
+    ],
+)
+def test_s3_stores(text: str, config: dict[str, Any]) -> None:
+    assert read_store_properties(written(text)) == ("s3", config)
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("'type'=S3", ["invalid-property"]),
+        ("'type'=S3, 'uris'='s3://acme'", ["invalid-property"]),
+        ("'type'=S3, 'uris'='http://localhost:9000', 'aws.region'='eu'", ["invalid-property"] * 2),
+        (FILES + ", 'aws.region'='us-east-1'", ["invalid-property"]),
+        (FILES + ", 'aws.secret_access_key'='s3cr3t'", ["invalid-property"]),
+        (FILES + ", 'aws.iam_external_id'='x', 'kinesis.region'='x'", ["invalid-property"] * 2),
+        (FILES + ", 'properties.file'='@x'", ["unsupported"]),
+    ],
+)
+def test_s3_store_faults(text: str, codes: list[str]) -> None:
+    with pytest.raises(RequestError) as caught:
+        read_store_properties(written(text))
+    assert [fault.code for fault in caught.value.faults] == codes
+    assert "s3cr3t" not in str(caught.value.faults)
+
+
+def test_updating_an_s3_store_keeps_what_is_not_named() -> None:
+    present = {"region": "eu-west-1", "bucket": "acme", "prefix": "a/b", "access_key_id": "AKIA"}
+    kept = read_store_update(written("'aws.iam_role_arn'='" + ROLE + "'"), "s3", present)
+    assert kept == present | {"role_arn": ROLE, "secret_access_key": None}
+    moved = read_store_update(written("'uris'='https://other.s3.us-east-1.amazonaws.com'"), "s3", present)
+    assert moved == {
+        "region": "us-east-1",
+        "bucket": "other",
+        "access_key_id": "AKIA",
+        "secret_access_key": None,
+    }
+    own = present | {"endpoint_url": "http://localhost:9000"}
+    rotated = read_store_update(written(AWS_KEYS[2:]), "s3", own)
+    assert rotated == own | {"secret_access_key": "s3cr3t"}
 
 
 def test_settings_of_streams_in_kinesis() -> None:

@@ -1,0 +1,185 @@
+"""Streams over files at plan time: the real S3 connector on moto beside topics in memory."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from leatstream.connectors.registry import open_connector
+from leatstream.connectors.s3 import S3Connector
+from leatstream.rest.app import create_app
+from leatstream.services.stores import resolve_store_secrets
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # importlib mode leaves the folder of all tests out
+
+from aws_server import REGION, aws_server, bucket, s3_of
+
+SECRET = "aws-secret-of-the-test"
+CONTEXT = {"database": "demo", "schema": "public", "store": "k"}
+STREAM = "CREATE STREAM {} (a BIGINT, b VARCHAR) WITH ('store'='lake','topic'='{}','value.format'='{}'{})"
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[str]:
+    with aws_server() as address:
+        bucket(address, "data")
+        yield address
+
+
+@pytest.fixture
+def client(fresh: Any, aws: str) -> Iterator[TestClient]:
+    memory = fresh.env.connect
+
+    def connect(store: Any) -> Any:
+        if store.kind == "kafka":
+            return memory(store)
+        with fresh.units(write=False) as unit:
+            secrets = resolve_store_secrets(env, unit, store)
+        return open_connector(store.kind, store.name, store.config, secrets)
+
+    env = replace(
+        fresh.env, connect=connect, connector_classes={**fresh.env.connector_classes, "s3": S3Connector}
+    )
+    lake = {"region": REGION, "endpoint_url": aws, "bucket": "data", "access_key_id": "AKIAEXAMPLE"}
+    with TestClient(create_app(env), headers=fresh.headers) as opened:
+        for path, body in {
+            "/v1/databases/demo": {},
+            "/v1/stores/k": {"kafka": {"bootstrap_servers": "localhost:9092"}},
+            "/v1/stores/lake": {"s3": {**lake, "prefix": "p", "secret_access_key": SECRET}},
+            "/v1/stores/k/entities/t": {"kafka": {"partitions": 3, "replicas": 1}},
+        }.items():
+            answer = opened.put(path, json=body)
+            assert answer.status_code == 201, answer.text
+            assert SECRET not in answer.text
+        run(
+            opened,
+            "CREATE STREAM t (a BIGINT, b VARCHAR) WITH ('topic'='t','value.format'='json','key.format'='primitive','key.type'='VARCHAR')",
+        )
+        yield opened
+
+
+def run(client: TestClient, sql: str) -> Any:
+    answer = client.post("/v1/statements", json={"sql": sql, **CONTEXT})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["results"]
+
+
+def planned(client: TestClient, sql: str) -> tuple[Any, list[Any]]:
+    answer = client.post("/v1/statements:validate", json={"sql": sql, **CONTEXT})
+    assert answer.status_code == 200, answer.text
+    statement = answer.json()["statements"][0]
+    return statement.get("plan"), statement.get("problems", [])
+
+
+def test_a_store_and_its_directories(client: TestClient, aws: str) -> None:
+    store = client.get("/v1/stores/lake").json()
+    assert store["status"]["state"] == "ready"
+    assert store["s3"]["bucket"] == "data"
+    made = client.put("/v1/stores/lake/entities/d", json={})
+    assert made.status_code == 201, made.text
+    assert client.put("/v1/stores/lake/entities/d", json={}).status_code == 200
+    s3_of(aws).put_object(Bucket="data", Key="p/d/1.json", Body=b'{"a": 1}\n')
+    shown = client.get("/v1/stores/lake/entities/d").json()
+    assert shown["effective"] == {"files": 1, "bytes": 9, "format": "json", "configs": {}} | {
+        name: None for name in ("partitions", "replicas", "shards") if name in shown["effective"]
+    }
+    assert "d" in [e["name"] for e in client.get("/v1/stores/lake/entities").json()["items"]]
+    (columns,) = run(client, "GENERATE COLUMNS FROM ENTITY d IN STORE lake")
+    assert columns["rows"][0][:2] == ["a", "BIGINT"]
+    wrong = client.put("/v1/stores/lake/entities/d2", json={"kafka": {"partitions": 1}})
+    assert wrong.json()["code"] == "invalid-property"
+    assert client.delete("/v1/stores/lake/entities/d").status_code == 204
+    assert client.get("/v1/stores/lake/entities/d").status_code == 404
+
+
+def test_streams_over_files_are_sources_and_sinks(client: TestClient) -> None:
+    run(client, STREAM.format("f", "dir", "csv", ",'s3.csv.delimiter'=';'"))
+    shown = client.get("/v1/relations/demo.public.f").json()
+    assert shown["effective"]["s3.csv.delimiter"] == {"value": ";", "origin": "explicit", "from": None} or (
+        shown["effective"]["s3.csv.delimiter"]["value"] == ";"
+    )
+    plan, problems = planned(
+        client,
+        "CREATE STREAM o WITH ('value.format'='json','topic.partitions'=1,'topic.replicas'=1) AS SELECT a, b FROM f",
+    )
+    assert problems == []
+    assert plan["mode"] == "micro_batch"
+    assert plan["delivery"] == "at_least_once"
+    plan, problems = planned(
+        client,
+        "CREATE STREAM o WITH ('store'='lake','s3.partition.by'='b','delivery.guarantee'='exactly_once') AS SELECT a, b FROM t",
+    )
+    assert problems == []
+    assert plan["delivery"] == "exactly_once"
+    assert plan["sink"]["entity_action"] == "create"
+    properties = plan["sink"]["properties"]
+    assert properties["value.format"]["value"] == "json"
+    assert properties["s3.partition.by"]["value"] == "b"
+    assert not any(name.startswith("key.") for name in properties)
+
+
+REFUSED = [
+    (
+        "CREATE STREAM o WITH ('topic.partitions'=1,'topic.replicas'=1) AS SELECT a FROM f",
+        "property-required",
+        "csv",
+    ),
+    (
+        "CREATE STREAM o WITH ('value.format'='csv','topic.partitions'=1,'topic.replicas'=1) AS SELECT a FROM f",
+        "unsupported",
+        "kafka",
+    ),
+    (
+        "CREATE STREAM o WITH ('store'='lake','s3.partition.by'='z') AS SELECT a FROM t",
+        "invalid-property",
+        "'z'",
+    ),
+    (
+        "CREATE STREAM o WITH ('store'='lake','s3.csv.header'=TRUE) AS SELECT a FROM t",
+        "invalid-property",
+        "CSV",
+    ),
+    (
+        "CREATE STREAM o WITH ('store'='lake','topic'='a/b') AS SELECT a FROM t",
+        "invalid-property",
+        "prefix",
+    ),
+    (
+        "CREATE STREAM o WITH ('store'='lake','key.format'='primitive','key.columns'='b') AS SELECT b FROM t",
+        "invalid-property",
+        "no keys",
+    ),
+    ("CREATE STREAM o WITH ('s3.partition.by'='a') AS SELECT a FROM t", "invalid-property", "kafka"),
+    (
+        "CREATE STREAM o WITH ('delivery.guarantee'='exactly_once') AS SELECT a FROM t",
+        "unsupported",
+        "kafka",
+    ),
+    (
+        "CREATE CHANGELOG o WITH ('store'='lake') AS SELECT b, count(*) AS n FROM t GROUP BY b",
+        "unsupported",
+        "no changelogs",
+    ),
+    (STREAM.format("o", "x", "avro", ""), "unsupported", "avro"),
+    (
+        "CREATE CHANGELOG o (a BIGINT, PRIMARY KEY (a)) WITH ('store'='lake','value.format'='json')",
+        "unsupported",
+        "no changelogs",
+    ),
+    ("INSERT INTO f VALUES (1, 'x')", "store-rejected", "s3"),
+]
+
+
+def test_what_files_cannot_be_is_refused(client: TestClient) -> None:
+    run(client, STREAM.format("f", "dir", "csv", ""))
+    for sql, code, word in REFUSED:
+        answer = client.post("/v1/statements", json={"sql": sql, **CONTEXT})
+        body = answer.json()
+        assert (answer.status_code >= 400, body.get("code")) == (True, code), (sql, body)
+        assert word in str(body), (sql, body)
