@@ -81,12 +81,13 @@ class ChangeReader:
                     continue
                 if judged or waiting or (message.op == "u" and new is not None and UNCHANGED in new):
                     waiting.append(_Event(shaper, message, at, lsn, xid=xid if judged else -1))
-                elif message.op != "c" or new is None:
+                elif new is None or message.key is not None or message.old is not None:
                     self._write(_Event(shaper, message, at, lsn), records)
                 elif keyed:
                     records.append(shaper.upsert(shaper.key(new), new, at, lsn))
                 else:
-                    records.append(shaper.envelope(b"c", shaper.key(new), None, new, at, lsn))
+                    op = b"c" if message.op == "c" else b"u"
+                    records.append(shaper.envelope(op, shaper.key(new), None, new, at, lsn))
                 if len(records) + len(waiting) >= _CHUNK:
                     yield records + self._settle(waiting)
                     records, waiting = [], []

@@ -117,9 +117,10 @@ class Shaper:
         """A stream's event."""
         old = self._before(before) if before is not None and self._before else b"null"
         new = self._after(after) if after is not None and self._after else b"null"
-        parts = [b'{"op":"%b","ts_ms":%d,"before":%b,"after":%b' % (op, at // 1000, old, new)]
-        parts += [b'%b,"lsn":%d}' % (origin, lsn) for origin in self._origins]
-        return Record(key, b",".join(parts) + b"}", at, lsn)
+        value = b'{"op":"%b","ts_ms":%d,"before":%b,"after":%b' % (op, at // 1000, old, new)
+        for origin in self._origins:
+            value += b',%b,"lsn":%d}' % (origin, lsn)
+        return Record(key, value + b"}", at, lsn)
 
     def first(self, values: Values, at: int, lsn: int) -> Record:
         """A row that was read at the start."""

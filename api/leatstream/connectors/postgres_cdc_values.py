@@ -18,7 +18,8 @@ from leatstream.model.types import DataType, parse_type
 
 JSON_TYPES = (114, 3802)  # json, jsonb
 _SPECIAL = re.compile(rb'[\x00-\x1f"\\]')
-_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE")
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+_NUMBERS = ("DECIMAL", "FLOAT", "DOUBLE")
 _PACKED = {"SMALLINT": ">h", "INTEGER": ">i", "BIGINT": ">q", "DOUBLE": ">d"}
 Write = Callable[[bytes], bytes]
 Row = Callable[[Values], bytes]
@@ -55,6 +56,8 @@ def _bare(value: bytes) -> bytes:
 
 def writer(kind: DataType, type_oid: int) -> Write:
     """How a value of a PostgreSQL type is written for a column of a declared type."""
+    if kind.kind in _WHOLE:
+        return _bare
     if kind.kind in _NUMBERS:
         return number
     if kind.kind == "BOOLEAN":
@@ -86,16 +89,14 @@ def row_writer(columns: Sequence[tuple[str, DataType]], shape: Sequence[tuple[st
     for name, kind in columns:
         if name in places:
             index, oid = places[name]
-            parts.append((json.dumps(name, ensure_ascii=False).encode() + b":", index, writer(kind, oid)))
+            prefix = json.dumps(name, ensure_ascii=False).encode() + b":"
+            parts.append((prefix, prefix + b"null", index, writer(kind, oid)))
 
     def write(values: Values) -> bytes:
-        found = []
-        for prefix, index, put in parts:
-            value = values[index]
-            if value.__class__ is bytes:
-                found.append(prefix + put(value))
-            else:
-                found.append(prefix + b"null")
+        found = [
+            prefix + put(value) if isinstance(value := values[index], bytes) else nothing
+            for prefix, nothing, index, put in parts
+        ]
         return b"{" + b",".join(found) + b"}"
 
     return write

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from leatstream.connectors.base import SourceWatch
 from leatstream.plan.job_spec import ColumnSpec, SourceSpec, StoreRef
 from leatstream_jobs.analyze import plain_message, simple_type
 from leatstream_jobs.progress import Progress
@@ -78,6 +79,24 @@ def test_positions_that_are_no_numbers_are_told_as_they_are() -> None:
     told = progress.as_json()
     assert told is not None
     assert told["sources"][0] == {"relation": "r.s", "entity": "s", "end_offsets": ends["s"], "lag": None}
+
+
+def test_what_a_store_keeps_for_its_reader_is_told() -> None:
+    progress = Progress([source("r.t", "t")])
+    place = {"t": {"lsn": "0/1A", "rows": 3}, "__state": '{"after": ["secret key"]}'}
+    progress.take(report("2024-01-01T00:00:00.000Z", sources=[{"endOffset": place, "latestOffset": None}]))
+    progress.watches["r.t"] = SourceWatch("leat_q_g1_0", 10, 200, None)
+    told = progress.as_json()
+    assert told is not None
+    assert told["sources"] == [
+        {
+            "relation": "r.t",
+            "entity": "t",
+            "end_offsets": {"lsn": "0/1A", "rows": 3},
+            "lag": None,
+            "slot": {"name": "leat_q_g1_0", "lag_bytes": 10, "kept_bytes": 200, "left_bytes": None},
+        }
+    ]
 
 
 def test_one_topic_read_twice() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from leatstream.plan.change import classify
-from leatstream.plan.job_spec import JobSpec
+from leatstream.plan.job_spec import ChangeFeed, JobSpec
 
 STORE: dict[str, Any] = {"name": "k", "kind": "kafka", "config": {}}
 COLUMNS = [{"name": "n", "type": "BIGINT"}]
@@ -91,3 +91,20 @@ def test_a_log_of_undecodable_records_is_a_second_reader() -> None:
     new = job()
     sources = [new.sources[0].model_copy(update={"log_entity": "bad"})]
     assert classify(job(), new.model_copy(update={"sources": sources})).kind == "new-state"
+
+
+def feeding(entity: str, **feed: Any) -> JobSpec:
+    made = job()
+    read = made.sources[0].model_copy(update={"entity": entity, "feed": ChangeFeed(**feed)})
+    return made.model_copy(update={"sources": [read]})
+
+
+def test_a_replication_slot_is_not_left_behind() -> None:
+    same, named = feeding("t"), feeding("t", slot="mine")
+    assert classify(same, feeding("t", ignore_truncates=True)).kind == "restart-from-offsets"
+    assert classify(same, named).kind == "new-state"
+    for other in (job(), feeding("u")):
+        found = classify(same, other)
+        assert found.kind == "refused"
+        assert "slot of t" in found.reason
+    assert classify(job(), same).kind == "new-state"
