@@ -156,7 +156,7 @@ def test_events_a_view_and_a_join(play: Any, database: psycopg.Connection[Any], 
 
     def seen() -> Any:
         answer = play.sql("SELECT id, name FROM names ORDER BY id")["results"][0]["rows"]
-        return answer == [["1", "x"], ["3", "n3"], ["4", "n4"]]
+        return answer == [[1, "x"], [3, "n3"], [4, "n4"]]
 
     eventually(seen, what="the view's rows")
     play.produce(source, [{"n": 1, "id": 4}])
