@@ -336,9 +336,19 @@ def test_columns_that_come_and_go(admin: psycopg.Connection[Any], feed: Any) -> 
         {"id": 2, "name": "b", "big": None},
         {"id": 3, "big": None},
     ]
-    wider = feed(Form("shop", (*COLUMNS, ("later", "VARCHAR")), ("id",), True), table=table)
+    wider = feed(Form("shop", (COLUMNS[0], COLUMNS[2], ("later", "VARCHAR")), ("id",), True), table=table)
     wider.until(lambda: wider.records)
     assert wider.table[2] == {"id": 2, "big": None, "later": "l"}
+
+
+def test_a_generated_column_is_refused(admin: psycopg.Connection[Any], feed: Any) -> None:
+    """The log does not have it, so it would be there in the first rows and nowhere else."""
+    table = f"t_{uuid.uuid4().hex[:8]}"
+    admin.execute(
+        f"CREATE TABLE public.{table} (id bigint PRIMARY KEY, name text GENERATED ALWAYS AS ('x') STORED, big text)"
+    )
+    with pytest.raises(RuntimeError, match=r"store-rejected .* has no column name, or it is generated"):
+        feed(table=table)
 
 
 def test_an_emptied_table(admin: psycopg.Connection[Any], feed: Any) -> None:

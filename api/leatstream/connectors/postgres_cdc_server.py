@@ -33,7 +33,8 @@ SELECT a.attname, a.atttypid::bigint, format_type(a.atttypid, a.atttypmod),
   (SELECT array_position(i.indkey::int2[], a.attnum) FROM pg_index i
    WHERE i.indrelid = a.attrelid AND i.indisprimary)
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+ORDER BY a.attnum
 """
 _SLOT = """
 SELECT confirmed_flush_lsn::text, restart_lsn::text, plugin, database = current_database(), active_pid,

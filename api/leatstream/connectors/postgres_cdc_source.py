@@ -129,12 +129,24 @@ class ChangeStream(DataSourceStreamReader):
         plan = self._plan
         with said():
             server = self._open()
+            self._check_columns()
             server.drop_older(plan.own)
             if plan.own_publication and server.make_publication():
                 # A slot from before it could not read what was written in between.
                 server.drop_own_slot(plan.own)
             begin = server.make_slot()
             return Position(begin, complete=not plan.first_rows).as_offset(plan.entity)
+
+    def _check_columns(self) -> None:
+        """A column may go later, but is there at the start; what the server computes is not in its log."""
+        there = {column.name for column in self._described().columns}
+        missing = [name for name, _ in self._plan.form.images() if name not in there]
+        if missing:
+            raise StoreError(
+                "store-rejected",
+                f"Store {self._plan.store}: table {self._plan.entity} has no column {missing[0]}, or it is "
+                "generated: the log does not have it.",
+            )
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Bound of one micro-batch."""
