@@ -73,7 +73,9 @@ def _write(
         condition["If-None-Match"] = "*"
     elif isinstance(prior.get("generation"), int):
         condition["If-Match"] = f'"{prior["generation"]}"'
-    document = {**resource.constants, **rules.body(resource.attributes, planned, config)}
+    told = rules.body(resource.attributes, planned, config)
+    # What is not known yet is the service's to say.
+    document = {**resource.constants, **{key: value for key, value in told.items() if value is not UNKNOWN}}
     try:
         answer = session.service().request("PUT", fill_path(resource.path, planned), document, condition).body
     except ProblemError as problem:

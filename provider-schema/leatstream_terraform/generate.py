@@ -16,7 +16,17 @@ from leatstream_terraform.openapi import HINT, content, resolve, success
 from leatstream_terraform.schema import FORMAT
 
 _SCALARS = {"string": "string", "integer": "number", "number": "number", "boolean": "bool"}
-_COPIED = ("replace", "volatile", "semantic", "template", "infer", "sensitive", "trigger", "provider_only")
+_COPIED = (
+    "replace",
+    "volatile",
+    "semantic",
+    "template",
+    "infer",
+    "sensitive",
+    "trigger",
+    "provider_only",
+    "preview",
+)
 _RESOURCE = ("wait", "warn", "assume", "delete_query", "exactly_one_of", "constants", "live", "version")
 
 PROVIDER: dict[str, Any] = {

@@ -63,6 +63,7 @@ def plan(
     if prior is None:
         statement.blank(resource, state)
         _ask(session, resource, answer, state, None)
+        statement.preview(session, resource, state)
         session.foreseen.note(resource, state, config)
     else:
         answer.replace = rules.replacements(resource, prior, state)

@@ -41,6 +41,7 @@ class Attribute:
         template: computed from other attributes, as ``{database}.{schema}.{name}``, each part quoted as SQL
             does.
         infer: where ``statements:validate`` tells the value, such as ``plan.sink.fqn``.
+        preview: where the plan of a CREATE STREAM tells the value that a stream's configuration leaves out.
         exactly_one_of: of a nested object, names of which exactly one must be set.
     """
 
@@ -63,6 +64,7 @@ class Attribute:
     has_default: bool = False
     template: str | None = None
     infer: str | None = None
+    preview: str | None = None
     enum: tuple[Any, ...] = ()
     pattern: str | None = None
     exactly_one_of: tuple[str, ...] = ()
@@ -170,6 +172,7 @@ def _attribute(name: str, raw: Mapping[str, Any]) -> Attribute:
                 "semantic",
                 "template",
                 "infer",
+                "preview",
                 "pattern",
             )
             if key in raw

@@ -126,6 +126,42 @@ def infer(
     return _change(plan, item) if prior is not None else []
 
 
+def preview(session: Session, resource: Resource, planned: dict[str, Any]) -> None:
+    """Make known, in place, what a stream's configuration leaves to the service, such as its columns.
+
+    What cannot be told now stays unknown; what is wrong is told when the stream is made.
+    """
+    items = [a for a in resource.attributes.values() if a.preview and planned.get(a.name) is UNKNOWN]
+    given = {key: planned.get(name) for key, name in _RELATION_KEYS.items() if planned.get(name) is not None}
+    given |= planned.get("properties") or {} if planned.get("properties") is not UNKNOWN else {"": UNKNOWN}
+    if not items or session.client is None or has_unknown(given) or not isinstance(planned.get("fqn"), str):
+        return
+    options = ", ".join(f"{_quoted(key)}={_written(key, value)}" for key, value in given.items())
+    answer = validate(session, {"sql": f"CREATE STREAM {planned['fqn']} WITH ({options})"})
+    told = (answer.get("statements") or [{}])[-1].get("plan") or {}
+    for item in items:
+        raw = _dig(told, str(item.preview).split("."))
+        if raw:
+            planned[item.name] = from_rest({"x": item}, {item.rest: raw}, None)["x"]
+
+
+_RELATION_KEYS = {
+    "store": "store",
+    "topic": "topic",
+    "value.format": "value_format",
+    "key.format": "key_format",
+    "key.type": "key_type",
+}
+
+
+def _written(key: str, value: Any) -> str:
+    return '"' + str(value).replace('"', '""') + '"' if key == "store" else _quoted(str(value))
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
 def _loosen(resource: Resource, planned: dict[str, Any]) -> None:
     """Make unknown, in place, what the end of the object that is replaced will change.
 

@@ -71,7 +71,9 @@ class RecordForm:
         """
         if self.value_id is None:
             return json.encode(sink.columns, values)
-        return described_records.encode(_description(sink.value_format, sink.columns), self.value_id, values)
+        return described_records.encode(
+            _description(sink.value_format, sink.columns, sink.value_schema), self.value_id, values
+        )
 
     def key(self, sink: SinkSpec, columns: Sequence[ColumnSpec], values: Sequence[Column]) -> Column:
         """The BINARY key of a row, made of these columns.
@@ -81,14 +83,15 @@ class RecordForm:
         """
         if self.key_id is None:
             raise JobError("job-rejected", f"Keys of {sink.relation} have no schema.")
-        form = _description(sink.key_format or "", columns)
+        form = _description(sink.key_format or "", columns, sink.key_schema)
         return described_records.encode(form, self.key_id, values)
 
 
-def _description(format_: str, columns: Sequence[ColumnSpec]) -> Description:
+def _description(format_: str, columns: Sequence[ColumnSpec], schema: str | None) -> Description:
     return Description(
         format_,
         tuple(c.name for c in columns),
         tuple(c.type for c in columns),
         tuple(c.not_null for c in columns),
+        schema=schema if format_ == "protobuf" else None,
     )

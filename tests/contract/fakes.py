@@ -50,6 +50,7 @@ class MemoryConnector(Connector):
         EntityProperty("topic.partitions", ("kafka.partitions",)),
         EntityProperty("topic.replicas", ("kafka.replicas",)),
     )
+    value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf")
     Config: ClassVar[type[BaseModel]] = KafkaConfig
 
     def __init__(self, name: str, config: BaseModel, cluster: Cluster) -> None:

@@ -1,17 +1,13 @@
-"""Avro on a running stack, a real broker and a real schema registry: from a producer's schema to the sink's."""
+"""Avro and Protobuf on a running stack, a real broker and a real schema registry: from a producer's schema to the sink's."""
 
 from __future__ import annotations
 
 import io
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 pytestmark = [pytest.mark.stack]
 
@@ -95,7 +91,7 @@ def test_from_one_registered_schema_to_another(play: Any, schema_registry: str, 
     out = f"{play.name}.trade"
     query = play.run(
         "trade",
-        f"CREATE STREAM trade WITH ('topic'='{out}', 'key.format'='avro', 'key.columns'='id') AS SELECT id, price * 2 AS price, "
+        f"CREATE STREAM trade WITH ('topic'='{out}', 'value.format'='protobuf', 'key.format'='avro', 'key.columns'='id') AS SELECT id, price * 2 AS price, "
         "at, buyer->name AS buyer FROM orders WITH ('starting.position'='earliest') WHERE kind = 'TRADE'",
     )
     assert query["status"]["state"] == "running", query["status"]
@@ -104,23 +100,21 @@ def test_from_one_registered_schema_to_another(play: Any, schema_registry: str, 
     producer.send(SECOND, {**order(3, "TRADE"), "note": "new"}, order(4) | {"note": None})
     eventually(lambda: len(printed(play, out)) == 2, what="a record of the new schema")
     assert printed(play, out) == [
-        {"id": 2, "price": 19.00, "at": "2026-01-02 03:04:05Z", "buyer": "ü"},
-        {"id": 3, "price": 19.00, "at": "2026-01-02 03:04:05Z", "buyer": None},
+        {"id": 2, "price": "19.00", "at": "2026-01-02 03:04:05Z", "buyer": "ü"},
+        {"id": 3, "price": "19.00", "at": "2026-01-02 03:04:05Z", "buyer": None},
     ]
     subjects = httpx2.get(f"{schema_registry}/subjects").json()
     assert {f"{out}-value", f"{out}-key"} <= set(subjects)
 
     # What the registry would refuse is refused by the plan, and nothing is made.
     httpx2.put(f"{schema_registry}/config/{out}-value", json={"compatibility": "BACKWARD"})
-    play.sql(
-        f"CREATE STREAM more (id BIGINT, n BIGINT NOT NULL) WITH ('topic'='{out}', 'value.format'='avro')"
-    )
+    play.sql(f"CREATE STREAM more (id VARCHAR) WITH ('topic'='{out}', 'value.format'='protobuf')")
     for statement in (
-        "INSERT INTO more SELECT id, coalesce(id, 0) FROM orders",
-        "INSERT INTO more VALUES (1, 2)",
+        "INSERT INTO more SELECT CAST(id AS VARCHAR) FROM orders",
+        "INSERT INTO more VALUES ('x')",
     ):
         body = play.refused(statement)
         assert (body["code"], body["status_code"]) == ("schema-incompatible", 422), body
         assert f"{out}-value" in body["detail"]
     play.sql("INSERT INTO trade VALUES (9, 1.25, NULL, 'by hand')")
-    assert printed(play, out)[2] == {"id": 9, "price": 1.25, "at": None, "buyer": "by hand"}
+    assert printed(play, out)[2] == {"id": 9, "price": "1.25", "at": None, "buyer": "by hand"}

@@ -252,3 +252,53 @@ def _written_by(server: Any) -> list[Path]:
     assert logs
     assert catalog
     return [server.data_dir.parent / "leat-dev.log", *logs, *catalog]
+
+
+REGISTERED = """
+resource "leatstream_schema_registry" "r" {
+  name = "sr_$tag"
+  type = "confluent"
+  uris = "$registry"
+}
+resource "leatstream_store" "k" {
+  name            = "store_$tag"
+  kafka           = { bootstrap_servers = "$bootstrap" }
+  schema_registry = leatstream_schema_registry.r.name
+}
+resource "leatstream_database" "d" {
+  name = "db_$tag"
+}
+resource "leatstream_entity" "orders" {
+  store = leatstream_store.k.name
+  name  = "orders_$tag"
+  kafka = { partitions = 1, replicas = 1 }
+}
+resource "leatstream_stream" "orders" {
+  database     = leatstream_database.d.name
+  schema       = "public"
+  name         = "orders"
+  store        = leatstream_store.k.name
+  topic        = leatstream_entity.orders.name
+  value_format = "avro"
+}
+"""
+
+
+def test_columns_from_a_schema_registry(scene: Scene, schema_registry: str) -> None:
+    """The plan of a whole new configuration shows them; a second apply changes nothing."""
+    import httpx2
+
+    schema = '{"type":"record","name":"O","fields":[{"name":"id","type":"long"},{"name":"Note","type":["null","string"]}]}'
+    subject = f"{schema_registry}/subjects/orders_{scene.tag}-value/versions"
+    assert httpx2.post(subject, json={"schema": schema}).status_code == 200
+    scene.write(REGISTERED.replace("$registry", schema_registry))
+    terraform = scene.terraform
+    terraform.init()
+    after = terraform.plan().change("leatstream_stream.orders")["after"]
+    wanted = [("id", "BIGINT"), ("Note", "VARCHAR")]
+    assert [(c["name"], c["type"]) for c in after["columns"]] == wanted
+    terraform.apply()
+    assert [
+        (c["name"], c["type"]) for c in terraform.state()["leatstream_stream.orders"]["columns"]
+    ] == wanted
+    terraform.is_settled()

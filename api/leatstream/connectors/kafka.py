@@ -62,7 +62,7 @@ class KafkaConnector(Connector):
             ),
         ),
     )
-    value_formats: ClassVar[tuple[str, ...]] = ("json", "avro")
+    value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf")
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kafka"]
     Config: ClassVar[type[BaseModel]] = KafkaConfig
 

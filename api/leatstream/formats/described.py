@@ -12,13 +12,17 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from leatstream.formats.avro_reading import AvroReader
-from leatstream.formats.avro_schema import UnfitSchema, parse_schema
+from leatstream.formats.avro_schema import UnfitSchema
 from leatstream.formats.avro_writing import record_writer
 from leatstream.formats.plain_values import Undecodable
-from leatstream.formats.registry_client import RegistryAddress, RegistryClient, Schema, texts_of
+from leatstream.formats.protobuf_records import ProtobufReader, message_path
+from leatstream.formats.protobuf_records import record_writer as protobuf_writer
+from leatstream.formats.protobuf_schema import message_at, open_file
+from leatstream.formats.registered_schema import parsed_avro
+from leatstream.formats.registry_client import RegistryAddress, RegistryClient, Schema
 from leatstream.model.types import DataType, parse_type
 
-FORMATS = ("avro",)
+FORMATS = ("avro", "protobuf")
 _HEAD = 5
 _ASK_AGAIN = 30.0  # seconds after which an id that the registry did not know is asked for again
 _MOST_UNKNOWN = 10_000
@@ -29,9 +33,10 @@ class Description:
     """What is said of one relation's values or keys; plain data, so that it can be sent to Spark's workers.
 
     Attributes:
-        format: ``avro``.
+        format: ``avro`` or ``protobuf``.
         names, types: of the columns; types as SQL writes them.
         needed: whether a column is NOT NULL; read by writers only.
+        schema: that records are written by; of Protobuf only, whose fields have numbers.
     """
 
     format: str
@@ -39,6 +44,7 @@ class Description:
     types: tuple[str, ...]
     needed: tuple[bool, ...] = ()
     registry: RegistryAddress | None = None
+    schema: str | None = None
 
     def data_types(self) -> list[DataType]:
         """The columns' types, read."""
@@ -56,6 +62,10 @@ class Reader(Protocol):
         """The record that begins at a byte; Undecodable."""
 
 
+# What tells the reader of a record, and where the record begins behind its head.
+_Opened = Callable[[bytes], tuple[Reader, int]]
+
+
 @dataclass(slots=True)
 class Decoder:
     """Reads records, fetching schemas as their ids appear. Not for several threads.
@@ -67,7 +77,7 @@ class Decoder:
 
     description: Description
     client: RegistryClient | None
-    _readers: dict[int, Reader | str] = field(default_factory=dict)
+    _readers: dict[int, _Opened | str] = field(default_factory=dict)
     _unknown: dict[int, float] = field(default_factory=dict)
 
     def columns(self, values: Sequence[bytes | None]) -> tuple[list[list[Any]], list[str | None]]:
@@ -85,14 +95,14 @@ class Decoder:
             if value is None:
                 continue
             try:
-                number, reader, at = self._reader(value)
+                reader, at = self._reader(value)
                 record = reader.read(value, at)
             except Undecodable as error:
                 reasons[index] = str(error)
                 continue
-            group = groups.get(number)
+            group = groups.get(id(reader))
             if group is None:
-                group = groups[number] = (reader, [], [])
+                group = groups[id(reader)] = (reader, [], [])
             group[1].append(index)
             group[2].append(record)
         columns: list[list[Any]] = [[None] * count for _ in self.description.names]
@@ -114,16 +124,16 @@ class Decoder:
             raise Undecodable(reasons[0])
         return [column[0] for column in columns]
 
-    def _reader(self, value: bytes) -> tuple[int, Reader, int]:
+    def _reader(self, value: bytes) -> tuple[Reader, int]:
         number = schema_id(value)
-        reader = self._readers.get(number)
-        if reader is None:
-            reader = self._find(number)
-        if isinstance(reader, str):
-            raise Undecodable(reader)
-        return number, reader, _HEAD
+        opened = self._readers.get(number)
+        if opened is None:
+            opened = self._find(number)
+        if isinstance(opened, str):
+            raise Undecodable(opened)
+        return opened(value)
 
-    def _find(self, number: int) -> Reader | str:
+    def _find(self, number: int) -> _Opened | str:
         if self._unknown.get(number, 0.0) > time.monotonic():
             raise Undecodable(f"the registry has no schema {number}")
         if self.client is None:
@@ -134,7 +144,7 @@ class Decoder:
                 self._unknown.clear()
             self._unknown[number] = time.monotonic() + _ASK_AGAIN
             raise Undecodable(f"the registry has no schema {number}")
-        made: Reader | str
+        made: _Opened | str
         try:
             made = self._made(schema)
         except UnfitSchema as error:
@@ -142,12 +152,37 @@ class Decoder:
         self._readers[number] = made
         return made
 
-    def _made(self, schema: Schema) -> Reader:
+    def _made(self, schema: Schema) -> _Opened:
         if schema.type != self.description.format.upper():
             raise UnfitSchema(f"it is of type {schema.type}, not {self.description.format.upper()}")
-        *references, text = texts_of(schema)
-        parsed = parse_schema(text, references)
-        return AvroReader.of(parsed, self.description.names, self.description.data_types())
+        names, types = self.description.names, self.description.data_types()
+        if schema.type == "PROTOBUF":
+            return _Messages(open_file(schema), names, types)
+        reader = AvroReader.of(parsed_avro(schema), names, types)
+        return lambda _value: (reader, _HEAD)
+
+
+class _Messages:
+    """The messages of one Protobuf file; each record tells which one it is."""
+
+    def __init__(self, file: Any, names: Sequence[str], types: Sequence[DataType]) -> None:
+        self._file, self._names, self._types = file, names, types
+        self._readers: dict[tuple[int, ...], Reader | str] = {}
+
+    def __call__(self, value: bytes) -> tuple[Reader, int]:
+        path, at = message_path(value, _HEAD)
+        reader = self._readers.get(path)
+        if reader is None:
+            reader = self._readers[path] = self._made(path)
+        if isinstance(reader, str):
+            raise Undecodable(reader)
+        return reader, at
+
+    def _made(self, path: tuple[int, ...]) -> Reader | str:
+        try:
+            return ProtobufReader.of(message_at(self._file, path), self._names, self._types)
+        except UnfitSchema as error:
+            return f"its message does not fit the columns: {error}"
 
 
 def _fill(
@@ -210,6 +245,9 @@ class Encoder:
 
     def _writer(self) -> Callable[[bytearray, Any], None]:
         types = self.description.data_types()
+        if self.description.format == "protobuf":
+            file = open_file(Schema("PROTOBUF", self.description.schema or ""))
+            return protobuf_writer(message_at(file, (0,)), self.description.names, types)
         return record_writer(types, self.description.needed or (False,) * len(types))
 
 

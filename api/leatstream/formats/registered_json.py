@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from leatstream.formats.avro_columns import columns_of
-from leatstream.formats.avro_schema import UnfitSchema, parse_schema
+from leatstream.formats.avro_schema import UnfitSchema
 from leatstream.formats.described import Decoder, Description, schema_id
 from leatstream.formats.plain_values import FIRST_DAY, Undecodable
-from leatstream.formats.registry_client import RegistryClient, texts_of
+from leatstream.formats.registered_schema import columns_of
+from leatstream.formats.registry_client import RegistryClient
 from leatstream.formats.values import json_record
 from leatstream.model.objects import Column
 from leatstream.model.types import DataType
@@ -45,15 +45,14 @@ class RegisteredJson:
 
     def _found(self, number: int) -> tuple[tuple[Column, ...], Decoder] | None:
         schema = self.client.schema(number)
-        if schema is None or schema.type != "AVRO":
+        if schema is None:
             return None
-        *references, text = texts_of(schema)
         try:
-            columns = columns_of(parse_schema(text, references))
+            columns = columns_of(schema)
         except UnfitSchema:
             return None
         names, types = tuple(c.name for c in columns), tuple(str(c.type) for c in columns)
-        return columns, Decoder(Description("avro", names, types), self.client)
+        return columns, Decoder(Description(schema.type.lower(), names, types), self.client)
 
 
 def _told(value: Any, kind: DataType) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from leatstream.connectors.base import NewRecord, Record
 from leatstream.errors import Position, RequestError, StoreError
-from leatstream.formats.described import FORMATS, Description, Encoder
+from leatstream.formats.described import FORMATS, Description, Encoder, subject_of
 from leatstream.formats.plain_values import Undecodable, Unencodable
 from leatstream.formats.registered_json import RegisteredJson
 from leatstream.formats.registry_client import Schema
@@ -43,9 +43,15 @@ def make_records(
         RequestError: a value has no form in the format, or a schema would be refused.
         StoreError: the registry cannot be asked.
     """
-    value_id, key_id = _ids(live, relation, keys, position, register=register)
-    value = _encoder(relation.value_format, relation.columns, value_id)
-    key = _encoder(relation.key_format, keys, key_id)
+    schemas = sink_schemas(live, relation, [c.name for c in keys], position)
+    numbers = _registered(live, relation, schemas, position) if register else dict.fromkeys(schemas, 0)
+    value, key = (
+        _encoder(format_, columns, numbers.get(part), schemas.get(part))
+        for part, format_, columns in (
+            ("value_schema", relation.value_format, relation.columns),
+            ("key_schema", relation.key_format, keys),
+        )
+    )
     places = [relation.columns.index(column) for column in keys]
     try:
         return [_record(relation, keys, [row[i] for i in places], row, key, value) for row in rows]
@@ -72,7 +78,9 @@ def _record(
     return NewRecord(made, json_record(relation.columns, row) if value is None else value.record(row))
 
 
-def _encoder(format_: str | None, columns: Sequence[Column], number: int | None) -> Encoder | None:
+def _encoder(
+    format_: str | None, columns: Sequence[Column], number: int | None, schema: str | None
+) -> Encoder | None:
     if format_ not in FORMATS or number is None:
         return None
     description = Description(
@@ -80,26 +88,23 @@ def _encoder(format_: str | None, columns: Sequence[Column], number: int | None)
         tuple(c.name for c in columns),
         tuple(str(c.type) for c in columns),
         tuple(c.not_null for c in columns),
+        schema=schema if format_ == "protobuf" else None,
     )
     return Encoder(description, number)
 
 
-def _ids(
-    live: LiveStores, relation: Relation, keys: Sequence[Column], position: Position, *, register: bool
-) -> tuple[int | None, int | None]:
-    schemas = sink_schemas(live, relation, [c.name for c in keys], position)
-    if not register:
-        return tuple(0 if f"{part}_schema" in schemas else None for part in ("value", "key"))  # type: ignore[return-value]
-    found: list[int | None] = []
+def _registered(
+    live: LiveStores, relation: Relation, schemas: Mapping[str, str], position: Position
+) -> dict[str, int]:
+    """The ids of the schemas, registered if they are not yet."""
+    found: dict[str, int] = {}
     for part, format_ in (("value", relation.value_format), ("key", relation.key_format)):
         text = schemas.get(f"{part}_schema")
-        if text is None:
-            found.append(None)
-            continue
-        client = live.registry_client(relation.store, format_ or "", position)
-        schema = Schema((format_ or "").upper(), text)
-        found.append(client.register(f"{relation.entity}-{part}", schema))
-    return found[0], found[1]
+        if text is not None:
+            client = live.registry_client(relation.store, format_ or "", position)
+            schema = Schema((format_ or "").upper(), text)
+            found[f"{part}_schema"] = client.register(subject_of(relation.entity, part), schema)
+    return found
 
 
 def readable(env: Environment, store: str, records: Iterator[Record | None]) -> Iterator[Record | None]:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from leatstream.errors import Faults, Position, RequestError
-from leatstream.formats.avro_columns import columns_of, record_name, schema_text
-from leatstream.formats.avro_schema import AvroType, UnfitSchema, parse_schema
+from leatstream.formats.avro_columns import record_name
+from leatstream.formats.avro_schema import UnfitSchema
 from leatstream.formats.described import FORMATS, subject_of
-from leatstream.formats.registry_client import RegistryClient, Schema, texts_of
+from leatstream.formats.registered_schema import columns_of, schema_text
+from leatstream.formats.registry_client import RegistryClient, Schema
 from leatstream.model.names import quote
 from leatstream.model.objects import Column, Relation
 from leatstream.services.live_stores import LiveStores
@@ -50,7 +51,7 @@ def _checked(
     client = live.registry_client(sink.store, f"'{part}.format' = {format_}", position)
     subject = subject_of(sink.entity, part)
     newest = client.latest(subject)
-    text = _text(sink, part, columns, newest, position)
+    text = _text(sink, part, format_, columns, newest, position)
     if newest is not None:
         _refuse_incompatible(client, subject, Schema(format_.upper(), text), newest, position)
     return text
@@ -59,6 +60,7 @@ def _checked(
 def _text(
     sink: Relation,
     part: str,
+    format_: str,
     columns: Sequence[Column],
     newest: Schema | None,
     position: Position | None,
@@ -66,20 +68,10 @@ def _text(
     fqn = sink.fqn
     name = record_name(fqn.database, fqn.schema, f"{fqn.name}_{part}")
     try:
-        return schema_text(columns, name, _parsed(newest))
+        return schema_text(format_, columns, name, newest)
     except UnfitSchema as error:
-        detail = f"{sink.fqn} cannot be written as AVRO: {error}"
+        detail = f"{sink.fqn} cannot be written as {format_.upper()}: {error}"
         raise RequestError("type-mismatch", detail, position=position) from None
-
-
-def _parsed(schema: Schema | None) -> AvroType | None:
-    if schema is None or schema.type != "AVRO":
-        return None
-    *references, text = texts_of(schema)
-    try:
-        return parse_schema(text, references)
-    except UnfitSchema:
-        return None
 
 
 def _refuse_incompatible(
@@ -144,8 +136,7 @@ def registered_columns(live: LiveStores, store: str, entity: str, format_: str) 
     try:
         if schema.type != format_.upper():
             raise UnfitSchema(f"it is of type {schema.type}, not {format_.upper()}")
-        *references, text = texts_of(schema)
-        return columns_of(parse_schema(text, references))
+        return columns_of(schema)
     except UnfitSchema as error:
         raise RequestError(
             "validation",

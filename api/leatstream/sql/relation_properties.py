@@ -31,10 +31,11 @@ PLAIN = (
     "delivery.guarantee",
 )
 _BASE = "the schema follows the columns, and takes the names of the subject's newest schema"
+_DESCRIPTOR = "protobuf reads by a schema registry; descriptor sources are not read yet"
 UNBUILT = {
     "value.columns.exclude": "key columns also stay in the value",
-    "key.descriptor.name": "protobuf is not built yet",
-    "value.descriptor.name": "protobuf is not built yet",
+    "key.descriptor.name": _DESCRIPTOR,
+    "value.descriptor.name": _DESCRIPTOR,
     "enable.upsert.mode": "it belongs to changelogs, whose rows are upserts in any case",
     "avro.base.store.name": _BASE,
     "avro.base.subject.key": _BASE,
@@ -53,8 +54,9 @@ STORE_FAMILIES = (
 )
 UPSERTS = "enable.upsert.mode"
 FORMATS = ("json", "avro", "protobuf", "primitive", "csv", "parquet")
-VALUE_FORMATS = ("json", "avro", "csv", "parquet")
-KEY_FORMATS, CHANGELOG_KEY_FORMATS = ("primitive", "avro"), ("primitive", "json", "avro")
+VALUE_FORMATS = ("json", "avro", "protobuf", "csv", "parquet")
+KEY_FORMATS = ("primitive", "avro", "protobuf")
+CHANGELOG_KEY_FORMATS = ("primitive", "json", "avro", "protobuf")
 KEY_TYPES = ("SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "VARCHAR")
 _CONFIGS = """
 cleanup.policy compression.gzip.level compression.lz4.level compression.type compression.zstd.level

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from leatstream.formats import registered_schema
 from leatstream.formats.avro_columns import schema_text
 from leatstream.formats.described import Description, Encoder
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient, Schema
@@ -111,21 +112,31 @@ def written(client: RegistryClient, subject: str, declared: list[ColumnSpec], *r
     return [Encoder(form, number).record(row) for row in rows]
 
 
-def test_every_type_there_and_back(spark: SparkSession, store: StoreRef, client: RegistryClient) -> None:
+@pytest.mark.parametrize("form", ["avro", "protobuf"])
+def test_every_type_there_and_back(
+    spark: SparkSession, store: StoreRef, client: RegistryClient, form: str
+) -> None:
     """A sink writes what a source reads: every type, NULL, and the schema under the topic's subject."""
     declared = columns(**TYPES)
     entity = f"t-{uuid.uuid4().hex[:8]}"
-    text = schema_text([Column(c.name, parse_type(c.type)) for c in declared], "demo.public.out")
+    text = registered_schema.schema_text(
+        form, [Column(c.name, parse_type(c.type)) for c in declared], "demo.public.out", None
+    )
     sink = SinkSpec(
         relation="demo.public.out",
         store=store,
         entity=entity,
         columns=declared,
-        value_format="avro",
+        value_format=form,
         value_schema=text,
     )
     ddl = ", ".join(f"`{n}` {parse_type(t).spark()}" for n, t in TYPES.items())
-    rows = spark.createDataFrame([ROW, (None,) * len(ROW)], ddl).coalesce(1)
+    full, empty = list(ROW), [None] * len(ROW)
+    if form == "protobuf":
+        # No NULL inside of lists and maps, and an empty one for NULL.
+        full[13:15], empty[13:15] = [[1, -3], {"k": MOMENT}], [[], {}]
+        full[15] = (7, MOMENT.replace(tzinfo=UTC), [(date(1, 1, 1), Decimal("-0.1")), (None, None)])
+    rows = spark.createDataFrame([tuple(full), tuple(empty)], ddl).coalesce(1)
     hidden = rows.select("*", F.lit(b"k").alias("__leat_rowkey"), F.lit(MOMENT).alias("__leat_rowtime"))
     records = run_query.shaped(hidden, sink, RecordForm.of(sink, {})).collect()
     found = client.latest(f"{entity}-value")
@@ -135,7 +146,7 @@ def test_every_type_there_and_back(spark: SparkSession, store: StoreRef, client:
 
     read = scans.decoded(
         raw(spark, *(bytes(r.value) for r in records)),
-        source(store, declared),
+        source(store, declared, value_format=form),
         None,
         registry_of(store, {}),
     )
@@ -271,3 +282,47 @@ def _job(store: StoreRef, declared: list[ColumnSpec]) -> Any:
         mode_reason="",
         checkpoint="",
     )
+
+
+PROTO = """
+syntax = "proto3";
+package shop;
+import "google/protobuf/wrappers.proto";
+message Other { int32 z = 1; }
+message Order {
+  message Line { string sku = 1; }
+  enum Kind { RETAIL = 0; TRADE = 1; }
+  int64 id = 1;
+  Kind kind = 2;
+  oneof pay { string card = 3; int32 cash = 4; }
+  google.protobuf.StringValue note = 5;
+  repeated Line lines = 6;
+}
+"""
+
+
+def test_protobuf_of_another_producer(spark: SparkSession, store: StoreRef, client: RegistryClient) -> None:
+    """A message that is not the file's first, a oneof, an enum, a wrapper; and what cannot be read."""
+    number = client.register(f"p-{uuid.uuid4().hex[:8]}-value", Schema("PROTOBUF", PROTO))
+    head = b"\0" + number.to_bytes(4, "big")
+    # {id: 5, kind: TRADE, cash: 0, note: "", lines: [{sku: "a"}]} of the second message, written by hand.
+    order = head + b"\x02\x02" + b"\x08\x05\x10\x01\x20\x00\x2a\x00\x32\x03\x0a\x01a"
+    unknown_kind = head + b"\x02\x02" + b"\x10\x07"
+    bad = [head + b"\x02\x09\x08\x05", head + b"\x02\x02\x08", head + b"\x00\x08\x01", head]
+    declared = columns(
+        id="INTEGER",
+        kind="VARCHAR",
+        card="VARCHAR",
+        cash="BIGINT",
+        note="VARCHAR",
+        lines="ARRAY<STRUCT<sku VARCHAR>>",
+    )
+    spec = source(store, declared, value_format="protobuf", on_error="ignore")
+    frame = scans.decoded(raw(spark, order, unknown_kind, *bad), spec, "p", registry_of(store, {}))
+    found = [tuple(row)[:6] for row in frame.collect()]
+    assert found == [
+        (5, "TRADE", None, 0, "", [("a",)]),
+        (0, "7", None, None, None, []),
+        # The first message of the file has none of these fields.
+        (None, None, None, None, None, None),
+    ]

@@ -111,7 +111,9 @@ class RelationBody(Body):
         description="Columns that identify a row; needed for a changelog, and for nothing else.",
     )
     columns: Annotated[list[ColumnBody], Field(min_length=1, max_length=2000)] | None = Field(
-        None, description="Columns, in order; of a format with schemas left out = those of the registry."
+        None,
+        description="Columns, in order; of a format with schemas left out = those of the registry.",
+        json_schema_extra=terraform(mode="optional_computed", preview="columns"),
     )
     store: Name = Field(description="Name of the store.", json_schema_extra=terraform(replace=True))
     topic: Name | None = Field(

@@ -1,0 +1,258 @@
+"""Streams whose records a schema describes: what the catalog, the plan and the job say of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from leatstream.connectors.base import Entity
+from leatstream.errors import StoreError
+from leatstream.formats.registry_client import RegistryAddress, Schema
+from leatstream.services.drivers import build_spec
+
+PASSWORD = "hunter2-never-shown"
+ORDER = '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"Kind","type":["null","string"]}]}'
+
+
+class MemoryRegistry:
+    """A schema registry in memory; ``refusals`` are its reasons against any schema."""
+
+    def __init__(self) -> None:
+        self.subjects: dict[str, Schema] = {}
+        self.addresses: list[RegistryAddress] = []
+        self.refusals: list[str] = []
+        self.up = True
+
+    def open(self, address: RegistryAddress, timeout: float) -> Any:
+        self.addresses.append(address)
+        self.address = address
+        return self
+
+    def test(self) -> None:
+        if not self.up:
+            raise StoreError("registry-unreachable", "Schema registry sr does not answer.")
+
+    def latest(self, subject: str) -> Schema | None:
+        self.test()
+        return self.subjects.get(subject)
+
+    def schema(self, number: int) -> Schema | None:
+        return next((s for s in self.subjects.values() if s.id == number), None)
+
+    def incompatibilities(self, subject: str, schema: Schema) -> list[str]:
+        return self.refusals
+
+    def register(self, subject: str, schema: Schema) -> int:
+        number = len(self.subjects) + 1
+        self.subjects[subject] = Schema(schema.type, schema.text, id=number)
+        return number
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def registry(client: TestClient, fresh: Any) -> MemoryRegistry:
+    """A store whose registry has one subject."""
+    made = MemoryRegistry()
+    made.subjects["orders-value"] = Schema("AVRO", ORDER, id=1)
+    fresh.env.open_registry = made.open
+    fresh.cluster.entities["orders"] = Entity("orders", {"topic.partitions": 2, "topic.replicas": 1})
+    answer = run(
+        client,
+        f"CREATE SECRET sr_pw WITH ('type'=generic_string, 'secret_string'='{PASSWORD}');"
+        "CREATE SCHEMA_REGISTRY sr WITH ('type'=CONFLUENT, 'uris'='http://h:8081', 'confluent.username'='u',"
+        " 'confluent.password'=\"sr_pw\");"
+        "CREATE STORE k WITH ('type'=KAFKA, 'uris'='h:9092', 'tls.disabled'=TRUE, 'kafka.sasl.hash_function'=NONE,"
+        " 'schema_registry.name'=\"sr\"); CREATE DATABASE d",
+    )
+    assert answer.status_code == 200, answer.text
+    return made
+
+
+def run(client: TestClient, sql: str, **more: Any) -> Any:
+    context = {"database": "d", "schema": "public", "store": "k"}
+    return client.post("/v1/statements", json={"sql": sql, **context, **more})
+
+
+def validate(client: TestClient, sql: str) -> dict[str, Any]:
+    body = {"sql": sql, "database": "d", "schema": "public", "store": "k"}
+    answer = client.post("/v1/statements:validate", json=body)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()["statements"][-1]
+    return found
+
+
+ORDERS = "CREATE STREAM orders WITH ('value.format'='avro')"
+
+
+def test_columns_come_from_the_registry(client: TestClient, registry: MemoryRegistry) -> None:
+    """By SQL, by REST, and in the dry run; the second PUT changes nothing."""
+    planned = validate(client, ORDERS)
+    assert [(c["name"], c["type"]) for c in planned["plan"]["columns"]] == [
+        ("id", "BIGINT"),
+        ("Kind", "VARCHAR"),
+    ]
+    assert run(client, ORDERS).status_code == 200
+    body = {"store": "k", "topic": "orders", "value_format": "avro"}
+    first = client.put("/v1/relations/d.public.again", json=body)
+    second = client.put("/v1/relations/d.public.again", json=body)
+    assert (first.status_code, second.status_code) == (201, 200)
+    assert first.json()["columns"] == second.json()["columns"] != []
+    assert first.json()["generation"] == second.json()["generation"] == 1
+    assert registry.addresses[-1].password == PASSWORD
+
+
+def test_without_a_registry_or_a_schema(client: TestClient, registry: MemoryRegistry) -> None:
+    problem = validate(client, "CREATE STREAM x WITH ('topic'='orders', 'value.format'='json')")["problems"][
+        0
+    ]
+    assert "needs at least one column" in problem["detail"]
+    registry.subjects.clear()
+    problem = validate(client, ORDERS)["problems"][0]
+    assert problem["code"] == "validation"
+    assert "orders-value" in problem["detail"]
+    registry.subjects["orders-value"] = Schema("PROTOBUF", "message A { int32 a = 1; }", id=1)
+    assert "type PROTOBUF, not AVRO" in validate(client, ORDERS)["problems"][0]["detail"]
+    client.put("/v1/stores/plain", json={"kafka": {"bootstrap_servers": "h:9092"}})
+    bare = "CREATE STREAM x (id BIGINT) WITH ('store'='plain', 'topic'='t', 'value.format'='avro', 'topic.partitions'=1, 'topic.replicas'=1)"
+    problem = validate(client, bare)["problems"][0]
+    assert (problem["code"], "schema_registry.name" in problem["hint"]) == ("property-required", True), (
+        problem
+    )
+    registry.up = False
+    answer = run(client, ORDERS)
+    assert (answer.status_code, answer.json()["code"]) == (503, "registry-unreachable")
+
+
+def test_a_job_knows_the_registry_and_no_password(
+    client: TestClient, registry: MemoryRegistry, fresh: Any
+) -> None:
+    assert run(client, ORDERS).status_code == 200
+    made = run(
+        client, "CREATE STREAM out WITH ('key.format'='avro', 'key.columns'='id') AS SELECT * FROM orders"
+    )
+    assert made.status_code == 200, made.text
+    assert list(registry.subjects) == ["orders-value"], "a plan registers nothing"
+    with fresh.env.open_unit(write=False) as unit:
+        spec = build_spec(fresh.env, unit, unit.queries.find("out"))
+        secret = unit.named_secrets.find("sr_pw").reference
+    assert spec.mode.value == "micro_batch"
+    for store in (spec.sources[0].store, spec.sink.store):
+        assert store.registry is not None
+        assert (store.registry.uris, store.registry.username) == ("http://h:8081", "u")
+        assert secret in store.references()
+    assert PASSWORD not in spec.model_dump_json()
+    value, key = json.loads(spec.sink.value_schema or ""), json.loads(spec.sink.key_schema or "")
+    assert [f["name"] for f in value["fields"]] == ["id", "Kind"]
+    assert [f["name"] for f in key["fields"]] == ["id"]
+
+
+def test_what_the_registry_would_refuse_is_refused(
+    client: TestClient, registry: MemoryRegistry, fresh: Any
+) -> None:
+    """With every reason of its own, before anything is made."""
+    assert run(client, ORDERS).status_code == 200
+    registry.subjects["out-value"] = Schema("AVRO", ORDER, id=5)
+    registry.refusals = ["field x is gone", "field y is an int"]
+    answer = run(client, "CREATE STREAM out AS SELECT * FROM orders")
+    assert (answer.status_code, answer.json()["code"]) == (422, "schema-incompatible")
+    assert [f["detail"].rsplit(": ", 1)[1] for f in answer.json()["errors"]] == registry.refusals
+    assert "out" not in fresh.cluster.entities
+    other = run(client, "CREATE STREAM out WITH ('value.format'='protobuf') AS SELECT * FROM orders")
+    assert "holds schemas of type AVRO, not PROTOBUF" in other.json()["detail"]
+    run(client, "CREATE STREAM named (\"a b\" BIGINT) WITH ('topic'='orders', 'value.format'='json')")
+    odd = run(client, "CREATE STREAM odd WITH ('value.format'='avro') AS SELECT * FROM named")
+    assert (odd.json()["code"], "no name for an Avro field" in odd.json()["detail"]) == (
+        "type-mismatch",
+        True,
+    )
+
+
+def test_values_are_written_by_a_schema_and_printed_as_json(
+    client: TestClient, registry: MemoryRegistry, fresh: Any
+) -> None:
+    assert run(client, ORDERS).status_code == 200
+    assert validate(client, "INSERT INTO orders VALUES (1, 'a')")["problems"] == []
+    assert registry.subjects["orders-value"].text == ORDER, "a dry run registers nothing"
+    done = run(client, "INSERT INTO orders VALUES (1, 'a'), (2, NULL)")
+    assert done.status_code == 200, done.text
+    raw = fresh.cluster.records["orders"][0].value
+    assert raw[0] == 0
+    text = "PRINT ENTITY orders WITH ('from_beginning', 'limit'=10)"
+    rows = run(client, text).json()["results"][0]["rows"]
+    assert [row[4] for row in rows] == ['{"id":1,"Kind":"a"}', '{"id":2,"Kind":null}']
+    lines = client.get("/v1/stores/k/entities/orders/records?from=beginning&limit=2").text.splitlines()
+    assert json.loads(lines[0])["value"] == {"id": 1, "Kind": "a"}
+    registry.subjects.clear()
+    assert run(client, text).json()["results"][0]["rows"][0][4].startswith(("base64:", "\0")), (
+        "as it lies there"
+    )
+
+
+def test_changelogs_have_keys_of_their_values_format(
+    client: TestClient, registry: MemoryRegistry, fresh: Any
+) -> None:
+    columns = "(id BIGINT, part VARCHAR, n DOUBLE, PRIMARY KEY (id, part))"
+    assert (
+        run(
+            client, f"CREATE CHANGELOG c {columns} WITH ('topic'='orders', 'value.format'='avro')"
+        ).status_code
+        == 200
+    )
+    assert client.get("/v1/relations/d.public.c").json()["effective"]["key.format"]["value"] == "avro"
+    mixed = validate(
+        client,
+        f"CREATE CHANGELOG m {columns} WITH ('topic'='orders', 'value.format'='avro', 'key.format'='json')",
+    )
+    assert mixed["problems"][0]["code"] == "unsupported"
+
+
+def test_asking_a_registry(client: TestClient, registry: MemoryRegistry) -> None:
+    asked = client.post("/v1/schema-registries/sr:test")
+    assert asked.json() == {"ready": True, "message": None, "error_code": None}
+    registry.up = False
+    asked = client.post("/v1/schema-registries/sr:test").json()
+    assert (asked["ready"], asked["error_code"]) == (False, "registry-unreachable")
+    assert client.post("/v1/schema-registries/none:test").status_code == 404
+
+
+def test_a_planned_registry_is_asked(client: TestClient, registry: MemoryRegistry) -> None:
+    """Terraform plans registry, store and stream at once: the dry run reads the schema all the same."""
+    assume = {
+        "schema_registries": [
+            {
+                "name": "new",
+                "type": "apicurio",
+                "uris": "http://new:8080",
+                "username": "n",
+                "password": PASSWORD,
+            }
+        ],
+        "stores": [{"name": "nk", "kafka": {"bootstrap_servers": "h:9092"}, "schema_registry": "new"}],
+        "relations": [
+            {
+                "database": "d",
+                "schema": "public",
+                "name": "planned",
+                "store": "nk",
+                "topic": "orders",
+                "value_format": "avro",
+            }
+        ],
+    }
+    body = {
+        "sql": "SELECT id FROM planned",
+        "database": "d",
+        "schema": "public",
+        "store": "nk",
+        "assume": assume,
+    }
+    found = client.post("/v1/statements:validate", json=body).json()
+    assert found["valid"], found
+    assert registry.address.uris == ("http://new:8080/apis/ccompat/v7",)
+    assert registry.address.password == PASSWORD
+    assert PASSWORD not in json.dumps(found)
