@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -205,16 +206,31 @@ def test_proto_files_that_are_refused(text: str, why: str) -> None:
         registered_schema.columns_of(Schema("PROTOBUF", text))
 
 
-WORDS = 'message enum oneof { } ; = 1 "x" int32 A map < , > optional'.split()
+WORDS = [
+    "message",
+    "enum",
+    "oneof",
+    "{",
+    "}",
+    ";",
+    "=",
+    "1",
+    '"x"',
+    "int32",
+    "A",
+    "map",
+    "<",
+    ",",
+    ">",
+    "optional",
+]
 
 
 @given(text=st.lists(st.sampled_from(WORDS), max_size=40).map(" ".join))
 @settings(max_examples=80, deadline=None)
 def test_any_text_is_a_proto_file_or_refused(text: str) -> None:
-    try:
-        registered_schema.columns_of(Schema("PROTOBUF", text))
-    except UnfitSchema as error:
-        assert str(error)
+    with contextlib.suppress(UnfitSchema):
+        assert registered_schema.columns_of(Schema("PROTOBUF", text))
 
 
 def test_a_schema_keeps_the_subjects_names_and_numbers() -> None:
