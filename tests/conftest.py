@@ -32,6 +32,11 @@ if not os.environ.get("LEATSTREAM_FUZZ"):
 sys.path.insert(0, str(Path(__file__).parent))
 
 
+# A shell's background job ignores Ctrl-C, and so would everything that tests start and end that way.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """In CI a skip is a failure: every tool a test needs comes from the project's own files."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
