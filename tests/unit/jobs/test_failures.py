@@ -81,6 +81,16 @@ def test_secrets_do_not_pass() -> None:
     assert len(redacted("x" * 5000)) == 600
 
 
+@pytest.mark.parametrize(
+    ("condition", "word"), [("TOO_MANY_WAYS", "more ways to match"), ("DIVIDE_BY_ZERO", "divide by zero")]
+)
+def test_what_a_pattern_cannot_compute(condition: str, word: str) -> None:
+    text = f"PythonException: PatternError: LEAT_PATTERN {condition} LEAT_PATTERN_END\n  File x"
+    failure = classify([Link("PythonException", text, "PYTHON_EXCEPTION")], SPEC)
+    assert (failure.code, failure.condition, failure.retryable) == ("job-failed", condition, False)
+    assert word in failure.detail
+
+
 def test_a_source_that_went_is_named() -> None:
     assert "does not exist any more" in source_gone(SOURCE, recreated=False).detail
     assert "made anew" in source_gone(SOURCE, recreated=True).detail

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from leatstream.connectors.base import SourceWatch
@@ -65,6 +66,24 @@ def test_totals_add_up_and_sources_are_found_by_entity() -> None:
             {"relation": "r.a", "entity": "a", "end_offsets": {"0": 1, "1": 2}, "lag": None},
         ],
     }
+
+
+def test_what_batches_tell_that_keep_rows_themselves() -> None:
+    @dataclass
+    class Kept:
+        late_rows: int = 2
+        state_rows: int = 3
+        watermark_ms: int | None = None
+
+    progress = Progress([], figures=Kept())
+    progress.take({"timestamp": "2026-01-01T00:00:00.000Z", "batchId": 1})
+    told = progress.as_json()
+    assert told is not None
+    assert (told["late_rows_total"], told["state_rows"], told["watermark"]) == (2, 3, None)
+    progress.figures = Kept(watermark_ms=1_767_225_600_250)
+    told = progress.as_json()
+    assert told is not None
+    assert told["watermark"] == "2026-01-01T00:00:00.250Z"
 
 
 def test_positions_that_are_no_numbers_are_told_as_they_are() -> None:
