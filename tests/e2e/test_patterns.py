@@ -45,7 +45,7 @@ def test_matches_across_a_restart(play: Any) -> None:
     play.wait(name, "stopped")
     play.produce(topic, [tick("a", 12.25, 30), tick("b", 4, 31), tick("b", 6, 45), tick("c", 1, 60)])
     play.sql(f"RESTART QUERY {name}")
-    found = play.consume(sink, 2, distinct="symbol")
+    found = play.consume(sink, 2, seconds=120, distinct="symbol")
     assert {row["symbol"]: row for row in found} == {
         "a": {"symbol": "a", "top": 7.0, "bottom": 5.5, "gain": 6.75},
         "b": {"symbol": "b", "top": 4.0, "bottom": 4.0, "gain": 2.0},

@@ -61,10 +61,10 @@ def classify(old: JobSpec, new: JobSpec) -> Change:
     if left:
         what = f"the replication slot of {left[0].entity} in store {left[0].store.name} would stay behind"
         return Change("refused", f"{what}: delete the query and create it again")
-    if [_feed(s) for s in old.sources] != [_feed(s) for s in new.sources]:
-        return Change("new-state", "another replication slot is read, which does not fit the saved offsets")
     if [_place(s) for s in old.sources] != [_place(s) for s in new.sources]:
         return Change("new-state", "the sources differ, so the saved offsets do not fit")
+    if [_feed(s) for s in old.sources] != [_feed(s) for s in new.sources]:
+        return Change("new-state", "another replication slot is read, which does not fit the saved offsets")
     if (old.sink.view or new.sink.view) and _shape(old) != _shape(new):
         return Change("new-state", "the view's columns, key or retention differ, so it is filled anew")
     if old.mode != new.mode:

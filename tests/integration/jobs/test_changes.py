@@ -173,7 +173,7 @@ class _Store:
     """Stands for the store of all entities: records in, rows out."""
 
     takes_rows = False
-    carried_format = FileStore.carried_format
+    carried_format = staticmethod(FileStore.carried_format)
 
     def __init__(self, folder: Path, sink: FileStore) -> None:
         self.folder, self.sink = folder, sink

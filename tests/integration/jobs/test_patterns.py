@@ -36,7 +36,8 @@ class Run:
         self.spark, self.store = spark, FileStore(folder / "records")
         self.store.put(0, [])
         spec = job_of(spark, case, job, ("s", "out"))
-        self.spec = spec.model_copy(update={"conf": {"spark.sql.shuffle.partitions": "1"}})
+        partitions = "2" if case.get("restart") else "1"
+        self.spec = spec.model_copy(update={"conf": {"spark.sql.shuffle.partitions": partitions}})
         self.query: Any = None
         self.late = 0
 
