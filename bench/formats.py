@@ -1,8 +1,8 @@
 """Reading and writing Avro and Protobuf beside JSON: the same rows, the same Spark, in turns.
 
 A record is read into columns (or made of them) by the very code of the jobs and then thrown away, so that the
-store does not count. Rows a second of wall time, with as many tasks at once as there are cores; the ratio is to
-JSON in the same round. The schema comes over HTTP from a stand-in, once per worker.
+store does not count. Rows a second of wall time, with as many tasks at once as there are cores; the ratio is
+to JSON in the same round. The schema comes over HTTP from a stand-in, once per worker.
 """
 
 from __future__ import annotations

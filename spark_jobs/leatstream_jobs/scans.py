@@ -8,6 +8,7 @@ A record whose timestamp column is NULL takes the record's own time.
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -180,7 +181,15 @@ def _decoder(
     if source.value_format not in DESCRIBED or source.feed is not None:
         return json.decoder(columns)
     names, types = tuple(c.name for c in columns), tuple(c.type for c in columns)
-    description = Description(source.value_format, names, types, registry=registry)
+    bare = source.descriptor
+    description = Description(
+        source.value_format,
+        names,
+        types,
+        registry=registry,
+        files=b64decode(bare.files) if bare is not None else None,
+        message=bare.message if bare is not None else None,
+    )
     return described_records.decoder(description, [c.name for c in columns if c.not_null])
 
 

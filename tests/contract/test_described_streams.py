@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -256,3 +257,44 @@ def test_a_planned_registry_is_asked(client: TestClient, registry: MemoryRegistr
     assert registry.address.uris == ("http://new:8080/apis/ccompat/v7",)
     assert registry.address.password == PASSWORD
     assert PASSWORD not in json.dumps(found)
+
+
+def test_a_descriptor_source_describes_bare_messages(
+    client: TestClient, registry: MemoryRegistry, fresh: Any
+) -> None:
+    """Without any registry; the job gets the descriptors, and the source stays while it is used."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet
+
+    from leatstream.formats.proto_text import read_proto
+
+    text = 'syntax = "proto3"; package shop; message Order { string id = 1; int32 n = 2; }'
+    files = FileDescriptorSet(file=[read_proto(text, "a.proto")]).SerializeToString()
+    body = {"descriptor_set": base64.b64encode(files).decode()}
+    assert client.put("/v1/descriptor-sources/shop", json=body).status_code == 201
+    client.put("/v1/stores/plain", json={"kafka": {"bootstrap_servers": "h:9092"}})
+    described = (
+        "'store'='plain', 'topic'='orders', 'value.format'='protobuf', 'value.descriptor.source'='shop'"
+    )
+    made = run(client, f"CREATE STREAM orders WITH ({described}, 'value.descriptor.name'='shop.Order')")
+    assert made.status_code == 200, made.text
+    shown = client.get("/v1/relations/d.public.orders").json()["columns"]
+    assert [(c["name"], c["type"]) for c in shown] == [("id", "VARCHAR"), ("n", "INTEGER")]
+    out = run(
+        client, "CREATE STREAM out WITH ('store'='plain', 'value.format'='json') AS SELECT * FROM orders"
+    )
+    assert out.status_code == 200, out.text
+    with fresh.env.open_unit(write=False) as unit:
+        spec = build_spec(fresh.env, unit, unit.queries.find("out"))
+    assert spec.sources[0].descriptor is not None
+    assert spec.sources[0].descriptor.message == "shop.Order"
+    assert run(client, "DROP DESCRIPTOR_SOURCE shop").json()["code"] == "has-dependents"
+    for text, code in (
+        (f"CREATE STREAM x WITH ({described})", "invalid-property"),
+        (f"CREATE STREAM x WITH ({described}, 'value.descriptor.name'='shop.None')", "validation"),
+        (
+            f"CREATE STREAM x WITH ({described}, 'value.descriptor.name'='a')".replace("'shop'", "'gone'"),
+            "not-found",
+        ),
+        ("INSERT INTO orders VALUES ('a', 1)", "unsupported"),
+    ):
+        assert validate(client, text)["problems"][0]["code"] == code, text

@@ -17,7 +17,7 @@ from leatstream.formats.avro_writing import record_writer
 from leatstream.formats.plain_values import Undecodable
 from leatstream.formats.protobuf_records import ProtobufReader, message_path
 from leatstream.formats.protobuf_records import record_writer as protobuf_writer
-from leatstream.formats.protobuf_schema import message_at, open_file
+from leatstream.formats.protobuf_schema import message_at, message_of, open_file
 from leatstream.formats.registered_schema import parsed_avro
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient, Schema
 from leatstream.model.types import DataType, parse_type
@@ -37,6 +37,7 @@ class Description:
         names, types: of the columns; types as SQL writes them.
         needed: whether a column is NOT NULL; read by writers only.
         schema: that records are written by; of Protobuf only, whose fields have numbers.
+        files, message: compiled descriptor set and full name of bare Protobuf messages, which name no schema.
     """
 
     format: str
@@ -45,6 +46,8 @@ class Description:
     needed: tuple[bool, ...] = ()
     registry: RegistryAddress | None = None
     schema: str | None = None
+    files: bytes | None = None
+    message: str | None = None
 
     def data_types(self) -> list[DataType]:
         """The columns' types, read."""
@@ -79,6 +82,7 @@ class Decoder:
     client: RegistryClient | None
     _readers: dict[int, _Opened | str] = field(default_factory=dict)
     _unknown: dict[int, float] = field(default_factory=dict)
+    _bare: Reader | None = None
 
     def columns(self, values: Sequence[bytes | None]) -> tuple[list[list[Any]], list[str | None]]:
         """Values by column, and for each record why it cannot be read, or None.
@@ -125,6 +129,8 @@ class Decoder:
         return [column[0] for column in columns]
 
     def _reader(self, value: bytes) -> tuple[Reader, int]:
+        if self.description.files is not None:
+            return self._message(self.description.files), 0
         number = schema_id(value)
         opened = self._readers.get(number)
         if opened is None:
@@ -132,6 +138,16 @@ class Decoder:
         if isinstance(opened, str):
             raise Undecodable(opened)
         return opened(value)
+
+    def _message(self, files: bytes) -> Reader:
+        if self._bare is None:
+            names, types = self.description.names, self.description.data_types()
+            try:
+                message = message_of(files, self.description.message or "")
+                self._bare = ProtobufReader.of(message, names, types)
+            except UnfitSchema as error:
+                raise Undecodable(str(error)) from None
+        return self._bare
 
     def _find(self, number: int) -> _Opened | str:
         if self._unknown.get(number, 0.0) > time.monotonic():

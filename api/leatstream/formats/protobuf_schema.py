@@ -62,6 +62,35 @@ def open_file(schema: Schema) -> Any:
     return found
 
 
+def message_of(files: bytes, name: str) -> Any:
+    """A message of a compiled descriptor set.
+
+    Raises:
+        UnfitSchema: the set cannot be used, or has no such message.
+    """
+    from google.protobuf import descriptor_pool
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet
+    from google.protobuf.message import DecodeError
+
+    pool = descriptor_pool.DescriptorPool()
+    known = _known_files()
+    try:
+        found = FileDescriptorSet.FromString(files)
+        given = {file.name for file in found.file}
+        for file_name, file in known.items():
+            if file_name not in given:
+                pool.AddSerializedFile(file.serialized_pb)
+        for file in found.file:
+            pool.AddSerializedFile(file.SerializeToString())
+        return pool.FindMessageTypeByName(name)
+    except (TypeError, DecodeError) as error:
+        raise UnfitSchema(
+            f"the descriptor set cannot be used ({type(error).__name__}): was it made with --include_imports?"
+        ) from None
+    except KeyError:
+        raise UnfitSchema(f"the descriptor set has no message {name[:200]}") from None
+
+
 def _known_files() -> dict[str, Any]:
     from google.protobuf import (
         any_pb2,

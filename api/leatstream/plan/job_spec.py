@@ -80,6 +80,13 @@ class ChangeFeed(_Document):
     directory: str = ""
 
 
+class DescriptorRef(_Document):
+    """A message type: its full name, and the compiled descriptor set (base64) that it stands in."""
+
+    message: str
+    files: str
+
+
 class SourceSpec(_Document):
     """One scan.
 
@@ -91,6 +98,7 @@ class SourceSpec(_Document):
         starting_position: used on the very first start only; afterwards the checkpoint rules.
         starting_timestamp_ms: epoch milliseconds, with ``timestamp``.
         on_error: ``terminate`` fails the job, ``ignore`` skips the record and counts it.
+        descriptor: of Protobuf values that are bare messages, without a schema registry.
         log_entity: of the sink's store: what ``ignore`` skips is written there too.
         watermark_delay_ms: set when the plan keeps state.
         idle_timeout_ms: after such a silence the clock tells event time; only with ``watermark_delay_ms``.
@@ -116,6 +124,7 @@ class SourceSpec(_Document):
     watermark_delay_ms: int | None = None
     idle_timeout_ms: int | None = None
     log_entity: str | None = None
+    descriptor: DescriptorRef | None = None
     primary_key: list[str] = Field(default_factory=list)
     options: dict[str, str] = Field(default_factory=dict)
     feed: ChangeFeed | None = None

@@ -26,6 +26,7 @@ from leatstream.model.objects import Column, Meta, Relation, RelationKind, Store
 from leatstream.model.registered import SchemaRegistry
 from leatstream.model.types import parse_type
 from leatstream.ports import UnitOfWork
+from leatstream.services.descriptor_sources import require_descriptor_source
 from leatstream.services.environment import Context, Environment
 from leatstream.services.relation_draft import RelationDefinition
 from leatstream.services.schema_registries import open_registry
@@ -59,6 +60,7 @@ class Assumed:
     registered: set[tuple[str, str]] = field(default_factory=set)
     store_registries: dict[str, str] = field(default_factory=dict)
     registries: dict[str, tuple[SchemaRegistry, str | None]] = field(default_factory=dict)
+    descriptor_sets: dict[str, str] = field(default_factory=dict)
 
     def has(self, noun: str, name: str) -> bool:
         """Whether a secret, schema registry or descriptor source is planned."""
@@ -88,6 +90,10 @@ class Assumed:
                 assumed.registered.add(("schema_registry", item["name"]))
                 if item.keys() >= {"type", "uris"}:
                     assumed.registries[item["name"]] = planned_registry(item)
+            for item in (body or {}).get("descriptor_sources") or []:
+                assumed.registered.add(("descriptor_source", item["name"]))
+                if "descriptor_set" in item:
+                    assumed.descriptor_sets[item["name"]] = item["descriptor_set"]
             for item in (body or {}).get("entities") or []:
                 shape = next((v for v in item.values() if isinstance(v, Mapping)), {})
                 numbers = {f"topic.{k}": v for k, v in shape.items() if isinstance(v, int)}
@@ -205,6 +211,11 @@ class CatalogView:
             registry.ca_certificate,
         )
         return env.open_registry(address, env.settings.store_timeout)
+
+    def require_descriptor_set(self, name: str) -> str:
+        """The planned or stored descriptor set (base64) of a descriptor source; CatalogError not-found."""
+        planned = self.assumed.descriptor_sets.get(name)
+        return planned or require_descriptor_source(self.unit, name).descriptor_set
 
     def find_relation(self, fqn: Fqn) -> Relation | None:
         """The planned or stored relation."""

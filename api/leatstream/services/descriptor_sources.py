@@ -13,6 +13,7 @@ from leatstream.model.objects import Meta
 from leatstream.model.registered import DescriptorSource, MessageType
 from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import READ, WRITE, authorize
+from leatstream.services.databases import refuse_dependents
 from leatstream.services.environment import Environment, Page, Precondition, Principal, Stored
 from leatstream.services.pages import repository_page
 from leatstream.services.upsert import upsert
@@ -115,10 +116,16 @@ def delete_descriptor_source(
     name: str,
     pre: Precondition = Precondition(),  # noqa: B008
 ) -> None:
-    """Delete it; nothing depends on one yet."""
+    """Delete a descriptor source that no stream reads by."""
     authorize(principal, WRITE, "descriptor source", name)
     with env.open_unit() as unit:
         source = require_descriptor_source(unit, name)
         pre.check(source.meta.generation, "descriptor source", name)
+        used = [
+            f"stream {r.fqn}"
+            for r in unit.relations.page(limit=100_000)
+            if r.properties.get("value.descriptor.source") == name
+        ]
+        refuse_dependents(f"descriptor source {quote(name)}", used)
         unit.descriptor_sources.delete(source.meta.id)
         unit.commit()

@@ -32,6 +32,7 @@ from leatstream.services.change_feeds import change_feeds
 from leatstream.services.environment import Environment
 from leatstream.services.error_logs import check_error_logs
 from leatstream.services.live_stores import LiveStores
+from leatstream.services.record_schemas import descriptor_of
 from leatstream.sql.relation_properties import STORE_FAMILIES, RelationProperties
 from leatstream.sql.source_properties import SourceOptions, read_source_options
 from leatstream.sql.statements import Properties
@@ -276,6 +277,7 @@ def _source(
         watermark_delay_ms=delay if delay is None or own is None else own,
         idle_timeout_ms=options.idle_timeout_ms if delay is not None else None,
         log_entity=options.log_topic,
+        descriptor=descriptor_of(live.view, relation),
         primary_key=list(relation.primary_key),
         options=_options(relation),
         feed=feed,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,13 +10,19 @@ from leatstream.errors import Faults, Position, RequestError
 from leatstream.formats.avro_columns import record_name
 from leatstream.formats.avro_schema import UnfitSchema
 from leatstream.formats.described import FORMATS, subject_of
+from leatstream.formats.protobuf_schema import columns_of as protobuf_columns
+from leatstream.formats.protobuf_schema import message_of
 from leatstream.formats.registered_schema import columns_of, schema_text
 from leatstream.formats.registry_client import RegistryClient, Schema
 from leatstream.model.names import quote
 from leatstream.model.objects import Column, Relation
+from leatstream.plan.job_spec import DescriptorRef
+from leatstream.services.catalog_view import CatalogView
 from leatstream.services.live_stores import LiveStores
 from leatstream.services.relation_draft import RelationDefinition
 from leatstream.sql.relation_properties import RelationProperties
+
+_SOURCE, _MESSAGE = "value.descriptor.source", "value.descriptor.name"
 
 
 def sink_schemas(
@@ -35,6 +42,9 @@ def sink_schemas(
         StoreError: the registry cannot be asked.
     """
     found: dict[str, str] = {}
+    if sink.value_format in FORMATS and _SOURCE in {str(key).strip().lower() for key in sink.properties}:
+        detail = f"records of {sink.fqn} are described by a descriptor source, by which they are only read"
+        raise RequestError("unsupported", detail, position=position, hint="use a schema registry")
     if sink.value_format in FORMATS:
         found["value_schema"] = _checked(live, sink, "value", sink.columns, position)
     if sink.key_format in FORMATS and key_columns:
@@ -89,6 +99,35 @@ def _refuse_incompatible(
     faults.raise_if_any()
 
 
+def descriptor_of(view: CatalogView, relation: Relation) -> DescriptorRef | None:
+    """The type of a stream's bare Protobuf messages; None where its records name schemas.
+
+    Raises:
+        CatalogError: not-found, for a descriptor source that is gone.
+    """
+    names = {str(key).strip().lower(): value for key, value in relation.properties.items()}
+    source = names.get(_SOURCE)
+    if relation.value_format != "protobuf" or source is None:
+        return None
+    files = view.require_descriptor_set(str(source))
+    return DescriptorRef(message=str(names.get(_MESSAGE) or ""), files=files)
+
+
+def _described_columns(
+    live: LiveStores, body: RelationDefinition, read: RelationProperties
+) -> RelationDefinition:
+    source, name = read.descriptor_source or "", read.descriptor_name or ""
+    files = live.view.require_descriptor_set(source)
+    try:
+        message = message_of(b64decode(files), name)
+        columns = body.columns or protobuf_columns(message)
+    except UnfitSchema as error:
+        detail = f"descriptor source {quote(source)}: {error}"
+        raise RequestError("validation", detail, pointer=f"#/properties/{_MESSAGE}") from None
+    # The name as it is, whichever way it was written.
+    return replace(body, columns=columns, properties={**body.properties, _SOURCE: source, _MESSAGE: name})
+
+
 def with_columns(
     live: LiveStores, store: str, name: str, body: RelationDefinition, read: RelationProperties
 ) -> RelationDefinition:
@@ -106,6 +145,8 @@ def with_columns(
     """
     if read.value_format in FORMATS and read.value_format not in live.connector(store).value_formats:
         return body  # which is refused for that
+    if read.descriptor_source is not None:
+        return _described_columns(live, body, read)
     for part, format_ in (("value", read.value_format), ("key", read.key_format)):
         if format_ in FORMATS:
             live.registry_client(store, f"'{part}.format' = {format_}")
@@ -152,6 +193,7 @@ def check_described(live: LiveStores, relation: Relation, position: Position | N
     Raises:
         RequestError: property-required.
     """
+    bare = descriptor_of(live.view, relation) is not None
     for part, format_ in (("value", relation.value_format), ("key", relation.key_format)):
-        if format_ in FORMATS:
+        if format_ in FORMATS and not (bare and part == "value"):
             live.registry_client(relation.store, f"'{part}.format' = {format_}", position)

@@ -22,6 +22,8 @@ PLAIN = (
     "store",
     "topic",
     "value.format",
+    "value.descriptor.source",
+    "value.descriptor.name",
     "key.format",
     "key.type",
     "key.columns",
@@ -31,11 +33,10 @@ PLAIN = (
     "delivery.guarantee",
 )
 _BASE = "the schema follows the columns, and takes the names of the subject's newest schema"
-_DESCRIPTOR = "protobuf reads by a schema registry; descriptor sources are not read yet"
+_DESCRIPTOR = "keys in protobuf need a schema registry; only values are read by a descriptor source"
 UNBUILT = {
     "value.columns.exclude": "key columns also stay in the value",
     "key.descriptor.name": _DESCRIPTOR,
-    "value.descriptor.name": _DESCRIPTOR,
     "enable.upsert.mode": "it belongs to changelogs, whose rows are upserts in any case",
     "avro.base.store.name": _BASE,
     "avro.base.subject.key": _BASE,
@@ -81,6 +82,7 @@ class RelationProperties:
 
     Attributes:
         topic: the entity, exact.
+        descriptor_source, descriptor_name: of bare Protobuf messages: where their type stands, its full name.
         key_type: canonical type text.
         key_columns: columns (folded) that make the record key.
         timestamp: column of event time.
@@ -92,6 +94,8 @@ class RelationProperties:
     store: str | None = None
     topic: str | None = None
     value_format: str | None = None
+    descriptor_source: str | None = None
+    descriptor_name: str | None = None
     key_format: str | None = None
     key_type: str | None = None
     key_columns: tuple[str, ...] = ()
@@ -129,6 +133,8 @@ def read_relation_properties(given: Given, *, changelog: bool = False) -> Relati
         store=reader.name("store"),
         topic=reader.text("topic"),
         value_format=_format(reader, "value.format", VALUE_FORMATS),
+        descriptor_source=reader.name("value.descriptor.source"),
+        descriptor_name=reader.text("value.descriptor.name"),
         key_format=_format(reader, "key.format", CHANGELOG_KEY_FORMATS if changelog else KEY_FORMATS),
         key_type=_key_type(reader),
         key_columns=_key_columns(reader),
@@ -140,6 +146,7 @@ def read_relation_properties(given: Given, *, changelog: bool = False) -> Relati
         configs=_configs(reader),
         other={k: reader.raw(k) for k in reader.given if k.startswith(STORE_FAMILIES)},
     )
+    _check_descriptor(reader, found)
     if changelog:
         for key in {"key.type", "key.columns"} & reader.given.keys():
             reader.wrong(key, f"{key!r} is not for changelogs: the primary key is the record's key.")
@@ -245,6 +252,19 @@ def _configs(reader: PropertyReader) -> dict[str, str]:
         if found.setdefault(config, text) != text:
             reader.wrong(key, f"The setting {config!r} is given twice with different values.")
     return found
+
+
+def _check_descriptor(reader: PropertyReader, found: RelationProperties) -> None:
+    pair = {
+        "value.descriptor.source": found.descriptor_source,
+        "value.descriptor.name": found.descriptor_name,
+    }
+    given = [key for key in pair if key in reader.given]
+    if len(given) == 1:
+        (other,) = set(pair) - set(given)
+        reader.wrong(given[0], f"{given[0]!r} needs {other!r}.")
+    elif given and found.value_format not in (None, "protobuf"):
+        reader.wrong(given[0], f"{given[0]!r} is for 'value.format' = 'protobuf'.")
 
 
 def _check_key(reader: PropertyReader, found: RelationProperties) -> None:

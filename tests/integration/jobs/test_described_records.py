@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import uuid
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from leatstream.formats.described import Description, Encoder
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient, Schema
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
-from leatstream.plan.job_spec import ColumnSpec, RegistryRef, SinkSpec, SourceSpec, StoreRef
+from leatstream.plan.job_spec import ColumnSpec, DescriptorRef, RegistryRef, SinkSpec, SourceSpec, StoreRef
 from leatstream_jobs import run_query, scans
 from leatstream_jobs.described_sink import RecordForm, registry_of
 from leatstream_jobs.failures import chain_of, classify
@@ -326,3 +327,18 @@ def test_protobuf_of_another_producer(spark: SparkSession, store: StoreRef, clie
         # The first message of the file has none of these fields.
         (None, None, None, None, None, None),
     ]
+
+
+def test_bare_messages(spark: SparkSession, store: StoreRef) -> None:
+    """By a descriptor source: no head, and no registry that would be asked."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet
+
+    from leatstream.formats.proto_text import read_proto
+
+    files = FileDescriptorSet(file=[read_proto(PROTO, "shop.proto")])
+    descriptor = DescriptorRef(
+        message="shop.Order", files=base64.b64encode(files.SerializeToString()).decode()
+    )
+    spec = source(store, columns(id="BIGINT", kind="VARCHAR"), value_format="protobuf", descriptor=descriptor)
+    frame = scans.decoded(raw(spark, b"\x08\x05\x10\x01", b""), spec, None, None)
+    assert [tuple(row)[:2] for row in frame.collect()] == [(5, "TRADE"), (0, "RETAIL")]

@@ -17,6 +17,7 @@ from leatstream.formats import avro_columns, protobuf_schema, registered_schema
 from leatstream.formats.avro_schema import UnfitSchema, parse_schema
 from leatstream.formats.described import Decoder, Description, Encoder
 from leatstream.formats.plain_values import Undecodable, Unencodable, micros_of
+from leatstream.formats.proto_text import read_proto
 from leatstream.formats.registered_json import RegisteredJson
 from leatstream.formats.registry_client import Schema
 from leatstream.model.objects import Column
@@ -318,3 +319,36 @@ def test_records_for_people() -> None:
         '{"n":1.50,"d":"1969-12-31","t":"2026-01-02 03:04:05Z",'
         '"s":{"m":{"k":"2026-01-02 03:04:05"},"a":["0001-01-01"]}}'
     )
+
+
+def descriptor_set() -> bytes:
+    """As protoc writes it, with a file that it imports."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet
+
+    inner = read_proto('syntax = "proto3"; package shop; message Line { string sku = 1; }', "line.proto")
+    outer = read_proto(
+        'syntax = "proto3"; package shop; import "line.proto"; import "google/protobuf/timestamp.proto";'
+        "message Order { int64 id = 1; repeated Line lines = 2; google.protobuf.Timestamp at = 3; }",
+        "order.proto",
+    )
+    return bytes(FileDescriptorSet(file=[inner, outer]).SerializeToString())
+
+
+def test_bare_messages_of_a_descriptor_source() -> None:
+    """No head, no registry: the type is named."""
+    files = descriptor_set()
+    columns = protobuf_schema.columns_of(protobuf_schema.message_of(files, "shop.Order"))
+    assert [str(c.type) for c in columns] == ["BIGINT", "ARRAY<STRUCT<sku VARCHAR>>", "TIMESTAMP_LTZ"]
+    names, types = tuple(c.name for c in columns), tuple(str(c.type) for c in columns)
+    decoder = Decoder(Description("protobuf", names, types, files=files, message="shop.Order"), None)
+    assert decoder.row(b"\x08\x05\x12\x03\x0a\x01a\x1a\x02\x08\x01") == [5, [{"sku": "a"}], 1_000_000]
+    assert decoder.row(b"") == [0, [], None]
+    with pytest.raises(Undecodable, match="not of its schema"):
+        decoder.row(b"\x08")
+    for data, name, why in (
+        (files, "shop.None", "no message shop.None"),
+        (b"\xff", "shop.Order", "cannot be used"),
+        (files[: len(files) // 2], "shop.Order", "cannot be used"),
+    ):
+        with pytest.raises(UnfitSchema, match=why):
+            protobuf_schema.message_of(data, name)

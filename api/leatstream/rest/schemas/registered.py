@@ -191,6 +191,7 @@ class DescriptorSourceBody(Body):
             path="/v1/descriptor-sources/{name}",
             key=["name"],
             path_attributes={"name": "Name of the descriptor source, exact."},
+            assume="descriptor_sources",
             attributes={a: {"volatile": True} for a in ("messages", "sha256", "size")},
             **{"import": "{name}"},
         )

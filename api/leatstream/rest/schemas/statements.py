@@ -152,6 +152,13 @@ class AssumedRegistry(_Assumed):
     ca_certificate: Annotated[str, Field(max_length=200_000)] | None = None
 
 
+class AssumedDescriptorSource(_Assumed):
+    """A planned descriptor source."""
+
+    name: Name
+    descriptor_set: Annotated[str, Field(max_length=950_000)] | None = None
+
+
 class AssumedEntity(EntityKinds, _Assumed):
     """A planned entity."""
 
@@ -228,6 +235,7 @@ class Assume(Body):
     schemas: Annotated[list[AssumedSchema], Field(max_length=1000)] | None = None
     stores: Annotated[list[AssumedStore], Field(max_length=1000)] | None = None
     schema_registries: Annotated[list[AssumedRegistry], Field(max_length=1000)] | None = None
+    descriptor_sources: Annotated[list[AssumedDescriptorSource], Field(max_length=100)] | None = None
     entities: Annotated[list[AssumedEntity], Field(max_length=1000)] | None = None
     relations: Annotated[list[AssumedRelation], Field(max_length=1000)] | None = None
     queries: Annotated[list[AssumedQuery], Field(max_length=1000)] | None = None
