@@ -46,7 +46,7 @@ class PatternBatches:
         pattern: of its operator.
         scans: its sources.
         shape_records: makes records (``key``, ``value``) of the SQL's rows.
-        write: writes records to the sink; returns when they are there.
+        write: writes a batch's records to the sink, with its number; returns when they are there.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class PatternBatches:
         pattern: PatternSpec,
         scans: Sequence[Scan],
         shape_records: Callable[[DataFrame, SinkSpec], DataFrame],
-        write: Callable[[DataFrame, SinkSpec], None],
+        write: Callable[[DataFrame, SinkSpec, int], None],
     ) -> None:
         self.error: Exception | None = None
         self.late_rows = self.state_rows = 0
@@ -93,7 +93,7 @@ class PatternBatches:
         name = manifest.changes.get(self._pattern.view)
         changed = store.rows([File(name, 0)], _schema()) if name is not None else None
         if changed is not None:
-            self._tell(spark, changed)
+            self._tell(spark, changed, number)
 
     def _advance(
         self, spark: SparkSession, store: SnapshotStore, held: DataFrame, before: Manifest, number: int
@@ -204,7 +204,7 @@ class PatternBatches:
         rows = known.select("key", batch, F.lit(False).alias("had"), r)
         return (store.write(f"{view}-{number:012d}-merged", rows.coalesce(1)),)
 
-    def _tell(self, spark: SparkSession, changed: DataFrame) -> None:
+    def _tell(self, spark: SparkSession, changed: DataFrame, number: int) -> None:
         from pyspark.sql import functions as F
 
         opened = F.coalesce(
@@ -223,7 +223,7 @@ class PatternBatches:
         key = F.unhex(F.col("v")[count]).alias(ROWKEY)
         time = F.timestamp_micros(F.col("v")[count + 1].cast("bigint")).alias(ROWTIME)
         values.select(*columns, key, time).createOrReplaceTempView(self._pattern.view)
-        self._write(self._records(spark.sql(self._spec.sql), self._spec.sink), self._spec.sink)
+        self._write(self._records(spark.sql(self._spec.sql), self._spec.sink), self._spec.sink, number)
 
 
 class Work:

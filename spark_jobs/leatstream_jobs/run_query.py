@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from leatstream.connectors.base import BatchTarget, Connector
+from leatstream.connectors.base import BatchTarget, Connector, TableWriter
 from leatstream.connectors.registry import connector_classes
 from leatstream.errors import JobError
 from leatstream.formats import json, primitive
@@ -30,6 +30,7 @@ from leatstream_jobs.file_rows import file_rows
 from leatstream_jobs.idle import tick_folder, with_ticks
 from leatstream_jobs.pattern_batches import PatternBatches
 from leatstream_jobs.snapshot_batches import SnapshotBatches, together
+from leatstream_jobs.table_sink import TableBatches, table_rows
 from leatstream_jobs.view_sink import write_view
 
 if TYPE_CHECKING:
@@ -43,11 +44,11 @@ MAX_OFFSETS = "leatstream.max_offsets_per_trigger"
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A query that Spark has accepted; ``batches`` are those of an operator over kept rows."""
+    """A query that Spark has accepted; ``batches`` are those that are worked off in Python."""
 
     query: StreamingQuery
     scans: tuple[scans.Scan, ...]
-    batches: SnapshotBatches | PatternBatches | None = None
+    batches: SnapshotBatches | PatternBatches | TableBatches | None = None
 
 
 def start(
@@ -95,7 +96,14 @@ def start(
     )
     rows = spark.sql(spec.sql)
     rows = undoubled(rows, len(spec.sink.columns)) if spec.distinct else rows
-    writer = _writer(rows, spec, connect, known, opened)
+    sink = None if spec.sink.view is not None else connect(spec.sink.store)
+    batches: TableBatches | None = None
+    if sink is not None and _has_tables(spec.sink):
+        target = sink.table_writer(spec)
+        batches = TableBatches(target)
+        writer = _in_columns(rows, spec.sink, target).writeStream.foreachBatch(batches)
+    else:
+        writer = _writer(rows, spec, sink, known, opened)
     writer = writer.option("checkpointLocation", spec.checkpoint).queryName(f"leat_{spec.query_id}")
     if realtime:
         writer = writer.outputMode("update").trigger(realTime=f"{spec.realtime_batch_ms} milliseconds")  # type: ignore[call-overload]
@@ -103,7 +111,7 @@ def start(
         writer = writer.outputMode(spec.output_mode).trigger(
             processingTime=f"{spec.trigger_interval_ms} milliseconds"
         )
-    return Started(writer.start(), opened)
+    return Started(writer.start(), opened, batches)
 
 
 def _start_batches(
@@ -118,17 +126,13 @@ def _start_batches(
         scans.read(spark, s, connector, realtime=False, registry=registry_of(s.store, secrets))
         for s, connector in sources
     )
-    form = RecordForm.of(spec.sink, secrets)
-
-    def records(rows: DataFrame, target: SinkSpec) -> DataFrame:
-        return shaped(rows, target, form)
-
+    records, write = _batchwise(spec, sink, secrets)
     batches: SnapshotBatches | PatternBatches
     if operator.pattern is not None:
         opened = tuple(_ticking(spark, scan, spec.checkpoint) for scan in opened)
-        batches = PatternBatches(spec, operator.pattern, opened, records, sink.write_batch)
+        batches = PatternBatches(spec, operator.pattern, opened, records, write)
     else:
-        batches = SnapshotBatches(spec, operator, opened, records, sink.write_batch)
+        batches = SnapshotBatches(spec, operator, opened, records, write)
     writer = together(opened).writeStream.foreachBatch(batches)
     writer = writer.option("checkpointLocation", spec.checkpoint).queryName(f"leat_{spec.query_id}")
     writer = writer.trigger(processingTime=f"{spec.trigger_interval_ms} milliseconds")
@@ -142,24 +146,46 @@ def _ticking(spark: SparkSession, scan: scans.Scan, checkpoint: str) -> scans.Sc
     return replace(scan, frame=with_ticks(spark, scan.frame, tick_folder(checkpoint, scan.source.view)))
 
 
+def _batchwise(
+    spec: JobSpec, sink: Connector, secrets: Mapping[str, str]
+) -> tuple[Callable[[DataFrame, SinkSpec], DataFrame], Callable[[DataFrame, SinkSpec, int], None]]:
+    """What makes records of the SQL's rows, and what writes them, for an operator over kept rows."""
+    if not _has_tables(spec.sink):
+        form = RecordForm.of(spec.sink, secrets)
+        return (
+            lambda rows, target: shaped(rows, target, form),
+            lambda frame, target, _number: sink.write_batch(frame, target),
+        )
+    table = sink.table_writer(spec)
+    return (
+        lambda rows, target: _in_columns(rows, target, table),
+        lambda frame, _target, number: table.write(frame, number),
+    )
+
+
+def _in_columns(rows: DataFrame, sink: SinkSpec, table: TableWriter) -> DataFrame:
+    """Rows of the compiled SQL for a table."""
+    numbered, values = _numbered(rows, sink)
+    return table_rows(numbered, values, sink, table)
+
+
 def _writer(
     rows: DataFrame,
     spec: JobSpec,
-    connect: Callable[[StoreRef], Connector],
+    sink: Connector | None,
     secrets: Mapping[str, str],
     opened: Sequence[scans.Scan],
 ) -> DataStreamWriter:
     view = spec.sink.view
-    if view is None:
-        connector = connect(spec.sink.store)
-        if connector.takes_rows:
+    if sink is not None:
+        if sink.takes_rows:
             target = BatchTarget(spec.query_id, spec.query_name, spec.generation, spec.checkpoint)
             numbered, values = _numbered(rows, spec.sink)
-            return connector.write_rows(file_rows(numbered, values, spec.sink), spec.sink, target)
+            return sink.write_rows(file_rows(numbered, values, spec.sink), spec.sink, target)
         form = RecordForm.of(spec.sink, secrets)
         frame = with_logs(shaped(rows, spec.sink, form), spec.sink.entity, opened)
-        return connector.write_stream(frame, spec.sink, realtime=spec.mode is Mode.REALTIME)
-    reference = view.database.secret if view.database is not None else None
+        return sink.write_stream(frame, spec.sink, realtime=spec.mode is Mode.REALTIME)
+    reference = view.database.secret if view is not None and view.database is not None else None
     writer = view_writer(spec, secrets[reference] if reference else None)
     writer.open()
     numbered, values = _numbered(rows, spec.sink)
@@ -190,6 +216,11 @@ def check(spec: JobSpec) -> None:
             f"Sink timestamp strategy {spec.sink.timestamp_strategy} is not supported yet: Spark's Kafka "
             "sink does not write a record's time; use proc.time.",
         )
+
+
+def _has_tables(sink: SinkSpec) -> bool:
+    found = connector_classes().get(sink.store.kind)
+    return found is not None and found.tables
 
 
 def with_logs(frame: DataFrame, entity: str, opened: Sequence[scans.Scan]) -> DataFrame:

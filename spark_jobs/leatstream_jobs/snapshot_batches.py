@@ -48,7 +48,7 @@ class SnapshotBatches:
         operator: its operator.
         scans: its sources.
         shape_records: makes records (``key``, ``value``) of the SQL's rows.
-        write: writes records to the sink; returns when they are there.
+        write: writes a batch's records to the sink, with its number; returns when they are there.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class SnapshotBatches:
         operator: OperatorSpec,
         scans: Sequence[Scan],
         shape_records: Callable[[DataFrame, SinkSpec], DataFrame],
-        write: Callable[[DataFrame, SinkSpec], None],
+        write: Callable[[DataFrame, SinkSpec, int], None],
     ) -> None:
         self.error: Exception | None = None
         self._spec = spec
@@ -100,9 +100,9 @@ class SnapshotBatches:
             )
             manifest = state.save()
             if self._operator.kind == "temporal-join":
-                self._temporal(spark, state, rows, counts)
+                self._temporal(spark, state, rows, counts, number)
             elif fresh:
-                self._keyed(spark, state, manifest)
+                self._keyed(spark, state, manifest, number)
         finally:
             held.unpersist()
 
@@ -125,6 +125,7 @@ class SnapshotBatches:
         state: BatchSnapshots,
         rows: Mapping[str, DataFrame],
         counts: Mapping[str, int],
+        number: int,
     ) -> None:
         streams = [view for view in rows if view not in self._shapes]
         if not any(counts.get(view) for view in streams):
@@ -139,16 +140,16 @@ class SnapshotBatches:
                 keys = _values(spark, links[view]).distinct()
                 known = of_keys(known, shape.keys, keys, sum(counts.get(v, 0) for v in streams))
             shape.named(versions(known, shape.keys)).createOrReplaceTempView(view)
-        self._write(self._records(spark.sql(self._spec.sql), self._spec.sink), self._spec.sink)
+        self._write(self._records(spark.sql(self._spec.sql), self._spec.sink), self._spec.sink, number)
 
     # Changelogs among themselves
 
-    def _keyed(self, spark: SparkSession, state: BatchSnapshots, manifest: Manifest) -> None:
+    def _keyed(self, spark: SparkSession, state: BatchSnapshots, manifest: Manifest, number: int) -> None:
         aggregate = self._operator.kind == "changelog-aggregate"
         old, new = (self._groups if aggregate else self._joined)(spark, state, manifest)
         before = self._evaluated(spark, old)
         after = self._evaluated(spark, new)
-        self._write(_difference(before, after), self._spec.sink)
+        self._write(_difference(before, after), self._spec.sink, number)
 
     def _evaluated(self, spark: SparkSession, views: Views) -> DataFrame:
         """The query's records over these rows of its changelogs."""
@@ -249,7 +250,7 @@ def _difference(before: DataFrame, after: DataFrame) -> DataFrame:
     """Records that make ``after`` of ``before``: new values by key, none for keys that are there no more."""
     from pyspark.sql import functions as F
 
-    nothing = F.lit(None).cast("binary")
+    nothing = F.lit(None).cast(after.schema["value"].dataType)
     old = before.select("key", F.col("value").alias("was"), nothing.alias("is"))
     new = after.select("key", nothing.alias("was"), F.col("value").alias("is"))
     both = old.unionByName(new).groupBy("key").agg(F.max("was").alias("was"), F.max("is").alias("is"))

@@ -73,7 +73,7 @@ class TestPostgres(ConnectorConformance):
         ]
         assert found.table.primary_key == ("k",)
         assert found.table.unique == (("k",),)
-        assert found.table.details["replica_identity"] == "default"
+        assert found.configs == {"replica.identity": "default"}
         assert found.table.details["bytes"]
         assert entity in [e.name for e in connector.list_entities()]
         first = connector.incarnation(entity)
@@ -91,7 +91,7 @@ class TestPostgres(ConnectorConformance):
         connector.update_entity(entity, {}, {})
         found = connector.find_entity(entity)
         assert found is not None
-        assert found.configs == {}
+        assert found.configs == {"replica.identity": "default"}
         connector.drop_entity(entity)
         assert connector.find_entity(entity) is None
         connector.drop_entity(entity)

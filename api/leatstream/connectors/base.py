@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pydantic import BaseModel
 
@@ -17,12 +17,13 @@ from leatstream.errors import JobError, StoreError
 from leatstream.model.types import DataType
 
 if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from leatstream.errors import Position
     from leatstream.model.objects import Column, Relation
-    from leatstream.plan.job_spec import SinkSpec, SourceSpec
+    from leatstream.plan.job_spec import JobSpec, SinkSpec, SourceSpec
 
 # Set on the session by the job: one micro-batch's bound per source, which a SourceSpec does not carry.
 MAX_OFFSETS = "leatstream.max_offsets_per_trigger"
@@ -122,13 +123,40 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Misfit:
+    """Why rows cannot be written to a table, and what may be done about it."""
+
+    detail: str
+    hint: str
+
+
+class TableWriter(Protocol):
+    """Writes rows to a table, for one attempt of a query."""
+
+    def texts(self, values: Sequence[SparkColumn]) -> list[SparkColumn]:
+        """The sink's columns in the form that ``write`` takes: VARCHAR, or what the store needs."""
+
+    def write(self, frame: DataFrame, number: int) -> None:
+        """Write one micro-batch, once, whatever is repeated.
+
+        Args:
+            frame: ``key`` and ``value``, structs of ``c0``, ``c1``, … by the sink's columns: the key columns
+                and all columns. A row without ``value`` takes the row of its key back.
+            number: of the batch.
+
+        Raises:
+            RuntimeError: with a mark of ``store_marks``: what the store says.
+        """
+
+
+@dataclass(frozen=True, slots=True)
 class Entity:
     """A topic, data stream, table or path in a store.
 
     Attributes:
         properties: canonical property name to live value; None where it has no fixed value.
         configs: the entity's own settings in the store's words, only those set for it.
-        table: columns and key, of kinds whose entities are tables; only of an entity asked for by name.
+        table: of kinds whose entities are tables; columns and keys only where it is asked for by name.
         details: what else the store tells of it, such as the number of its files; for people.
     """
 
@@ -310,6 +338,11 @@ class Connector(ABC):
         """
         raise StoreError("store-rejected", f"Stores of kind {self.kind} have no tables.")
 
+    @classmethod
+    def kept_type(cls, kind: DataType) -> DataType:
+        """The type that a column of a new table is read back with."""
+        return kind
+
     @abstractmethod
     def update_entity(
         self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
@@ -409,3 +442,23 @@ class Connector(ABC):
         """
         detail = f"Stores of kind {self.kind} are not written batch by batch."
         raise JobError("job-rejected", detail)
+
+    def table_misfits(
+        self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
+    ) -> list[Misfit]:
+        """What keeps rows of these columns from a table; with a primary key, rows replace each other by it.
+
+        Only of kinds whose entities are tables.
+        """
+        return []
+
+    def table_writer(self, spec: JobSpec) -> TableWriter:
+        """Prepare to write the sink's table; from then on older attempts of the query cannot.
+
+        Only of kinds whose entities are tables.
+
+        Raises:
+            StoreError: the table is gone or does not fit, or what the store says.
+            JobError: job-rejected, of other kinds.
+        """
+        raise JobError("job-rejected", f"Stores of kind {self.kind} have no tables.")

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from leatstream.connectors.base import EntityProperty
 
+# Properties of a relation that name its table: database, schema, table.
+TABLE_NAMES = ("postgresql.db.name", "postgresql.schema.name", "postgresql.table.name")
+
 KIND_PROPERTIES: dict[str, tuple[EntityProperty, ...]] = {
     "kafka": (
         EntityProperty("topic.partitions", ("kafka.partitions",)),

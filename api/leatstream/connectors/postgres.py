@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel
 
@@ -12,12 +12,16 @@ from leatstream.connectors.base import (
     Connector,
     Entity,
     EntityProperty,
+    Guarantee,
+    Misfit,
     NewRecord,
+    OptionFault,
     Record,
     SourceWatch,
     Table,
+    TableWriter,
 )
-from leatstream.connectors.kinds import KIND_PROPERTIES
+from leatstream.connectors.kinds import KIND_PROPERTIES, TABLE_NAMES
 from leatstream.connectors.postgres_admin import (
     BATCHES,
     REPLICA_IDENTITY,
@@ -26,17 +30,19 @@ from leatstream.connectors.postgres_admin import (
     split_entity,
 )
 from leatstream.connectors.postgres_cdc import check_source, forget, read_changes, watch
+from leatstream.connectors.postgres_fit import misfits
 from leatstream.connectors.postgres_records import rows, write
 from leatstream.connectors.postgres_settings import PostgresConfig
-from leatstream.connectors.postgres_types import column_type
+from leatstream.connectors.postgres_types import column_type, read_type
 from leatstream.errors import Faults, JobError, Position, StoreError
 from leatstream.model.objects import Column, Relation
+from leatstream.model.types import DataType, parse_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from leatstream.plan.job_spec import SinkSpec, SourceSpec
+    from leatstream.plan.job_spec import JobSpec, SinkSpec, SourceSpec
 
 _IDENTITIES = ("default", "full", "nothing")
 _LONGEST = 63  # bytes
@@ -48,10 +54,18 @@ class PostgresConnector(Connector):
     kind: ClassVar[str] = "postgres"
     capabilities: ClassVar[Capabilities] = Capabilities(
         source=True,
+        sink=True,
+        create_as=True,
         cdc=True,
         create_entity=True,
         print_records=True,
         insert_values=True,
+        batches=True,
+        delivery=(
+            Guarantee(
+                "exactly_once", "a batch and its number are one transaction; rows with a key are upserted"
+            ),
+        ),
     )
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["postgres"]
     Config: ClassVar[type[BaseModel]] = PostgresConfig
@@ -89,6 +103,15 @@ class PostgresConnector(Connector):
         """None; RequestError for settings that tables do not have."""
         _check_configs(configs)
         return ()
+
+    @classmethod
+    def relation_options(
+        cls, given: Mapping[str, Any], columns: Sequence[str], value_format: str
+    ) -> tuple[dict[str, str], list[OptionFault]]:
+        """The table's own name is the only thing to be said of it, and is read with the entity."""
+        return super().relation_options(
+            {k: v for k, v in given.items() if k not in TABLE_NAMES}, columns, value_format
+        )
 
     # -- admin half ------------------------------------------------------------------------------------------
 
@@ -137,6 +160,11 @@ class PostgresConnector(Connector):
                 "entity-conflict",
                 f"Table {entity} exists in store {self.name} with other columns or another key.",
             )
+
+    @classmethod
+    def kept_type(cls, kind: DataType) -> DataType:
+        """PostgreSQL has no TINYINT, MAP or STRUCT, and one precision of times."""
+        return read_type(column_type(kind))
 
     def update_entity(
         self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
@@ -191,6 +219,29 @@ class PostgresConnector(Connector):
     def write_stream(self, frame: DataFrame, sink: SinkSpec, *, realtime: bool) -> DataStreamWriter:
         """Refused: rows go to a table by column."""
         raise JobError("job-rejected", "Records of bytes cannot be written to a table.")
+
+    def table_misfits(
+        self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
+    ) -> list[Misfit]:
+        """Missing columns, types that do not fit, keys that are not there."""
+        return misfits(table, columns, primary_key)
+
+    def table_writer(self, spec: JobSpec) -> TableWriter:
+        """Look at the table once more, and claim it for this attempt."""
+        from leatstream.connectors.postgres_sink import PostgresTableWriter
+
+        sink = spec.sink
+        found = self.find_entity(sink.entity)
+        if found is None or found.table is None:
+            raise StoreError("store-rejected", f"Table {sink.entity} of store {self.name} is gone.")
+        columns = [Column(c.name, parse_type(c.type), c.not_null) for c in sink.columns]
+        wrong = misfits(found.table, columns, sink.key_columns)
+        if wrong:
+            shown = "; ".join(one.detail for one in wrong)
+            raise StoreError(
+                "store-rejected", f"Table {sink.entity} of store {self.name} has changed: {shown}."
+            )
+        return PostgresTableWriter(self.name, self.settings, spec, found.table)
 
 
 def _check_configs(configs: Mapping[str, str]) -> str:

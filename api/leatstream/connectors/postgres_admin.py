@@ -110,7 +110,11 @@ class PostgresAdmin:
         with self.connection("listing tables", timeout) as connection:
             rows = connection.execute(_TABLES, {"ours": BATCHES}).fetchall()
         # A schema's name with a dot would be read as schema and table.
-        found = [Entity(entity_name(r[0], r[1]), configs=_configs(r[4])) for r in rows if "." not in r[0]]
+        found = [
+            Entity(entity_name(r[0], r[1]), configs=_configs(r[4]), table=Table((), details=_rows(r[3])))
+            for r in rows
+            if "." not in r[0]
+        ]
         return sorted(found, key=lambda e: e.name)
 
     def find(self, entity: str, timeout: float) -> Entity | None:
@@ -124,11 +128,8 @@ class PostgresAdmin:
             keys = connection.execute(_KEYS, (oid,)).fetchall()
             size = connection.execute("SELECT pg_total_relation_size(%s::oid)", (oid,)).fetchone()
         primary = next((tuple(names) for is_primary, names in keys if is_primary), ())
-        details: dict[str, str | int | None] = {
-            "rows": None if head[3] < 0 else head[3],
-            "bytes": size[0] if size else None,
-            "replica_identity": _IDENTITIES[head[4]],
-        }
+        details = _rows(head[3]) | {"bytes": size[0] if size else None}
+        details["replica_identity"] = _IDENTITIES[head[4]]
         table = Table(
             columns=tuple(
                 TableColumn(name, read_type(native), native, *facts) for name, native, *facts in columns
@@ -201,5 +202,9 @@ class PostgresAdmin:
 
 
 def _configs(identity: str) -> Mapping[str, str]:
-    """What was set for the table itself."""
-    return {} if identity == "d" else {REPLICA_IDENTITY: _IDENTITIES[identity]}
+    return {REPLICA_IDENTITY: _IDENTITIES[identity]}
+
+
+def _rows(estimate: int) -> dict[str, str | int | None]:
+    """How many rows PostgreSQL believes there are; None before it has looked for the first time."""
+    return {"rows": None if estimate < 0 else estimate}

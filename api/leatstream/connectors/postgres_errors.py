@@ -105,8 +105,8 @@ def value_error(store: str, table: str, error: psycopg.Error) -> StoreError:
 
 
 def _copied_column(context: str | None) -> str | None:
-    """The column that COPY was reading: ``COPY t, line 3, column c: "…"``."""
-    found = re.match(r"COPY .*?, line \d+, column (.+?)(?::|$)", context or "", re.S)
+    """The column that COPY was reading: ``COPY t, line 3, column c: "…"``, or behind a line on JSON."""
+    found = re.search(r"^COPY .*?, line \d+, column (.+?)(?::|$)", context or "", re.M)
     return found[1] if found else None
 
 
@@ -133,8 +133,8 @@ def _connection_error(store: str, error: psycopg.Error, where: str, timeout: flo
     hint = "Check host and port, and that the address can be reached from here."
     why = ""
     if _ENCRYPTION.search(text):
-        said = next((part for part in re.split(r"(?<=\)):? |: ", text) if _ENCRYPTION.search(part)), "")
-        why = f" {said[:200].rstrip('.')}." if said else ""
+        found = re.search(r"port \d+ failed: (.*?)(?: Multiple connection attempts|$)", text)
+        why = f" {(found[1] if found else text)[:200].rstrip('.')}."
         hint = "Check ssl_mode ('tls.disabled' in SQL) and ca_certificate."
     return StoreError(
         "store-unreachable",

@@ -14,6 +14,7 @@ from leatstream.services.described_records import readable
 from leatstream.services.environment import Environment, Page, Principal, Stored
 from leatstream.services.pages import make_page
 from leatstream.services.stores import get_store
+from leatstream.services.table_shapes import TableShape, bring_table
 
 
 def _connect(env: Environment, principal: Principal, store: str) -> Connector:
@@ -54,8 +55,11 @@ def put_entity(
     entity: str,
     properties: Mapping[str, int],
     configs: Mapping[str, str],
+    shape: TableShape | None = None,
 ) -> Stored[Entity]:
     """Create an entity or bring it to the given properties and configs; those not given stay as they are.
+
+    A table is made of the columns of ``shape``, which are not changed later.
 
     Raises:
         RequestError: ``property-required`` naming what a new entity still needs, ``invalid-property``.
@@ -67,7 +71,11 @@ def put_entity(
     timeout = env.settings.store_timeout
     needed = connector.needed_properties(configs)
     old = connector.find_entity(entity, timeout)
-    if old is None:
+    if connector.tables:
+        _refuse_foreign(connector, store, properties)
+        if not bring_table(connector, entity, old, shape, dict(configs), timeout) and old is not None:
+            return Stored(old, created=False, changed=False)
+    elif old is None:
         request = SinkRequest(
             kind=connector.kind,
             store=store,
@@ -96,10 +104,11 @@ def update_entity(
     entity: str,
     properties: Mapping[str, int],
     configs: Mapping[str, str],
+    shape: TableShape | None = None,
 ) -> Stored[Entity]:
     """Change an entity that is there; StoreError entity-not-found."""
     get_entity(env, principal, store, entity)
-    return put_entity(env, principal, store, entity, properties, configs)
+    return put_entity(env, principal, store, entity, properties, configs, shape)
 
 
 def _refuse_foreign(connector: Connector, store: str, properties: Mapping[str, int]) -> None:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from leatstream.connectors.base import Entity
 from leatstream.connectors.base import Table as EntityTable
 from leatstream.errors import RequestError
 from leatstream.model.names import quote
@@ -128,7 +129,7 @@ def described(env: Environment, who: Principal, s: ast.Describe, context: Contex
         return _pairs([*head, *settings])
     if s.noun == "entity":
         e = entities.get_entity(env, who, store_of(env, s.store, context), entity_name(s.name))
-        return _pairs([("name", e.name), *e.properties.items(), *e.configs.items(), *_table(e.table)])
+        return _pairs([("name", e.name), *e.properties.items(), *_settings(e), *_table(e.table)])
     if s.noun == "function":
         return described_function(env, who, s.name)
     if s.noun == "function_source":
@@ -142,6 +143,12 @@ def described(env: Environment, who: Principal, s: ast.Describe, context: Contex
     relation = relations.get_relation(env, who, qualify(s.name, context))
     columns = _columns("column", "type", "not_null", "comment")
     return columns, [[c.name, str(c.type), str(c.not_null).lower(), c.comment] for c in relation.columns]
+
+
+def _settings(entity: Entity) -> Iterator[tuple[str, Any]]:
+    """Settings that the details of a table do not tell already."""
+    told = entity.table.details if entity.table else {}
+    return ((k, v) for k, v in entity.configs.items() if k.replace(".", "_") not in told)
 
 
 def _table(table: EntityTable | None) -> Iterator[tuple[str, Any]]:

@@ -39,7 +39,7 @@ from leatstream.sql.statements import Properties
 
 _MODES = ("auto", "realtime", "micro_batch")
 _QUERY_PROPERTIES = ("query.name", "mode")
-_OFFSETS, _VIEW_OFFSETS = 500_000, 50_000
+_OFFSETS, _VIEW_OFFSETS, _TABLE_OFFSETS = 500_000, 50_000, 100_000
 
 
 def plan_job(
@@ -109,13 +109,24 @@ def plan_job(
         operator=_operator(logical, options),
         distinct=logical.distinct,
         delivery=_delivery(env, sink),
-        # A view's batch passes through the driver's own process, so it is bounded more tightly.
-        max_offsets_per_trigger=_VIEW_OFFSETS if sink.view is not None else _OFFSETS,
+        max_offsets_per_trigger=_most_offsets(env, sink),
         checkpoint="",
         state=dict(logical.state),
         conf={"spark.sql.shuffle.partitions": _shuffle_partitions(logical, partitions)},
         trigger_interval_ms=_interval(env, sink),
     )
+
+
+def _in_transactions(env: Environment, sink: SinkSpec) -> bool:
+    connector_class = env.connector_classes.get(sink.store.kind)
+    return sink.view is not None or (connector_class is not None and connector_class.tables)
+
+
+def _most_offsets(env: Environment, sink: SinkSpec) -> int:
+    # A view's batch passes through the driver's own process, so it is bounded more tightly.
+    if sink.view is not None:
+        return _VIEW_OFFSETS
+    return _TABLE_OFFSETS if _in_transactions(env, sink) else _OFFSETS
 
 
 def _check_sources(live: LiveStores, logical: LogicalPlan) -> None:

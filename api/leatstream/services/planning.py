@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from leatstream.connectors.base import Connector
 from leatstream.errors import Faults, Position, RequestError, StoreError
 from leatstream.inference.sink_properties import LeftMostSource, SinkRequest, infer_sink_properties
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import (
     HIDDEN_PREFIX,
+    Column,
     Effective,
     Origin,
     QueryKind,
@@ -38,8 +40,9 @@ from leatstream.services.planned_job import plan_job, refuse_unbuilt, store_sink
 from leatstream.services.record_schemas import check_described, sink_schemas
 from leatstream.services.relation_draft import check_entity_name, check_timestamp
 from leatstream.services.sink_columns import check_comparable, insert_columns, new_columns, wrap_insert
-from leatstream.services.sink_formats import sink_formats
+from leatstream.services.sink_formats import primary_key_formats, sink_formats
 from leatstream.services.store_fit import check_sink_fit, kind_options
+from leatstream.services.table_sinks import TABLE_FORMAT, check_table, refuse_records, table_entity
 from leatstream.services.view_planning import view_relation, view_sink
 from leatstream.sql.analysis import explain_failure
 from leatstream.sql.binder import bind
@@ -280,7 +283,6 @@ def _plan_create(draft: Draft, statement: CreateAs) -> PlannedQuery:
     chosen = _choose_store(draft)
     store = draft.live.store(chosen.value, draft.places.get("store"))
     given, left = draft.given, draft.logical.left_most.relation
-    entity = given.topic or fqn.name
     faults = Faults()
     connector = draft.live.connector(store.name)
     changelog = isinstance(statement, CreateChangelogAs)
@@ -289,28 +291,34 @@ def _plan_create(draft: Draft, statement: CreateAs) -> PlannedQuery:
         return {"position": draft.places.get(name, where)}
 
     refuse_unbuilt(given, statement.properties, connector)
+    meant = table_entity(store, connector, given, fqn.name, faults, place)
+    entity = str(meant.value)
     check_entity_name(connector, entity, faults, position=draft.places.get("topic") or where)
-    check_sink_fit(connector, given, left, changelog, faults, place)
+    if connector.tables:
+        refuse_records(_plain(statement), faults, place)
+    else:
+        check_sink_fit(connector, given, left, changelog, faults, place)
     faults.raise_if_any()
     _refuse_loop(draft, store.name, entity, draft.places.get("topic") or where)
     columns = new_columns(draft.analyzed, where)
-    formats = sink_formats(
-        given, left, draft.logical.aggregation, columns, draft.places, draft.logical.primary_key
-    )
-    if not connector.keyed:
-        formats = {"value.format": formats["value.format"]}
+    formats = _formats(draft, connector, columns)
+    value_format = str(formats["value.format"].value) if "value.format" in formats else TABLE_FORMAT
     effective = {
         "store": chosen,
-        "topic": Effective(entity, Origin.EXPLICIT if given.topic else Origin.DEFAULT),
-        **formats,
-        **kind_options(connector, given, columns, formats["value.format"].value, faults, place),
+        "topic": meant,
+        # Rows of a table are not written in a format; its changes are read in one.
+        **({} if connector.tables else formats),
+        **kind_options(connector, given, columns, value_format, faults, place),
         **_entity_properties(draft, store, entity, left),
     }
+    if connector.tables:
+        existing = draft.live.entity(store.name, entity)
+        check_table(connector, existing, columns, draft.logical.primary_key, where)
     check_timestamp(given.timestamp, columns, faults, position=draft.places.get("timestamp"))
     faults.raise_if_any()
 
     def text(name: str) -> str | None:
-        return str(effective[name].value) if name in effective else None
+        return str(formats[name].value) if name in formats else None
 
     sink = Relation(
         meta=assumed_meta(draft.env.clock.now(), str(fqn)),
@@ -319,7 +327,7 @@ def _plan_create(draft: Draft, statement: CreateAs) -> PlannedQuery:
         columns=columns,
         store=store.name,
         entity=entity,
-        value_format=effective["value.format"].value,
+        value_format=value_format,
         key_format=text("key.format"),
         key_type=text("key.type"),
         timestamp=given.timestamp,
@@ -331,6 +339,21 @@ def _plan_create(draft: Draft, statement: CreateAs) -> PlannedQuery:
     )
     kind = QueryKind.CREATE_CHANGELOG_AS if changelog else QueryKind.CREATE_STREAM_AS
     return _finish(draft, kind, statement, sink, draft.logical.sql)
+
+
+def _formats(draft: Draft, connector: Connector, columns: tuple[Column, ...]) -> dict[str, Effective]:
+    """How records are written."""
+    logical = draft.logical
+    if connector.tables:
+        keys = logical.primary_key
+        return primary_key_formats(draft.given, keys, columns, draft.places) if keys else {}
+    left = logical.left_most.relation
+    found = sink_formats(draft.given, left, logical.aggregation, columns, draft.places, logical.primary_key)
+    return found if connector.keyed else {"value.format": found["value.format"]}
+
+
+def _plain(statement: ContinuousStatement) -> dict[str, Any]:
+    return {canonical_name(k): v.value for k, v in statement.properties.items()}
 
 
 def _new_name(draft: Draft, statement: CreateAs) -> Fqn:
@@ -385,8 +408,15 @@ def _plan_insert(draft: Draft, statement: InsertInto) -> PlannedQuery:
     refuse_unbuilt(draft.given, statement.properties, draft.live.connector(target.store))
     _refuse_loop(draft, target.store, target.entity, where)
     insert_columns(draft.analyzed, target.columns, where)
-    if draft.live.source_entity(target) is None:
+    connector = draft.live.connector(target.store)
+    entity = draft.live.source_entity(target)
+    if entity is None:
         raise _entity_gone(target, where)
+    if connector.tables:
+        faults = Faults()
+        refuse_records(_plain(statement), faults, lambda key: {"position": draft.places.get(key, where)})
+        faults.raise_if_any()
+        check_table(connector, entity, target.columns, (), where)
     sql = wrap_insert(draft.logical.sql, draft.analyzed, target.columns)
     return _finish(draft, QueryKind.INSERT_INTO, statement, target, sql)
 

@@ -296,6 +296,9 @@ def _make_entity(env: Environment, query: Query) -> None:
     connector = env.connect(store)
     if connector.find_entity(relation.entity, env.settings.store_timeout) is not None:
         return
+    if connector.tables:
+        connector.create_table(relation.entity, relation.columns, relation.primary_key)
+        return
     properties = {
         p.name: int(relation.effective[p.name].value)
         for p in connector.entity_properties

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leatstream.connectors.base import Connector, Entity
-from leatstream.errors import Faults, RequestError
+from leatstream.errors import Faults, RequestError, StoreError
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import (
@@ -23,6 +23,7 @@ from leatstream.model.objects import (
 from leatstream.services.environment import Environment
 from leatstream.services.sink_formats import primary_key_formats
 from leatstream.services.store_fit import check_declared_fit, kind_options
+from leatstream.services.table_sinks import TABLE_FORMAT, refuse_records, table_entity
 from leatstream.sql.relation_properties import RelationProperties
 
 # Two values of these may be equal and be written differently, or cannot be compared.
@@ -96,25 +97,36 @@ def draft_relation(
             "unsupported", f"relations of kind {body.kind} are not built yet", pointer="#/kind"
         )
     connector = env.connect(store)
-    entity_name = read.topic or fqn.name
     faults = Faults()
-    _check_shape(body, read, faults)
+    meant = table_entity(store, connector, read, fqn.name, faults, lambda key: {"pointer": _pointer(key)})
+    entity_name = str(meant.value)
+    _check_shape(body, read, faults, tables=connector.tables)
     check_entity_name(connector, entity_name, faults, pointer="#/topic")
-    check_declared_fit(connector, read, body.kind is RelationKind.CHANGELOG, faults, _pointer)
-    options = kind_options(connector, read, body.columns, read.value_format or "", faults, _pointer)
+    value_format = read.value_format or (TABLE_FORMAT if connector.tables else "")
+    if connector.tables:
+        refuse_records(body.as_properties(), faults, _pointer)
+    else:
+        check_declared_fit(connector, read, body.kind is RelationKind.CHANGELOG, faults, _pointer)
+    options = kind_options(connector, read, body.columns, value_format, faults, _pointer)
     faults.raise_if_any()
     entity = connector.find_entity(entity_name, env.settings.store_timeout)
+    if entity is None and connector.tables:
+        raise StoreError(
+            "entity-not-found",
+            f"store {quote(store.name)} has no table {entity_name}, which {fqn} would stand for",
+            hint="make the table in the database, or let CREATE … AS SELECT make the one that it needs",
+        )
     if entity is None and planned_entity is not None:
         entity = planned_entity(store.name, entity_name)
     effective: dict[str, Effective] = {
         "store": Effective(store.name, Origin.EXPLICIT if read.store else Origin.DEFAULT),
-        "topic": Effective(entity_name, Origin.EXPLICIT if read.topic else Origin.DEFAULT),
+        "topic": meant,
     }
     effective |= options | _infer(env, connector, store, read, entity)
     key_format, key_type = read.key_format, read.key_type
     if body.kind is RelationKind.CHANGELOG:
-        key = primary_key_formats(read, body.primary_key, body.columns, {}, read.value_format or "json")
-        effective |= key
+        key = primary_key_formats(read, body.primary_key, body.columns, {}, value_format or "json")
+        effective |= {} if connector.tables else key
         key_format, key_type = key["key.format"].value, key["key.type"].value
     relation = Relation(
         meta=meta,
@@ -123,7 +135,7 @@ def draft_relation(
         columns=body.columns,
         store=store.name,
         entity=entity_name,
-        value_format=read.value_format or "",
+        value_format=read.value_format or (TABLE_FORMAT if connector.tables else ""),
         key_format=key_format,
         key_type=key_type,
         primary_key=body.primary_key,
@@ -163,7 +175,7 @@ def _infer(
     )
 
 
-def _check_shape(body: RelationDefinition, read: RelationProperties, faults: Faults) -> None:
+def _check_shape(body: RelationDefinition, read: RelationProperties, faults: Faults, *, tables: bool) -> None:
     if not body.columns:
         faults.add(
             "validation",
@@ -180,7 +192,7 @@ def _check_shape(body: RelationDefinition, read: RelationProperties, faults: Fau
             faults.add("validation", f"column names may not start with {HIDDEN_PREFIX}", pointer=where)
         seen.add(column.name.lower())
     _check_primary_key(body, faults)
-    if read.value_format is None:
+    if read.value_format is None and not tables:
         faults.add(
             "property-required",
             "value.format must be given",

@@ -13,7 +13,7 @@ from leatstream.services.catalog_view import did_you_mean
 from leatstream.services.environment import Context, Environment
 from leatstream.services.relation_draft import RelationDefinition
 from leatstream.sql import statements as ast
-from leatstream.sql.relation_properties import read_relation_properties
+from leatstream.sql.relation_properties import TABLE_COLUMNS, read_relation_properties
 
 
 def single(name: ast.Name) -> str:
@@ -66,6 +66,12 @@ def store_of(env: Environment, name: ast.Name | None, context: Context) -> str:
 def entity_properties(properties: ast.Properties) -> tuple[dict[str, int], dict[str, str]]:
     """Entity properties and configs of CREATE ENTITY … WITH."""
     read = read_relation_properties(properties)
+    faults = Faults()
+    for key in sorted(set(read.other) - {TABLE_COLUMNS}):
+        faults.add(
+            "invalid-property", f"{key} is no property of an entity", position=properties[key].position
+        )
+    faults.raise_if_any()
     return dict(read.entity), dict(read.configs)
 
 

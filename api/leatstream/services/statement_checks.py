@@ -39,6 +39,7 @@ from leatstream.services.statement_bodies import (
     store_of,
 )
 from leatstream.services.stores import check_config, split_secrets
+from leatstream.services.table_shapes import check_shape, read_shape
 from leatstream.services.views import check_index, find_index, index_fqn, require_index
 from leatstream.sql import statements as ast
 from leatstream.sql.registered_properties import read_registry_properties
@@ -164,6 +165,8 @@ def _create_entity(env: Environment, view: CatalogView, s: ast.CreateEntity, con
     if existing is None:
         connector = live.connector(store.name)
         properties, configs = entity_properties(s.properties)
+        if connector.tables:
+            check_shape(connector, read_shape(s.properties))
         limits = connector.property_limits(env.settings.store_timeout)
         infer_sink_properties(
             SinkRequest(

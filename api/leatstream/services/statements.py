@@ -54,6 +54,7 @@ from leatstream.services.statement_writes import (
     update_store,
     wait_running,
 )
+from leatstream.services.table_shapes import read_shape
 from leatstream.services.validation import kind_of, plan_of
 from leatstream.sql import statements as ast
 from leatstream.sql.applications import placed
@@ -221,7 +222,8 @@ def _create_entity(run: Run, s: ast.CreateEntity) -> StatementResult:
     except LeatstreamError as error:
         if error.code != "entity-not-found":
             raise
-        entities.put_entity(run.env, run.principal, store, name, properties, configs)
+        shape = read_shape(s.properties)
+        entities.put_entity(run.env, run.principal, store, name, properties, configs, shape)
     else:
         if not s.if_not_exists:
             raise CatalogError("already-exists", f"store {quote(store)} has an entity '{found.name}' already")

@@ -53,6 +53,8 @@ STORE_FAMILIES = (
     "table.",
     "s3.",
 )
+# Of CREATE ENTITY in such a store.
+TABLE_COLUMNS = "postgresql.columns"
 UPSERTS = "enable.upsert.mode"
 FORMATS = ("json", "avro", "protobuf", "primitive", "csv", "parquet")
 VALUE_FORMATS = ("json", "avro", "protobuf", "csv", "parquet")
@@ -70,8 +72,12 @@ remote.log.copy.disable remote.log.delete.on.disable remote.storage.enable reten
 segment.bytes segment.index.bytes segment.jitter.ms segment.ms unclean.leader.election.enable
 """
 CONFIGS = frozenset(_CONFIGS.split())
-# A Kinesis stream's settings, and the connector's words for them.
-STREAM_CONFIGS = {"kinesis.stream.mode": "stream.mode", "kinesis.retention.hours": "retention.hours"}
+# Settings of Kinesis streams and of tables, and the connectors' words for them.
+STREAM_CONFIGS = {
+    "kinesis.stream.mode": "stream.mode",
+    "kinesis.retention.hours": "retention.hours",
+    "postgresql.replica.identity": "replica.identity",
+}
 _ALIASES = {alias: name for name, aliases in ENTITY.items() for alias in aliases}
 _CONFIG_PREFIXES = ("kafka.topic.", "topic.")
 
@@ -144,7 +150,9 @@ def read_relation_properties(given: Given, *, changelog: bool = False) -> Relati
         delivery_guarantee=reader.choice("delivery.guarantee", ("at_least_once", "exactly_once")),
         entity=_entity(reader),
         configs=_configs(reader),
-        other={k: reader.raw(k) for k in reader.given if k.startswith(STORE_FAMILIES)},
+        other={
+            k: reader.raw(k) for k in reader.given if k.startswith(STORE_FAMILIES) and k not in STREAM_CONFIGS
+        },
     )
     _check_descriptor(reader, found)
     if changelog:

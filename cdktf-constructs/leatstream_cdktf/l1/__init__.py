@@ -20,7 +20,13 @@ from leatstream_cdktf.l1.data_store import DataStore
 from leatstream_cdktf.l1.data_stream import DataStream
 from leatstream_cdktf.l1.database import Database
 from leatstream_cdktf.l1.descriptor_source import DescriptorSource
-from leatstream_cdktf.l1.entity import Entity, EntityKafka, EntityKinesis
+from leatstream_cdktf.l1.entity import (
+    Entity,
+    EntityKafka,
+    EntityKinesis,
+    EntityPostgres,
+    EntityPostgresColumn,
+)
 from leatstream_cdktf.l1.function import Function, FunctionArgument
 from leatstream_cdktf.l1.function_source import FunctionSource
 from leatstream_cdktf.l1.provider import LeatstreamProvider
@@ -59,6 +65,8 @@ __all__ = [
     "Entity",
     "EntityKafka",
     "EntityKinesis",
+    "EntityPostgres",
+    "EntityPostgresColumn",
     "Function",
     "FunctionArgument",
     "FunctionSource",

@@ -10,21 +10,21 @@ from typing import Unpack
 from constructs import Construct
 
 from leatstream_cdktf._construct import DataSource, DataSourceMeta
-from leatstream_cdktf._reference import Reference
+from leatstream_cdktf._reference import ListReference, Reference
 from leatstream_cdktf._shim import tf
 
 
 class DataEntityEffectiveReference(Reference):
-    """Tokens for what the topic or stream has."""
+    """Tokens for what the topic, stream or table has."""
 
     @property
     def bytes(self) -> float:
-        """Size of these files together."""
+        """Size of the files, or of the table with its indexes."""
         return self._number("bytes")
 
     @property
     def configs(self) -> tf.IResolvable:
-        """Configuration of the topic or stream."""
+        """Configuration of the topic, stream or table."""
         return self._at("configs")
 
     @property
@@ -46,6 +46,11 @@ class DataEntityEffectiveReference(Reference):
     def replicas(self) -> float:
         """Replication factor."""
         return self._number("replicas")
+
+    @property
+    def rows(self) -> float:
+        """Rows of a table, as the server estimates them."""
+        return self._number("rows")
 
     @property
     def shards(self) -> float:
@@ -91,10 +96,48 @@ class DataEntityKinesisReference(Reference):
         return self._number("shards")
 
 
-class DataEntity(DataSource):
-    """An entity: a topic, data stream or directory of files in a store of yours.
+class DataEntityPostgresColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
 
-    Destroying the resource deletes the topic, stream or directory and its records.
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class DataEntityPostgresReference(Reference):
+    """Tokens for columns, key and settings of a table."""
+
+    @property
+    def columns(self) -> ListReference[DataEntityPostgresColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", DataEntityPostgresColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
+
+    @property
+    def replica_identity(self) -> str:
+        """What the log tells of old rows; default `default`: their primary key."""
+        return self._string("replica_identity")
+
+
+class DataEntity(DataSource):
+    """An entity: a topic, data stream, directory of files or table in a store of yours.
+
+    Destroying the resource deletes the topic, stream, directory or table and its records.
 
     Terraform data source ``leatstream_entity``.
     """
@@ -115,7 +158,7 @@ class DataEntity(DataSource):
         Args:
             scope: the stack or construct that it belongs to.
             id_: its name within the scope.
-            name: Name of the topic or stream, exact.
+            name: Name of the topic, stream or table, exact.
             store: Name of the store.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
@@ -131,7 +174,7 @@ class DataEntity(DataSource):
 
     @property
     def effective(self) -> DataEntityEffectiveReference:
-        """What the topic or stream has."""
+        """What the topic, stream or table has."""
         return DataEntityEffectiveReference(self, "effective")
 
     @property
@@ -146,8 +189,13 @@ class DataEntity(DataSource):
 
     @property
     def name(self) -> str:
-        """Name of the topic or stream, exact."""
+        """Name of the topic, stream or table, exact."""
         return self.get_string_attribute("name")
+
+    @property
+    def postgres(self) -> DataEntityPostgresReference:
+        """Columns, key and settings of a table."""
+        return DataEntityPostgresReference(self, "postgres")
 
     @property
     def store(self) -> str:

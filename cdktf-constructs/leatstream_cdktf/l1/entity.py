@@ -11,7 +11,7 @@ from typing import ClassVar, NotRequired, TypedDict, Unpack
 from constructs import Construct
 
 from leatstream_cdktf._construct import Resource, ResourceMeta
-from leatstream_cdktf._reference import Reference
+from leatstream_cdktf._reference import ListReference, Reference
 from leatstream_cdktf._shim import tf
 
 
@@ -37,17 +37,41 @@ class EntityKinesis(TypedDict):
     """Number of open shards; required to create a stream unless `mode` is `ON_DEMAND`."""
 
 
+class EntityPostgresColumn(TypedDict):
+    """Columns; required to create a table."""
+
+    name: str
+    """Name of the column, exact."""
+    not_null: NotRequired[bool | tf.IResolvable]
+    """Whether a value is required; columns of the primary key need no word of it. Default: ``False``."""
+    type: str
+    """SQL type, such as `BIGINT`."""
+
+
+class EntityPostgres(TypedDict):
+    """Columns, key and settings of a table."""
+
+    columns: NotRequired[Sequence[EntityPostgresColumn] | tf.IResolvable]
+    """Columns; required to create a table. A change replaces the object."""
+    primary_key: NotRequired[Sequence[str]]
+    """Names of the columns that identify a row. A change replaces the object."""
+    replica_identity: NotRequired[str]
+    """What the log tells of old rows; default `default`: their primary key. One of ``default``, ``full``,
+    ``nothing``.
+    """
+
+
 class EntityEffectiveReference(Reference):
-    """Tokens for what the topic or stream has."""
+    """Tokens for what the topic, stream or table has."""
 
     @property
     def bytes(self) -> float:
-        """Size of these files together."""
+        """Size of the files, or of the table with its indexes."""
         return self._number("bytes")
 
     @property
     def configs(self) -> tf.IResolvable:
-        """Configuration of the topic or stream."""
+        """Configuration of the topic, stream or table."""
         return self._at("configs")
 
     @property
@@ -69,6 +93,11 @@ class EntityEffectiveReference(Reference):
     def replicas(self) -> float:
         """Replication factor."""
         return self._number("replicas")
+
+    @property
+    def rows(self) -> float:
+        """Rows of a table, as the server estimates them."""
+        return self._number("rows")
 
     @property
     def shards(self) -> float:
@@ -114,10 +143,48 @@ class EntityKinesisReference(Reference):
         return self._number("shards")
 
 
-class Entity(Resource):
-    """An entity: a topic, data stream or directory of files in a store of yours.
+class EntityPostgresColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
 
-    Destroying the resource deletes the topic, stream or directory and its records.
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class EntityPostgresReference(Reference):
+    """Tokens for columns, key and settings of a table."""
+
+    @property
+    def columns(self) -> ListReference[EntityPostgresColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", EntityPostgresColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
+
+    @property
+    def replica_identity(self) -> str:
+        """What the log tells of old rows; default `default`: their primary key."""
+        return self._string("replica_identity")
+
+
+class Entity(Resource):
+    """An entity: a topic, data stream, directory of files or table in a store of yours.
+
+    Destroying the resource deletes the topic, stream, directory or table and its records.
 
     Terraform resource ``leatstream_entity``. Import id: ``{store}/{name}``.
     """
@@ -127,6 +194,11 @@ class Entity(Resource):
         "kinesis.mode": (
             "PROVISIONED",
             "ON_DEMAND",
+        ),
+        "postgres.replica_identity": (
+            "default",
+            "full",
+            "nothing",
         ),
     }
 
@@ -139,6 +211,7 @@ class Entity(Resource):
         store: str,
         kafka: EntityKafka | tf.IResolvable | None = None,
         kinesis: EntityKinesis | tf.IResolvable | None = None,
+        postgres: EntityPostgres | tf.IResolvable | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare it.
@@ -146,10 +219,11 @@ class Entity(Resource):
         Args:
             scope: the stack or construct that it belongs to.
             id_: its name within the scope.
-            name: Name of the topic or stream, exact. A change replaces the object.
+            name: Name of the topic, stream or table, exact. A change replaces the object.
             store: Name of the store. A change replaces the object.
             kafka: Settings of a Kafka topic.
             kinesis: Settings of a Kinesis stream.
+            postgres: Columns, key and settings of a table.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
         super().__init__(
@@ -160,13 +234,14 @@ class Entity(Resource):
                 "store": store,
                 "kafka": kafka,
                 "kinesis": kinesis,
+                "postgres": postgres,
             },
             meta,
         )
 
     @property
     def effective(self) -> EntityEffectiveReference:
-        """What the topic or stream has."""
+        """What the topic, stream or table has."""
         return EntityEffectiveReference(self, "effective")
 
     @property
@@ -181,8 +256,13 @@ class Entity(Resource):
 
     @property
     def name(self) -> str:
-        """Name of the topic or stream, exact."""
+        """Name of the topic, stream or table, exact."""
         return self.get_string_attribute("name")
+
+    @property
+    def postgres(self) -> EntityPostgresReference:
+        """Columns, key and settings of a table."""
+        return EntityPostgresReference(self, "postgres")
 
     @property
     def store(self) -> str:

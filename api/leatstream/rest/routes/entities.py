@@ -66,7 +66,7 @@ def put_entity(
     """Create an entity, or bring it to the given settings."""
     if new:
         _refuse_existing(env, caller, store, entity)
-    stored = service.put_entity(env, caller, store, entity, body.properties(), body.configs())
+    stored = service.put_entity(env, caller, store, entity, body.properties(), body.configs(), body.shape())
     response.status_code = 201 if stored.created else 200
     if stored.created:
         response.headers["Location"] = location("stores", store, "entities", raw=stored.item.name)

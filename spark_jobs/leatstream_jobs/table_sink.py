@@ -1,0 +1,53 @@
+"""The sink that is a table of a store: rows go to it by column, one micro-batch after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from leatstream.connectors.base import TableWriter
+from leatstream.model.objects import DELETED
+from leatstream.plan.job_spec import SinkSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+class TableBatches:
+    """Takes Spark's micro-batches.
+
+    Attributes:
+        error: what a batch failed with; Spark itself only tells that Python code failed.
+    """
+
+    def __init__(self, writer: TableWriter) -> None:
+        self.error: Exception | None = None
+        self._writer = writer
+
+    def __call__(self, frame: DataFrame, number: int) -> None:
+        """Write one micro-batch."""
+        try:
+            self._writer.write(frame, number)
+        except Exception as error:
+            self.error = error
+            raise
+
+
+def table_rows(rows: DataFrame, values: Sequence[Column], sink: SinkSpec, writer: TableWriter) -> DataFrame:
+    """Rows of the compiled SQL as ``key`` and ``value``; see ``TableWriter.write``.
+
+    Args:
+        rows: what the compiled SQL gives, columns numbered.
+        values: the sink's columns over ``rows``.
+        sink: of the job.
+        writer: of the table.
+    """
+    from pyspark.sql import functions as F
+
+    texts = [text.alias(f"c{i}") for i, text in enumerate(writer.texts(values))]
+    keys = [texts[i] for i, column in enumerate(sink.columns) if column.name in sink.key_columns]
+    value = F.struct(*texts)
+    if sink.deletes:
+        value = F.when(~F.col(DELETED), value)
+    key = F.struct(*keys) if keys else F.lit(None).cast("struct<c0: string>")
+    return rows.select(key.alias("key"), value.alias("value")).select(F.col("key"), F.col("value"))
