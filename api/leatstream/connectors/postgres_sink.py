@@ -10,8 +10,8 @@ A batch whose number is not above ``batch`` was committed before: a replay, whic
 ``attempt`` than the row's is a job that was given up and does not know it yet: it is refused.
 
 Without a key, rows are copied into the table itself; with one, into a temporary table, from where the last
-row of each key is deleted or upserted. Of such a transaction copying takes a tenth to a fifth of the time, so that
-several copying tasks, with a table for what they have staged, would win next to nothing.
+row of each key is deleted or upserted. Of such a transaction copying takes a tenth to a fifth of the time, so
+that several copying tasks, with a table for what they have staged, would win next to nothing.
 """
 
 from __future__ import annotations
