@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from leatstream.connectors.base import TableWriter
+from leatstream.formats import json
 from leatstream.model.objects import DELETED
 from leatstream.plan.job_spec import SinkSpec
 
@@ -44,7 +45,7 @@ def table_rows(rows: DataFrame, values: Sequence[Column], sink: SinkSpec, writer
     """
     from pyspark.sql import functions as F
 
-    texts = [text.alias(f"c{i}") for i, text in enumerate(writer.texts(values))]
+    texts = [text.alias(f"c{i}") for i, text in enumerate(writer.texts(values, json.nested))]
     keys = [texts[i] for i, column in enumerate(sink.columns) if column.name in sink.key_columns]
     value = F.struct(*texts)
     if sink.deletes:

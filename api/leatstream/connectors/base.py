@@ -7,7 +7,7 @@ imported inside methods, so that importing a connector costs nothing.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -130,11 +130,19 @@ class Misfit:
     hint: str
 
 
+Nested = Callable[[str, DataType, "SparkColumn"], "SparkColumn"]
+
+
 class TableWriter(Protocol):
     """Writes rows to a table, for one attempt of a query."""
 
-    def texts(self, values: Sequence[SparkColumn]) -> list[SparkColumn]:
-        """The sink's columns in the form that ``write`` takes: VARCHAR, or what the store needs."""
+    def texts(self, values: Sequence[SparkColumn], nested: Nested) -> list[SparkColumn]:
+        """The sink's columns in the form that ``write`` takes: VARCHAR, or what the store needs.
+
+        Args:
+            values: one for each column of the sink.
+            nested: makes JSON of an ARRAY, MAP or STRUCT, from its column's name, type and value.
+        """
 
     def write(self, frame: DataFrame, number: int) -> None:
         """Write one micro-batch, once, whatever is repeated.

@@ -23,13 +23,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leatstream.connectors.base import Table
+from leatstream.connectors.base import Nested, Table
 from leatstream.connectors.postgres_admin import BATCHES, PostgresAdmin, identifier, split_entity
 from leatstream.connectors.postgres_errors import told
 from leatstream.connectors.postgres_settings import PostgresConfig, connect
 from leatstream.connectors.store_marks import find_mark, marked
 from leatstream.errors import StoreError
-from leatstream.formats import json
 from leatstream.model.types import DataType, parse_type
 from leatstream.plan.job_spec import JobSpec
 
@@ -89,10 +88,10 @@ class PostgresTableWriter:
         self._natives = {column.name: column.native for column in table.columns}
         self._open(PostgresAdmin(store, config))
 
-    def texts(self, values: Sequence[Column]) -> list[Column]:
+    def texts(self, values: Sequence[Column], nested: Nested) -> list[Column]:
         """The sink's columns as texts that PostgreSQL reads as values of the table's columns."""
         return [
-            text(value, kind, name, self._natives[name])
+            text(value, kind, name, self._natives[name], nested)
             for value, kind, name in zip(values, self._types, self.target.columns, strict=True)
         ]
 
@@ -181,12 +180,12 @@ def fenced(target: Target) -> StoreError:
     return StoreError("store-rejected", f"A newer attempt of the query writes table {target.entity} now.")
 
 
-def text(value: Column, kind: DataType, name: str, native: str) -> Column:
+def text(value: Column, kind: DataType, name: str, native: str, nested: Nested) -> Column:
     """A column as text, in the form that PostgreSQL reads for the type of the table's column."""
     if kind.kind == "ARRAY" and native.endswith("[]"):
         return _array(value, kind.arguments[0])
     if kind.kind in _NESTED:
-        return json.nested(name, kind, value)
+        return nested(name, kind, value)
     return _scalar(value, kind)
 
 

@@ -23,7 +23,7 @@ from leatstream.connectors.registry import open_connector
 from leatstream.errors import LeatstreamError
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
-from leatstream.plan.job_spec import JobSpec, StoreRef
+from leatstream.plan.job_spec import Delivery, JobSpec, StoreRef
 from leatstream.plan.logical import LogicalPlan
 from leatstream_jobs.failures import Failure, chain_of, classify
 
@@ -51,7 +51,7 @@ class TableRun(Run):
             update={
                 "sink": sink,
                 "query_id": self.table,
-                "delivery": "exactly_once",
+                "delivery": Delivery.EXACTLY_ONCE,
                 "output_mode": "update" if _updates(self.plan) else "append",
                 "checkpoint": (folder / "q" / "g1").as_uri(),
             }
