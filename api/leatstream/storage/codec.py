@@ -80,6 +80,33 @@ SESSION_DEFAULTS: Noun[SessionDefaults] = Noun(
     "defaults of", SessionDefaults, tables.session_defaults, lambda d: d.name
 )
 APPLICATIONS: Noun[Application] = Noun("application", Application, tables.applications, lambda a: a.name)
+NOUNS: tuple[Noun[Any], ...] = (
+    DATABASES,
+    SCHEMAS,
+    STORES,
+    RELATIONS,
+    QUERIES,
+    SECRETS,
+    SCHEMA_REGISTRIES,
+    DESCRIPTOR_SOURCES,
+    FUNCTION_SOURCES,
+    FUNCTIONS,
+    SESSION_DEFAULTS,
+    APPLICATIONS,
+)
+
+
+def look_into(*kinds: type) -> None:
+    """Let msgspec look into classes while they are imported, which one thread does.
+
+    It would at their first use, and keeps what it finds before it is complete: a second thread that comes by
+    then ends the process with a segmentation fault (msgspec 0.22).
+    """
+    for kind in kinds:
+        msgspec.json.Decoder(kind)
+
+
+look_into(*(noun.type for noun in NOUNS))
 
 
 def to_row(noun: Noun[T], item: T) -> dict[str, Any]:

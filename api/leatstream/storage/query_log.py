@@ -9,11 +9,13 @@ import msgspec
 import sqlalchemy as sa
 
 from leatstream.model.objects import QueryEvent, QueryVersion
+from leatstream.storage.codec import look_into
 from leatstream.storage.tables import query_log
 
 KEPT = 200
 _EVENT, _VERSION = "event", "version"
 T = TypeVar("T", QueryEvent, QueryVersion)
+look_into(QueryEvent, QueryVersion)
 
 
 class SqlQueryLogRows:

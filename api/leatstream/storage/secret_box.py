@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.keywrap import InvalidUnwrap, aes_key_unwrap, aes_key_wrap
 
 from leatstream.errors import InternalError, StackError
+from leatstream.storage.codec import look_into
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
@@ -37,6 +38,9 @@ class _KeyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     primary: str
     keys: dict[str, str]
+
+
+look_into(_Envelope, _KeyFile)
 
 
 class KeyRingBox:
