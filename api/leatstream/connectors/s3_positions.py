@@ -16,7 +16,7 @@ from typing import Any
 from leatstream.connectors.s3_admin import Found
 
 MOST_SEEN = 20_000  # beyond, the oldest are forgotten, and files as old as they are passed over
-FLOOR, SEEN, BATCH, FILES = "floor", "seen", "batch", "files"
+FLOOR, SEEN, BATCH, FILES, FIRST = "floor", "seen", "batch", "files", "first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,15 @@ def beginning(entity: str, floor: int, seen: Iterable[Found] = ()) -> dict[str, 
     known: dict[int, list[str]] = {}
     for file in seen:
         known.setdefault(file.modified, []).append(digest(file.key))
-    return _offset(entity, 0, floor, known, [])
+    return _offset(entity, 0, floor, known, []) | {FIRST: True}
+
+
+def begun(offset: Mapping[str, Any]) -> dict[str, Any]:
+    """The first offset as one that differs from where the query begins, though no file has come yet.
+
+    Spark makes no batch where nothing has moved; but the first batch is what fixes the beginning.
+    """
+    return {name: value for name, value in offset.items() if name != FIRST}
 
 
 def pending(offset: Mapping[str, Any], files: Iterable[Found]) -> list[Found]:

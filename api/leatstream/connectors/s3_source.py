@@ -20,7 +20,7 @@ from leatstream.connectors.s3_admin import Found, S3Admin
 from leatstream.connectors.s3_errors import is_changed, is_gone, s3_error
 from leatstream.connectors.s3_files import Layout, Row, rows
 from leatstream.connectors.s3_objects import open_file
-from leatstream.connectors.s3_positions import Bounds, advance, batch_of, beginning, pending
+from leatstream.connectors.s3_positions import Bounds, advance, batch_of, beginning, begun, pending
 from leatstream.connectors.s3_settings import S3Config, s3_client
 from leatstream.connectors.store_marks import marked
 from leatstream.errors import StoreError
@@ -114,7 +114,7 @@ class S3Reader(DataSourceStreamReader):
         return ReadAllAvailable()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """The offset after the next files, or ``start`` itself where there are none."""
+        """The offset after the next files; where there are none ``start`` itself, if it is not the first."""
         now = time.monotonic()
         if start != self._last:
             # What waits was found with regard to another offset.
@@ -128,7 +128,8 @@ class S3Reader(DataSourceStreamReader):
             self._listed = time.monotonic()
         self._waiting = pending(start, self._waiting)
         if not self._waiting:
-            return start
+            self._last = begun(start)
+            return self._last
         self._last, self._waiting = advance(start, self._plan.entity, self._waiting, self._plan.bounds)
         return self._last
 
