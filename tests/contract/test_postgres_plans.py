@@ -242,3 +242,13 @@ def test_a_table_is_made_by_a_statement(client: TestClient) -> None:
         assert refused.json()["code"] == code, refused.text
         checked = validated(client, f"CREATE ENTITY plans.written WITH ({properties})")
         assert checked["problems"][0]["code"] == code
+
+
+def test_a_stream_over_a_table_that_the_same_text_makes(client: TestClient) -> None:
+    sql = (
+        "CREATE ENTITY plans.both WITH ('postgresql.columns'='id BIGINT, name VARCHAR');"
+        "CREATE STREAM b (id BIGINT, name VARCHAR) WITH ('topic'='plans.both')"
+    )
+    told = client.post("/v1/statements:validate", json={"sql": sql, **CONTEXT}).json()
+    assert [s["problems"] for s in told["statements"]] == [[], []], told
+    assert client.get("/v1/stores/pg/entities/plans.both").status_code == 404

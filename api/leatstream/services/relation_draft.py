@@ -110,14 +110,14 @@ def draft_relation(
     options = kind_options(connector, read, body.columns, value_format, faults, _pointer)
     faults.raise_if_any()
     entity = connector.find_entity(entity_name, env.settings.store_timeout)
+    if entity is None and planned_entity is not None:
+        entity = planned_entity(store.name, entity_name)
     if entity is None and connector.tables:
         raise StoreError(
             "entity-not-found",
             f"store {quote(store.name)} has no table {entity_name}, which {fqn} would stand for",
-            hint="make the table in the database, or let CREATE … AS SELECT make the one that it needs",
+            hint="make it by CREATE ENTITY, or let CREATE … AS SELECT make the one that it needs",
         )
-    if entity is None and planned_entity is not None:
-        entity = planned_entity(store.name, entity_name)
     effective: dict[str, Effective] = {
         "store": Effective(store.name, Origin.EXPLICIT if read.store else Origin.DEFAULT),
         "topic": meant,
