@@ -158,7 +158,7 @@ def show(rates: dict[str, dict[str, list[float]]]) -> None:
             slower = [b / a for a, b in zip(found[form], found["json"], strict=True)]
             middle = Spread.of(slower).p50
             lines.append([f"{what} {form}", Spread.of(found[form]).p50, 1 / middle])
-            if form != "json":
+            if form != "json" and what == "read":
                 print(verdict(f"{what} {form}: time of JSON", middle, GOAL_RATIO, "x"))
     print(table(["", "rows/s", "ratio to JSON"], lines))
 
