@@ -169,7 +169,7 @@ class Demo:
             raise DemoFailure(f"The store {store} does not list {entity}.")
         params = {"from": "beginning", "limit": RECORDS, "timeout": f"{RECORDS_TIMEOUT}s"}
         with self.step(f"Records flow out of {query['name']} into {store}/{entity}"):
-            found = client.records(f"{entities}/{segment(_path_name(entity))}/records", params)
+            found = client.records(f"{entities}/{segment(_path_name(entity))}", params)
             records = [json.loads(line) for line in found]
             if not records:
                 raise DemoFailure(f"No record arrived in {store}/{entity} within {RECORDS_TIMEOUT} s.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,7 @@ def stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
     def answer(request: httpx2.Request) -> httpx2.Response:
         path = request.url.path
-        if path.endswith("/records"):
+        if re.fullmatch(r"/v1/stores/[^/]+/entities/[^/]+/records", path):
             return httpx2.Response(200, text=json.dumps(RECORD) + "\n")
         if path.startswith("/v1/relations"):
             return httpx2.Response(
