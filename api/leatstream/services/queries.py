@@ -31,7 +31,8 @@ from leatstream.services.environment import (
 )
 from leatstream.services.function_jobs import with_present_sources
 from leatstream.services.pages import repository_page
-from leatstream.services.planning import PlannedQuery, plan_statement
+from leatstream.services.planned_query import PlannedQuery
+from leatstream.services.planning import plan_statement
 from leatstream.services.query_definition import QueryDefinition, parse_continuous
 from leatstream.services.query_notes import RESTART_ASKED, note_event, note_version
 from leatstream.services.query_replacement import (

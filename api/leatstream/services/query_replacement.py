@@ -24,7 +24,7 @@ from leatstream.services.environment import (
     Stored,
     next_meta,
 )
-from leatstream.services.planning import PlannedQuery
+from leatstream.services.planned_query import PlannedQuery
 from leatstream.services.query_definition import QueryDefinition
 from leatstream.services.query_notes import note_event, note_version
 from leatstream.services.relations import query_dependents

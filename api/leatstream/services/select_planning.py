@@ -23,7 +23,8 @@ from leatstream.services.environment import Context, Environment
 from leatstream.services.function_jobs import function_specs
 from leatstream.services.live_stores import LiveStores
 from leatstream.services.planned_job import plan_job
-from leatstream.services.planning import Draft, analyze, require_sources, sources_json, with_types
+from leatstream.services.planned_query import sources_json
+from leatstream.services.planning import Draft, analyze, require_sources, with_types
 from leatstream.services.sink_columns import new_columns
 from leatstream.sql.binder import bind
 from leatstream.sql.relation_properties import RelationProperties

@@ -17,7 +17,8 @@ from leatstream.services.catalog_view import Assumed, CatalogView, assumed_meta,
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.functions import make_function, make_source, require_source
 from leatstream.services.live_stores import LiveStores
-from leatstream.services.planning import PlannedQuery, plan_statement
+from leatstream.services.planned_query import PlannedQuery
+from leatstream.services.planning import plan_statement
 from leatstream.services.queries import made_by
 from leatstream.services.query_definition import parse_continuous
 from leatstream.services.query_replacement import SAME_STATEMENT, keep_origins, replacement
