@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from leatstream.connectors.base import Capabilities, Connector, Entity, EntityProperty, NewRecord, Record
 from leatstream.connectors.kafka_settings import KafkaConfig
-from leatstream.connectors.registry import with_secrets
+from leatstream.connectors.registry import open_connector, with_secrets
 from leatstream.errors import StoreError
 from leatstream.model.objects import Store
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, ViewSchema
@@ -219,6 +219,21 @@ class World:
     def headers(self) -> dict[str, str]:
         """Of the administrator."""
         return {"Authorization": f"Bearer {self.token}"}
+
+    def with_real(self, **classes: type[Connector]) -> Environment:
+        """The environment with the real connectors of these kinds beside topics in memory."""
+        memory = self.env.connect
+
+        def connect(store: Store) -> Connector:
+            if store.kind not in classes:
+                return memory(store)
+            with self.units(write=False) as unit:
+                secrets = resolve_store_secrets(env, unit, store)
+            return open_connector(store.kind, store.name, store.config, secrets)
+
+        known = {**self.env.connector_classes, **classes}
+        env = replace(self.env, connect=connect, connector_classes=known)
+        return env
 
 
 def make_world(directory: Path) -> World:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,7 @@ from starlette.testclient import TestClient
 
 from leatstream.connectors.base import Entity
 from leatstream.connectors.kinesis import KinesisConnector
-from leatstream.connectors.registry import open_connector
 from leatstream.rest.app import create_app
-from leatstream.services.stores import resolve_store_secrets
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # importlib mode leaves the folder of all tests out
 
@@ -48,17 +45,7 @@ def aws() -> Iterator[str]:
 @pytest.fixture
 def client(fresh: Any, aws: str) -> Iterator[TestClient]:
     """Stores, streams and topics of the tutorial, over two kinds of store."""
-    memory = fresh.env.connect
-
-    def connect(store: Any) -> Any:
-        if store.kind == "kafka":
-            return memory(store)
-        with fresh.units(write=False) as unit:
-            secrets = resolve_store_secrets(env, unit, store)
-        return open_connector(store.kind, store.name, store.config, secrets)
-
-    classes = {**fresh.env.connector_classes, "kinesis": KinesisConnector}
-    env = replace(fresh.env, connect=connect, connector_classes=classes)
+    env = fresh.with_real(kinesis=KinesisConnector)
     fresh.cluster.entities["ds_users"] = Entity("ds_users", {"topic.partitions": 3, "topic.replicas": 1})
     keys = {"access_key_id": "AKIAEXAMPLE", "secret_access_key": SECRET}
     with TestClient(create_app(env), headers=fresh.headers) as opened:

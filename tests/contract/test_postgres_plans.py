@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,9 +11,7 @@ from starlette.testclient import TestClient
 
 from leatstream.connectors.base import Entity
 from leatstream.connectors.postgres import PostgresConnector
-from leatstream.connectors.registry import open_connector
 from leatstream.rest.app import create_app
-from leatstream.services.stores import resolve_store_secrets
 
 VISITS = "CREATE STREAM visits (id BIGINT, name VARCHAR, at TIMESTAMP) WITH ('store'='k','topic'='visits','value.format'='json')"
 CONTEXT = {"database": "demo", "schema": "public", "store": "pg"}
@@ -39,17 +36,7 @@ def tables(postgres: PostgresServer) -> Iterator[PostgresServer]:
 @pytest.fixture
 def client(fresh: Any, tables: PostgresServer) -> Iterator[TestClient]:
     """A topic and its stream, and a store of tables."""
-    memory = fresh.env.connect
-
-    def connect(store: Any) -> Any:
-        if store.kind == "kafka":
-            return memory(store)
-        with fresh.units(write=False) as unit:
-            secrets = resolve_store_secrets(env, unit, store)
-        return open_connector(store.kind, store.name, store.config, secrets)
-
-    classes = {**fresh.env.connector_classes, "postgres": PostgresConnector}
-    env = replace(fresh.env, connect=connect, connector_classes=classes)
+    env = fresh.with_real(postgres=PostgresConnector)
     fresh.cluster.entities["visits"] = Entity("visits", {"topic.partitions": 3, "topic.replicas": 1})
     with TestClient(create_app(env), headers=fresh.headers) as opened:
         made = opened.put("/v1/stores/k", json={"kafka": {"bootstrap_servers": "h:1"}})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,9 +12,7 @@ from starlette.testclient import TestClient
 
 from leatstream.connectors.base import Entity
 from leatstream.connectors.postgres import PostgresConnector
-from leatstream.connectors.registry import open_connector
 from leatstream.rest.app import create_app
-from leatstream.services.stores import resolve_store_secrets
 
 CONTEXT = {"database": "demo", "schema": "public", "store": "k"}
 COPY = "CREATE CHANGELOG {}_out WITH ('topic.partitions'=1, 'topic.replicas'=1) AS SELECT id, name FROM {}"
@@ -33,17 +30,7 @@ def table(postgres: PostgresServer) -> Iterator[str]:
 
 @pytest.fixture
 def client(fresh: Any, postgres: PostgresServer) -> Iterator[TestClient]:
-    memory = fresh.env.connect
-
-    def connect(store: Any) -> Any:
-        if store.kind == "kafka":
-            return memory(store)
-        with fresh.units(write=False) as unit:
-            secrets = resolve_store_secrets(env, unit, store)
-        return open_connector(store.kind, store.name, store.config, secrets)
-
-    classes = {**fresh.env.connector_classes, "postgres": PostgresConnector}
-    env = replace(fresh.env, connect=connect, connector_classes=classes)
+    env = fresh.with_real(postgres=PostgresConnector)
     fresh.cluster.entities["views"] = Entity("views", {"topic.partitions": 3, "topic.replicas": 1})
     bodies: dict[str, dict[str, Any]] = {
         "/v1/databases/demo": {},

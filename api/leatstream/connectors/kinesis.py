@@ -173,7 +173,8 @@ class KinesisConnector(Connector):
         """Raw records of the stream: the partition key is the key; stream, shard and number the position."""
         from pyspark.sql import functions as F
 
-        from leatstream.connectors.kinesis_source import SourcePlan, source_class
+        from leatstream.connectors.kinesis_source import DDL, KinesisReader, SourcePlan
+        from leatstream.connectors.scan_source import read_scan
 
         plan = SourcePlan(
             store=self.name,
@@ -184,9 +185,7 @@ class KinesisConnector(Connector):
             most=int(spark.conf.get(MAX_OFFSETS, "500000") or "500000"),
             directory=str(spark.conf.get("spark.local.dir", gettempdir())).split(",")[0],
         )
-        name = f"leatstream_kinesis_{source.view}"
-        spark.dataSource.register(source_class(plan, name))
-        frame = spark.readStream.format(name).load()
+        frame = read_scan(spark, f"leatstream_kinesis_{source.view}", DDL, KinesisReader, plan)
         # rowmeta() has the same members for every kind of store; a shard's number stands for the partition.
         number = F.regexp_extract("shard", r"(\d+)$", 1).try_cast("int").alias("partition")
         topic, offset = F.lit(source.entity).alias("topic"), F.lit(None).cast("bigint").alias("offset")

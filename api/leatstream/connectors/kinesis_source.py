@@ -16,10 +16,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
 from leatstream.connectors.aws_errors import store_error
@@ -70,29 +70,6 @@ class ShardRange(InputPartition):
     before: str
     after: str
     path: str | None
-
-
-def source_class(plan: SourcePlan, name: str) -> type[DataSource]:
-    """A data source of its own for one scan, to be registered under ``name``.
-
-    It is no attribute of this module, so that it is pickled as a whole, with the plan in it.
-    """
-    return type("KinesisScan", (_KinesisSource,), {"plan": plan, "format": name, "__module__": __name__})
-
-
-class _KinesisSource(DataSource):
-    plan: ClassVar[SourcePlan]
-    format: ClassVar[str]
-
-    @classmethod
-    def name(cls) -> str:
-        return cls.format
-
-    def schema(self) -> str:
-        return DDL
-
-    def streamReader(self, schema: Any) -> DataSourceStreamReader:
-        return KinesisReader(self.plan)
 
 
 class KinesisReader(DataSourceStreamReader):

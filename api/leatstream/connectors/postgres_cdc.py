@@ -178,7 +178,8 @@ def read_changes(spark: SparkSession, source: SourceSpec, store: str, config: Po
     """Raw records of a table's changes; their place in the log stands for an offset."""
     from pyspark.sql import functions as F
 
-    from leatstream.connectors.postgres_cdc_source import SourcePlan, source_class
+    from leatstream.connectors.postgres_cdc_source import DDL, ChangeStream, SourcePlan
+    from leatstream.connectors.scan_source import read_scan
 
     feed = source.feed
     if feed is None or not (feed.slot or feed.name):
@@ -204,9 +205,7 @@ def read_changes(spark: SparkSession, source: SourceSpec, store: str, config: Po
         most=int(spark.conf.get(MAX_OFFSETS, "500000") or "500000"),
         directory=_directory(feed.directory, source, spark, needed=first),
     )
-    name = f"leatstream_changes_{source.view}"
-    spark.dataSource.register(source_class(plan, name))
-    frame = spark.readStream.format(name).load()
+    frame = read_scan(spark, f"leatstream_changes_{source.view}", DDL, ChangeStream, plan)
     position = F.struct(
         F.lit(source.entity).alias("topic"),
         F.lit(0).alias("partition"),

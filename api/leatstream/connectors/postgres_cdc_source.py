@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
 from leatstream.connectors.postgres_cdc_changes import ChangeReader
@@ -82,29 +82,6 @@ class ChangeRange(InputPartition):
     start: dict[str, Any]
     end: dict[str, Any]
     path: str
-
-
-def source_class(plan: SourcePlan, name: str) -> type[DataSource]:
-    """A data source of its own for one scan, to be registered under ``name``.
-
-    It is no attribute of this module, so that it is pickled as a whole, with the plan in it.
-    """
-    return type("ChangeScan", (_ChangeSource,), {"plan": plan, "format": name, "__module__": __name__})
-
-
-class _ChangeSource(DataSource):
-    plan: ClassVar[SourcePlan]
-    format: ClassVar[str]
-
-    @classmethod
-    def name(cls) -> str:
-        return cls.format
-
-    def schema(self) -> str:
-        return DDL
-
-    def streamReader(self, schema: Any) -> DataSourceStreamReader:
-        return ChangeStream(self.plan)
 
 
 class ChangeStream(DataSourceStreamReader):

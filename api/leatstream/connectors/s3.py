@@ -159,7 +159,8 @@ class S3Connector(Connector):
 
         from leatstream.connectors.s3_files import Layout
         from leatstream.connectors.s3_positions import Bounds
-        from leatstream.connectors.s3_source import SourcePlan, source_class
+        from leatstream.connectors.s3_source import DDL, S3Reader, SourcePlan
+        from leatstream.connectors.scan_source import read_scan
         from leatstream.model.types import parse_type
 
         options = s3_options.read_options(source.options, source.value_format)
@@ -174,9 +175,7 @@ class S3Connector(Connector):
             starting_ms=source.starting_timestamp_ms,
             bounds=Bounds(options.batch_files, min(options.batch_bytes, most), options.late_ms),
         )
-        name = f"leatstream_s3_{source.view}"
-        spark.dataSource.register(source_class(plan, name))
-        frame = spark.readStream.format(name).load()
+        frame = read_scan(spark, f"leatstream_s3_{source.view}", DDL, S3Reader, plan)
         # rowmeta() has the same members for every kind of store.
         position = F.struct(
             F.lit(source.entity).alias("topic"),

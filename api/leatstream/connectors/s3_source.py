@@ -10,10 +10,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
 from leatstream.connectors.s3_admin import Found, S3Admin
@@ -59,29 +59,6 @@ class FileGroup(InputPartition):
     """Some files, read one after the other."""
 
     files: list[tuple[str, int, str, int]]
-
-
-def source_class(plan: SourcePlan, name: str) -> type[DataSource]:
-    """A data source of its own for one scan, to be registered under ``name``.
-
-    It is no attribute of this module, so that it is pickled as a whole, with the plan in it.
-    """
-    return type("S3Scan", (_S3Source,), {"plan": plan, "format": name, "__module__": __name__})
-
-
-class _S3Source(DataSource):
-    plan: ClassVar[SourcePlan]
-    format: ClassVar[str]
-
-    @classmethod
-    def name(cls) -> str:
-        return cls.format
-
-    def schema(self) -> str:
-        return DDL
-
-    def streamReader(self, schema: Any) -> DataSourceStreamReader:
-        return S3Reader(self.plan)
 
 
 class S3Reader(DataSourceStreamReader):
