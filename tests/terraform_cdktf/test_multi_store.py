@@ -62,6 +62,18 @@ def environment(leatstream_server: Any, kinesis: str) -> dict[str, str]:
     }
 
 
+def names_of_entities(client: Any, store: str) -> set[str]:
+    """All of a store's entities: other tests share the broker, so they may fill more than one page."""
+    names, token = set(), None
+    while True:
+        asked = {"page_token": token} if token else {}
+        page = client.get(f"/v1/stores/{store}/entities", params=asked).json()
+        names |= {item["name"] for item in page["items"]}
+        token = page["next_page_token"]
+        if token is None:
+            return names
+
+
 def one_line(text: str) -> str:
     return " ".join(text.replace("│", " ").split())
 
@@ -101,8 +113,7 @@ def test_cdktf_from_refusals_to_records(
             assert (copied["store"]["value"], copied["store"]["origin"]) == ("kafka_store", "session")
             for sink, columns in SINKS.items():
                 store, entity = sink.split("/")
-                listed = client.get(f"/v1/stores/{store}/entities").json()["items"]
-                assert entity in [item["name"] for item in listed]
+                assert entity in names_of_entities(client, store)
                 assert set(record_of(client, store, entity)) == columns
         terraform.run("plan", "-detailed-exitcode")
         assert SECRET not in (tmp_path / "terraform.tfstate").read_text(encoding="utf-8")
