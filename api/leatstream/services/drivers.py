@@ -18,7 +18,7 @@ from leatstream.ports import UnitOfWork
 from leatstream.services import interactive
 from leatstream.services.environment import Environment, reader_prefix, view_table
 from leatstream.services.planned_job import fresh_ref
-from leatstream.services.query_notes import note_event
+from leatstream.services.query_notes import keep_query
 from leatstream.services.reconciler import after_loss, ended
 
 _LOG_LINES = 200
@@ -186,8 +186,7 @@ def heartbeat(env: Environment, driver_id: str, report: Mapping[str, Any]) -> di
         ):
             raise EngineError("fenced", "another attempt has taken over this query, or it is gone")
         updated = _observe(env, query, report)
-        unit.queries.update(updated)
-        note_event(unit, query, updated, env.clock.now())
+        keep_query(unit, query, updated, env.clock.now())
         unit.commit()
     if updated.status.state is not query.status.state:
         env.changed.notify()

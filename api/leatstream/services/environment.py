@@ -98,6 +98,7 @@ class RuntimeSettings:
         start_timeout: seconds a driver may take from hand-over to its first heartbeat.
         stop_grace: seconds a job may take to stop before it is ended.
         backoff_initial, backoff_maximum: seconds between restarts, doubling.
+        backoff_jitter: share of such a pause that chance may take off it.
         max_restarts: restarts in a row before a query is given up as failed.
         default_store: store taken when neither statement nor context names one.
     """
@@ -113,6 +114,7 @@ class RuntimeSettings:
     stop_grace: float = 20.0
     backoff_initial: float = 0.5
     backoff_maximum: float = 30.0
+    backoff_jitter: float = 0.25
     max_restarts: int = 8
     default_store: str | None = None
 

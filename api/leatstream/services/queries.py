@@ -34,7 +34,7 @@ from leatstream.services.pages import repository_page
 from leatstream.services.planned_query import PlannedQuery
 from leatstream.services.planning import plan_statement
 from leatstream.services.query_definition import QueryDefinition, parse_continuous
-from leatstream.services.query_notes import RESTART_ASKED, note_event, note_version
+from leatstream.services.query_notes import RESTART_ASKED, keep_query, note_version
 from leatstream.services.query_replacement import (
     check_replacement,
     replace_query,
@@ -178,9 +178,8 @@ def _add(
         code=dict(planned.code),
         status=_initial_status(body.desired_state, now),
     )
-    unit.queries.add(query)
+    keep_query(unit, None, query, now)
     note_version(unit, principal, query, None, now)
-    note_event(unit, None, query, now)
     return query
 
 
@@ -256,8 +255,7 @@ def restart_query(env: Environment, principal: Principal, name: str) -> Query:
         before = query
         query = replace(query, desired_state=DesiredState.RUNNING, status=status)
         query = with_present_sources(unit, query)
-        unit.queries.update(query)
-        note_event(unit, before, query, env.clock.now())
+        keep_query(unit, before, query, env.clock.now())
         unit.commit()
     env.changed.notify()
     return query

@@ -1,13 +1,28 @@
-"""Writes the log of a query, in the same unit of work as the change that it tells of."""
+"""Writes a query and, in the same unit of work, the log of what has changed."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from leatstream.model.objects import Query, QueryEvent, QueryState, QueryVersion
+from leatstream.model.query_states import check_transition
 from leatstream.plan.change import Change
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Principal
+
+
+def keep_query(unit: UnitOfWork, before: Query | None, after: Query, now: datetime) -> None:
+    """Write a query and the event of its change; ``before`` is None for a new one.
+
+    Raises:
+        InternalError: its state is not one that it can go to; nothing may be committed then.
+    """
+    check_transition(before, after)
+    if before is None:
+        unit.queries.add(after)
+    else:
+        unit.queries.update(after)
+    note_event(unit, before, after, now)
 
 
 def note_event(unit: UnitOfWork, before: Query | None, after: Query, now: datetime) -> None:

@@ -30,7 +30,7 @@ from leatstream.services.environment import (
     view_table,
 )
 from leatstream.services.queries import require_query
-from leatstream.services.query_notes import note_event
+from leatstream.services.query_notes import keep_query
 from leatstream.services.relations import query_dependents
 
 _LOG = logging.getLogger(__name__)
@@ -138,8 +138,7 @@ def delete_query(
             delete_sink_entity=delete_entity or query.delete_sink_entity,
             desired_state=DesiredState.STOPPED,
         )
-        unit.queries.update(query)
-        note_event(unit, before, query, env.clock.now())
+        keep_query(unit, before, query, env.clock.now())
         unit.commit()
     if query.status.driver_id is not None or env.staged:
         env.changed.notify()

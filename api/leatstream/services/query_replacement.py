@@ -26,7 +26,7 @@ from leatstream.services.environment import (
 )
 from leatstream.services.planned_query import PlannedQuery
 from leatstream.services.query_definition import QueryDefinition
-from leatstream.services.query_notes import note_event, note_version
+from leatstream.services.query_notes import keep_query, note_version
 from leatstream.services.relations import query_dependents
 from leatstream.sql.canonical import statement_hash
 
@@ -116,9 +116,8 @@ def replace_query(
             status = replace(status, state=QueryState.PENDING, since=env.clock.now())
     now = env.clock.now()
     query = replace(query, meta=next_meta(old.meta, now), status=status)
-    unit.queries.update(query)
+    keep_query(unit, old, query, now)
     note_version(unit, principal, query, change or SAME_STATEMENT, now)
-    note_event(unit, old, query, now)
     return Stored(query, created=False, changed=True)
 
 

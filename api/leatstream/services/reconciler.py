@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -17,7 +18,7 @@ from leatstream.errors import CatalogError, LeatstreamError
 from leatstream.model.names import Fqn
 from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, QueryStatus
 from leatstream.services.environment import Environment, RuntimeSettings
-from leatstream.services.query_notes import note_event
+from leatstream.services.query_notes import keep_query
 from leatstream.services.query_removal import remove_query
 from leatstream.sql.relation_properties import read_relation_properties
 
@@ -173,8 +174,7 @@ def _change(env: Environment, query: Query) -> Iterator[list[Query]]:
         yield box
         changed = bool(box) and box[0] != current
         if changed:
-            unit.queries.update(box[0])
-            note_event(unit, current, box[0], env.clock.now())
+            keep_query(unit, current, box[0], env.clock.now())
             unit.commit()
     if changed:
         env.changed.notify()
@@ -240,8 +240,12 @@ def after_loss(
 
 
 def backoff(settings: RuntimeSettings, tries: int) -> float:
-    """Seconds to wait before the next try: doubling up to a limit."""
-    return min(settings.backoff_initial * 2.0 ** min(tries - 1, 16), settings.backoff_maximum)
+    """Seconds to wait before the next try: doubling up to a limit.
+
+    Spread by chance, so that queries which one fault has ended do not all come back at once.
+    """
+    longest = min(settings.backoff_initial * 2.0 ** min(tries - 1, 16), settings.backoff_maximum)
+    return round(longest * (1 - settings.backoff_jitter * random.random()), 2)
 
 
 def _launch(env: Environment, query: Query) -> None:

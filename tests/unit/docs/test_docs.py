@@ -11,6 +11,7 @@ import pytest
 
 from leatstream.cli.exits import Exit
 from leatstream.errors import FAMILIES
+from leatstream.model.query_states import TRANSITIONS
 from leatstream.model.types import known_types
 from leatstream.settings import Settings
 from leatstream.sql.function_table import functions, refusals
@@ -131,6 +132,13 @@ def test_every_setting_is_documented_with_its_default() -> None:
         assert row is not None, name
         if isinstance(field.default, int | float) and not isinstance(field.default, bool):
             assert f"{field.default:g}" in row or str(field.default) in row, name
+
+
+def test_every_transition_of_a_query_is_documented() -> None:
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    section = text.split("\n## The states of a query\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (?:`(\w+)`|\(new\)) \| `(\w+)` \| (.+) \|$", section, re.MULTILINE)
+    assert rows == [(t.before or "", t.after, t.when) for t in TRANSITIONS]
 
 
 def test_every_exit_status_is_documented() -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from leatstream.model.objects import DesiredState, Meta, Query, QueryKind, QueryState, QueryStatus
 from leatstream.services.environment import RuntimeSettings
-from leatstream.services.reconciler import Action, Observed, after_loss, decide
+from leatstream.services.reconciler import Action, Observed, after_loss, backoff, decide
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-SETTINGS = RuntimeSettings(checkpoint_root="/c", log_dir=Path("/l"), max_restarts=3)
+SETTINGS = RuntimeSettings(checkpoint_root="/c", log_dir=Path("/l"), max_restarts=3, backoff_jitter=0)
 META = Meta(id="qry_1", generation=2, created_at=NOW, updated_at=NOW, created_by="a", owner="sysadmin")
 
 
@@ -138,3 +138,11 @@ def test_a_vanished_driver_leaves_the_query_lost_until_the_next_try() -> None:
 def test_a_loss_after_a_long_run_counts_from_one() -> None:
     status = QueryStatus(state=QueryState.RUNNING, since=NOW - timedelta(minutes=5), restarts=3)
     assert after_loss(SETTINGS, status, NOW, "x").restarts == 1
+
+
+def test_pauses_are_spread_by_chance_below_the_doubling_limit() -> None:
+    spread = replace(SETTINGS, backoff_jitter=0.25)
+    for tries, longest in ((1, 0.5), (2, 1.0), (4, 4.0), (40, 30.0)):
+        pauses = {backoff(spread, tries) for _ in range(50)}
+        assert len(pauses) > 1
+        assert all(longest * 0.74 <= pause <= longest for pause in pauses)
