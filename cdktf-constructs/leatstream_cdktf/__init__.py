@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Schema,
         Sink,
         Stream,
+        Table,
     )
 
 _node.prepare()
@@ -49,6 +50,7 @@ __all__ = [
     "Schema",
     "Sink",
     "Stream",
+    "Table",
     "l1",
     "tf",
 ]

@@ -127,7 +127,7 @@ def infer(
 
 
 def preview(session: Session, resource: Resource, planned: dict[str, Any]) -> None:
-    """Make known, in place, what a stream's configuration leaves to the service, such as its columns.
+    """Make known, in place, what a relation's configuration leaves to the service, such as its columns.
 
     What cannot be told now stays unknown; what is wrong is told when the stream is made.
     """
@@ -137,7 +137,8 @@ def preview(session: Session, resource: Resource, planned: dict[str, Any]) -> No
     if not items or session.client is None or has_unknown(given) or not isinstance(planned.get("fqn"), str):
         return
     options = ", ".join(f"{_quoted(key)}={_written(key, value)}" for key, value in given.items())
-    answer = validate(session, {"sql": f"CREATE STREAM {planned['fqn']} WITH ({options})"})
+    kind = "TABLE" if resource.constants.get("kind") == "table" else "STREAM"
+    answer = validate(session, {"sql": f"CREATE {kind} {planned['fqn']} WITH ({options})"})
     told = (answer.get("statements") or [{}])[-1].get("plan") or {}
     for item in items:
         raw = _dig(told, str(item.preview).split("."))

@@ -460,6 +460,15 @@ class Connector(ABC):
         """
         return []
 
+    def read_misfits(
+        self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
+    ) -> list[Misfit]:
+        """What keeps a table's rows from being read as these columns; the key, if any, has to be unique.
+
+        Only of kinds whose entities are tables.
+        """
+        return []
+
     def table_writer(self, spec: JobSpec) -> TableWriter:
         """Prepare to write the sink's table; from then on older attempts of the query cannot.
 

@@ -30,7 +30,7 @@ from leatstream.connectors.postgres_admin import (
     split_entity,
 )
 from leatstream.connectors.postgres_cdc import check_source, forget, read_changes, watch
-from leatstream.connectors.postgres_fit import misfits
+from leatstream.connectors.postgres_fit import misfits, read_misfits
 from leatstream.connectors.postgres_records import rows, write
 from leatstream.connectors.postgres_settings import PostgresConfig
 from leatstream.connectors.postgres_types import column_type, read_type
@@ -225,6 +225,12 @@ class PostgresConnector(Connector):
     ) -> list[Misfit]:
         """Missing columns, types that do not fit, keys that are not there."""
         return misfits(table, columns, primary_key)
+
+    def read_misfits(
+        self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
+    ) -> list[Misfit]:
+        """Missing columns, types that are read as others, NULLs, keys that are not there."""
+        return read_misfits(table, columns, primary_key)
 
     def table_writer(self, spec: JobSpec) -> TableWriter:
         """Look at the table once more, and claim it for this attempt."""

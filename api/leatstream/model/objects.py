@@ -135,7 +135,7 @@ class Store:
 
 
 class RelationKind(StrEnum):
-    """Kinds of relation; streams, changelogs and materialized views can be made so far."""
+    """Kinds of relation. A table is one of a store that has tables: written, and looked up in by joins."""
 
     STREAM = "stream"
     CHANGELOG = "changelog"
@@ -158,13 +158,13 @@ class Relation:
     Attributes:
         store: name of the store that holds the entity; empty for a materialized view.
         entity: topic, data stream or table behind the relation.
-        value_format: ``json`` so far.
+        value_format: such as ``json``; empty where there are no records: of a table, of a materialized view.
         key_format, key_type: how record keys read; ``primitive`` with a type such as ``VARCHAR``.
         timestamp: column that gives event time; none = the record's own time.
         properties: WITH keys as the user wrote them (canonical key names).
         effective: every property in force with its origin.
         created_by_query: id of the query that made it, for CREATE … AS SELECT.
-        primary_key: columns that identify a row of a changelog.
+        primary_key: columns that identify a row of a changelog; of a table, by which rows are upserted.
         indexes: of a materialized view.
     """
 
@@ -244,6 +244,7 @@ class QueryKind(StrEnum):
 
     CREATE_STREAM_AS = "create_stream_as"
     CREATE_CHANGELOG_AS = "create_changelog_as"
+    CREATE_TABLE_AS = "create_table_as"
     CREATE_MATERIALIZED_VIEW_AS = "create_materialized_view_as"
     INSERT_INTO = "insert_into"
 

@@ -13,7 +13,7 @@ from leatstream.formats.plain_values import Undecodable, Unencodable
 from leatstream.formats.registered_json import RegisteredJson
 from leatstream.formats.registry_client import Schema
 from leatstream.formats.values import json_record, primitive_key
-from leatstream.model.objects import Column, Relation
+from leatstream.model.objects import Column, Relation, RelationKind
 from leatstream.services.environment import Environment
 from leatstream.services.live_stores import LiveStores
 from leatstream.services.record_schemas import sink_schemas
@@ -71,7 +71,7 @@ def _record(
     made: bytes | None = None
     if key is not None:
         made = key.record(chosen)
-    elif keys and relation.key_format == "json":
+    elif keys and (relation.key_format == "json" or relation.kind is RelationKind.TABLE):
         made = json_record(keys, chosen)
     elif keys:
         made = primitive_key(chosen[0], relation.key_type or str(keys[0].type))

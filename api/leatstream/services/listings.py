@@ -95,6 +95,7 @@ def _relations(env: Environment, who: Principal, s: ast.ListObjects, context: Co
     wanted = {
         "streams": RelationKind.STREAM,
         "changelogs": RelationKind.CHANGELOG,
+        "tables": RelationKind.TABLE,
         "materialized_views": RelationKind.MATERIALIZED_VIEW,
     }.get(s.noun)
     found = [r for r in found if wanted in (None, r.kind)]

@@ -33,6 +33,7 @@ from leatstream.services.environment import Environment
 from leatstream.services.error_logs import check_error_logs
 from leatstream.services.live_stores import LiveStores
 from leatstream.services.record_schemas import descriptor_of
+from leatstream.services.table_sinks import TABLE_FORMAT
 from leatstream.sql.relation_properties import STORE_FAMILIES, RelationProperties
 from leatstream.sql.source_properties import SourceOptions, read_source_options
 from leatstream.sql.statements import Properties
@@ -342,7 +343,7 @@ def store_sink(live: LiveStores, sink: Relation, given: RelationProperties, logi
         store=store_ref(store, live.registry(store.name)),
         entity=sink.entity,
         columns=_columns(sink.columns),
-        value_format=sink.value_format,
+        value_format=sink.value_format or TABLE_FORMAT,
         key_format=sink.key_format,
         key_type=sink.key_type,
         key_columns=list(sink.primary_key or given.key_columns),

@@ -40,6 +40,7 @@ from leatstream.services.relation_draft import check_entity_name, check_timestam
 from leatstream.services.sink_columns import check_comparable, insert_columns, new_columns, wrap_insert
 from leatstream.services.sink_formats import primary_key_formats, sink_formats
 from leatstream.services.store_fit import check_sink_fit, kind_options
+from leatstream.services.table_relations import check_table_store, refuse_times
 from leatstream.services.table_sinks import TABLE_FORMAT, check_table, refuse_records, table_entity
 from leatstream.services.view_planning import view_relation, view_sink
 from leatstream.sql.analysis import explain_failure
@@ -49,12 +50,19 @@ from leatstream.sql.statements import (
     CreateAs,
     CreateChangelogAs,
     CreateMaterializedViewAs,
+    CreateStreamAs,
+    CreateTableAs,
     InsertInto,
 )
 from leatstream.sql.view_properties import read_view_properties
 from leatstream.sql.views import view_schema
 
 ContinuousStatement = CreateAs | InsertInto
+_KINDS: Mapping[type[CreateAs], tuple[RelationKind, QueryKind]] = {
+    CreateStreamAs: (RelationKind.STREAM, QueryKind.CREATE_STREAM_AS),
+    CreateChangelogAs: (RelationKind.CHANGELOG, QueryKind.CREATE_CHANGELOG_AS),
+    CreateTableAs: (RelationKind.TABLE, QueryKind.CREATE_TABLE_AS),
+}
 _INSERT_PROPERTIES = {"key.columns", "sink.timestamp.strategy", "delivery.guarantee"}
 
 
@@ -131,6 +139,8 @@ def _bind(view: CatalogView, statement: ContinuousStatement, context: Context) -
             find_function=view.find_function,
         )
 
+    if isinstance(statement, CreateTableAs):
+        return bound(_gives_changelog(view, statement, context))
     if not isinstance(statement, CreateMaterializedViewAs):
         return bound(isinstance(statement, CreateChangelogAs))
     # Of groups and of a changelog's rows a view holds the newest state; of a stream's rows all of them.
@@ -138,6 +148,26 @@ def _bind(view: CatalogView, statement: ContinuousStatement, context: Context) -
         return bound(True)
     plain = bound(False)
     return bound(True) if plain.left_most.relation.kind is RelationKind.CHANGELOG else plain
+
+
+def _gives_changelog(view: CatalogView, statement: CreateTableAs, context: Context) -> bool:
+    """Whether rows of the result replace each other: of groups without a window, and of changelogs.
+
+    Both count in the outermost SELECT only.
+    """
+    select = statement.select
+    source = select.args["from_"].this if select.args.get("from_") is not None else None
+    if source is None:
+        return False
+    name = source.meta.get("name")
+    ctes = [cte for cte, _ in select.meta.get("ctes", ())]
+    if name is not None and not (len(name.parts) == 1 and name.parts[0] in ctes):
+        try:
+            if view.resolve(name, context).kind is RelationKind.CHANGELOG:
+                return True
+        except RequestError:
+            return False  # which binding tells, with whatever else is wrong
+    return select.args.get("group") is not None and source.meta.get("window") is None
 
 
 def analyze(env: Environment, logical: LogicalPlan) -> list[AnalyzedColumn]:
@@ -198,11 +228,16 @@ def _plan_create(draft: Draft, statement: CreateAs) -> PlannedQuery:
     given, left = draft.given, draft.logical.left_most.relation
     faults = Faults()
     connector = draft.live.connector(store.name)
-    changelog = isinstance(statement, CreateChangelogAs)
+    kind, query_kind = _KINDS[type(statement)]
+    changelog = kind is RelationKind.CHANGELOG
 
     def place(name: str) -> dict[str, Any]:
         return {"position": draft.places.get(name, where)}
 
+    if kind is RelationKind.TABLE:
+        check_table_store(connector, faults, **place("store"))
+        refuse_times(given, faults, place)
+        faults.raise_if_any()
     refuse_unbuilt(given, statement.properties, connector)
     meant = table_entity(store, connector, given, fqn.name, faults, place)
     entity = str(meant.value)
@@ -216,6 +251,8 @@ def _plan_create(draft: Draft, statement: CreateAs) -> PlannedQuery:
     columns = new_columns(draft.analyzed, where)
     formats = _formats(draft, connector, columns)
     value_format = str(formats["value.format"].value) if "value.format" in formats else TABLE_FORMAT
+    if kind is RelationKind.TABLE:
+        formats = {}
     effective = {
         "store": chosen,
         "topic": meant,
@@ -236,11 +273,11 @@ def _plan_create(draft: Draft, statement: CreateAs) -> PlannedQuery:
     sink = Relation(
         meta=assumed_meta(draft.env.clock.now(), str(fqn)),
         fqn=fqn,
-        kind=RelationKind.CHANGELOG if changelog else RelationKind.STREAM,
+        kind=kind,
         columns=columns,
         store=store.name,
         entity=entity,
-        value_format=value_format,
+        value_format="" if kind is RelationKind.TABLE else value_format,
         key_format=text("key.format"),
         key_type=text("key.type"),
         timestamp=given.timestamp,
@@ -250,8 +287,7 @@ def _plan_create(draft: Draft, statement: CreateAs) -> PlannedQuery:
         primary_key=draft.logical.primary_key,
         comment=statement.comment,
     )
-    kind = QueryKind.CREATE_CHANGELOG_AS if changelog else QueryKind.CREATE_STREAM_AS
-    return _finish(draft, kind, statement, sink, draft.logical.sql)
+    return _finish(draft, query_kind, statement, sink, draft.logical.sql)
 
 
 def _formats(draft: Draft, connector: Connector, columns: tuple[Column, ...]) -> dict[str, Effective]:
@@ -308,14 +344,15 @@ def _sources(logical: LogicalPlan) -> tuple[str, ...]:
 def _plan_insert(draft: Draft, statement: InsertInto) -> PlannedQuery:
     target = draft.view.resolve(statement.name, draft.context)
     where = statement.name.position
-    if target.kind is not RelationKind.STREAM:
-        detail = f"{target.fqn} is a {target.kind.value}; INSERT INTO writes to streams only yet"
+    if target.kind not in (RelationKind.STREAM, RelationKind.TABLE):
+        kind = target.kind.value.replace("_", " ")
+        detail = f"{target.fqn} is a {kind}; INSERT INTO … SELECT writes to streams and tables only"
         raise RequestError("unsupported", detail, position=where)
     fixed = [k for k in draft.places if k not in _INSERT_PROPERTIES]
     if fixed:
         raise RequestError(
             "invalid-property",
-            f"INSERT INTO writes to a stream that exists: {', '.join(fixed)} cannot be given",
+            f"INSERT INTO writes to a {target.kind.value} that exists: {', '.join(fixed)} cannot be given",
             position=draft.places[fixed[0]],
         )
     refuse_unbuilt(draft.given, statement.properties, draft.live.connector(target.store))
@@ -329,7 +366,7 @@ def _plan_insert(draft: Draft, statement: InsertInto) -> PlannedQuery:
         faults = Faults()
         refuse_records(_plain(statement), faults, lambda key: {"position": draft.places.get(key, where)})
         faults.raise_if_any()
-        check_table(connector, entity, target.columns, (), where)
+        check_table(connector, entity, target.columns, target.primary_key, where)
     sql = wrap_insert(draft.logical.sql, draft.analyzed, target.columns)
     return _finish(draft, QueryKind.INSERT_INTO, statement, target, sql)
 

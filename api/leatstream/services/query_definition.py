@@ -37,8 +37,8 @@ def parse_continuous(sql: str) -> ContinuousStatement:
         what = f"{len(statements)} statements" if len(statements) != 1 else "another statement"
         raise RequestError(
             "validation",
-            "a query's sql is one CREATE STREAM, CHANGELOG or MATERIALIZED VIEW … AS SELECT, or INSERT INTO "
-            f"… SELECT; this is {what}",
+            "a query's sql is one CREATE STREAM, CHANGELOG, TABLE or MATERIALIZED VIEW … AS SELECT, or "
+            f"INSERT INTO … SELECT; this is {what}",
             pointer="#/sql",
             position=statements[0].position if statements else None,
         )

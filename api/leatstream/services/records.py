@@ -41,10 +41,10 @@ def check_values(
         StoreError: a schema registry cannot be asked.
     """
     relation = view.resolve(statement.name, context)
-    if relation.kind not in (RelationKind.STREAM, RelationKind.CHANGELOG):
+    if relation.kind is RelationKind.MATERIALIZED_VIEW:
         raise RequestError(
             "unsupported",
-            f"records are inserted into streams and changelogs; {relation.fqn} is a {relation.kind.value}",
+            f"records are inserted into streams, changelogs and tables; {relation.fqn} is a view",
             position=statement.name.position,
         )
     targets = _targets(relation, statement.columns)

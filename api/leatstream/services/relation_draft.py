@@ -1,4 +1,4 @@
-"""A declared stream or changelog, checked against its store before anything is stored or made."""
+"""A declared stream, changelog or table, checked against its store before anything is stored or made."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from leatstream.model.objects import (
 from leatstream.services.environment import Environment
 from leatstream.services.sink_formats import primary_key_formats
 from leatstream.services.store_fit import check_declared_fit, kind_options
+from leatstream.services.table_relations import check_table_store, refuse_times, table_definition
 from leatstream.services.table_sinks import TABLE_FORMAT, refuse_records, table_entity
 from leatstream.sql.relation_properties import RelationProperties
 
@@ -81,7 +82,7 @@ def draft_relation(
     meta: Meta,
     planned_entity: Callable[[str, str], Entity | None] | None = None,
 ) -> DraftRelation:
-    """Check a declared stream or changelog against its store, without changing anything.
+    """Check a declared stream, changelog or table against its store, without changing anything.
 
     Args:
         env: the environment.
@@ -92,12 +93,15 @@ def draft_relation(
         meta: of the drafted relation.
         planned_entity: gives (store, entity) that the same plan makes.
     """
-    if body.kind not in (RelationKind.STREAM, RelationKind.CHANGELOG):
-        raise RequestError(
-            "unsupported", f"relations of kind {body.kind} are not built yet", pointer="#/kind"
-        )
+    if body.kind is RelationKind.MATERIALIZED_VIEW:
+        detail = "materialized views are made by queries: CREATE MATERIALIZED VIEW … AS SELECT"
+        raise RequestError("unsupported", detail, pointer="#/kind")
     connector = env.connect(store)
     faults = Faults()
+    table = body.kind is RelationKind.TABLE
+    if table:
+        check_table_store(connector, faults, pointer="#/store")
+        refuse_times(read, faults, _pointer)
     meant = table_entity(store, connector, read, fqn.name, faults, lambda key: {"pointer": _pointer(key)})
     entity_name = str(meant.value)
     _check_shape(body, read, faults, tables=connector.tables)
@@ -105,14 +109,16 @@ def draft_relation(
     value_format = read.value_format or (TABLE_FORMAT if connector.tables else "")
     if connector.tables:
         refuse_records(body.as_properties(), faults, _pointer)
-    else:
+    elif not table:
         check_declared_fit(connector, read, body.kind is RelationKind.CHANGELOG, faults, _pointer)
     options = kind_options(connector, read, body.columns, value_format, faults, _pointer)
     faults.raise_if_any()
     entity = connector.find_entity(entity_name, env.settings.store_timeout)
     if entity is None and planned_entity is not None:
         entity = planned_entity(store.name, entity_name)
-    if entity is None and connector.tables:
+    if table:
+        body = table_definition(connector, fqn, body, entity, entity_name)
+    elif entity is None and connector.tables:
         raise StoreError(
             "entity-not-found",
             f"store {quote(store.name)} has no table {entity_name}, which {fqn} would stand for",
@@ -135,7 +141,7 @@ def draft_relation(
         columns=body.columns,
         store=store.name,
         entity=entity_name,
-        value_format=read.value_format or (TABLE_FORMAT if connector.tables else ""),
+        value_format="" if table else value_format,
         key_format=key_format,
         key_type=key_type,
         primary_key=body.primary_key,
@@ -176,7 +182,7 @@ def _infer(
 
 
 def _check_shape(body: RelationDefinition, read: RelationProperties, faults: Faults, *, tables: bool) -> None:
-    if not body.columns:
+    if not body.columns and body.kind is not RelationKind.TABLE:
         faults.add(
             "validation",
             f"a {body.kind.value} needs at least one column",
@@ -192,31 +198,32 @@ def _check_shape(body: RelationDefinition, read: RelationProperties, faults: Fau
             faults.add("validation", f"column names may not start with {HIDDEN_PREFIX}", pointer=where)
         seen.add(column.name.lower())
     _check_primary_key(body, faults)
-    if read.value_format is None and not tables:
+    if read.value_format is None and not tables and body.kind is not RelationKind.TABLE:
         faults.add(
             "property-required",
             "value.format must be given",
             hint="WITH ('value.format' = 'json')",
             pointer="#/value_format",
         )
-    check_timestamp(read.timestamp, body.columns, faults, pointer="#/timestamp")
+    if body.kind is not RelationKind.TABLE:
+        check_timestamp(read.timestamp, body.columns, faults, pointer="#/timestamp")
 
 
 def _check_primary_key(body: RelationDefinition, faults: Faults) -> None:
     where = "#/primary_key"
-    if body.kind is not RelationKind.CHANGELOG:
+    if body.kind is RelationKind.STREAM:
         if body.primary_key:
             detail = "a stream has no primary key"
             faults.add("validation", detail, pointer=where, hint="make it a changelog, or leave the key out")
         return
-    if not body.primary_key:
+    if not body.primary_key and body.kind is RelationKind.CHANGELOG:
         detail = "a changelog needs a primary key: the columns that identify a row"
         faults.add("validation", detail, pointer=where)
     types = {column.name: column.type for column in body.columns}
     for index, name in enumerate(body.primary_key):
         at = f"{where}/{index}"
         if name not in types:
-            detail = f"{quote(name)} of the primary key is not a column of the changelog"
+            detail = f"{quote(name)} of the primary key is not a column of the {body.kind.value}"
             faults.add("unknown-column", detail, pointer=at)
         elif name in body.primary_key[:index]:
             faults.add("validation", f"the primary key names {quote(name)} twice", pointer=at)

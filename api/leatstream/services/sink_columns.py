@@ -79,7 +79,7 @@ def insert_columns(analyzed: Sequence[AnalyzedColumn], target: Sequence[Column],
     if len(analyzed) != len(target):
         faults.add(
             "type-mismatch",
-            f"the SELECT gives {len(analyzed)} columns, the stream has {len(target)}: "
+            f"the SELECT gives {len(analyzed)} columns, the target has {len(target)}: "
             f"{', '.join(quote(c.name) for c in target)}",
             position=position,
         )
@@ -89,14 +89,14 @@ def insert_columns(analyzed: Sequence[AnalyzedColumn], target: Sequence[Column],
             faults.add(
                 "type-mismatch",
                 f"column {quote(given.name)} is {from_spark(given.type)} but {quote(column.name)} of the "
-                f"stream is {column.type}",
+                f"target is {column.type}",
                 position=position,
                 hint=f"CAST({quote(given.name)} AS {column.type})",
             )
         if column.not_null and given.nullable:
             faults.add(
                 "type-mismatch",
-                f"column {quote(given.name)} may be NULL but {quote(column.name)} of the stream is NOT NULL",
+                f"column {quote(given.name)} may be NULL but {quote(column.name)} of the target is NOT NULL",
                 position=position,
                 hint=f"COALESCE({quote(given.name)}, …)",
             )

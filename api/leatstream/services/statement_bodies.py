@@ -90,16 +90,16 @@ def columns_of(definitions: tuple[ast.ColumnDefinition, ...]) -> tuple[Column, .
 
 
 def relation_definition(statement: ast.CreateStream, context: Context) -> RelationDefinition:
-    """The definition a CREATE STREAM or CREATE CHANGELOG spells out."""
+    """The definition a CREATE STREAM, CHANGELOG or TABLE spells out."""
     properties: Mapping[str, Any] = {k: v.value for k, v in statement.properties.items()}
     changelog = isinstance(statement, ast.CreateChangelog)
-    keys = statement.primary_key if isinstance(statement, ast.CreateChangelog) else ()
+    keys = statement.primary_key if isinstance(statement, ast.CreateChangelog | ast.CreateTable) else ()
     read = read_relation_properties(statement.properties, changelog=changelog)
     _check_primary_key(statement, keys)
     typed = {"store", "topic", "value.format", "key.format", "key.type", "timestamp", "timestamp.format"}
     return RelationDefinition(
         columns=columns_of(statement.columns),
-        kind=RelationKind.CHANGELOG if changelog else RelationKind.STREAM,
+        kind=kind_of_relation(statement),
         primary_key=tuple(key.parts[0] for key in keys),
         store=read.store or context.store,
         topic=read.topic,
@@ -113,6 +113,13 @@ def relation_definition(statement: ast.CreateStream, context: Context) -> Relati
     )
 
 
+def kind_of_relation(statement: ast.CreateStream) -> RelationKind:
+    """What a declaration declares."""
+    if isinstance(statement, ast.CreateTable):
+        return RelationKind.TABLE
+    return RelationKind.CHANGELOG if isinstance(statement, ast.CreateChangelog) else RelationKind.STREAM
+
+
 def _check_primary_key(statement: ast.CreateStream, keys: tuple[ast.Name, ...]) -> None:
     faults = Faults()
     names = [column.name for column in statement.columns]
@@ -121,7 +128,7 @@ def _check_primary_key(statement: ast.CreateStream, keys: tuple[ast.Name, ...]) 
         if name not in names:
             faults.add(
                 "unknown-column",
-                f"the primary key names {quote(name)}, which is not a column of the changelog",
+                f"the primary key names {quote(name)}, which is not a column",
                 position=key.position,
                 hint=did_you_mean(name, names),
             )

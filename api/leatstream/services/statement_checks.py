@@ -45,7 +45,7 @@ from leatstream.sql import statements as ast
 from leatstream.sql.registered_properties import read_registry_properties
 from leatstream.sql.store_properties import read_store_properties, read_store_registry, read_store_update
 
-_RELATIONS = ("relation", "stream", "changelog", "materialized_view")
+_RELATIONS = ("relation", "stream", "changelog", "table", "materialized_view")
 
 
 def check_statement(env: Environment, view: CatalogView, statement: ast.Statement, context: Context) -> None:
@@ -349,6 +349,7 @@ _CHECKS: dict[type[ast.Statement], _Check] = {
     ast.CreateFunction: _create_function,
     ast.CreateStream: _create_stream,
     ast.CreateChangelog: _create_stream,
+    ast.CreateTable: _create_stream,
     ast.CreateIndex: _create_index,
     ast.InsertValues: _insert_values,
     ast.InsertEntity: _insert_entity,

@@ -237,8 +237,7 @@ def _create_stream(run: Run, s: ast.CreateStream) -> StatementResult:
         s.if_not_exists,
         lambda: relations.put_relation(run.env, run.principal, fqn, body, _condition(s)),
     )
-    kind = "create_changelog" if isinstance(s, ast.CreateChangelog) else "create_stream"
-    return StatementResult(kind, object={"noun": "relation", "name": str(fqn)})
+    return StatementResult(kind_of(s), object={"noun": "relation", "name": str(fqn)})
 
 
 def _create_query(run: Run, s: ast.CreateAs | ast.InsertInto) -> StatementResult:
@@ -417,8 +416,10 @@ _HANDLERS: dict[type[ast.Statement], Callable[[Run, Any], StatementResult]] = {
     ast.CreateFunction: create_function,
     ast.CreateStream: _create_stream,
     ast.CreateChangelog: _create_stream,
+    ast.CreateTable: _create_stream,
     ast.CreateStreamAs: _create_query,
     ast.CreateChangelogAs: _create_query,
+    ast.CreateTableAs: _create_query,
     ast.CreateMaterializedViewAs: _create_query,
     ast.CreateIndex: _create_index,
     ast.InsertInto: _create_query,

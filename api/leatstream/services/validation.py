@@ -145,12 +145,20 @@ def plan_of(
             fqn = qualify(statement.name, context)
             drafted = _draft(env, view, fqn, relation_definition(statement, context))
             properties = {k: v.as_json() for k, v in drafted.effective.items()}
-            columns = [{"name": c.name, "type": str(c.type)} for c in drafted.columns]
-            return kind_of(statement), {"fqn": str(fqn), "columns": columns, "properties": properties}
+            plan = {"fqn": str(fqn), "columns": _columns_json(drafted), "properties": properties}
+            key = {"primary_key": list(drafted.primary_key)} if drafted.kind is RelationKind.TABLE else {}
+            return kind_of(statement), plan | key
         if isinstance(statement, ast.Select) and not reads_views(view, statement.select, context):
             return kind_of(statement), plan_select(env, view, statement, context).as_json()
         check_statement(env, view, statement, context)
     return kind_of(statement), None
+
+
+def _columns_json(relation: Relation) -> list[dict[str, Any]]:
+    return [
+        {"name": c.name, "type": str(c.type)} | ({"not_null": True} if c.not_null else {})
+        for c in relation.columns
+    ]
 
 
 def _refuse_taken(unit: UnitOfWork, planned: PlannedQuery, old: Query | None) -> None:

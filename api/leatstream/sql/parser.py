@@ -31,6 +31,7 @@ _CREATES = (
     "entity",
     "stream",
     "changelog",
+    "table",
     "materialized_view",
     "index",
     *REGISTERED,
@@ -173,6 +174,8 @@ class StatementParser(FunctionStatements):
             return self._create_stream(first, how)
         if noun == "changelog":
             return self._create_changelog(first, how)
+        if noun == "table":
+            return self._create_table(first, how)
         if noun == "materialized_view":
             return self._create_view(first, token, how)
         if noun == "index":
@@ -248,7 +251,10 @@ class StatementParser(FunctionStatements):
         columns: tuple[s.ColumnDefinition, ...] = ()
         keys: tuple[s.Name, ...] | None = None
         if self.is_mark(TokenType.L_PAREN):
-            columns, keys = self._keyed_columns(name)
+            columns, keys = self._keyed_columns()
+            if not keys:
+                hint = "write PRIMARY KEY (column) behind the columns, or CREATE STREAM for rows without one"
+                self.fail("A changelog needs a primary key.", at=name.position, hint=hint)
         comment = self._comment()
         properties = self._with()
         if self.take("as"):
@@ -271,8 +277,33 @@ class StatementParser(FunctionStatements):
             **how,
         )
 
-    def _keyed_columns(self, name: s.Name) -> tuple[tuple[s.ColumnDefinition, ...], tuple[s.Name, ...]]:
-        """``(column, …, PRIMARY KEY (column, …))``; the key may stand anywhere in the list."""
+    def _create_table(self, first: Token, how: dict[str, Any]) -> s.Statement:
+        name = self._upto(3)
+        columns: tuple[s.ColumnDefinition, ...] = ()
+        keys: tuple[s.Name, ...] = ()
+        if self.is_mark(TokenType.L_PAREN):
+            columns, keys = self._keyed_columns()
+        comment = self._comment()
+        properties = self._with()
+        if self.take("as"):
+            if columns or keys:
+                hint = "leave the list out: the SELECT gives the columns"
+                self.fail("CREATE TABLE … AS SELECT takes no column list.", at=name.position, hint=hint)
+            return self._create_as(s.CreateTableAs, first, name, comment, properties, how)
+        if not columns and not properties:
+            self.unexpected("(, WITH or AS")
+        return s.CreateTable(
+            **self._base(first),
+            name=name,
+            columns=columns,
+            primary_key=keys,
+            properties=properties,
+            comment=comment,
+            **how,
+        )
+
+    def _keyed_columns(self) -> tuple[tuple[s.ColumnDefinition, ...], tuple[s.Name, ...]]:
+        """``(column, …, PRIMARY KEY (column, …))``; the key may stand anywhere in it, or be left out."""
         self.expect_mark(TokenType.L_PAREN, "(")
         columns: list[s.ColumnDefinition] = []
         keys: tuple[s.Name, ...] = ()
@@ -287,9 +318,6 @@ class StatementParser(FunctionStatements):
             if not self.take_mark(TokenType.COMMA):
                 break
         self.expect_mark(TokenType.R_PAREN, ", or )")
-        if not keys:
-            hint = "write PRIMARY KEY (column) behind the columns, or CREATE STREAM for rows without one"
-            self.fail("A changelog needs a primary key.", at=name.position, hint=hint)
         return tuple(columns), keys
 
     def _create_view(self, first: Token, noun: Token, how: dict[str, Any]) -> s.Statement:
@@ -387,10 +415,11 @@ class StatementParser(FunctionStatements):
                 self.refuse(f"DESCRIBE {self._curr.text.upper()}", hint=hint)
             inner = self.statement()
             return s.DescribeStatement(**self._base(first), statement=inner)
-        if self.take("stream") or self.take("changelog") or self.take("materialized", "view"):
+        relations = ("stream", "changelog", "table")
+        if any(self.take(word) for word in relations) or self.take("materialized", "view"):
             noun = "relation"
         else:
-            noun = self._noun(_DESCRIBES, named(("stream", "changelog", "materialized_view", *_DESCRIBES)))
+            noun = self._noun(_DESCRIBES, named((*relations, "materialized_view", *_DESCRIBES)))
         name = self.name() if noun == "entity" else self._upto(3)
         store = self._in_store() if noun == "entity" else None
         if noun == "query" and len(name.parts) == 1 and self._curr:

@@ -164,6 +164,16 @@ class CreateChangelog(CreateStream):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTable(CreateStream):
+    """CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name [(columns [, PRIMARY KEY (…)])] [COMMENT …] WITH (…)
+
+    No columns: those of the store's table, and its primary key.
+    """
+
+    primary_key: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateAs(Statement):
     """CREATE [OR REPLACE] kind [IF NOT EXISTS] name [COMMENT '…'] [WITH …] AS select [QUERY WITH …]"""
 
@@ -184,6 +194,11 @@ class CreateStreamAs(CreateAs):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateChangelogAs(CreateAs):
     """CREATE CHANGELOG … AS: a row replaces the one before with the same primary key"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTableAs(CreateAs):
+    """CREATE TABLE … AS: rows of a stream are appended to a store's table, those of a changelog upserted"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,6 +345,7 @@ class Drop(Statement):
         "entity",
         "stream",
         "changelog",
+        "table",
         "materialized_view",
         "index",
         "relation",
@@ -374,6 +390,7 @@ class ListObjects(Statement):
         "entities",
         "streams",
         "changelogs",
+        "tables",
         "materialized_views",
         "relations",
         "queries",

@@ -36,8 +36,6 @@ CREATES = {
     "role": "ROLE",
     "roles": "ROLES",
     "security": "SECURITY INTEGRATION",
-    "table": "TABLE",
-    "tables": "TABLES",
     "temporary": "TEMPORARY relations",
     "user": "USER",
     "users": "USERS",

@@ -18,6 +18,7 @@ from leatstream_cdktf.l1.data_schema_registry import DataSchemaRegistry
 from leatstream_cdktf.l1.data_secret import DataSecret
 from leatstream_cdktf.l1.data_store import DataStore
 from leatstream_cdktf.l1.data_stream import DataStream
+from leatstream_cdktf.l1.data_table import DataTable
 from leatstream_cdktf.l1.database import Database
 from leatstream_cdktf.l1.descriptor_source import DescriptorSource
 from leatstream_cdktf.l1.entity import (
@@ -44,6 +45,7 @@ from leatstream_cdktf.l1.store import (
     StoreS3,
 )
 from leatstream_cdktf.l1.stream import Stream, StreamColumn
+from leatstream_cdktf.l1.table import Table, TableColumn
 
 __all__ = [
     "Changelog",
@@ -60,6 +62,7 @@ __all__ = [
     "DataSecret",
     "DataStore",
     "DataStream",
+    "DataTable",
     "Database",
     "DescriptorSource",
     "Entity",
@@ -85,4 +88,6 @@ __all__ = [
     "StoreS3",
     "Stream",
     "StreamColumn",
+    "Table",
+    "TableColumn",
 ]

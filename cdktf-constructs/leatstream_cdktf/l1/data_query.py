@@ -106,7 +106,7 @@ class DataQueryPlanSinkReference(Reference):
 
     @property
     def entity(self) -> str:
-        """Topic behind it."""
+        """Topic or table behind it."""
         return self._string("entity")
 
     @property

@@ -16,7 +16,9 @@ from leatstream_cdktf._shim import tf
 
 
 class DataStreamColumnReference(Reference):
-    """Tokens for columns, in order; of a format with schemas left out = those of the registry."""
+    """Tokens for columns, in order; left out = those of the registry, of a format with schemas, or those of
+    the store's table.
+    """
 
     @property
     def comment(self) -> str:
@@ -99,7 +101,9 @@ class DataStream(DataSource):
 
     @property
     def columns(self) -> ListReference[DataStreamColumnReference]:
-        """Columns, in order; of a format with schemas left out = those of the registry."""
+        """Columns, in order; left out = those of the registry, of a format with schemas, or those of the
+        store's table.
+        """
         return ListReference(self, "columns", DataStreamColumnReference)
 
     @property
@@ -186,5 +190,5 @@ class DataStream(DataSource):
 
     @property
     def value_format(self) -> str:
-        """Format of record values, such as `json`."""
+        """Format of record values, such as `json`; needed but for a table."""
         return self.get_string_attribute("value_format")

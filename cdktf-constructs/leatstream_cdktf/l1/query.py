@@ -119,7 +119,7 @@ class QueryPlanSinkReference(Reference):
 
     @property
     def entity(self) -> str:
-        """Topic behind it."""
+        """Topic or table behind it."""
         return self._string("entity")
 
     @property

@@ -16,7 +16,9 @@ from leatstream_cdktf._shim import tf
 
 
 class StreamColumn(TypedDict):
-    """Columns, in order; of a format with schemas left out = those of the registry."""
+    """Columns, in order; left out = those of the registry, of a format with schemas, or those of the store's
+    table.
+    """
 
     comment: NotRequired[str]
     """Free text."""
@@ -29,7 +31,9 @@ class StreamColumn(TypedDict):
 
 
 class StreamColumnReference(Reference):
-    """Tokens for columns, in order; of a format with schemas left out = those of the registry."""
+    """Tokens for columns, in order; left out = those of the registry, of a format with schemas, or those of
+    the store's table.
+    """
 
     @property
     def comment(self) -> str:
@@ -108,8 +112,9 @@ class Stream(Resource):
             name: Name of the stream, exact. A change replaces the object.
             schema: Name of the schema. A change replaces the object.
             store: Name of the store. A change replaces the object.
-            value_format: Format of record values, such as `json`.
-            columns: Columns, in order; of a format with schemas left out = those of the registry.
+            value_format: Format of record values, such as `json`; needed but for a table.
+            columns: Columns, in order; left out = those of the registry, of a format with schemas, or those
+                of the store's table.
             comment: Free text.
             key_format: Format of record keys.
             key_type: SQL type of record keys.
@@ -143,7 +148,9 @@ class Stream(Resource):
 
     @property
     def columns(self) -> ListReference[StreamColumnReference]:
-        """Columns, in order; of a format with schemas left out = those of the registry."""
+        """Columns, in order; left out = those of the registry, of a format with schemas, or those of the
+        store's table.
+        """
         return ListReference(self, "columns", StreamColumnReference)
 
     @property
@@ -230,5 +237,5 @@ class Stream(Resource):
 
     @property
     def value_format(self) -> str:
-        """Format of record values, such as `json`."""
+        """Format of record values, such as `json`; needed but for a table."""
         return self.get_string_attribute("value_format")

@@ -9,6 +9,7 @@ from leatstream_cdktf.l2.namespaces import Database, Schema
 from leatstream_cdktf.l2.query import Query
 from leatstream_cdktf.l2.stores import KafkaStore, KinesisStore, S3Store
 from leatstream_cdktf.l2.stream import Stream
+from leatstream_cdktf.l2.table import Table
 
 __all__ = [
     "Changelog",
@@ -21,4 +22,5 @@ __all__ = [
     "Schema",
     "Sink",
     "Stream",
+    "Table",
 ]

@@ -12,7 +12,12 @@ from leatstream_cdktf.l2._names import DatabaseLike, SchemaLike, StoreLike, stor
 
 PropertyValue: TypeAlias = str | int | float | bool | tf.IResolvable
 #: Words of a relation's kind in SQL.
-KINDS = {"stream": "STREAM", "changelog": "CHANGELOG", "materialized_view": "MATERIALIZED VIEW"}
+KINDS = {
+    "stream": "STREAM",
+    "changelog": "CHANGELOG",
+    "table": "TABLE",
+    "materialized_view": "MATERIALIZED VIEW",
+}
 _SELECTS = frozenset({"SELECT", "WITH", "FROM", "VALUES"})
 _STATEMENTS = frozenset({"CREATE", "INSERT"})
 
@@ -26,7 +31,8 @@ class Sink:
 
     Attributes:
         name: the new relation's name.
-        kind: ``stream`` (the default), ``changelog`` or ``materialized_view``; a view lies in no store.
+        kind: ``stream`` (the default), ``changelog``, ``table`` or ``materialized_view``; a view lies
+            in no store.
         store: the store that its topic lies in, as a construct or by name.
         topic: the topic's name; the relation's name when left out.
         value_format: ``json`` and so on.

@@ -22,11 +22,15 @@ from leatstream_cdktf.l2._relation import text_properties
 from leatstream_cdktf.l2._statement import Sink, check_form, create_as
 from leatstream_cdktf.l2.changelog import Changelog
 from leatstream_cdktf.l2.stream import Stream
+from leatstream_cdktf.l2.table import Table
 
-#: What a query may read: a stream or changelog, another query's sink, or a relation's full name.
+#: What a query may read: a stream, changelog or table, another query's sink, or a relation's full name.
 Source: TypeAlias = (
-    "l1.Stream | l1.DataStream | l1.Changelog | l1.DataChangelog | l1.Query | l1.DataQuery | str"
+    "l1.Stream | l1.DataStream | l1.Changelog | l1.DataChangelog | l1.Table | l1.DataTable | l1.Query"
+    " | l1.DataQuery | str"
 )
+#: What INSERT INTO writes to.
+Target: TypeAlias = "l1.Stream | l1.DataStream | l1.Table | l1.DataTable"
 Context: TypeAlias = tuple[str | None, str | None]
 
 
@@ -54,7 +58,7 @@ class Query(l1.Query):
         *,
         sql: str,
         sources: Mapping[str, Source] | None = None,
-        sink: Sink | l1.Stream | l1.DataStream | None = None,
+        sink: Sink | Target | None = None,
         schema: SchemaLike | None = None,
         database: DatabaseLike | None = None,
         store: StoreLike | None = None,
@@ -74,7 +78,8 @@ class Query(l1.Query):
             sql: a SELECT, when ``sink`` is given; else a whole ``CREATE STREAM … AS SELECT …`` or ``INSERT
                 INTO … SELECT …``. ``{name}`` stands for a relation of ``sources``.
             sources: the relations that ``sql`` names in braces: constructs, or full names.
-            sink: a new relation (``Sink``) or a stream that exists (a ``Stream`` construct).
+            sink: a new relation (``Sink``) or one that exists (a ``Stream`` or ``Table``
+                construct).
             schema: the schema of names that ``sql`` or the sink leave unqualified, as a construct, or by name
                 together with ``database``. Left out, it is the schema of the left-most source.
             database: the database of a schema that is given by name.
@@ -133,15 +138,18 @@ class Query(l1.Query):
         return self.effective["topic"].value if self._sink_topic is None else self._sink_topic
 
 
+_RELATIONS = (l1.Stream, l1.DataStream, l1.Changelog, l1.DataChangelog, l1.Table, l1.DataTable)
+
+
 def _source_name(key: str, source: Source) -> str:
-    if isinstance(source, (l1.Stream, l1.DataStream, l1.Changelog, l1.DataChangelog)):
+    if isinstance(source, _RELATIONS):
         return source.fqn_attribute
     if isinstance(source, (l1.Query, l1.DataQuery)):
         return source.sink
     if not isinstance(source, str):
         raise TypeError(
-            f"the source {key!r} is {describe(source)}; give a Stream, a Changelog, a Query or a "
-            "relation's name"
+            f"the source {key!r} is {describe(source)}; give a Stream, a Changelog, a Table, a Query "
+            "or a relation's name"
         )
     if not has_token(source) and not PLAIN_FQN.match(source):
         raise ValueError(
@@ -162,19 +170,20 @@ def _left_most_context(sql: str, sources: Mapping[str, Source]) -> Context:
     """The schema of the left-most relation in the text whose schema is known."""
     for name in place_holders(sql):
         source = sources.get(name)
-        if isinstance(source, (Stream, Changelog, Query)):
+        if isinstance(source, (Stream, Changelog, Table, Query)):
             return source.context
         if isinstance(source, str) and not has_token(source) and len(parts := split_name(source)) == 3:
             return parts[0], parts[1]
     return None, None
 
 
-def _write_to(sink: Sink | l1.Stream | l1.DataStream, select: str) -> str:
-    if isinstance(sink, (l1.Stream, l1.DataStream)):
+def _write_to(sink: Sink | Target, select: str) -> str:
+    if isinstance(sink, (l1.Stream, l1.DataStream, l1.Table, l1.DataTable)):
         return f"INSERT INTO {sink.fqn_attribute}\n{select}"
     if not isinstance(sink, Sink):
         raise TypeError(
-            f"sink is {describe(sink)}; give Sink(name=…, store=…) for a new stream, or a Stream construct"
+            f"sink is {describe(sink)}; give Sink(name=…, store=…) for a new stream, or a Stream or "
+            "Table construct"
         )
     if sink.schema is None and sink.database is not None:
         raise ValueError(
@@ -185,7 +194,7 @@ def _write_to(sink: Sink | l1.Stream | l1.DataStream, select: str) -> str:
 
 
 def _sink_context(sink: object, context: Context) -> Context:
-    if isinstance(sink, Stream):
+    if isinstance(sink, (Stream, Table)):
         return sink.context
     if isinstance(sink, Sink) and sink.schema is not None:
         return schema_names(sink.schema, sink.database)
@@ -195,4 +204,4 @@ def _sink_context(sink: object, context: Context) -> Context:
 def _sink_topic(sink: object) -> str | None:
     if isinstance(sink, Sink):
         return sink.name if sink.topic is None else sink.topic
-    return sink.topic_name if isinstance(sink, Stream) else None
+    return sink.topic_name if isinstance(sink, (Stream, Table)) else None

@@ -18,6 +18,7 @@ from leatstream_cdktf import (
     Schema,
     Sink,
     Stream,
+    Table,
     l1,
     tf,
 )
@@ -80,6 +81,18 @@ def build(stack: Any) -> dict[str, Any]:
         stack, "counts", sql="SELECT name, count(*) AS c FROM {c} GROUP BY name", sources={"c": cities},
         sink=Sink(name="per_name", kind="materialized_view"),
     )  # fmt: skip
+    prices = Table(stack, "prices", schema=public, store="shop_db", topic="sales.prices")
+    Table(
+        stack, "log", schema="public", database="demo", store="shop_db", primary_key=["id"],
+        columns={"id": "BIGINT NOT NULL"},
+    )  # fmt: skip
+    Query(
+        stack,
+        "priced",
+        sql="SELECT name, count(*) AS c FROM {c} GROUP BY name",
+        sources={"c": cities},
+        sink=prices,
+    )
     enriched = Query(
         stack,
         "enriched",
@@ -158,7 +171,7 @@ def faults(stack: Any, made: dict[str, Any]) -> dict[str, str]:
         "half a key of files": lambda: S3Store(
             stack, "bad", region="eu-west-1", bucket="bbb", access_key_id="AKIA"
         ),
-        "no such kind": lambda: Sink(name="s", kind="table"),
+        "no such kind": lambda: Sink(name="s", kind="view"),
         "changelog without columns": lambda: Changelog(
             stack, "bad", schema=public, store=kafka, primary_key=["a"], columns={}
         ),

@@ -113,7 +113,7 @@ def test_passwords_are_write_only(synthesized: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("case", "parts"),
     [
-        ("no such kind", ["kind 'table'", "stream, changelog, materialized_view"]),
+        ("no such kind", ["kind 'view'", "stream, changelog, table, materialized_view"]),
         ("changelog without columns", ["Changelog 'bad'", "columns is empty"]),
         ("undeclared", ["Query 'bad'", "{page} at line 1, column 15", "did you mean {pages}?"]),
         ("no sink", ["sql starts with 'SELECT'", "sink=Sink(name=…, store=…)"]),

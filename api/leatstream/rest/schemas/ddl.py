@@ -22,13 +22,13 @@ def _column(column: Column) -> str:
 
 
 def create_relation(relation: Relation) -> str:
-    """CREATE STREAM or CHANGELOG with full name, columns, and every property that was given."""
+    """CREATE STREAM, CHANGELOG or TABLE with full name, columns, and every property that was given."""
     if relation.kind is RelationKind.MATERIALIZED_VIEW:
         return _create_view(relation)
     given = {
         "store": relation.store,
         "topic": relation.entity,
-        "value.format": relation.value_format,
+        "value.format": relation.value_format or None,
         "key.format": relation.key_format,
         # A changelog's key has the type of its primary key.
         "key.type": None if relation.primary_key else relation.key_type,

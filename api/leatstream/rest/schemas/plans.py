@@ -32,12 +32,12 @@ class PlanSink(View):
     kind: str = Field(description="Kind of the relation.")
     store: str = Field(description="Name of its store.")
     store_kind: str = Field(description="Kind of its store.")
-    entity: str = Field(description="Topic behind it.")
+    entity: str = Field(description="Topic or table behind it.")
     entity_action: str = Field(description="create or reuse.", json_schema_extra=OMIT)
     columns: list[PlanColumn] = Field(description="Columns, in order.")
     primary_key: list[str] = Field(
         default_factory=list,
-        description="Columns that identify a row of a changelog.",
+        description="Columns that identify a row of a changelog or table.",
         json_schema_extra=OMIT,
     )
     properties: dict[str, EffectiveView] = Field(

@@ -1,4 +1,4 @@
-"""Relations: streams and changelogs so far."""
+"""Relations: streams, changelogs and tables; materialized views are shown."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ColumnBody(Body):
 
 
 class RelationBody(Body):
-    """A stream or changelog: the relational face of an entity."""
+    """A stream, changelog or table: the relational face of an entity."""
 
     model_config = ConfigDict(
         json_schema_extra=terraform(
@@ -61,7 +61,7 @@ class RelationBody(Body):
             },
             constants={"kind": "stream"},
             assume="relations",
-            attributes={"effective": {"volatile": True}},
+            attributes={"effective": {"volatile": True}, "value_format": {"mode": "required"}},
             omit=["statement", "created_by_query", "primary_key", "indexes"],
             variants=[
                 {
@@ -75,6 +75,7 @@ class RelationBody(Body):
                     "constants": {"kind": "changelog"},
                     "attributes": {
                         "effective": {"volatile": True},
+                        "value_format": {"mode": "required"},
                         "primary_key": {"mode": "required", "description": "Columns that identify a row."},
                         "topic": {
                             "replace": True,
@@ -82,7 +83,40 @@ class RelationBody(Body):
                         },
                     },
                     "omit": ["statement", "created_by_query", "indexes", "key_type"],
-                }
+                },
+                {
+                    "resource": "leatstream_table",
+                    "description": "A table of a store: queries write it, and joins look rows up in it.",
+                    "path_attributes": {
+                        "database": "Name of the database.",
+                        "schema": "Name of the schema.",
+                        "name": "Name of the table, exact.",
+                    },
+                    "constants": {"kind": "table"},
+                    "attributes": {
+                        "effective": {"volatile": True},
+                        "columns": {
+                            "mode": "optional_computed",
+                            "preview": "columns",
+                            "description": "Columns, in order; left out = those of the store's table.",
+                        },
+                        "primary_key": {
+                            "mode": "optional_computed",
+                            "preview": "primary_key",
+                            "description": "Unique columns by which written rows replace each other; without "
+                            "`columns` those of the store's table.",
+                        },
+                        "topic": {
+                            "replace": True,
+                            "description": "Table of the store, as `table` or `schema.table`; default: the "
+                            "relation's name.",
+                        },
+                    },
+                    "omit": [
+                        *("statement", "created_by_query", "indexes", "value_format", "key_format"),
+                        *("key_type", "timestamp", "timestamp_format"),
+                    ],
+                },
             ],
             **{"import": "{database}.{schema}.{name}"},
         )
@@ -104,15 +138,17 @@ class RelationBody(Body):
 
     kind: RelationKind = Field(
         RelationKind.STREAM,
-        description="`stream` or `changelog`; materialized views are made by queries.",
+        description="`stream`, `changelog` or `table`; materialized views are made by queries.",
     )
     primary_key: list[Name] | None = Field(
         None,
-        description="Columns that identify a row; needed for a changelog, and for nothing else.",
+        description="Columns that identify a row; needed for a changelog, and for a table whose rows are to "
+        "replace each other.",
     )
     columns: Annotated[list[ColumnBody], Field(min_length=1, max_length=2000)] | None = Field(
         None,
-        description="Columns, in order; of a format with schemas left out = those of the registry.",
+        description="Columns, in order; left out = those of the registry, of a format with schemas, or those "
+        "of the store's table.",
         json_schema_extra=terraform(mode="optional_computed", preview="columns"),
     )
     store: Name = Field(description="Name of the store.", json_schema_extra=terraform(replace=True))
@@ -121,7 +157,11 @@ class RelationBody(Body):
         description="Entity behind the stream; default: the stream's name.",
         json_schema_extra=terraform(replace=True),
     )
-    value_format: Word = Field(description="Format of record values, such as `json`.", examples=["json"])
+    value_format: Word | None = Field(
+        None,
+        description="Format of record values, such as `json`; needed but for a table.",
+        examples=["json"],
+    )
     key_format: Word | None = Field(None, description="Format of record keys.", examples=["primitive"])
     key_type: Word | None = Field(None, description="SQL type of record keys.", examples=["VARCHAR"])
     timestamp: Name | None = Field(None, description="Column that gives event time.")
@@ -191,7 +231,7 @@ class RelationView(ObjectView):
     columns: list[ColumnView] = Field(description="Columns, in order.")
     store: str = Field(description="Name of the store; empty for a materialized view.")
     topic: str | None = Field(None, description="Entity behind the stream, where it was named.")
-    value_format: str = Field(description="Format of record values; empty for a materialized view.")
+    value_format: str = Field(description="Format of record values; empty for a table and a view.")
     key_format: str | None = Field(None, description="Format of record keys.")
     key_type: str | None = Field(None, description="SQL type of record keys.")
     timestamp: str | None = Field(None, description="Column that gives event time.")
@@ -203,7 +243,7 @@ class RelationView(ObjectView):
         description="Every property in force, with where it came from."
     )
     primary_key: list[str] = Field(
-        default_factory=list, description="Columns that identify a row of a changelog or a view."
+        default_factory=list, description="Columns that identify a row of a changelog, a table or a view."
     )
     indexes: list[IndexView] = Field(default_factory=list, description="Indexes of a materialized view.")
     created_by_query: str | None = Field(None, description="Id of the query that made it.")

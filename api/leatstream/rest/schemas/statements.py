@@ -173,7 +173,7 @@ class AssumedRelation(_Assumed):
     schema_: Name | None = Field(None, alias="schema")
     name: Name | None = None
     fqn: Annotated[str, Field(min_length=5, max_length=800)] | None = None
-    kind: Literal["stream", "changelog"] | None = None
+    kind: Literal["stream", "changelog", "table"] | None = None
     primary_key: Annotated[list[Name], Field(max_length=2000)] | None = None
     columns: Annotated[list[ColumnBody], Field(max_length=2000)] | None = None
     store: Name | None = None
@@ -281,11 +281,14 @@ class ValidationBody(_ContextBody):
 
 
 class StreamPlan(View):
-    """What CREATE STREAM would make."""
+    """What CREATE STREAM, CHANGELOG or TABLE would make."""
 
     fqn: str = Field(description="Full name.")
     columns: list[PlanColumn] = Field(
         default_factory=list, description="Columns, in order: those written, or the schema registry's."
+    )
+    primary_key: list[str] | None = Field(
+        None, description="Of a table: columns by which written rows replace each other."
     )
     properties: dict[str, EffectiveView] = Field(
         description="Every property in force, with where it came from."

@@ -1,0 +1,234 @@
+"""CREATE TABLE: relations over a real PostgreSQL's tables, from declaration to the plan of what writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from postgres_server import PASSWORD, PostgresServer
+from starlette.testclient import TestClient
+
+from leatstream.connectors.base import Entity
+from leatstream.connectors.postgres import PostgresConnector
+from leatstream.rest.app import create_app
+
+ORDERS = "CREATE STREAM orders (id BIGINT NOT NULL, item VARCHAR, n INTEGER) WITH ('store'='k','topic'='orders','value.format'='json')"
+ITEMS = "CREATE CHANGELOG items (item VARCHAR, price DOUBLE, PRIMARY KEY (item)) WITH ('store'='k','topic'='items','value.format'='json')"
+CONTEXT = {"database": "demo", "schema": "public", "store": "pg"}
+TABLES = """
+CREATE SCHEMA rooms;
+CREATE TABLE rooms.items (item text PRIMARY KEY, price numeric(10,2) NOT NULL, tags text[], doc jsonb, code integer UNIQUE);
+CREATE TABLE rooms.keyed (id bigint PRIMARY KEY, item text, n integer);
+CREATE TABLE rooms.log (id bigint, item text, n integer);
+GRANT ALL ON SCHEMA rooms TO shop;
+GRANT ALL ON ALL TABLES IN SCHEMA rooms TO shop
+"""
+
+
+@pytest.fixture(scope="module")
+def tables(postgres: PostgresServer) -> Iterator[PostgresServer]:
+    with postgres.connect() as connection:
+        connection.execute(TABLES)
+    yield postgres
+    with postgres.connect() as connection:
+        connection.execute("DROP SCHEMA rooms CASCADE")
+
+
+@pytest.fixture
+def client(fresh: Any, tables: PostgresServer) -> Iterator[TestClient]:
+    """Two topics with a stream and a changelog, and a store of tables."""
+    env = fresh.with_real(postgres=PostgresConnector)
+    for topic in ("orders", "items"):
+        fresh.cluster.entities[topic] = Entity(topic, {"topic.partitions": 2, "topic.replicas": 1})
+    with TestClient(create_app(env), headers=fresh.headers) as opened:
+        assert opened.put("/v1/stores/k", json={"kafka": {"bootstrap_servers": "h:1"}}).status_code == 201
+        store = opened.put("/v1/stores/pg", json={"postgres": tables.config(password=PASSWORD)})
+        assert store.status_code == 201, store.text
+        assert opened.put("/v1/databases/demo", json={}).status_code == 201
+        for sql in (ORDERS, ITEMS):
+            run(opened, sql)
+        yield opened
+
+
+def run(client: TestClient, sql: str) -> dict[str, Any]:
+    answer = client.post("/v1/statements", json={"sql": sql, **CONTEXT})
+    assert answer.status_code == 200, answer.text
+    result: dict[str, Any] = answer.json()["results"][-1]
+    return result
+
+
+def validated(client: TestClient, sql: str, **more: Any) -> dict[str, Any]:
+    answer = client.post("/v1/statements:validate", json={"sql": sql, **CONTEXT, **more})
+    assert answer.status_code == 200, answer.text
+    statement: dict[str, Any] = answer.json()["statements"][-1]
+    return statement
+
+
+def test_columns_and_key_are_the_tables_unless_they_are_given(client: TestClient) -> None:
+    sql = "CREATE TABLE items_t WITH ('topic'='rooms.items')"
+    plan = validated(client, sql)["plan"]
+    assert (plan["primary_key"], plan["columns"][1]) == (
+        ["item"],
+        {"name": "price", "type": "DECIMAL(10, 2)", "not_null": True},
+    )
+    made = run(client, sql)
+    assert (made["kind"], made["object"]) == (
+        "create_table",
+        {"noun": "relation", "name": "demo.public.items_t"},
+    )
+    shown = client.get("/v1/relations/demo.public.items_t").json()
+    assert (shown["kind"], shown["primary_key"], shown["value_format"], shown["topic"]) == (
+        "table",
+        ["item"],
+        "",
+        "rooms.items",
+    )
+    assert [(c["name"], c["type"]) for c in shown["columns"]] == [
+        ("item", "VARCHAR"),
+        ("price", "DECIMAL(10, 2)"),
+        ("tags", "ARRAY<VARCHAR>"),
+        ("doc", "VARCHAR"),
+        ("code", "INTEGER"),
+    ]
+    assert set(shown["effective"]) == {"store", "topic"}
+    # The statement that is told makes the same table.
+    run(client, "DROP TABLE items_t")
+    run(client, shown["statement"])
+    again = client.get("/v1/relations/demo.public.items_t").json()
+    assert [again[k] for k in ("columns", "primary_key", "kind")][1:] == [["item"], "table"]
+    assert run(client, "LIST TABLES")["rows"][0][:4] == ["demo.public.items_t", "table", "pg", "rooms.items"]
+    assert run(client, "DESCRIBE TABLE items_t")["rows"][0][:3] == ["item", "VARCHAR", "true"]
+    part = "CREATE OR REPLACE TABLE items_t (item VARCHAR, doc STRUCT<a BIGINT>, PRIMARY KEY (item)) WITH ('topic'='rooms.items')"
+    run(client, part)
+    assert run(client, "DESCRIBE RELATION items_t")["rows"][1][1].startswith("STRUCT<")
+    same = client.get("/v1/relations/demo.public.items_t").json()["generation"]
+    run(client, part)
+    assert client.get("/v1/relations/demo.public.items_t").json()["generation"] == same
+
+
+def test_a_table_is_a_resource(client: TestClient) -> None:
+    path, body = "/v1/relations/demo.public.log", {"kind": "table", "store": "pg", "topic": "rooms.log"}
+    made = client.put(path, json=body)
+    assert made.status_code == 201, made.text
+    assert made.json()["primary_key"] == []
+    again = client.put(path, json=body)
+    assert (again.status_code, again.json()["generation"]) == (200, made.json()["generation"])
+    wrong = client.put(
+        "/v1/relations/demo.public.x",
+        json=body | {"primary_key": ["id"], "columns": [{"name": "id", "type": "BIGINT"}], "timestamp": "id"},
+    )
+    assert "timestamp has no meaning for a table" in wrong.json()["detail"]
+    assert client.delete(path).status_code == 204
+    # A stream still needs a format.
+    stream = client.put(
+        "/v1/relations/demo.public.s",
+        json={"kind": "stream", "store": "k", "columns": [{"name": "a", "type": "BIGINT"}]},
+    )
+    assert stream.json()["errors"][0]["pointer"] == "#/value_format"
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "words"),
+    [
+        ("CREATE TABLE t WITH ('store'='k')", "unsupported", ["no tables of rows"]),
+        ("CREATE TABLE t WITH ('store'='k') AS SELECT id FROM orders", "unsupported", ["no tables of rows"]),
+        ("CREATE TABLE t WITH ('topic'='rooms.gone')", "entity-not-found", ["has no table rooms.gone"]),
+        (
+            "CREATE TABLE t (item BIGINT, tags VARCHAR NOT NULL, more VARCHAR, PRIMARY KEY (tags)) WITH ('topic'='rooms.items')",
+            "type-mismatch",
+            [
+                "item is BIGINT, but text",
+                "tags is NOT NULL, but may be NULL",
+                "no column more",
+                "no unique key",
+            ],
+        ),
+        (
+            "CREATE TABLE t (id BIGINT, PRIMARY KEY (n)) WITH ('topic'='rooms.log')",
+            "unknown-column",
+            ["names n"],
+        ),
+        (
+            "CREATE TABLE t WITH ('topic'='rooms.log', 'value.format'='avro', 'timestamp'='id')",
+            "invalid-property",
+            ["timestamp has no meaning", "value.format has no meaning"],
+        ),
+        (
+            "CREATE TABLE t (id BIGINT) WITH ('topic'='rooms.log') AS SELECT id FROM orders",
+            "sql-syntax",
+            ["takes no column list"],
+        ),
+        ("CREATE TABLE t", "sql-syntax", ["WITH or AS"]),
+    ],
+)
+def test_what_cannot_be_a_table(client: TestClient, sql: str, code: str, words: list[str]) -> None:
+    problems = validated(client, sql)["problems"]
+    assert [p["code"] for p in problems] == [code] * len(words), problems
+    for word in words:
+        assert any(word in p["detail"] for p in problems), (word, problems)
+    assert all(p["position"] for p in problems)
+
+
+@pytest.mark.parametrize(
+    ("select", "keys", "output"),
+    [
+        ("SELECT id, item FROM orders", [], "append"),
+        ("SELECT item, count(*) AS n FROM orders GROUP BY item", ["item"], "update"),
+        ("SELECT item, price FROM items", ["item"], "append"),
+        (
+            "SELECT window_start, item, count(*) AS n FROM TUMBLE(orders, SIZE 1 MINUTE) GROUP BY window_start, window_end, item",
+            [],
+            "append",
+        ),
+    ],
+)
+def test_rows_are_appended_or_upserted_as_the_select_says(
+    client: TestClient, select: str, keys: list[str], output: str
+) -> None:
+    told = validated(client, f"CREATE TABLE t WITH ('postgresql.schema.name'='rooms') AS {select}")
+    assert told["problems"] == []
+    plan = told["plan"]
+    sink = plan["sink"]
+    assert (sink["kind"], sink["entity"], sink["entity_action"]) == ("table", "rooms.t", "create")
+    assert (sink["primary_key"], plan["output_mode"], plan["delivery"]) == (keys, output, "exactly_once")
+    assert set(sink["properties"]) == {"store", "topic"}
+
+
+def test_a_query_writes_a_declared_table_by_its_key(client: TestClient) -> None:
+    run(client, "CREATE TABLE log WITH ('topic'='rooms.log')")
+    run(
+        client,
+        "CREATE TABLE keyed (id BIGINT, item VARCHAR, n INTEGER, PRIMARY KEY (id)) WITH ('topic'='rooms.keyed')",
+    )
+    told = validated(client, "INSERT INTO log SELECT id, item, n FROM orders")
+    assert told["problems"] == []
+    assert (told["plan"]["sink"]["primary_key"], told["plan"]["sink"]["kind"]) == ([], "table")
+    made = run(client, "INSERT INTO keyed SELECT id, item, n FROM orders QUERY WITH ('query.name'='q')")
+    assert made["kind"] == "insert_into"
+    planned = client.get("/v1/queries/q").json()["plan"]
+    assert (planned["sink"]["primary_key"], planned["delivery"]) == (["id"], "exactly_once")
+    run(client, "INSERT INTO keyed VALUES (7, 'lamp', 2)")
+    run(client, "INSERT INTO keyed VALUES (7, 'lamp', 3)")
+    (row,) = run(client, "PRINT ENTITY rooms.keyed")["rows"]
+    assert row[3:] == ['{"id" : 7}', '{"id":7,"item":"lamp","n":3}']
+    refused = client.post("/v1/statements", json={"sql": "DROP TABLE keyed", **CONTEXT})
+    assert refused.json()["code"] == "has-dependents"
+    read = validated(client, "CREATE STREAM s WITH ('store'='k') AS SELECT * FROM log")["problems"]
+    assert read[0]["code"] == "unsupported"
+    assert "log is a table" in read[0]["detail"]
+
+
+def test_a_planned_table_counts_as_there(client: TestClient) -> None:
+    table = {
+        "database": "demo",
+        "schema": "public",
+        "name": "later",
+        "kind": "table",
+        "store": "pg",
+        "topic": "rooms.log",
+    }
+    told = validated(
+        client, "INSERT INTO later SELECT id, item, n FROM orders", assume={"relations": [table]}
+    )
+    assert told["problems"] == []
