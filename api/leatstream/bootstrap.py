@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import threading
 import time
@@ -23,11 +22,14 @@ from leatstream.model.objects import Store
 from leatstream.ports import OpenUnit
 from leatstream.services.authorization import hash_token, mint_token, well_formed
 from leatstream.services.environment import Environment, Principal, RuntimeSettings
+from leatstream.services.leases import SoleServer
 from leatstream.services.signal import Signal
 from leatstream.services.stores import put_store, resolve_store_secrets
 from leatstream.settings import Settings
+from leatstream.storage.announcements import Announcements
 from leatstream.storage.migrate import at_head, migrate
 from leatstream.storage.secret_box import open_secret_box
+from leatstream.storage.sharing import hold, join_servers, prove_keys, server_id
 from leatstream.storage.unit_of_work import open_units
 from leatstream.views.stores import open_views
 
@@ -59,7 +61,8 @@ class Runtime:
     loop: ReconcileLoop
     token: str
     close_catalog: Callable[[], None]
-    lock: IO[str]
+    announcements: Announcements | None
+    locks: list[IO[str]]
 
     def wait_warm(self, timeout: float) -> None:
         """Wait until the analyzer and a driver are warm; EngineError engine-unavailable after a while."""
@@ -75,11 +78,15 @@ class Runtime:
             seen = self.env.changed.wait(seen, 1.0)
 
     def close(self) -> None:
-        """End the loop, every driver, and the catalog's connections."""
+        """End the loop and every driver, let go of the queries, close the catalog's connections."""
         self.loop.stop()
         self.pool.close()
+        self.env.leases.close()
+        if self.announcements is not None:
+            self.announcements.close()
         self.close_catalog()
-        self.lock.close()
+        for lock in self.locks:
+            lock.close()
 
 
 class StoreConnections:
@@ -124,7 +131,7 @@ def open_runtime(
     """
     data_dir = settings.data_dir.resolve()
     data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock = _hold(data_dir)
+    locks = hold(data_dir, settings.catalog)
     if migrate_catalog:
         migrate(settings.catalog)
     elif not at_head(settings.catalog):
@@ -134,6 +141,11 @@ def open_runtime(
             hint="start one server with LEATSTREAM_MIGRATE=true",
         )
     open_unit = open_units(settings.catalog)
+    server = server_id(data_dir)
+    secret_box = open_secret_box(settings.keys)
+    leases = join_servers(
+        settings.catalog, server, settings.checkpoints, settings.driver_orphan_seconds, settings.lease_seconds
+    )
     changed = Signal()
     clock = SystemClock()
     url_file = data_dir / "api.url"
@@ -144,6 +156,7 @@ def open_runtime(
         _driver_command(settings, data_dir, url_file, driver_environment),
         warm=settings.warm_drivers,
         limit=settings.max_drivers,
+        server=server,
         wake=changed.notify,
     )
     env: Environment
@@ -151,7 +164,7 @@ def open_runtime(
     env = Environment(
         open_unit=open_unit,
         clock=clock,
-        secrets=open_secret_box(data_dir / "keys.json"),
+        secrets=secret_box,
         connect=connections,
         connector_classes=connector_classes(),
         analyzer=AnalysisQueue(changed.notify),
@@ -166,31 +179,21 @@ def open_runtime(
         ),
         changed=changed,
         listening_since=clock.now(),
+        leases=leases or SoleServer(),
     )
-    token = admin_token(open_unit, clock, data_dir)
+    announcements = None
+    if leases is not None:
+        prove_keys(open_unit, secret_box)
+        announcements = Announcements(settings.catalog, server, changed.wake)
+        announcements.start()
+        changed.tell = announcements.tell
+    token = admin_token(open_unit, clock, data_dir, alone=leases is None or not leases.others())
+    if leases is not None:
+        leases.start()
     pool.adopt()
     loop = ReconcileLoop(env, pool)
     loop.start()
-    return Runtime(env, pool, loop, token, open_unit.close, lock)
-
-
-def _hold(data_dir: Path) -> IO[str]:
-    """Hold the data directory: two servers would end each other's drivers. It is freed with the process.
-
-    Raises:
-        StackError: ``already-running``.
-    """
-    lock = (data_dir / "server.lock").open("a")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        lock.close()
-        raise StackError(
-            "already-running",
-            f"another server works in {data_dir}",
-            hint="end that one, or set LEATSTREAM_DATA_DIR to another directory",
-        ) from error
-    return lock
+    return Runtime(env, pool, loop, token, open_unit.close, announcements, locks)
 
 
 def _driver_command(
@@ -211,23 +214,33 @@ def _driver_command(
     )
 
 
-def admin_token(open_unit: OpenUnit, clock: SystemClock, data_dir: Path) -> str:
-    """The administrator's token: LEATSTREAM_BOOTSTRAP_TOKEN, else that of the last run, else a new one."""
+def admin_token(open_unit: OpenUnit, clock: SystemClock, data_dir: Path, *, alone: bool = True) -> str:
+    """The administrator's token: LEATSTREAM_BOOTSTRAP_TOKEN, else that of the last run, else a new one.
+
+    Raises:
+        StackError: ``part-failed``, the token is none, or none was given while other servers live (not
+            ``alone``) that have another.
+    """
     path = data_dir / _TOKEN_FILE
-    token = os.environ.get(_TOKEN_VARIABLE, "")
-    if token and not well_formed(token):
+    given = os.environ.get(_TOKEN_VARIABLE, "")
+    if given and not well_formed(given):
         raise StackError(
             "part-failed",
             f"{_TOKEN_VARIABLE} is not a leatstream token",
             hint="take the one of an earlier start, or leave it out and a new one is made",
         )
-    if not token and path.exists():
-        token = path.read_text().strip()
+    token = given or (path.read_text().strip() if path.exists() else "")
     if not well_formed(token):
         token, _, _ = mint_token()
-    _write_private(path, token)
     token_id = token.split("_")[1]
     with open_unit() as unit:
+        if not (alone or given) and unit.find_token(hash_token(token)) is None:
+            raise StackError(
+                "part-failed",
+                "other servers of this catalog have another administrator's token than this one",
+                hint=f"set {_TOKEN_VARIABLE} of every server to one token",
+            )
+        _write_private(path, token)
         unit.tokens.delete_of(_ADMIN)  # a token that was replaced is worth nothing any more
         unit.tokens.add(token_id, hash_token(token), _ADMIN, _SYSADMIN, created_at=clock.now())
         unit.commit()

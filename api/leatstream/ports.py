@@ -74,6 +74,7 @@ class DriverRow:
         token_hash: SHA-256 (hex) of the driver's own bearer token.
         started_at: the process's create time as the system tells it; for people.
         query_id, attempt: what it was given to run, if anything.
+        server: id of the server that started it.
     """
 
     id: str
@@ -84,6 +85,7 @@ class DriverRow:
     created_at: datetime
     query_id: str | None = None
     attempt: int | None = None
+    server: str | None = None
 
 
 class DriverRows(Protocol):
@@ -272,6 +274,19 @@ class Analyzer(Protocol):
 
     def complete(self, request_id: str, result: list[AnalyzedColumn] | AnalysisFailure) -> None:
         """A driver's answer; unknown ids are ignored (the asker has given up)."""
+
+
+class Leases(Protocol):
+    """Which queries this server looks after, where several share a catalog."""
+
+    def renew(self) -> frozenset[str] | None:
+        """Take what is free, keep what is held: ids of this server's queries; None if all are its own."""
+
+    def hand_over(self, query_id: str) -> None:
+        """Let another server have a query that this one has no room for; it stays if there is no other."""
+
+    def close(self) -> None:
+        """Give every query back; others take them at once."""
 
 
 class Drivers(Protocol):

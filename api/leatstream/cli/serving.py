@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -99,6 +100,9 @@ def run_server() -> int:
         app = create_app(runtime.env)
         settle_memory()
         config = uvicorn.Config(app, access_log=False, timeout_graceful_shutdown=5)
+        # uvicorn raises the signal that ended it once more: it must not end this process before its drivers.
+        for ending in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(ending, lambda *_: None)
         uvicorn.Server(config).run(sockets=[listener])
     finally:
         runtime.close()

@@ -59,6 +59,7 @@ class LocalPool:
         command: how to start one.
         warm: how many idle drivers to keep ready.
         limit: most dedicated drivers at a time.
+        server: id of this server; drivers of others are left alone.
         wake: called when a driver may have new work.
     """
 
@@ -70,6 +71,7 @@ class LocalPool:
         *,
         warm: int,
         limit: int,
+        server: str,
         wake: Callable[[], None],
     ) -> None:
         self._open_unit = open_unit
@@ -77,6 +79,7 @@ class LocalPool:
         self._command = command
         self._warm = warm
         self._limit = limit
+        self._server = server
         self._wake = wake
         self._lock = threading.RLock()
         self._drivers: dict[str, _Driver] = {}
@@ -86,6 +89,8 @@ class LocalPool:
         """Take back the drivers that outlived the last API process; forget the dead. How many."""
         with self._open_unit(write=False) as unit:
             for row in unit.drivers.list():
+                if row.server not in (None, self._server):
+                    continue
                 driver = _Driver(row, "assigned" if row.query_id else "warming")
                 self._drivers[row.id] = driver
         for driver in list(self._drivers.values()):
@@ -127,6 +132,7 @@ class LocalPool:
             pid=process.pid,
             started_at=psutil.Process(process.pid).create_time(),
             created_at=self._clock.now(),
+            server=self._server,
         )
         driver = _Driver(row, "starting", process)
         self._drivers[driver_id] = driver

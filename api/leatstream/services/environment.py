@@ -14,7 +14,8 @@ from leatstream.connectors.base import Connector
 from leatstream.errors import CatalogError
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.model.objects import Meta, Query, Store
-from leatstream.ports import Analyzer, Clock, Drivers, OpenUnit, SecretBox, ViewStore
+from leatstream.ports import Analyzer, Clock, Drivers, Leases, OpenUnit, SecretBox, ViewStore
+from leatstream.services.leases import SoleServer
 from leatstream.services.selections import Selections
 from leatstream.services.signal import Signal
 
@@ -129,6 +130,7 @@ class Environment:
         listening_since: when this process began to hear heartbeats.
         selections: interactive SELECTs that last.
         open_registry: opens a client of a schema registry that answers within some seconds; no I/O.
+        leases: which queries this server looks after.
         staged: whether changes wait for a commit of all, so that nothing outside the catalog may follow yet.
     """
 
@@ -145,6 +147,7 @@ class Environment:
     listening_since: datetime | None = None
     selections: Selections = field(default_factory=Selections)
     open_registry: Callable[[RegistryAddress, float], RegistryClient] = RegistryClient
+    leases: Leases = field(default_factory=SoleServer)
     staged: bool = False
 
 

@@ -104,9 +104,12 @@ def _age(since: datetime | None, now: datetime) -> float:
 
 
 def reconcile_all(env: Environment) -> None:
-    """One pass over every query; a fault with one does not keep the others waiting."""
+    """One pass over this server's queries; a fault with one does not keep the others waiting."""
+    mine = env.leases.renew()
     with env.open_unit(write=False) as unit:
-        queries = list(unit.queries.page(limit=100_000))
+        queries = [
+            query for query in unit.queries.page(limit=100_000) if mine is None or query.meta.id in mine
+        ]
     for query in queries:
         try:
             reconcile(env, query)
@@ -284,7 +287,9 @@ def _launch(env: Environment, query: Query) -> None:
                 )
             box[0] = replace(current, status=status)
         moved_on = not box
-    if driver is not None and moved_on:
+    if driver is None:
+        env.leases.hand_over(query.meta.id)
+    elif moved_on:
         env.drivers.end(driver)
 
 

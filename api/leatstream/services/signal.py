@@ -5,12 +5,18 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Callable
 
 
 class Signal:
-    """Counts notifications; waiting returns as soon as the count passes what the waiter has seen."""
+    """Counts notifications; waiting returns as soon as the count passes what the waiter has seen.
+
+    Attributes:
+        tell: passes a notification made here on to other servers.
+    """
 
     def __init__(self) -> None:
+        self.tell: Callable[[], None] | None = None
         self._condition = threading.Condition()
         self._value = 0
         self._waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
@@ -21,7 +27,13 @@ class Signal:
         return self._value
 
     def notify(self) -> None:
-        """Wake every waiter."""
+        """Wake every waiter, here and at other servers."""
+        self.wake()
+        if self.tell is not None:
+            self.tell()
+
+    def wake(self) -> None:
+        """Wake every waiter of this process."""
         with self._condition:
             self._value += 1
             self._condition.notify_all()

@@ -13,6 +13,8 @@ from leatstream.errors import StackError
 from leatstream.storage.codec import decode_json, encode_json
 
 WRITE = "leatstream_write"
+# Leases are rows that servers lock one by one: neither the one writer's turn nor a snapshot is wanted.
+ROW_LOCKS = "leatstream_row_locks"
 # One writer at a time on PostgreSQL as well: services look first and then write, and must not race.
 _WRITER_LOCK = 0x6C656174
 _BUSY_SECONDS = 15
@@ -88,7 +90,15 @@ def _begin_sqlite(connection: sa.Connection) -> None:
 
 
 def _begin_postgresql(connection: sa.Connection) -> None:
-    if connection.get_execution_options().get(WRITE, False):
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITER_LOCK})")
+    options = connection.get_execution_options()
+    if options.get(ROW_LOCKS, False):
+        return
+    if options.get(WRITE, False):
+        lock_writers(connection)
     else:
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+
+
+def lock_writers(connection: sa.Connection) -> None:
+    """Wait for the one writer's turn on PostgreSQL; it ends with the transaction."""
+    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITER_LOCK})")

@@ -10,6 +10,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
+from leatstream.errors import StackError
 from leatstream.storage.engine import WRITE, make_engine
 
 SCRIPTS = Path(__file__).parent / "migrations"
@@ -25,17 +26,33 @@ def config(connection: sa.Connection | None = None) -> Config:
 
 
 def migrate(url: str, revision: str = "head") -> None:
-    """Bring the catalog to a revision, creating it if it is new. One transaction; safe to call twice."""
+    """Bring the catalog to a revision, creating it if it is new. One transaction; safe to call twice.
+
+    Raises:
+        StackError: ``part-failed``, the catalog is that of a newer version.
+    """
     engine = make_engine(url)
     try:
         with engine.execution_options(**{WRITE: True}).begin() as connection:
             target = config(connection)
+            _refuse_newer(connection, ScriptDirectory.from_config(target))
             if revision == "base" or revision.startswith("-"):
                 command.downgrade(target, revision)
             else:
                 command.upgrade(target, revision)
     finally:
         engine.dispose()
+
+
+def _refuse_newer(connection: sa.Connection, scripts: ScriptDirectory) -> None:
+    known = {script.revision for script in scripts.walk_revisions()}
+    for revision in MigrationContext.configure(connection).get_current_heads():
+        if revision not in known:
+            raise StackError(
+                "part-failed",
+                f"the catalog has the schema {revision} of a newer leatstream",
+                hint="run that version, or restore the catalog's backup from before",
+            )
 
 
 def at_head(url: str) -> bool:

@@ -99,6 +99,23 @@ drivers = sa.Table(
     sa.Column("query_id", sa.Text(), nullable=True),
     sa.Column("attempt", sa.Integer(), nullable=True),
     sa.Column("created_at", UtcDateTime(), nullable=False),
+    sa.Column("server", sa.Text(), nullable=True),
+)
+
+servers = sa.Table(
+    "servers",
+    metadata,
+    sa.Column("id", sa.Text(), primary_key=True),
+    sa.Column("checkpoints", sa.Text(), nullable=False),
+    sa.Column("seen_at", UtcDateTime(), nullable=False),
+)
+
+query_leases = sa.Table(
+    "query_leases",
+    metadata,
+    sa.Column("query_id", sa.Text(), primary_key=True),
+    sa.Column("server", sa.Text(), nullable=False),
+    sa.Column("expires_at", UtcDateTime(), nullable=False),
 )
 
 query_log = sa.Table(

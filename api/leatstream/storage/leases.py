@@ -1,0 +1,172 @@
+"""Leases on queries: which of several servers on one PostgreSQL catalog looks after which.
+
+A server renews its leases while it lives. One that is silent keeps them until its drivers must have ended by
+themselves (``orphan_seconds`` after their last word with it): only then may another take its queries over,
+so that no two jobs of a query run side by side. The database's clock is the only one that counts.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from datetime import timedelta
+
+import sqlalchemy as sa
+
+from leatstream.storage.engine import ROW_LOCKS, lock_writers, make_engine
+from leatstream.storage.tables import drivers, queries, query_leases, servers
+
+_log = logging.getLogger(__name__)
+_FORGET = timedelta(days=1)
+_DECLINED_SECONDS = 5.0
+
+
+class CatalogLeases:
+    """Leases in a PostgreSQL catalog (``ports.Leases``).
+
+    Args:
+        url: of the catalog.
+        server: this server's id.
+        checkpoints: what tells the place of its checkpoints from any other.
+        orphan_seconds: how long drivers go on without their server.
+        lease_seconds: how long a lease lasts that is not renewed.
+    """
+
+    def __init__(
+        self, url: str, server: str, checkpoints: str, orphan_seconds: float, lease_seconds: float
+    ) -> None:
+        self._engine = make_engine(url).execution_options(**{ROW_LOCKS: True})
+        self._server = server
+        self._checkpoints = checkpoints
+        self._lease = timedelta(seconds=lease_seconds)
+        self._take_over = timedelta(seconds=orphan_seconds)
+        self._declined: dict[str, float] = {}
+        self._over = threading.Event()
+        # A pass over many queries may last longer than a lease, while their jobs are well.
+        self._keeper = threading.Thread(target=self._keep_on, name="lease-keeper", daemon=True)
+
+    def start(self) -> None:
+        """Keep showing that this server lives, whatever else it does."""
+        self._keeper.start()
+
+    def join(self) -> bool:
+        """Show that this server lives; False, and nothing done, if one lives with checkpoints elsewhere."""
+        with self._engine.begin() as connection:
+            lock_writers(connection)  # of two that start at once the second sees the first
+            if any(place != self._checkpoints for place in self._others(connection).values()):
+                return False
+            self._show(connection)
+            return True
+
+    def others(self) -> dict[str, str]:
+        """The other servers that live: id to the place of their checkpoints."""
+        with self._engine.connect() as connection:
+            return self._others(connection)
+
+    def _others(self, connection: sa.Connection) -> dict[str, str]:
+        statement = sa.select(servers.c.id, servers.c.checkpoints).where(
+            servers.c.id != self._server, servers.c.seen_at > _now() - self._lease
+        )
+        return {row.id: row.checkpoints for row in connection.execute(statement)}
+
+    def renew(self) -> frozenset[str]:
+        """Show that this server lives, keep its leases, take what is free; ids of its queries."""
+        with self._engine.begin() as connection:
+            self._show(connection)
+            self._keep(connection)
+            self._take_new(connection)
+            self._take_left(connection)
+            connection.execute(
+                sa.delete(query_leases).where(query_leases.c.query_id.not_in(sa.select(queries.c.id)))
+            )
+            held = sa.select(query_leases.c.query_id).where(query_leases.c.server == self._server)
+            return frozenset(connection.execute(held).scalars())
+
+    def hand_over(self, query_id: str) -> None:
+        """Let another server have a query; it stays here if no other lives."""
+        if not self.others():
+            return
+        self._declined[query_id] = time.monotonic()
+        with self._engine.begin() as connection:
+            connection.execute(_of(self._server).where(query_leases.c.query_id == query_id))
+
+    def close(self) -> None:
+        """Give every query back and say goodbye."""
+        self._over.set()
+        if self._keeper.is_alive():
+            self._keeper.join(timeout=10)
+        with self._engine.begin() as connection:
+            connection.execute(_of(self._server))
+            connection.execute(sa.delete(servers).where(servers.c.id == self._server))
+        self._engine.dispose()
+
+    def _keep_on(self) -> None:
+        while not self._over.wait(self._lease.total_seconds() / 3):
+            try:
+                with self._engine.begin() as connection:
+                    self._show(connection)
+                    self._keep(connection)
+            except sa.exc.SQLAlchemyError as error:
+                _log.warning("leases could not be renewed: %s; trying again", type(error).__name__)
+
+    def _show(self, connection: sa.Connection) -> None:
+        from sqlalchemy.dialects.postgresql import insert
+
+        row = {"id": self._server, "checkpoints": self._checkpoints, "seen_at": _now()}
+        statement = insert(servers).values(row)
+        connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=row))
+        forgotten = sa.select(servers.c.id).where(servers.c.seen_at < _now() - _FORGET)
+        connection.execute(sa.delete(drivers).where(drivers.c.server.in_(forgotten)))
+        connection.execute(sa.delete(servers).where(servers.c.id.in_(forgotten)))
+
+    def _keep(self, connection: sa.Connection) -> None:
+        connection.execute(
+            sa.update(query_leases)
+            .where(
+                query_leases.c.server == self._server,
+                query_leases.c.expires_at < _now() + self._lease * 2 / 3,
+            )
+            .values(expires_at=_now() + self._lease)
+        )
+
+    def _take_new(self, connection: sa.Connection) -> None:
+        from sqlalchemy.dialects.postgresql import insert
+
+        taken = sa.select(query_leases.c.query_id)
+        free = sa.select(queries.c.id, sa.literal(self._server), _now() + self._lease).where(
+            queries.c.id.not_in(taken), queries.c.id.not_in(self._declining(connection))
+        )
+        columns = ["query_id", "server", "expires_at"]
+        connection.execute(insert(query_leases).from_select(columns, free).on_conflict_do_nothing())
+
+    def _take_left(self, connection: sa.Connection) -> None:
+        left = (
+            sa.select(query_leases.c.query_id)
+            .where(
+                query_leases.c.server != self._server,
+                query_leases.c.expires_at < _now() - self._take_over,
+            )
+            .with_for_update(skip_locked=True)
+        )
+        connection.execute(
+            sa.update(query_leases)
+            .where(query_leases.c.query_id.in_(left))
+            .values(server=self._server, expires_at=_now() + self._lease)
+        )
+
+    def _declining(self, connection: sa.Connection) -> list[str]:
+        """What was handed over a moment ago: another server, if one lives, shall find it first."""
+        if not self._declined or not self._others(connection):
+            return []
+        now = time.monotonic()
+        self._declined = {q: at for q, at in self._declined.items() if now - at < _DECLINED_SECONDS}
+        return list(self._declined)
+
+
+def _of(server: str) -> sa.Delete:
+    return sa.delete(query_leases).where(query_leases.c.server == server)
+
+
+def _now() -> sa.Function[object]:
+    return sa.func.clock_timestamp(type_=sa.DateTime(timezone=True))

@@ -1,0 +1,111 @@
+"""What several servers on one catalog must have in common, checked before a server begins to work."""
+
+from __future__ import annotations
+
+import fcntl
+import secrets
+from pathlib import Path
+from typing import IO
+
+import sqlalchemy as sa
+
+from leatstream.errors import InternalError, StackError
+from leatstream.ports import OpenUnit, SecretBox
+from leatstream.services.environment import new_id
+from leatstream.storage.leases import CatalogLeases
+
+_KEY_PROOF = "catalog/key-proof"
+
+
+def hold(data_dir: Path, catalog: str) -> list[IO[str]]:
+    """Hold the data directory, and the catalog if it is an SQLite file; both are freed with the process.
+
+    Raises:
+        StackError: ``already-running``.
+    """
+    hint = "end that one, or set LEATSTREAM_DATA_DIR to another directory"
+    held = [_lock(data_dir / "server.lock", f"another server works in {data_dir}", hint)]
+    file = sa.make_url(catalog).database
+    if sa.make_url(catalog).get_backend_name() == "sqlite" and file:
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        why = f"another server works on the catalog {file}, and SQLite serves one process only"
+        hint = "end that one, or put the catalog into PostgreSQL: LEATSTREAM_CATALOG_URL=postgresql://…"
+        held.append(_lock(Path(f"{file}.lock"), why, hint))
+    return held
+
+
+def _lock(path: Path, why: str, hint: str) -> IO[str]:
+    lock = path.open("a")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise StackError("already-running", why, hint=hint) from error
+    return lock
+
+
+def server_id(data_dir: Path) -> str:
+    """This server's id: that of its data directory, so that a restart is the same server."""
+    return _kept(data_dir / "server.id", new_id("srv"))
+
+
+def join_servers(
+    catalog: str, server: str, checkpoint_root: str, orphan_seconds: float, lease_seconds: float
+) -> CatalogLeases | None:
+    """Leases on the queries of a catalog that servers may share; None for one that they may not.
+
+    Raises:
+        StackError: ``part-failed``, a server that lives keeps its checkpoints elsewhere: a query that went
+            from one to the other would begin anew.
+    """
+    if sa.make_url(catalog).get_backend_name() != "postgresql":
+        return None
+    place = _place_of(checkpoint_root)
+    leases = CatalogLeases(catalog, server, place, orphan_seconds, lease_seconds)
+    if not leases.join():
+        raise StackError(
+            "part-failed",
+            f"another server of this catalog keeps its checkpoints elsewhere than in {checkpoint_root}",
+            hint="set LEATSTREAM_CHECKPOINT_ROOT of every server to one directory or URL that all reach",
+        )
+    return leases
+
+
+def prove_keys(open_unit: OpenUnit, box: SecretBox) -> None:
+    """See that this server's key ring opens what the others seal.
+
+    Raises:
+        StackError: ``part-failed``.
+    """
+    with open_unit() as unit:
+        envelope = unit.secrets.find(_KEY_PROOF)
+        if envelope is None:
+            unit.secrets.put(_KEY_PROOF, box.seal(_KEY_PROOF, "known"))
+            unit.commit()
+            return
+    try:
+        box.open(_KEY_PROOF, envelope)
+    except InternalError as error:
+        raise StackError(
+            "part-failed",
+            "this server's key ring is not the one that the secrets of this catalog are sealed with",
+            hint="give every server the key ring of the first: its keys.json, at LEATSTREAM_KEYS_FILE",
+        ) from error
+
+
+def _place_of(root: str) -> str:
+    """What tells one place of checkpoints from another: a mark in a directory, else the URL."""
+    if "://" in root:
+        return root.rstrip("/")
+    Path(root).mkdir(parents=True, exist_ok=True, mode=0o700)
+    return _kept(Path(root) / ".place", secrets.token_hex(8))
+
+
+def _kept(path: Path, new: str) -> str:
+    """The text of a file, which is made with ``new`` if it is not there; of two makers one wins."""
+    try:
+        with path.open("x") as file:
+            file.write(new)
+    except FileExistsError:
+        return path.read_text().strip() or new
+    return new

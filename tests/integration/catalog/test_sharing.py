@@ -1,0 +1,177 @@
+"""The catalog in PostgreSQL: its migrations, and what servers that share it tell and leave each other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+
+from leatstream.errors import StackError
+from leatstream.storage.announcements import Announcements
+from leatstream.storage.engine import make_engine
+from leatstream.storage.leases import CatalogLeases
+from leatstream.storage.migrate import at_head, migrate
+from leatstream.storage.secret_box import open_secret_box
+from leatstream.storage.sharing import join_servers, prove_keys
+from leatstream.storage.tables import metadata, queries, query_leases
+from leatstream.storage.unit_of_work import open_units
+
+LEASE = 0.3  # seconds
+
+
+@pytest.fixture
+def catalog(postgres: Any) -> Iterator[str]:
+    """URL of a new, migrated catalog."""
+    with postgres.connect("postgres") as connection:
+        connection.execute("CREATE DATABASE sharing")
+    url = f"postgresql://leat@127.0.0.1:{postgres.port}/sharing"
+    migrate(url)
+    yield url
+    with postgres.connect("postgres") as connection:
+        connection.execute("DROP DATABASE sharing WITH (FORCE)")
+
+
+def add_queries(url: str, *names: str) -> None:
+    engine = make_engine(url)
+    now = sa.func.now()
+    with engine.execution_options(leatstream_write=True).begin() as connection:
+        for name in names:
+            row = {"id": name, "key": name, "generation": 1, "created_by": "ann", "owner": "sysadmin"}
+            row |= {"created_at": now, "updated_at": now}
+            connection.execute(sa.insert(queries).values(**row, document={}))
+    engine.dispose()
+
+
+def test_migrations_on_postgresql(catalog: str) -> None:
+    migrate(catalog, "base")
+    assert not at_head(catalog)
+    migrate(catalog)
+    engine = make_engine(catalog)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, metadata) == []
+    with engine.execution_options(leatstream_write=True).begin() as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = 'r9999'"))
+    engine.dispose()
+    with pytest.raises(StackError, match="newer leatstream"):
+        migrate(catalog)
+
+
+def test_a_query_has_one_server_at_a_time(catalog: str) -> None:
+    add_queries(catalog, "q1", "q2")
+    one, two = (CatalogLeases(catalog, name, "here", 60, 15) for name in ("one", "two"))
+    assert one.join()
+    assert two.join()
+    assert one.renew() == {"q1", "q2"}
+    assert two.renew() == frozenset()
+    add_queries(catalog, "q3")
+    assert two.renew() == {"q3"}
+    assert one.renew() == {"q1", "q2"}
+    one.hand_over("q1")
+    assert one.renew() == {"q2"}
+    assert two.renew() == {"q1", "q3"}
+    two.close()
+    one.hand_over("q2")
+    assert one.renew() == {"q1", "q2", "q3"}, "given back, and kept where there is nobody else"
+    one.close()
+
+
+def test_a_silent_server_keeps_its_queries_until_its_drivers_have_ended(
+    catalog: str, eventually: Callable[..., Any]
+) -> None:
+    add_queries(catalog, "q1")
+    silent, patient = (CatalogLeases(catalog, name, "here", 1.0, LEASE) for name in ("silent", "patient"))
+    assert silent.renew() == {"q1"}
+    eventually(lambda: not patient.others(), 10, "the end of the lease")
+    assert patient.renew() == frozenset(), "its drivers may still run"
+    eventually(lambda: patient.renew() == {"q1"}, 10, "the take-over")
+    assert silent.renew() == frozenset()
+    patient.close()
+    silent.close()
+
+
+def test_a_server_that_is_busy_keeps_its_queries(catalog: str, eventually: Callable[..., Any]) -> None:
+    add_queries(catalog, "q1")
+    busy = CatalogLeases(catalog, "busy", "here", 0.0, LEASE)
+    assert busy.renew() == {"q1"}
+    busy.start()
+    engine = make_engine(catalog)
+
+    def expiry() -> Any:
+        with engine.connect() as connection:
+            return connection.execute(sa.select(query_leases.c.expires_at)).scalar()
+
+    for _ in range(3):
+        first = expiry()
+        eventually(lambda first=first: expiry() > first, 10, "another renewal")
+    busy.close()
+    assert expiry() is None
+    engine.dispose()
+
+
+def test_two_that_claim_at_once_share(catalog: str) -> None:
+    names = [f"q{i:03}" for i in range(200)]
+    add_queries(catalog, *names)
+    servers = [CatalogLeases(catalog, f"s{i}", "here", 60, 15) for i in range(4)]
+    found: list[frozenset[str]] = []
+    threads = [threading.Thread(target=lambda s=s: found.append(s.renew())) for s in servers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(q for held in found for q in held) == names
+    for server in servers:
+        server.close()
+
+
+def test_what_servers_must_have_in_common(catalog: str, tmp_path: Path) -> None:
+    assert join_servers("sqlite:////nowhere/x.db", "one", str(tmp_path), 1.0, 15) is None
+    one = join_servers(catalog, "one", str(tmp_path / "a"), 1.0, 15)
+    assert one is not None
+    with pytest.raises(StackError, match="checkpoints elsewhere"):
+        join_servers(catalog, "two", str(tmp_path / "b"), 1.0, 15)
+    two = join_servers(catalog, "two", str(tmp_path / "a"), 1.0, 15)
+    assert two is not None
+    one.close()
+    two.close()
+    units = open_units(catalog)
+    prove_keys(units, open_secret_box(tmp_path / "keys.json"))
+    prove_keys(units, open_secret_box(tmp_path / "keys.json"))
+    with pytest.raises(StackError, match="key ring"):
+        prove_keys(units, open_secret_box(tmp_path / "other.json"))
+    units.close()
+
+
+def test_a_change_is_heard_by_the_others(catalog: str, postgres: Any, eventually: Callable[..., Any]) -> None:
+    heard: dict[str, int] = {"one": 0, "two": 0}
+
+    def hear(name: str) -> Callable[[], None]:
+        return lambda: heard.__setitem__(name, heard[name] + 1)
+
+    both = [Announcements(catalog, name, hear(name)) for name in heard]
+    for each in both:
+        each.start()
+    eventually(lambda: min(heard.values()) >= 1, 10, "listening")
+    before = dict(heard)
+    both[0].tell()
+    eventually(lambda: heard["two"] > before["two"], 10, "the word of the first")
+    assert heard["one"] == before["one"], "nobody hears himself"
+    with postgres.connect("postgres") as connection:
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'sharing'")
+    eventually(lambda: min(heard[n] - before[n] for n in heard) >= 1, 10, "listening again")
+
+    seen = heard["one"]
+
+    def told() -> bool:
+        both[1].tell()
+        return bool(heard["one"] > seen)
+
+    eventually(told, 10, "words after the line was down")
+    for each in both:
+        each.close()
