@@ -158,6 +158,11 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
         return Failure(
             "job-failed", f"A store refused the job's login or access: {said}", condition, retryable=False
         )
+    if "LoginException" in text:
+        # The Java client could not even prepare a login: its token endpoint is away, or says no.
+        return Failure(
+            "job-failed", f"A store gave no token to log in with: {said}", condition, retryable=True
+        )
     if _is_checkpoint(condition, text):
         detail = f"The checkpoint {spec.checkpoint} does not fit this query or is damaged: {said}"
         return Failure("checkpoint-damaged", detail, condition)

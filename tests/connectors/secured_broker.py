@@ -14,6 +14,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
+from token_server import AUDIENCE, TokenServer
 
 from leatstream.dev.jars import broker_jars
 from leatstream.dev.java import find_java
@@ -28,28 +29,38 @@ class SecuredBroker:
 
     Attributes:
         bootstrap: asks for SASL: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
+        oauth: asks for a token of ``tokens``.
         mutual: asks for the client's certificate; it takes ``client_certificate`` with ``client_key``.
         open: plain text.
     """
 
     def __init__(self, place: Path) -> None:
         self._place = place
-        ports = _free_ports(4)
-        self.bootstrap, self.open, self.mutual = (f"127.0.0.1:{ports[at]}" for at in (0, 2, 3))
+        ports = _free_ports(5)
+        self.bootstrap, self.open, self.mutual, self.oauth = (f"127.0.0.1:{ports[at]}" for at in (0, 2, 3, 4))
         self._port = ports[0]
         self.certificate, key = _certificate()
         (place / "key.pem").write_text(key + self.certificate)
         self.client_certificate, self.client_key = _certificate()
         (place / "clients.pem").write_text(self.client_certificate)
+        self.tokens = TokenServer(place, *_certificate())
+        bearer = "org.apache.kafka.common.security.oauthbearer.OAuthBearer"
         quoted = PASSWORD.replace("\\", "\\\\").replace('"', '\\"')
         module = "org.apache.kafka.common.security.plain.PlainLoginModule"
         properties = {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@127.0.0.1:{ports[1]}",
-            "listeners": f"SECURE://127.0.0.1:{ports[0]},CONTROLLER://127.0.0.1:{ports[1]},INNER://127.0.0.1:{ports[2]},MUTUAL://127.0.0.1:{ports[3]}",
-            "advertised.listeners": f"SECURE://127.0.0.1:{ports[0]},INNER://127.0.0.1:{ports[2]},MUTUAL://127.0.0.1:{ports[3]}",
-            "listener.security.protocol.map": "SECURE:SASL_SSL,CONTROLLER:PLAINTEXT,INNER:PLAINTEXT,MUTUAL:SSL",
+            "listeners": f"SECURE://127.0.0.1:{ports[0]},CONTROLLER://127.0.0.1:{ports[1]},INNER://127.0.0.1:{ports[2]},MUTUAL://127.0.0.1:{ports[3]},OAUTH://127.0.0.1:{ports[4]}",
+            "advertised.listeners": f"SECURE://127.0.0.1:{ports[0]},INNER://127.0.0.1:{ports[2]},MUTUAL://127.0.0.1:{ports[3]},OAUTH://127.0.0.1:{ports[4]}",
+            "listener.security.protocol.map": "SECURE:SASL_SSL,CONTROLLER:PLAINTEXT,INNER:PLAINTEXT,MUTUAL:SSL,OAUTH:SASL_SSL",
+            "listener.name.oauth.sasl.enabled.mechanisms": "OAUTHBEARER",
+            "listener.name.oauth.oauthbearer.sasl.jaas.config": f"{bearer}LoginModule required;",
+            "listener.name.oauth.oauthbearer.sasl.server.callback.handler.class": f"{bearer}ValidatorCallbackHandler",
+            "listener.name.oauth.oauthbearer.sasl.oauthbearer.jwks.endpoint.url": self.tokens.jwks.as_uri(),
+            # The default of 4.1 looks at no signature, and a listener's own setting is not heard.
+            "sasl.oauthbearer.jwt.validator.class": f"{bearer.removesuffix('OAuthBearer')}BrokerJwtValidator",
+            "listener.name.oauth.oauthbearer.sasl.oauthbearer.expected.audience": AUDIENCE,
             "listener.name.mutual.ssl.client.auth": "required",
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(place / "clients.pem"),
@@ -75,6 +86,8 @@ class SecuredBroker:
         java = find_java()
         assert java is not None
         command = [str(java.executable), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        allowed = "org.apache.kafka.sasl.oauthbearer.allowed"
+        command += [f"-D{allowed}.urls={self.tokens.jwks.as_uri()}", f"-D{allowed}.files={self.tokens.jwks}"]
         command += ["-cp", os.pathsep.join(map(str, broker_jars()))]
         settings = str(self._place / "server.properties")
         with (self._place / "log").open("wb") as log:
@@ -107,6 +120,7 @@ class SecuredBroker:
 
     def stop(self) -> None:
         """End it."""
+        self.tokens.stop()
         if self._process is not None:
             self._process.kill()
             self._process.wait(20)

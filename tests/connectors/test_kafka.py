@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -10,12 +11,15 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer
 from conformance import ConnectorConformance, Produce
 from secured_broker import PASSWORD, USER, SecuredBroker
+from token_server import CLIENT, SCOPE, SECRET
 
 from leatstream.connectors.base import Connector, NewRecord
 from leatstream.connectors.kafka import KafkaConnector
 from leatstream.connectors.kafka_settings import librdkafka_settings
 from leatstream.connectors.registry import open_connector
 from leatstream.errors import StoreError
+
+BROKEN_PEM = "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n"
 
 
 @pytest.fixture(scope="session")
@@ -181,3 +185,113 @@ class TestMutualTls(KafkaConformance):
             open_connector("kafka", "s", config).test(5)
         assert caught.value.code in ("store-auth-failed", "store-unreachable")
         assert "BEGIN" not in caught.value.detail
+
+
+class TestOauth:
+    """With tokens of an authorization server in place of a password; what they do then is the same."""
+
+    @staticmethod
+    def open(broker: SecuredBroker, secret: str = SECRET, **more: Any) -> Connector:
+        oauth: dict[str, Any] = {
+            "token_url": broker.tokens.url,
+            "client_id": CLIENT,
+            "scope": SCOPE,
+            "extensions": {"logicalCluster": "lkc-1"},
+            "ca_certificate": broker.tokens.certificate,
+        }
+        config = {
+            "bootstrap_servers": broker.oauth,
+            "security_protocol": "sasl_ssl",
+            "sasl": {"mechanism": "oauthbearer", "oauth": oauth | more},
+            "tls": {"ca_certificate": broker.certificate},
+        }
+        return open_connector("kafka", "s", config, {"sasl.oauth.client_secret": secret})
+
+    def test_administration_and_printing(self, secured: SecuredBroker) -> None:
+        store = self.open(secured)
+        store.create_entity(
+            "oauth.both", {"topic.partitions": 2, "topic.replicas": 1}, {"retention.ms": "60000"}
+        )
+        found = store.find_entity("oauth.both")
+        assert found is not None
+        assert dict(found.configs) == {"retention.ms": "60000"}
+        store.write_records("oauth.both", [NewRecord(b"k", b"v")])
+        read = store.read_records("oauth.both", from_beginning=True, limit=1, idle_timeout=10)
+        assert [(r.key, r.value) for r in read if r is not None] == [(b"k", b"v")]
+        store.drop_entity("oauth.both")
+
+    def test_a_wrong_secret(self, secured: SecuredBroker) -> None:
+        with pytest.raises(StoreError, match="refused the client") as caught:
+            self.open(secured, "wrong-password").test(5)
+        assert caught.value.code == "store-auth-failed"
+        assert "wrong-password" not in f"{caught.value} {caught.value.faults}"
+
+    @pytest.mark.parametrize(
+        ("change", "code", "words"),
+        [
+            (
+                {"scope": "everything"},
+                "store-auth-failed",
+                ["refused the scope", "invalid_scope", "sasl.oauth.scope"],
+            ),
+            (
+                {"client_id": "nobody"},
+                "store-auth-failed",
+                ["refused the client", "invalid_client", "client_id"],
+            ),
+            ({"ca_certificate": None}, "store-unreachable", ["not trusted", "sasl.oauth.ca_certificate"]),
+            ({"ca_certificate": BROKEN_PEM}, "store-rejected", ["ca_certificate cannot be read"]),
+            # The brokers' own no: the token is for another audience.
+            ({"scope": "stranger"}, "store-auth-failed", ["refused the login", "brokers trust"]),
+        ],
+    )
+    def test_what_is_wrong_is_said(
+        self, secured: SecuredBroker, change: dict[str, Any], code: str, words: list[str]
+    ) -> None:
+        with pytest.raises(StoreError) as caught:
+            self.open(secured, **change).test(5)
+        assert caught.value.code == code
+        said = f"{caught.value.detail} {caught.value.faults[0].hint}"
+        assert [word for word in words if word not in said] == []
+        assert SECRET not in said
+
+    def test_a_token_endpoint_that_is_away_or_silent(self, secured: SecuredBroker) -> None:
+        with socket.socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))
+            url = f"https://127.0.0.1:{nobody.getsockname()[1]}/token"
+            for listening in (False, True):
+                if listening:
+                    nobody.listen(5)
+                begin = time.monotonic()
+                with pytest.raises(StoreError, match="token endpoint http") as caught:
+                    self.open(secured, token_url=f"{url}?key=hidden").test(5)
+                assert caught.value.code == "store-unreachable"
+                assert "does not answer" in caught.value.detail
+                assert "hidden" not in caught.value.detail
+                # Bounded by the product itself; the margin is for a busy machine.
+                assert time.monotonic() - begin < 10
+
+    def test_a_token_is_used_until_it_wears_out(self, secured: SecuredBroker) -> None:
+        store = self.open(secured)
+        before = secured.tokens.asked
+        store.test(5)
+        for number in range(3):
+            with pytest.raises(StoreError, match="not exist"):
+                store.write_records(f"not.there.{number}", [NewRecord(None, b"x")])
+        assert secured.tokens.asked == before + 1
+
+    def test_a_client_outlives_its_token(self, secured: SecuredBroker) -> None:
+        """The brokers end a session with its token; the client fetches another in time."""
+        store = self.open(secured)
+        secured.tokens.life = 6
+        try:
+            store.test(5)
+            asked = secured.tokens.asked
+            deadline = time.monotonic() + 30
+            while secured.tokens.asked < asked + 2:
+                assert time.monotonic() < deadline
+                store.test(5)
+                time.sleep(0.2)
+            store.test(5)
+        finally:
+            secured.tokens.life = 300

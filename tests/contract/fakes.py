@@ -59,7 +59,7 @@ class MemoryConnector(Connector):
 
     @classmethod
     def secret_fields(cls) -> tuple[str, ...]:
-        return ("sasl.password",)
+        return ("sasl.password", "sasl.oauth.client_secret")
 
     def test(self, timeout: float) -> None:
         if not self.cluster.up:

@@ -106,6 +106,37 @@ def test_from_a_named_secret_to_a_password_of_its_own(secured: TestClient, fresh
     assert secured.put("/v1/stores/k", json=body).status_code == 422
 
 
+def test_client_credentials_take_the_place_of_a_password(secured: TestClient, fresh: Any) -> None:
+    """What belonged to the old login is forgotten; the new secret stays when it is not sent again."""
+    own = {"mechanism": "plain", "username": "u", "password": "own-password"}
+    oauth = {
+        "token_url": "https://h/token",
+        "client_id": "c",
+        "client_secret": "hunter2",
+        "extensions": {"pool": "p"},
+    }
+    body = {"kafka": {"bootstrap_servers": "h:9092", "security_protocol": "sasl_ssl", "sasl": own}}
+    assert secured.put("/v1/stores/k", json=body).status_code == 200
+    body["kafka"]["sasl"] = {"mechanism": "oauthbearer", "oauth": dict(oauth)}  # type: ignore[index]
+    answer = secured.put("/v1/stores/k", json=body)
+    assert answer.status_code == 200, answer.text
+    shown = {k: v for k, v in oauth.items() if k != "client_secret"}
+    sasl = answer.json()["kafka"]["sasl"]
+    assert (sasl["mechanism"], sasl["username"]) == ("oauthbearer", None)
+    assert {k: v for k, v in sasl["oauth"].items() if v is not None} == shown
+    with fresh.env.open_unit(write=False) as unit:
+        store = unit.stores.find("k")
+    assert set(store.secrets) == {"sasl.oauth.client_secret"}
+    del body["kafka"]["sasl"]["oauth"]["client_secret"]  # type: ignore[index]
+    assert secured.put("/v1/stores/k", json=body).status_code == 200
+    assert _run(secured, "UPDATE STORE k WITH ('kafka.sasl.oauth.scope'='s')").status_code == 200
+    with fresh.env.open_unit(write=False) as unit:
+        store = unit.stores.find("k")
+    found = fresh.env.connect(store).config.sasl.oauth
+    assert (found.client_secret.get_secret_value(), found.scope) == ("hunter2", "s")
+    assert "hunter2" not in repr(store)
+
+
 @pytest.mark.parametrize(
     ("sql", "code"),
     [

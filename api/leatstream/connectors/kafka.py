@@ -83,7 +83,7 @@ class KafkaConnector(Connector):
     @classmethod
     def secret_fields(cls) -> tuple[str, ...]:
         """Dotted paths of secret config fields."""
-        return ("sasl.password", "tls.client_key")
+        return ("sasl.password", "sasl.oauth.client_secret", "tls.client_key")
 
     # -- admin half ------------------------------------------------------------------------------------------
 

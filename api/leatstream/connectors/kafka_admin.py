@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from leatstream.connectors.base import Entity
 from leatstream.connectors.kafka_settings import KafkaConfig, librdkafka_settings
+from leatstream.connectors.kafka_tokens import tokens_of
 from leatstream.errors import StoreError
 
 if TYPE_CHECKING:
@@ -33,18 +34,33 @@ class KafkaAdmin:
         self.store = store
         self.servers = config.bootstrap_servers
         self._settings = librdkafka_settings(config)
+        self._tokens = tokens_of(store, config.sasl)
+        self._login_hint = config.sasl.hint if config.sasl else None
         self._client: AdminClient | None = None
         self._heard: list[KafkaError] = []
 
     def settings(self) -> dict[str, Any]:
-        """librdkafka settings for a client of this store that reports its errors here."""
-        return self._settings | {
-            "error_cb": self._heard.append,
-            "client.id": "leatstream",
-            "socket.connection.setup.timeout.ms": 5000,
-            "reconnect.backoff.max.ms": 1000,
-            "logger": _silent(),
-        }
+        """librdkafka settings for a client of this store that reports its errors here.
+
+        Raises:
+            StoreError: the store logs in with a token that cannot be had.
+        """
+        tokens: dict[str, Any] = {}
+        if self._tokens is not None:
+            # Before the client is made: it would wait for its first token and not say why there is none.
+            self._tokens.token()
+            tokens["oauth_cb"] = self._tokens.answer
+        return (
+            self._settings
+            | tokens
+            | {
+                "error_cb": self._heard.append,
+                "client.id": "leatstream",
+                "socket.connection.setup.timeout.ms": 5000,
+                "reconnect.backoff.max.ms": 1000,
+                "logger": _silent(),
+            }
+        )
 
     @property
     def client(self) -> AdminClient:
@@ -185,12 +201,14 @@ class KafkaAdmin:
 
     def raise_if_final(self) -> None:
         """Stop waiting when a refused login was heard of: waiting longer would not help."""
+        if self._tokens is not None and self._tokens.fault is not None:
+            raise self._tokens.fault
         for error in self._heard:
             if error.name() in ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED"):
                 raise StoreError(
                     "store-auth-failed",
                     f"Store {self.store}: the Kafka brokers at {self.servers} refused the login.",
-                    hint="Check sasl.username, sasl.password and sasl.mechanism.",
+                    hint=self._login_hint,
                 )
 
     def _error(self, code: str, text: str) -> StoreError:

@@ -21,38 +21,18 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from leatstream.connectors.kafka_login import (
+    KafkaSasl,
+    certificate_checked,
+    java_login,
+    librdkafka_login,
+    part_faults,
+)
+
 SecurityProtocol = Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"]
-Mechanism = Literal["plain", "scram_sha_256", "scram_sha_512"]
 
 _SERVER = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(\d{1,5})\Z")
-_PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+-----END CERTIFICATE-----\s*\Z", re.S)
 _KEY = re.compile(r"-----BEGIN PRIVATE KEY-----.+-----END PRIVATE KEY-----\s*\Z", re.S)
-_WIRE_MECHANISM = {"plain": "PLAIN", "scram_sha_256": "SCRAM-SHA-256", "scram_sha_512": "SCRAM-SHA-512"}
-
-
-class KafkaSasl(BaseModel):
-    """Who logs in, and how."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    mechanism: Mechanism = Field(description="plain, scram_sha_256 or scram_sha_512")
-    username: str = Field(min_length=1, max_length=255)
-    password: SecretStr
-
-    @field_validator("username")
-    @classmethod
-    def _no_control(cls, value: str) -> str:
-        if any(ord(c) < 32 for c in value):
-            raise PydanticCustomError("username", "a user name has no control characters")
-        return value
-
-    @field_validator("password")
-    @classmethod
-    def _not_empty(cls, value: SecretStr) -> SecretStr:
-        text = value.get_secret_value()
-        if not text or any(ord(c) < 32 for c in text):
-            raise PydanticCustomError("password", "a password is not empty and has no control characters")
-        return value
 
 
 class KafkaTls(BaseModel):
@@ -85,12 +65,7 @@ class KafkaTls(BaseModel):
             raise PydanticCustomError("keys", "client_certificate and client_key go together")
         return self
 
-    @field_validator("ca_certificate", "client_certificate")
-    @classmethod
-    def _is_pem(cls, value: str | None) -> str | None:
-        if value is not None and not _PEM.search(value.strip()):
-            raise PydanticCustomError("pem", "write the certificate itself as PEM text, not a file name")
-        return value
+    _is_pem = field_validator("ca_certificate", "client_certificate")(certificate_checked)
 
 
 class KafkaConfig(BaseModel):
@@ -137,17 +112,18 @@ def _between(data: Mapping[str, Any]) -> list[InitErrorDetails]:
     protocol = data.get("security_protocol", "plaintext")
     if not isinstance(protocol, str):
         return []
-    found: list[tuple[str, str]] = []
-    if protocol.startswith("sasl") and data.get("sasl") is None:
-        found.append(
-            ("sasl", f"security_protocol {protocol} needs sasl with mechanism, username and password")
-        )
-    if not protocol.startswith("sasl") and data.get("sasl") is not None:
-        found.append(("security_protocol", f"sasl is set: use sasl_ssl or sasl_plaintext, not {protocol}"))
+    found: list[tuple[tuple[str, ...], str]] = []
+    sasl, own = data.get("sasl"), ("security_protocol",)
+    if protocol.startswith("sasl") and sasl is None:
+        found.append((("sasl",), f"security_protocol {protocol} needs sasl with its mechanism"))
+    if not protocol.startswith("sasl") and sasl is not None:
+        found.append((own, f"sasl is set: use sasl_ssl or sasl_plaintext, not {protocol}"))
     if not protocol.endswith("ssl") and data.get("tls") is not None:
-        found.append(("security_protocol", f"tls is set: use ssl or sasl_ssl, not {protocol}"))
+        found.append((own, f"tls is set: use ssl or sasl_ssl, not {protocol}"))
+    if isinstance(sasl, Mapping):
+        found += [(("sasl", *at), text) for at, text in part_faults(sasl)]
     return [
-        InitErrorDetails(type=PydanticCustomError("kafka", "{text}", {"text": text}), loc=(at,), input=None)
+        InitErrorDetails(type=PydanticCustomError("kafka", "{text}", {"text": text}), loc=at, input=None)
         for at, text in found
     ]
 
@@ -159,11 +135,7 @@ def librdkafka_settings(config: KafkaConfig) -> dict[str, Any]:
         "security.protocol": config.security_protocol,
     }
     if config.sasl:
-        settings |= {
-            "sasl.mechanism": _WIRE_MECHANISM[config.sasl.mechanism],
-            "sasl.username": config.sasl.username,
-            "sasl.password": config.sasl.password.get_secret_value(),
-        }
+        settings |= librdkafka_login(config.sasl)
     if config.security_protocol.endswith("ssl"):
         tls = config.tls or KafkaTls.model_validate({})
         settings["ssl.endpoint.identification.algorithm"] = "https" if tls.verify_hostname else "none"
@@ -176,22 +148,13 @@ def librdkafka_settings(config: KafkaConfig) -> dict[str, Any]:
 
 
 def java_settings(config: KafkaConfig) -> dict[str, str]:
-    """The store's settings in the Java client's words, without Spark's ``kafka.``. Holds its secrets.
-
-    The JAAS line is made here from checked parts only; a user cannot bring a login module of their own.
-    """
+    """The store's settings in the Java client's words, without Spark's ``kafka.``. Holds its secrets."""
     settings = {
         "bootstrap.servers": config.bootstrap_servers,
         "security.protocol": config.security_protocol.upper(),
     }
     if config.sasl:
-        kind = "plain.Plain" if config.sasl.mechanism == "plain" else "scram.Scram"
-        module = f"org.apache.kafka.common.security.{kind}LoginModule"
-        name, password = _jaas(config.sasl.username), _jaas(config.sasl.password.get_secret_value())
-        settings |= {
-            "sasl.mechanism": _WIRE_MECHANISM[config.sasl.mechanism],
-            "sasl.jaas.config": f"{module} required username={name} password={password};",
-        }
+        settings |= java_login(config.sasl)
     if config.security_protocol.endswith("ssl"):
         tls = config.tls or KafkaTls.model_validate({})
         settings["ssl.endpoint.identification.algorithm"] = "https" if tls.verify_hostname else ""
@@ -204,8 +167,3 @@ def java_settings(config: KafkaConfig) -> dict[str, str]:
                 "ssl.keystore.key": tls.client_key.get_secret_value(),
             }
     return settings
-
-
-def _jaas(text: str) -> str:
-    """A quoted string of the JAAS grammar (Java's stream tokenizer: backslash escapes)."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

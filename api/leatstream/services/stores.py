@@ -152,7 +152,7 @@ def split_secrets(
     env: Environment, kind: str, config: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, SecretValue]]:
     """Part a store's settings into plain ones and secret values by dotted path."""
-    plain = {k: dict(v) if isinstance(v, Mapping) else v for k, v in config.items()}
+    plain = with_secrets(config, {})
     secrets: dict[str, SecretValue] = {}
     connector_class = env.connector_classes.get(kind)
     for path in connector_class.secret_fields() if connector_class else ():

@@ -8,6 +8,7 @@ from typing import Any
 
 from leatstream.errors import RequestError
 from leatstream.model.registered import SecretName
+from leatstream.sql.kafka_store_properties import read_kafka, update_kafka
 from leatstream.sql.postgres_properties import read_postgres, read_postgres_update
 from leatstream.sql.property_values import Given, PropertyReader
 from leatstream.sql.s3_store_properties import read_s3, update_s3
@@ -28,23 +29,7 @@ KINDS = {
     "iceberg_glue": "iceberg_glue",
     "iceberg_rest": "iceberg_rest",
 }
-_HASHES = {"none": None, "plain": "plain", "sha256": "scram_sha_256", "sha512": "scram_sha_512"}
-_HASH_WORDS = {mechanism: word for word, mechanism in _HASHES.items() if mechanism}
-_MSK = "aws_msk_iam"
-_HASH, _USER, _PASSWORD = "kafka.sasl.hash_function", "kafka.sasl.username", "kafka.sasl.password"
-_CA, _CERT, _KEY = "tls.ca_cert_file", "tls.client.cert_file", "tls.client.key_file"
-_TLS = ("tls.disabled", "tls.verify_server_hostname", _CA, _CERT, _KEY)
 _REGISTRY = "schema_registry.name"
-_KAFKA = ("type", "uris", _REGISTRY, _HASH, _USER, _PASSWORD, *_TLS)
-_UNBUILT = {
-    "properties.file": "write the properties into the statement",
-    "access_region": "stores are reached directly",
-    "availability_zone": "stores are reached directly",
-    "tls.cipher_suites": "the client's own choice is used",
-    "tls.protocols": "the client's own choice is used",
-    "kafka.msk.iam_role_arn": "AWS_MSK_IAM is not built yet",
-    "kafka.msk.aws_region": "AWS_MSK_IAM is not built yet",
-}
 _REGION, _ACCESS_REGION = "kinesis.region", "access_region"
 _KEY_ID, _SECRET = "kinesis.access_key_id", "kinesis.secret_access_key"
 _ROLE, _EXTERNAL = "kinesis.iam_role_arn", "kinesis.external_id"
@@ -77,7 +62,7 @@ def read_store_properties(given: Given) -> tuple[str, dict[str, Any]]:
     kind = KINDS[word] if word else None
     config: dict[str, Any] = {}
     if kind == "kafka":
-        config = _kafka(reader)
+        config = read_kafka(reader)
     elif kind == "kinesis":
         config = _kinesis(reader)
     elif kind == "postgres":
@@ -131,21 +116,7 @@ def read_store_update(
         return read_postgres_update(reader, present, named or {})
     if kind == "s3":
         return update_s3(reader, present, named or {})
-    kept = {k: v for k, v in _as_properties(present).items() if k not in reader.given}
-    if str(reader.raw(_HASH) or "").lower() == "none":
-        kept = {k: v for k, v in kept.items() if k not in (_USER, _PASSWORD)}
-    if reader.flag("tls.disabled", False):
-        kept = {k: v for k, v in kept.items() if k not in (_CA, _CERT, _KEY)}
-    if _CERT in reader.given:
-        kept.pop(_KEY, None)  # another certificate has another key
-    reader.given |= kept
-    config = _kafka(reader)
-    reader.faults.raise_if_any()
-    if _PASSWORD in kept and "sasl" in config:
-        config["sasl"]["password"] = _kept(named, "sasl.password")
-    if _KEY in kept and "tls" in config:
-        config["tls"]["client_key"] = _kept(named, "tls.client_key")
-    return config
+    return update_kafka(reader, present, named or {})
 
 
 def _kept(named: Mapping[str, str] | None, path: str) -> SecretName | None:
@@ -180,77 +151,6 @@ def _kinesis_update(
     if secret_stays:
         config["secret_access_key"] = _kept(named, "secret_access_key")
     return config
-
-
-def _as_properties(config: Mapping[str, Any]) -> dict[str, str | bool]:
-    """Kafka settings in SQL's words; secrets, which are not among them, stand as ``kept``."""
-    found: dict[str, str | bool] = {"uris": config["bootstrap_servers"]}
-    sasl, tls = config.get("sasl"), config.get("tls")
-    if sasl:
-        found |= {_HASH: _HASH_WORDS[sasl["mechanism"]], _USER: sasl["username"], _PASSWORD: "kept"}
-    if not str(config.get("security_protocol", "plaintext")).endswith("ssl"):
-        return found | {"tls.disabled": True}
-    found["tls.verify_server_hostname"] = bool((tls or {}).get("verify_hostname", True))
-    authority, certificate = ((tls or {}).get(name) for name in ("ca_certificate", "client_certificate"))
-    found |= {_CERT: certificate, _KEY: "-----BEGIN kept"} if certificate else {}
-    return found | ({_CA: authority} if authority else {})
-
-
-def _kafka(reader: PropertyReader) -> dict[str, Any]:
-    for key in reader.given:
-        if key in _UNBUILT:
-            reader.unbuilt(key, _UNBUILT[key])
-        elif key not in _KAFKA:
-            reader.unknown(key, _KAFKA)
-    if "uris" not in reader.given:
-        hint = "write 'uris' = 'host:9092,…'"
-        reader.faults.add("invalid-property", "A Kafka store needs 'uris'.", hint=hint)
-    uris = reader.text("uris") or ""
-    servers = ",".join(part.strip().removeprefix("kafka://") for part in uris.split(",") if part.strip())
-    sasl, tls = _sasl(reader), _tls(reader)
-    protocol = ("sasl_" if sasl else "") + ("plaintext" if tls is None else "ssl")
-    config: dict[str, Any] = {"bootstrap_servers": servers, "security_protocol": protocol}
-    return config | ({"sasl": sasl} if sasl else {}) | ({"tls": tls} if tls else {})
-
-
-def _sasl(reader: PropertyReader) -> dict[str, Any] | None:
-    word = reader.choice(_HASH, ("none", "plain", "sha256", "sha512", _MSK))
-    if word == _MSK:
-        detail = f"{_HASH!r} = AWS_MSK_IAM is not supported."
-        hint = "there is NONE, PLAIN, SHA256, SHA512"
-        reader.faults.add("unsupported", detail, hint=hint, **reader.where(_HASH))
-        return None
-    if word in (None, "none"):
-        for key in (_USER, _PASSWORD):
-            if key in reader.given and (word == "none" or _HASH not in reader.given):
-                reader.wrong(key, f"{key!r} needs {_HASH!r} to be PLAIN, SHA256 or SHA512.")
-        return None
-    for key in (_USER, _PASSWORD):
-        if key not in reader.given:
-            detail = f"{_HASH!r} = {str(word).upper()} needs {key!r}."
-            reader.faults.add("invalid-property", detail, **reader.where(_HASH))
-    username, password = reader.text(_USER), reader.secret(_PASSWORD)
-    return {"mechanism": _HASHES[str(word)], "username": username, "password": password}
-
-
-def _tls(reader: PropertyReader) -> dict[str, Any] | None:
-    """TLS settings; None if it is off. It is on unless switched off, as in the reference product."""
-    if reader.flag("tls.disabled", False):
-        for key in (_CA, _CERT, _KEY):
-            if key in reader.given:
-                reader.wrong(key, f"{key!r} has no meaning with 'tls.disabled' = TRUE.")
-        return None
-    verify = reader.flag("tls.verify_server_hostname", True)
-    settings: dict[str, Any] = {"verify_hostname": verify}
-    for key, member in ((_CA, "ca_certificate"), (_CERT, "client_certificate"), (_KEY, "client_key")):
-        text = reader.secret(key) if key == _KEY else reader.text(key)
-        if isinstance(text, str) and "-----BEGIN" not in text:
-            reader.wrong(
-                key, f"{key!r} is not a PEM text.", "give the PEM text itself; the server reads no files"
-            )
-        elif text is not None:
-            settings[member] = text
-    return settings
 
 
 def _kinesis(reader: PropertyReader) -> dict[str, Any]:

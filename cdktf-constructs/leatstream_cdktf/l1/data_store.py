@@ -14,13 +14,52 @@ from leatstream_cdktf._reference import Reference
 from leatstream_cdktf._shim import tf
 
 
+class DataStoreKafkaSaslOauthReference(Reference):
+    """Tokens for client credentials, with `oauthbearer`."""
+
+    @property
+    def ca_certificate(self) -> str:
+        """Certificate authority of the token endpoint, PEM; default the machine's own."""
+        return self._string("ca_certificate")
+
+    @property
+    def client_id(self) -> str:
+        """Client that asks for tokens."""
+        return self._string("client_id")
+
+    @property
+    def client_secret_secret(self) -> str:
+        """Name of the secret that holds the secret of the client."""
+        return self._string("client_secret_secret")
+
+    @property
+    def extensions(self) -> tf.IResolvable:
+        """SASL extensions that the brokers are told, such as `logicalCluster`."""
+        return self._at("extensions")
+
+    @property
+    def scope(self) -> str:
+        """Scopes to ask for, joined by blanks."""
+        return self._string("scope")
+
+    @property
+    def token_url(self) -> str:
+        """Token endpoint of the authorization server."""
+        return self._string("token_url")
+
+
 class DataStoreKafkaSaslReference(Reference):
-    """Tokens for user and password."""
+    """Tokens for login."""
 
     @property
     def mechanism(self) -> str:
         """SASL mechanism."""
         return self._string("mechanism")
+
+    @property
+    def oauth(self) -> DataStoreKafkaSaslOauthReference:
+        """Client credentials, with `oauthbearer`."""
+        return DataStoreKafkaSaslOauthReference(self._owner, f"{self._path}.oauth")
 
     @property
     def password_secret(self) -> str:
@@ -29,7 +68,7 @@ class DataStoreKafkaSaslReference(Reference):
 
     @property
     def username(self) -> str:
-        """User name."""
+        """User name, with `plain` and `scram_sha_…`."""
         return self._string("username")
 
 
@@ -67,7 +106,7 @@ class DataStoreKafkaReference(Reference):
 
     @property
     def sasl(self) -> DataStoreKafkaSaslReference:
-        """User and password."""
+        """Login."""
         return DataStoreKafkaSaslReference(self._owner, f"{self._path}.sasl")
 
     @property

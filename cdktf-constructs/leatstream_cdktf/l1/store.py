@@ -15,11 +15,37 @@ from leatstream_cdktf._reference import Reference
 from leatstream_cdktf._shim import tf
 
 
+class StoreKafkaSaslOauth(TypedDict):
+    """Client credentials, with `oauthbearer`."""
+
+    ca_certificate: NotRequired[str]
+    """Certificate authority of the token endpoint, PEM; default the machine's own."""
+    client_id: str
+    """Client that asks for tokens."""
+    client_secret_secret: NotRequired[str]
+    """Name of the secret that holds the secret of the client."""
+    client_secret_wo: NotRequired[str]
+    """Secret of the client; left out = the stored one stays. Write-only: sent to the service, never stored in
+    the state. It is sent with every change of the object; to send a new value alone, change
+    `client_secret_wo_version`. Write-only: never kept in Terraform's state.
+    """
+    client_secret_wo_version: NotRequired[int | float]
+    """Change it to send `client_secret_wo` again, for example after a rotation."""
+    extensions: NotRequired[Mapping[str, str]]
+    """SASL extensions that the brokers are told, such as `logicalCluster`."""
+    scope: NotRequired[str]
+    """Scopes to ask for, joined by blanks."""
+    token_url: str
+    """Token endpoint of the authorization server."""
+
+
 class StoreKafkaSasl(TypedDict):
-    """User and password."""
+    """Login."""
 
     mechanism: str
-    """SASL mechanism. One of ``plain``, ``scram_sha_256``, ``scram_sha_512``."""
+    """SASL mechanism. One of ``plain``, ``scram_sha_256``, ``scram_sha_512``, ``oauthbearer``."""
+    oauth: NotRequired[StoreKafkaSaslOauth | tf.IResolvable]
+    """Client credentials, with `oauthbearer`."""
     password_secret: NotRequired[str]
     """Name of the secret that holds the password."""
     password_wo: NotRequired[str]
@@ -29,8 +55,8 @@ class StoreKafkaSasl(TypedDict):
     """
     password_wo_version: NotRequired[int | float]
     """Change it to send `password_wo` again, for example after a rotation."""
-    username: str
-    """User name."""
+    username: NotRequired[str]
+    """User name, with `plain` and `scram_sha_…`."""
 
 
 class StoreKafkaTls(TypedDict):
@@ -59,7 +85,7 @@ class StoreKafka(TypedDict):
     bootstrap_servers: str
     """Comma-separated host:port."""
     sasl: NotRequired[StoreKafkaSasl | tf.IResolvable]
-    """User and password."""
+    """Login."""
     security_protocol: NotRequired[str]
     """How to connect; default plaintext. One of ``plaintext``, ``ssl``, ``sasl_plaintext``, ``sasl_ssl``."""
     tls: NotRequired[StoreKafkaTls | tf.IResolvable]
@@ -148,13 +174,52 @@ class StoreS3(TypedDict):
     """Change it to send `secret_access_key_wo` again, for example after a rotation."""
 
 
+class StoreKafkaSaslOauthReference(Reference):
+    """Tokens for client credentials, with `oauthbearer`."""
+
+    @property
+    def ca_certificate(self) -> str:
+        """Certificate authority of the token endpoint, PEM; default the machine's own."""
+        return self._string("ca_certificate")
+
+    @property
+    def client_id(self) -> str:
+        """Client that asks for tokens."""
+        return self._string("client_id")
+
+    @property
+    def client_secret_secret(self) -> str:
+        """Name of the secret that holds the secret of the client."""
+        return self._string("client_secret_secret")
+
+    @property
+    def extensions(self) -> tf.IResolvable:
+        """SASL extensions that the brokers are told, such as `logicalCluster`."""
+        return self._at("extensions")
+
+    @property
+    def scope(self) -> str:
+        """Scopes to ask for, joined by blanks."""
+        return self._string("scope")
+
+    @property
+    def token_url(self) -> str:
+        """Token endpoint of the authorization server."""
+        return self._string("token_url")
+
+
 class StoreKafkaSaslReference(Reference):
-    """Tokens for user and password."""
+    """Tokens for login."""
 
     @property
     def mechanism(self) -> str:
         """SASL mechanism."""
         return self._string("mechanism")
+
+    @property
+    def oauth(self) -> StoreKafkaSaslOauthReference:
+        """Client credentials, with `oauthbearer`."""
+        return StoreKafkaSaslOauthReference(self._owner, f"{self._path}.oauth")
 
     @property
     def password_secret(self) -> str:
@@ -163,7 +228,7 @@ class StoreKafkaSaslReference(Reference):
 
     @property
     def username(self) -> str:
-        """User name."""
+        """User name, with `plain` and `scram_sha_…`."""
         return self._string("username")
 
 
@@ -201,7 +266,7 @@ class StoreKafkaReference(Reference):
 
     @property
     def sasl(self) -> StoreKafkaSaslReference:
-        """User and password."""
+        """Login."""
         return StoreKafkaSaslReference(self._owner, f"{self._path}.sasl")
 
     @property
@@ -363,6 +428,7 @@ class Store(Resource):
             "plain",
             "scram_sha_256",
             "scram_sha_512",
+            "oauthbearer",
         ),
         "kafka.security_protocol": (
             "plaintext",

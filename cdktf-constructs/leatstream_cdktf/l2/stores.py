@@ -46,7 +46,9 @@ class KafkaStore(l1.Store):
             bootstrap_servers: ``host:port`` of some brokers, comma-separated or as a list.
             security_protocol: ``plaintext``, ``ssl``, ``sasl_plaintext`` or ``sasl_ssl``.
             sasl: ``mechanism`` (``plain``, ``scram_sha_256``, ``scram_sha_512``), ``username``, ``password``
-                and, to send a new password alone, a changed number as ``password_version``.
+                and, to send a new password alone, a changed number as ``password_version``. With mechanism
+                ``oauthbearer`` instead ``oauth``: ``token_url``, ``client_id``, ``client_secret``, perhaps
+                ``client_secret_version``, ``scope``, ``extensions`` and ``ca_certificate``.
             tls: ``ca_certificate`` (PEM), ``verify_hostname`` and, for mTLS, ``client_certificate`` and
                 ``client_key_wo``, also PEM.
             name: the store's exact name; ``id_`` when left out.
@@ -231,21 +233,37 @@ class S3Store(l1.Store):
         )
 
 
-_RENAMED = {"password": "password_wo", "password_version": "password_wo_version"}
+_RENAMED = {
+    "password": "password_wo",
+    "password_version": "password_wo_version",
+    "client_secret": "client_secret_wo",
+    "client_secret_version": "client_secret_wo_version",
+}
 _SASL_KEYS = ("mechanism", "username", "password", "password_version")
+_OAUTH_NEEDS = ("token_url", "client_id", "client_secret")
+_OAUTH_KEYS = (*_OAUTH_NEEDS, "client_secret_version", "scope", "extensions", "ca_certificate")
 
 
 def _sasl(id_: str, sasl: Mapping[str, Any]) -> dict[str, Any]:
-    """The provider's form: passwords are write-only there, which the names say.
+    """The provider's form: secrets are write-only there, which the names say.
 
     Raises:
         ValueError: a key is unknown or missing. Values are never told, one of them is a secret.
     """
-    result = {_RENAMED.get(key, key): value for key, value in sasl.items()}
-    expected = [_RENAMED.get(key, key) for key in _SASL_KEYS]
-    strangers = [key for key in sasl if _RENAMED.get(key, key) not in expected]
-    missing = [key for key in _SASL_KEYS[:3] if result.get(_RENAMED.get(key, key)) is None]
+    if sasl.get("mechanism") != "oauthbearer":
+        return _renamed(id_, "sasl", sasl, _SASL_KEYS, _SASL_KEYS[:3])
+    result = _renamed(id_, "sasl", sasl, ("mechanism", "oauth"), ("mechanism", "oauth"))
+    return result | {"oauth": _renamed(id_, "sasl.oauth", sasl["oauth"], _OAUTH_KEYS, _OAUTH_NEEDS)}
+
+
+def _renamed(
+    id_: str, what: str, given: Mapping[str, Any], keys: Sequence[str], needed: Sequence[str]
+) -> dict[str, Any]:
+    result = {_RENAMED.get(key, key): value for key, value in given.items()}
+    expected = [_RENAMED.get(key, key) for key in keys]
+    strangers = [key for key in given if _RENAMED.get(key, key) not in expected]
+    missing = [key for key in needed if result.get(_RENAMED.get(key, key)) is None]
     if strangers or missing:
         faults = [f"unknown key {key!r}" for key in strangers] + [f"{key!r} is missing" for key in missing]
-        raise ValueError(f"KafkaStore {id_!r}: sasl: {'; '.join(faults)}; it takes {', '.join(_SASL_KEYS)}")
+        raise ValueError(f"KafkaStore {id_!r}: {what}: {'; '.join(faults)}; it takes {', '.join(keys)}")
     return result

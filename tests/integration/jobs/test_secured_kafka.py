@@ -12,6 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "connectors"))
 
 from secured_broker import PASSWORD, USER, SecuredBroker
+from token_server import CLIENT, SCOPE, SECRET
 
 from leatstream.connectors.base import NewRecord
 from leatstream.connectors.kafka import KafkaConnector
@@ -33,6 +34,21 @@ def login(broker: SecuredBroker, mechanism: str) -> KafkaConnector:
         tls["client_certificate"] = broker.client_certificate
         config: dict[str, Any] = {"bootstrap_servers": broker.mutual, "security_protocol": "ssl", "tls": tls}
         secrets = {"tls.client_key": broker.client_key}
+    elif mechanism == "oauthbearer":
+        oauth = {
+            "token_url": broker.tokens.url,
+            "client_id": CLIENT,
+            "scope": SCOPE,
+            "extensions": {"logicalCluster": "lkc-1"},
+            "ca_certificate": broker.tokens.certificate,
+        }
+        config = {
+            "bootstrap_servers": broker.oauth,
+            "security_protocol": "sasl_ssl",
+            "sasl": {"mechanism": mechanism, "oauth": oauth},
+            "tls": tls,
+        }
+        secrets = {"sasl.oauth.client_secret": SECRET}
     else:
         sasl = {"mechanism": mechanism, "username": USER}
         config = {
@@ -47,7 +63,9 @@ def login(broker: SecuredBroker, mechanism: str) -> KafkaConnector:
     return found
 
 
-@pytest.mark.parametrize("mechanism", ["plain", "scram_sha_256", "scram_sha_512", "certificate"])
+@pytest.mark.parametrize(
+    "mechanism", ["plain", "scram_sha_256", "scram_sha_512", "certificate", "oauthbearer"]
+)
 def test_both_sides_log_in(spark: Any, secured: SecuredBroker, mechanism: str) -> None:
     """The admin side makes the topic and a record; Spark reads it and writes it to another."""
     store = login(secured, mechanism)

@@ -192,6 +192,10 @@ def faults(stack: Any, made: dict[str, Any]) -> dict[str, str]:
         "schema of two databases": stream(database="demo"),
         "store of wrong kind": stream(store=users),
         "sasl key": store(sasl={"mechanism": "plain", "user": "u", "password": "hunter2"}),
+        "oauth key": store(
+            sasl={"mechanism": "oauthbearer", "oauth": {"client_id": "c", "client_secret": "hunter2", "x": 1}}
+        ),
+        "oauth missing": store(sasl={"mechanism": "oauthbearer", "username": "u"}),
         "sasl missing": store(security_protocol="sasl_ssl"),
         "sasl unused": store(
             security_protocol="ssl", sasl={"mechanism": "plain", "username": "u", "password": "p"}

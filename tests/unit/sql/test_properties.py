@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from leatstream.errors import RequestError
+from leatstream.model.registered import SecretName
 from leatstream.plan.logical import LogicalPlan
 from leatstream.sql.parser import parse
 from leatstream.sql.relation_properties import canonical_name, read_relation_properties
@@ -158,6 +159,33 @@ def test_other_kinds_are_named() -> None:
     assert (kind, raw) == ("oracle", {"uris": "oracle://h/db"})
 
 
+OAUTH = (
+    "'type'=KAFKA, 'uris'='a:1', 'kafka.sasl.hash_function'=OAUTHBEARER,"
+    " 'kafka.sasl.oauth.token_url'='https://h/token', 'kafka.sasl.oauth.client_id'='leat',"
+    " 'kafka.sasl.oauth.client_secret'='hunter2'"
+)
+OAUTH_SETTINGS = {"token_url": "https://h/token", "client_id": "leat", "client_secret": "hunter2"}
+
+
+def test_a_store_with_client_credentials() -> None:
+    more = ", 'kafka.sasl.oauth.scope'='a b', 'kafka.sasl.oauth.extensions'='logicalCluster=l-1, pool=p=2'"
+    _, config = read_store_properties(written(OAUTH + more))
+    assert config["security_protocol"] == "sasl_ssl"
+    extensions = {"logicalCluster": "l-1", "pool": "p=2"}
+    assert config["sasl"] == {
+        "mechanism": "oauthbearer",
+        "oauth": OAUTH_SETTINGS | {"scope": "a b", "extensions": extensions},
+    }
+    config["sasl"]["oauth"].pop("client_secret")
+    named = {"sasl.oauth.client_secret": "vaulted"}
+    later = read_store_update(written("'kafka.sasl.oauth.scope'='c'"), "kafka", config, named)
+    kept = OAUTH_SETTINGS | {"scope": "c", "extensions": extensions, "client_secret": SecretName("vaulted")}
+    assert later["sasl"]["oauth"] == kept
+    login = "'kafka.sasl.hash_function'=PLAIN, 'kafka.sasl.username'='u', 'kafka.sasl.password'='p'"
+    plain = read_store_update(written(login), "kafka", config)
+    assert plain["sasl"] == {"mechanism": "plain", "username": "u", "password": "p"}
+
+
 @pytest.mark.parametrize(
     ("text", "codes"),
     [
@@ -167,7 +195,12 @@ def test_other_kinds_are_named() -> None:
         ("'type'=KAFKA, 'uri'='a:1'", ["invalid-property", "invalid-property"]),
         ("'type'=KAFKA, 'uris'='a:1', 'kafka.sasl.hash_function'=AWS_MSK_IAM", ["unsupported"]),
         ("'type'=KAFKA, 'uris'='a:1', 'kafka.sasl.hash_function'=PLAIN", ["invalid-property"] * 2),
-        ("'type'=KAFKA, 'uris'='a:1', 'kafka.sasl.password'='secret'", ["invalid-property"]),
+        ("'type'=KAFKA, 'uris'='a:1', 'kafka.sasl.hash_function'=OAUTHBEARER", ["invalid-property"] * 3),
+        (OAUTH + ", 'kafka.sasl.username'='u'", ["invalid-property"]),
+        (OAUTH + ", 'kafka.sasl.oauth.extensions'='x'", ["invalid-property"]),
+        (OAUTH + ", 'kafka.sasl.oauth.ca_cert_file'='/x.pem'", ["invalid-property"]),
+        ("'type'=KAFKA, 'uris'='a:1', 'kafka.sasl.oauth.scope'='x'", ["invalid-property"]),
+        ("'type'=KAFKA, 'uris'='a:1', 'kafka.sasl.password'='hunter2'", ["invalid-property"]),
         ("'type'=KAFKA, 'uris'='a:1', 'tls.ca_cert_file'='@/etc/x.pem'", ["invalid-property"]),
         ("'type'=KAFKA, 'uris'='a:1', 'tls.disabled'='perhaps'", ["invalid-property"]),
         ("'type'=KAFKA, 'uris'='a:1', 'tls.client.key_file'='@x'", ["invalid-property"]),
@@ -177,7 +210,7 @@ def test_store_faults(text: str, codes: list[str]) -> None:
     with pytest.raises(RequestError) as caught:
         read_store_properties(written(text))
     assert [f.code for f in caught.value.faults] == codes
-    assert all("secret" not in f.detail for f in caught.value.faults)
+    assert all("hunter2" not in f.detail for f in caught.value.faults)
 
 
 AWS = "'type'=KINESIS, 'uris'='https://kinesis.eu-west-1.amazonaws.com'"

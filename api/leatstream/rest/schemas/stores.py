@@ -26,15 +26,61 @@ _TEXT = r"^[^\x00-\x1f\x7f]+$"
 _PROTOCOLS = Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"]
 
 
+class _Oauth(BaseModel):
+    token_url: Annotated[str, Field(max_length=2000, pattern=r"^https?://[!-~]+$")] = Field(
+        description="Token endpoint of the authorization server.",
+        examples=["https://login.example.com/oauth2/token"],
+    )
+    client_id: Annotated[str, Field(min_length=1, max_length=255, pattern=_TEXT)] = Field(
+        description="Client that asks for tokens."
+    )
+    scope: Annotated[str, Field(min_length=1, max_length=1000, pattern=_TEXT)] | None = Field(
+        None, description="Scopes to ask for, joined by blanks."
+    )
+    extensions: dict[str, str] | None = Field(
+        None,
+        description="SASL extensions that the brokers are told, such as `logicalCluster`.",
+        max_length=20,
+    )
+    ca_certificate: Annotated[str, Field(min_length=1, max_length=100_000)] | None = Field(
+        None, description="Certificate authority of the token endpoint, PEM; default the machine's own."
+    )
+
+
+class OauthBody(_Oauth):
+    """OAuth 2.0 client credentials, with mechanism `oauthbearer`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    client_secret: Annotated[str, Field(min_length=1, max_length=2000, pattern=_TEXT)] | None = Field(
+        None,
+        description="Secret of the client; left out = the stored one stays.",
+        json_schema_extra={"writeOnly": True},
+    )
+    client_secret_secret: Name | None = Field(
+        None, description="Name of the secret that holds the secret of the client."
+    )
+
+
+class OauthView(_Oauth):
+    """OAuth 2.0 client credentials; the client's secret is never shown."""
+
+    client_secret_secret: str | None = Field(
+        None, description="Name of the secret that holds the secret of the client."
+    )
+
+
 class _Sasl(BaseModel):
-    mechanism: Literal["plain", "scram_sha_256", "scram_sha_512"] = Field(description="SASL mechanism.")
-    username: Annotated[str, Field(min_length=1, max_length=255, pattern=_TEXT)] = Field(
-        description="User name."
+    mechanism: Literal["plain", "scram_sha_256", "scram_sha_512", "oauthbearer"] = Field(
+        description="SASL mechanism."
+    )
+    username: Annotated[str, Field(min_length=1, max_length=255, pattern=_TEXT)] | None = Field(
+        None, description="User name, with `plain` and `scram_sha_…`."
     )
 
 
 class SaslBody(_Sasl):
-    """User and password: its own, or that of a secret."""
+    """User and password, its own or that of a secret; or what the mechanism asks for instead."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -44,12 +90,14 @@ class SaslBody(_Sasl):
         json_schema_extra={"writeOnly": True},
     )
     password_secret: Name | None = Field(None, description="Name of the secret that holds the password.")
+    oauth: OauthBody | None = Field(None, description="Client credentials, with `oauthbearer`.")
 
 
 class SaslView(_Sasl):
-    """User; the password is never shown."""
+    """How the store logs in; no secret is ever shown."""
 
     password_secret: str | None = Field(None, description="Name of the secret that holds the password.")
+    oauth: OauthView | None = Field(None, description="Client credentials, with `oauthbearer`.")
 
 
 class _Tls(BaseModel):
@@ -95,14 +143,14 @@ class KafkaBody(_Kafka):
 
     model_config = ConfigDict(extra="forbid")
 
-    sasl: SaslBody | None = Field(None, description="User and password.")
+    sasl: SaslBody | None = Field(None, description="Login.")
     tls: TlsBody | None = Field(None, description="Transport encryption.")
 
 
 class KafkaView(_Kafka):
     """Settings of a Kafka store, without secrets."""
 
-    sasl: SaslView | None = Field(None, description="User.")
+    sasl: SaslView | None = Field(None, description="Login.")
     tls: TlsView | None = Field(None, description="Transport encryption.")
 
 
@@ -224,7 +272,7 @@ class S3View(_AwsView, _S3):
 
 _KINDS = ("kafka", "kinesis", "postgres", "s3")
 # A stored secret goes when the part that it belongs to is taken out.
-_HALVES = {"secret_access_key": "access_key_id", "client_key": "client_certificate"}
+_HALVES = {"secret_access_key": "access_key_id", "client_key": "client_certificate", "password": "username"}
 
 
 class StoreKinds(BaseModel):
