@@ -17,6 +17,7 @@
     ├── EngineError (external)          engine-unavailable 503 (retry) · fenced 409
     │                                   view-not-ready 503 (retry) · statement-timeout 504
     ├── JobError (in a query's status)  job-failed · source-gone · undecodable-record · checkpoint-damaged
+    │                                   job-rejected · disk-full · driver-lost
     ├── StackError (embedded stack)     tool-missing · jars-unavailable · port-taken · already-running
     │                                   part-failed; shown by the command line, never by REST
     └── InternalError (internal)        internal 500
@@ -225,6 +226,7 @@ class JobError(LeatstreamError):
         "source-gone": Kind(500, "A source entity or its records are gone", "58000"),
         "undecodable-record": Kind(500, "A record could not be decoded", "22000"),
         "checkpoint-damaged": Kind(500, "The checkpoint cannot be used", "58000"),
+        "disk-full": Kind(500, "The disk is full", "53100", retryable=True),
         "driver-lost": Kind(500, "The job's driver ended", "57015", retryable=True),
     }
 

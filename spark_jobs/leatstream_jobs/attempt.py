@@ -22,6 +22,7 @@ from leatstream_jobs.progress import Progress
 from leatstream_jobs.protocol import ApiUnreachable, Fenced, NotKnown
 from leatstream_jobs.running import is_running
 from leatstream_jobs.session import jvm_process
+from leatstream_jobs.source_identities import SourceIdentities
 from leatstream_jobs.user_functions import register
 
 if TYPE_CHECKING:
@@ -52,7 +53,9 @@ class Attempt:
         self._failure: Failure | None = None
         self._started: run_query.Started | None = None
         self._secrets: dict[str, str] = {}
-        self._identities: dict[int, str] = {}
+        self._known = SourceIdentities(spark, self._spec.checkpoint)
+        self._identities: dict[str, str] = {}
+        self._kept = False
         self._next_heartbeat = 0.0
         self._next_check = 0.0
         self._directive = "continue"
@@ -78,6 +81,9 @@ class Attempt:
             self._secrets = self._driver.client.resolve_secrets(references)
             digests = sorted({f.digest for f in self._spec.functions})
             register(self._spark, self._spec.functions, self._driver.client.function_sources(digests))
+            self._compare_sources()
+            if self._failure is not None:
+                return None
             self._started = run_query.start(
                 self._spark, self._spec, self._connect, self._driver.slots, self._secrets
             )
@@ -167,7 +173,7 @@ class Attempt:
         if self._state != "running" or time.monotonic() < self._next_check:
             return
         self._next_check = time.monotonic() + SOURCE_CHECK
-        for i, scan in enumerate(started.scans):
+        for scan in started.scans:
             try:
                 now = scan.connector.incarnation(scan.source.entity, timeout=3.0)
                 self._progress.watches[scan.source.view] = scan.connector.watch_source(scan.source)
@@ -175,9 +181,23 @@ class Attempt:
                 # A store that is away for a while is no reason to fail: Spark's own clients wait for it too.
                 _LOG.warning("source %s could not be checked: %s", scan.source.relation, error.detail)
                 continue
-            before = self._identities.setdefault(i, now or "")
+            before = self._identities.setdefault(scan.source.view, now or "")
             if now is None or now != before:
                 self._fail(source_gone(scan.source, recreated=now is not None))
+                return
+        if not self._kept and len(self._identities) == len(started.scans):
+            self._known.write(self._identities)
+            self._kept = True
+
+    def _compare_sources(self) -> None:
+        """See that the sources are those that the checkpoint's offsets are of; StoreError if one is away."""
+        self._identities = self._known.read()
+        self._kept = bool(self._identities)
+        for source in self._spec.sources if self._kept else ():
+            before = self._identities.get(source.view)
+            now = self._connect(source.store).incarnation(source.entity)
+            if now is None or before not in (None, now):
+                self._fail(source_gone(source, recreated=now is not None))
                 return
 
     def _end(self) -> int:

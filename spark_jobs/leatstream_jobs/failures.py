@@ -40,6 +40,8 @@ _GONE = (
     "PARTITION_OFFSET_CHANGED",
     "InvalidTopicException",
 )
+# The system's own words, from Java, RocksDB and Python.
+_FULL = ("No space left on device", "Disk quota exceeded", "There is not enough space on the disk")
 _AUTH = ("SaslAuthenticationException", "SslAuthenticationException", "AuthorizationException")
 _CHECKPOINT = (
     "STATE_STORE_",
@@ -55,6 +57,21 @@ _CHECKPOINT = (
     "batchId",
 )
 _CHECKPOINT_TEXT = ("Incomplete log file", "Malformed log file", "offset log", "commit log", "delta file")
+# Where Spark reads its checkpoint, and what reading nonsense ends in.
+_READING = ("MetadataLog", "OffsetSeq", "CommitLog", "StreamMetadata", "populateStartOffsets", "OffsetMap")
+_NONSENSE = (
+    "JsonEOFException",
+    "JsonParseException",
+    "MismatchedInputException",
+    "MappingException",
+    "MalformedInputException",
+    "EOFException",
+    "NumberFormatException",
+    "IllegalStateException",
+    "IllegalArgumentException",
+    "AssertionError",
+)
+_DEEP = 40
 _REJECTED = (
     "AnalysisException",
     "ParseException",
@@ -77,11 +94,12 @@ _VALUE = (
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One exception of a chain, outermost first."""
+    """One exception of a chain, outermost first; ``frames`` are the innermost places of its stack."""
 
     name: str
     message: str
     condition: str | None = None
+    frames: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +133,7 @@ def chain_of(error: Any) -> list[Link]:
     while java is not None and len(links) < 12:
         name = java.getClass().getName()
         condition = java.getCondition() if _is_spark_throwable(java) else None
-        links.append(Link(name, str(java.getMessage() or ""), condition))
+        links.append(Link(name, str(java.getMessage() or ""), condition, _frames(java)))
         java = java.getCause()
     return links
 
@@ -151,6 +169,9 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
     if store is not None:
         return _of_store(*store)
     said = _innermost(chain)
+    if any(word in text for word in _FULL):
+        where = "the driver's files or the checkpoint " + spec.checkpoint
+        return Failure("disk-full", f"There is no room left on the disk of {where}.", condition)
     if any(word in text for word in _GONE):
         topics = " and ".join(sorted({f"{s.entity} ({s.relation})" for s in spec.sources}))
         return Failure("source-gone", f"A source's records are gone: {topics}. Spark says: {said}", condition)
@@ -163,7 +184,7 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
         return Failure(
             "job-failed", f"A store gave no token to log in with: {said}", condition, retryable=True
         )
-    if _is_checkpoint(condition, text):
+    if _is_checkpoint(condition, text) or any(_unreadable(link) for link in chain):
         detail = f"The checkpoint {spec.checkpoint} does not fit this query or is damaged: {said}"
         return Failure("checkpoint-damaged", detail, condition)
     if any(word in (condition or "") for word in _VALUE):
@@ -272,6 +293,20 @@ def _is_checkpoint(condition: str | None, text: str) -> bool:
     if any(f"[{word}" in text for word in _CHECKPOINT):
         return True
     return any(word in text for word in _CHECKPOINT_TEXT)
+
+
+def _unreadable(link: Link) -> bool:
+    """Whether a file of the checkpoint holds what Spark cannot understand; it has no words of its own for it.
+
+    A file system that does not answer fails in the same places, but in other ways.
+    """
+    reading = any(place in frame for frame in link.frames for place in _READING)
+    return reading and link.name.endswith(_NONSENSE)
+
+
+def _frames(java: Any) -> tuple[str, ...]:
+    trace = java.getStackTrace()
+    return tuple(f"{f.getClassName()}.{f.getMethodName()}" for f in trace[: min(len(trace), _DEEP)])
 
 
 def _innermost(chain: Sequence[Link]) -> str:

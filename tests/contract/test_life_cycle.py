@@ -31,6 +31,7 @@ from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.query_definition import QueryDefinition
 from leatstream.services.query_notes import keep_query
 from leatstream.services.query_removal import delete_query
+from leatstream.services.query_restart import StartWish, restart_query
 from leatstream.services.reconciler import reconcile, release_strays
 from leatstream.services.statements import execute
 
@@ -204,9 +205,10 @@ class Life(RuleBasedStateMachine):
     def wish(self, name: str, desired: DesiredState) -> None:
         self._user(lambda: queries.patch_query(self.env, ANN, name, {"desired_state": desired}))
 
-    @rule(name=st.sampled_from(NAMES))
-    def restart(self, name: str) -> None:
-        self._user(lambda: queries.restart_query(self.env, ANN, name))
+    @rule(name=st.sampled_from(NAMES), place=st.sampled_from((None, "earliest")))
+    def restart(self, name: str, place: str | None) -> None:
+        wish = StartWish(place) if place is not None else None
+        self._user(lambda: restart_query(self.env, ANN, name, wish))
 
     @rule(name=st.sampled_from(NAMES), entity=st.booleans())
     def delete(self, name: str, entity: bool) -> None:
@@ -246,7 +248,7 @@ class Life(RuleBasedStateMachine):
                     driver, "failed", error=FAULTS["cured"]
                 )
         else:
-            self.restart(name) if what == "restart" else self.delete(name, entity=False)
+            self.restart(name, place="earliest") if what == "restart" else self.delete(name, entity=False)
         for query in read:
             reconcile(self.env, query)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
@@ -105,12 +106,26 @@ def history(
 
 @app.command()
 def restart(
-    context: typer.Context, name: Name, wait: WaitOption = True, timeout: TimeoutOption = 120.0
+    context: typer.Context,
+    name: Name,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="PLACE",
+            help="earliest, latest, a time such as 2026-01-31T12:00:00Z, or offsets as JSON: "
+            '\'{"source": {"0": 12}}\'; else from its checkpoint.',
+        ),
+    ] = None,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = 120.0,
 ) -> None:
-    """Restart the job from its checkpoint."""
+    """Restart the job from its checkpoint, or from another place in its sources."""
     client = open_client(context)
     before = client.call("GET", path(name))["status"]["job"]
-    client.call("POST", path(name) + ":restart")
+    asked = client.call("POST", path(name) + ":restart", body=_place(start) if start is not None else None)
+    if start is not None:
+        stderr().print(printable(asked["status"]["message"] or ""), markup=False)
     if wait:
         _wait_for_new_attempt(client, name, before, timeout)
     stderr().print(f"Query {name} {'runs again' if wait else 'is restarting'}.", markup=False)
@@ -149,6 +164,18 @@ def delete(
     stderr().print(f"Deleted query {name}.", markup=False)
 
 
+def _place(start: str) -> dict[str, Any]:
+    """The body of a restart from a place as it is written on the command line."""
+    if start in ("earliest", "latest"):
+        return {"from": start}
+    if not start.lstrip().startswith("{"):
+        return {"from": "timestamp", "timestamp": start}
+    try:
+        return {"from": "offsets", "offsets": json.loads(start)}
+    except ValueError:
+        raise typer.BadParameter("offsets are JSON", param_hint="--from") from None
+
+
 def _set_desired(context: typer.Context, name: str, state: str, timeout: float | None) -> None:
     client = open_client(context)
     client.call(
@@ -182,6 +209,9 @@ def _refuse_failure(name: str, wanted: str, query: dict[str, Any] | None) -> Non
     if state == wanted:
         return
     status = query["status"] if query else {}
-    why = (status.get("error") or {}).get("detail") or status.get("message") or ""
+    error = status.get("error") or {}
+    why = error.get("detail") or status.get("message") or ""
     stderr().print(f"Query {name} is {state}. {printable(why)}", style="bold red", markup=False)
+    if error.get("hint"):
+        stderr().print(f"hint: {printable(error['hint'])}", markup=False)
     raise typer.Exit(Exit.FAILURE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -285,9 +286,18 @@ class KafkaConnector(Connector):
         if source.starting_position == "timestamp":
             options["startingTimestamp"] = str(source.starting_timestamp_ms)
             options["startingOffsetsByTimestampStrategy"] = "latest"
+        elif source.starting_position == "offsets":
+            options["startingOffsets"] = self._first_offsets(source)
         else:
             options["startingOffsets"] = source.starting_position
         return options if realtime else options | {f"kafka.{k}": v for k, v in _BULK_SOURCE.items()}
+
+    def _first_offsets(self, source: SourceSpec) -> str:
+        """Every partition with its first offset; -2 is Kafka's word for the beginning."""
+        entity = self.find_entity(source.entity)
+        count = (entity.properties.get(PARTITIONS) if entity is not None else None) or 0
+        wanted = {str(n): -2 for n in range(count)} | source.starting_offsets
+        return json.dumps({source.entity: wanted})
 
     def sink_options(self, sink: SinkSpec, realtime: bool) -> dict[str, str]:
         """Options of Spark's Kafka sink. Holds the password: never log it."""

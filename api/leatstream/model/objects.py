@@ -255,6 +255,22 @@ class QueryKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StartFrom:
+    """Where a person has told a query to start anew.
+
+    Attributes:
+        position: earliest, latest, timestamp or offsets.
+        offsets: relation to partition to the first offset to be read.
+        checkpoint_generation: of the checkpoint that begins there; another one does not.
+    """
+
+    position: str
+    timestamp_ms: int | None = None
+    offsets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    checkpoint_generation: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """A continuous statement and the job that runs it.
 
@@ -265,6 +281,7 @@ class Query:
         job: the JobSpec document without attempt, fencing token and secrets.
         code: source texts of the users' functions it calls, by digest: the version it runs.
         checkpoint_generation: directory of the checkpoint; a new one when old state cannot be kept.
+        start: where the checkpoint of its number begins; else, as the statement says.
     """
 
     meta: Meta
@@ -284,6 +301,7 @@ class Query:
     job: Mapping[str, Any] = field(default_factory=dict)
     code: Mapping[str, str] = field(default_factory=dict)
     checkpoint_generation: int = 1
+    start: StartFrom | None = None
     deleting: bool = False
     status: QueryStatus = field(default_factory=QueryStatus)
 

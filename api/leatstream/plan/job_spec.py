@@ -97,6 +97,7 @@ class SourceSpec(_Document):
     Attributes:
         starting_position: used on the very first start only; afterwards the checkpoint rules.
         starting_timestamp_ms: epoch milliseconds, with ``timestamp``.
+        starting_offsets: partition to first offset, with ``offsets``; others are read from their beginning.
         on_error: ``terminate`` fails the job, ``ignore`` skips the record and counts it.
         descriptor: of Protobuf values that are bare messages, without a schema registry.
         log_entity: of the sink's store: what ``ignore`` skips is written there too.
@@ -118,8 +119,9 @@ class SourceSpec(_Document):
     key_type: str | None = None
     timestamp: str | None = None
     timestamp_format: str | None = None
-    starting_position: Literal["earliest", "latest", "timestamp"] = "latest"
+    starting_position: Literal["earliest", "latest", "timestamp", "offsets"] = "latest"
     starting_timestamp_ms: int | None = None
+    starting_offsets: dict[str, int] = Field(default_factory=dict)
     on_error: Literal["terminate", "ignore"] = "terminate"
     watermark_delay_ms: int | None = None
     idle_timeout_ms: int | None = None

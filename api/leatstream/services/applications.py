@@ -25,6 +25,7 @@ from leatstream.services.environment import Environment, Page, Precondition, Pri
 from leatstream.services.pages import repository_page
 from leatstream.services.planning import analyze, with_types
 from leatstream.services.query_removal import delete_query
+from leatstream.services.query_restart import restart_query
 from leatstream.services.statement_bodies import single
 from leatstream.services.statement_results import Run, StatementResult
 from leatstream.sql import statements as ast
@@ -227,7 +228,7 @@ def restart_application(env: Environment, principal: Principal, name: str) -> No
 
     def work(inner: Environment) -> None:
         for query in application_queries(inner, principal, name):
-            queries.restart_query(inner, principal, query.name)
+            restart_query(inner, principal, query.name)
 
     _whole(env, work)
 

@@ -19,6 +19,7 @@ from leatstream.services import interactive
 from leatstream.services.environment import Environment, reader_prefix, view_table
 from leatstream.services.planned_job import fresh_ref
 from leatstream.services.query_notes import keep_query
+from leatstream.services.query_restart import way_out
 from leatstream.services.reconciler import after_loss, ended
 
 _LOG_LINES = 200
@@ -73,6 +74,7 @@ def build_spec(env: Environment, unit: UnitOfWork, query: Query) -> JobSpec:
             update={
                 "store": fresh_ref(unit, s.store.name) or s.store,
                 "feed": _feed(query, s, index, checkpoint),
+                **_begin(query, s),
             }
         )
         for index, s in enumerate(spec.sources)
@@ -96,6 +98,18 @@ def build_spec(env: Environment, unit: UnitOfWork, query: Query) -> JobSpec:
             "sink": sink,
         }
     )
+
+
+def _begin(query: Query, source: SourceSpec) -> dict[str, Any]:
+    """Where the source is first read, if a person has said it for this checkpoint."""
+    start = query.start
+    if start is None or start.checkpoint_generation != query.checkpoint_generation:
+        return {}
+    return {
+        "starting_position": start.position,
+        "starting_timestamp_ms": start.timestamp_ms,
+        "starting_offsets": dict(start.offsets.get(source.relation, {})),
+    }
 
 
 def _feed(query: Query, source: SourceSpec, index: int, checkpoint: str) -> ChangeFeed | None:
@@ -234,6 +248,9 @@ def _terminal(env: Environment, query: Query, status: Any, state: str, report: M
             return replace(status, state=QueryState.STOPPING, since=status.since or now)
         return ended(status, QueryState.PENDING, now)
     error = dict(report.get("error") or {"code": "job-failed", "detail": "the job failed", "retryable": True})
+    hint = way_out(query, str(error.get("code")))
+    if hint is not None:
+        error["hint"] = hint
     if not wanted:
         return ended(status, QueryState.STOPPED, now)
     if error.get("retryable"):

@@ -18,7 +18,7 @@ from leatstream.model.objects import (
     Store,
 )
 from leatstream.ports import UnitOfWork
-from leatstream.services.authorization import OPERATE, READ, WRITE, authorize
+from leatstream.services.authorization import READ, WRITE, authorize
 from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import (
     Context,
@@ -29,12 +29,11 @@ from leatstream.services.environment import (
     Stored,
     new_meta,
 )
-from leatstream.services.function_jobs import with_present_sources
 from leatstream.services.pages import repository_page
 from leatstream.services.planned_query import PlannedQuery
 from leatstream.services.planning import plan_statement
 from leatstream.services.query_definition import QueryDefinition, parse_continuous
-from leatstream.services.query_notes import RESTART_ASKED, keep_query, note_version
+from leatstream.services.query_notes import keep_query, note_version
 from leatstream.services.query_replacement import (
     check_replacement,
     replace_query,
@@ -60,7 +59,7 @@ def put_query(
     with env.open_unit(write=False) as unit:
         old = unit.queries.find(name)
         pre.check(old.meta.generation if old else None, "query", name)
-        _refuse_deleting(old)
+        refuse_deleting(old)
         planned = change = None
         if old is None or not _same_statement(old, body):
             planned = plan_statement(env, CatalogView(unit), parse_continuous(body.sql), body.context)
@@ -68,7 +67,7 @@ def put_query(
     with env.open_unit() as unit:
         current = unit.queries.find(name)
         pre.check(current.meta.generation if current else None, "query", name)
-        _refuse_deleting(current)
+        refuse_deleting(current)
         if planned is not None:
             _require_basis(unit, planned)
             change = check_replacement(unit, current, planned) if current else None
@@ -108,7 +107,8 @@ def patch_query(
     return put_query(env, principal, name, replace(body, **changes), pre)
 
 
-def _refuse_deleting(query: Query | None) -> None:
+def refuse_deleting(query: Query | None) -> None:
+    """CatalogError invalid-transition for a query that is on its way out."""
     if query is not None and query.deleting:
         raise CatalogError(
             "invalid-transition",
@@ -238,27 +238,6 @@ def list_queries(
     authorize(principal, READ, "queries")
     with env.open_unit(write=False) as unit:
         return repository_page(unit.queries, lambda q: q.name, "queries", page_size, page_token)
-
-
-def restart_query(env: Environment, principal: Principal, name: str) -> Query:
-    """Start again from the last checkpoint, whatever the state; also brings a stopped query back."""
-    authorize(principal, OPERATE, "query", name)
-    with env.open_unit() as unit:
-        query = require_query(unit, name)
-        _refuse_deleting(query)
-        status = replace(query.status, error=None, message=RESTART_ASKED, restarts=0, next_attempt_at=None)
-        if status.driver_id is None:
-            status = replace(status, state=QueryState.PENDING, since=env.clock.now())
-        else:
-            # The reconciler takes a job that runs an older generation down and starts the present one.
-            status = replace(status, observed_generation=0)
-        before = query
-        query = replace(query, desired_state=DesiredState.RUNNING, status=status)
-        query = with_present_sources(unit, query)
-        keep_query(unit, before, query, env.clock.now())
-        unit.commit()
-    env.changed.notify()
-    return query
 
 
 def query_logs(env: Environment, principal: Principal, name: str, tail: int = 50) -> list[str]:

@@ -51,7 +51,7 @@ _FAILING = (QueryState.FAILED, QueryState.LOST, QueryState.PENDING)
 
 def _told(query: Query) -> tuple[object, ...]:
     status = query.status
-    asked = status.message if status.message == RESTART_ASKED else None
+    asked = status.message if (status.message or "").startswith(RESTART_ASKED) else None
     return status.state, status.attempt, query.deleting, status.restarts, asked
 
 

@@ -28,6 +28,7 @@ from leatstream.services.queries import require_query
 from leatstream.services.records import check_json, check_values
 from leatstream.services.registered_statements import NOUN_OF
 from leatstream.services.relations import query_dependents
+from leatstream.services.restart_statements import check_start
 from leatstream.services.schemas import schema_key
 from leatstream.services.select_planning import plan_select
 from leatstream.services.statement_bodies import (
@@ -281,6 +282,13 @@ def _of_query(
     _exists(env, view, "query", s, context)
 
 
+def _restart_query(env: Environment, view: CatalogView, s: ast.RestartQuery, context: Context) -> None:
+    _exists(env, view, "query", s, context)
+    query = view.unit.queries.find(single(s.name))
+    if query is not None:
+        check_start(query, s)
+
+
 def _of_entity(env: Environment, view: CatalogView, s: ast.Print | ast.Generate, context: Context) -> None:
     _exists(env, view, "entity", s, context)
 
@@ -363,6 +371,6 @@ _CHECKS: dict[type[ast.Statement], _Check] = {
     ast.Generate: _of_entity,
     ast.DescribeQuery: _of_query,
     ast.TerminateQuery: _of_query,
-    ast.RestartQuery: _of_query,
+    ast.RestartQuery: _restart_query,
     ast.Select: _select,
 }

@@ -33,6 +33,7 @@ from leatstream.services.interactive import begin
 from leatstream.services.listings import described, listed, records_table
 from leatstream.services.query_definition import QueryDefinition
 from leatstream.services.query_removal import delete_query
+from leatstream.services.restart_statements import described_restart, restart
 from leatstream.services.session_defaults import set_default, with_defaults
 from leatstream.services.statement_bodies import (
     entity_name,
@@ -350,6 +351,8 @@ def _describe(run: Run, s: ast.Describe) -> StatementResult:
 def _describe_statement(run: Run, s: ast.DescribeStatement) -> StatementResult:
     authorize(run.principal, READ, "statements")
     kind, plan = plan_of(run.env, s.statement, run.context)
+    if isinstance(s.statement, ast.RestartQuery):
+        plan = described_restart(run.env, run.principal, s.statement)
     columns = [{"name": "kind", "type": "VARCHAR"}, {"name": "plan", "type": "JSON"}]
     return StatementResult("describe_statement", columns=columns, rows=[[kind, plan]])
 
@@ -364,14 +367,6 @@ def _terminate(run: Run, s: ast.TerminateQuery) -> StatementResult:
     name = single(s.name)
     queries.patch_query(run.env, run.principal, name, {"desired_state": DesiredState.STOPPED})
     return StatementResult("terminate_query", object={"noun": "query", "name": name}, query=name)
-
-
-def _restart(run: Run, s: ast.RestartQuery) -> StatementResult:
-    name = single(s.name)
-    queries.restart_query(run.env, run.principal, name)
-    return StatementResult(
-        "restart_query", status="running", object={"noun": "query", "name": name}, query=name
-    )
 
 
 def _select(run: Run, s: ast.Select) -> StatementResult:
@@ -437,6 +432,6 @@ _HANDLERS: dict[type[ast.Statement], Callable[[Run, Any], StatementResult]] = {
     ast.DescribeStatement: _describe_statement,
     ast.Print: _print,
     ast.TerminateQuery: _terminate,
-    ast.RestartQuery: _restart,
+    ast.RestartQuery: restart,
     ast.Select: _select,
 }

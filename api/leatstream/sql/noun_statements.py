@@ -199,6 +199,20 @@ class NounStatements(Leat.Parser):
             return s.RestartApplication(**self._base(first), name=name)
         self.expect("query")
         name = self._one("a query's name")
-        kind: type[s.TerminateQuery] | type[s.RestartQuery]
-        kind = s.TerminateQuery if first.text.lower() == "terminate" else s.RestartQuery
-        return kind(**self._base(first), name=name)
+        if first.text.lower() == "terminate":
+            return s.TerminateQuery(**self._base(first), name=name)
+        start = self._start_point()
+        return s.RestartQuery(**self._base(first), name=name, start=start)
+
+    def _start_point(self) -> s.StartPoint | None:
+        if not self.take("from"):
+            return None
+        first = self._curr
+        for word in ("earliest", "latest"):
+            if self.take(word):
+                return s.StartPoint(word, None, self.since(first))
+        for word in ("timestamp", "offsets"):
+            if self.take(word):
+                value = self.value(self.place(first))
+                return s.StartPoint(word, value, self.since(first))
+        self.unexpected("EARLIEST, LATEST, TIMESTAMP or OFFSETS")

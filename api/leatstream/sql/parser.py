@@ -409,9 +409,9 @@ class StatementParser(FunctionStatements):
     def _describe_statement(self, first: Token) -> s.Statement:
         self._advance()
         self.take("statement")
-        if self.is_word("create", "insert", "select", "with", "drop", "describe"):
+        if self.is_word("create", "insert", "select", "with", "drop", "describe", "restart"):
             if self.is_word("drop", "describe"):
-                hint = "CREATE, INSERT and SELECT can be described"
+                hint = "CREATE, INSERT, SELECT and RESTART can be described"
                 self.refuse(f"DESCRIBE {self._curr.text.upper()}", hint=hint)
             inner = self.statement()
             return s.DescribeStatement(**self._base(first), statement=inner)

@@ -468,11 +468,21 @@ class TerminateQuery(Statement):
     name: Name
 
 
+@dataclass(frozen=True, slots=True)
+class StartPoint:
+    """FROM EARLIEST, LATEST, TIMESTAMP … or OFFSETS …; ``value`` is what follows the word."""
+
+    word: str
+    value: Value | None
+    position: Position
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartQuery(Statement):
-    """RESTART QUERY name"""
+    """RESTART QUERY name [FROM …]"""
 
     name: Name
+    start: StartPoint | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

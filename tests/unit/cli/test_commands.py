@@ -330,3 +330,29 @@ def test_prompt_runs_until_quit(service: Service, leat: Leat, monkeypatch: pytes
         "LIST STORES;",
     ]
     assert seen == ["leat> ", "   -> ", "demo.public(k)> ", "demo.public(k)> "]
+
+
+@pytest.mark.parametrize(
+    ("place", "body"),
+    [
+        ("earliest", {"from": "earliest"}),
+        ("2026-01-31T12:00:00Z", {"from": "timestamp", "timestamp": "2026-01-31T12:00:00Z"}),
+        ('{"a": {"0": 3}}', {"from": "offsets", "offsets": {"a": {"0": 3}}}),
+    ],
+)
+def test_query_restart_from_a_place_tells_what_it_does(
+    service: Service, leat: Leat, place: str, body: dict[str, Any]
+) -> None:
+    asked = query("starting")
+    asked["status"]["message"] = "restart asked for, from there: nothing is lost"
+    service.answer("GET", "/v1/queries/q", query("running", 1))
+    service.answer("POST", "/v1/queries/q:restart", asked, status=202)
+    said = leat("query", "restart", "q", "--from", place, "--no-wait")
+    assert said.status == 0
+    assert "nothing is lost" in said.err
+    assert json.loads(service.requests[1].content) == body
+
+
+def test_query_restart_from_offsets_that_are_no_json(service: Service, leat: Leat) -> None:
+    service.answer("GET", "/v1/queries/q", query("running", 1))
+    assert leat("query", "restart", "q", "--from", "{a").status == 2

@@ -52,11 +52,42 @@ MARK = 'LEAT_UNDECODABLE leat_src_0 {"topic":"t","partition":1,"offset":42} LEAT
         ("LEAT_STORE source store-auth-failed no LEAT_STORE_END", "PYTHON_X", "job-failed", False),
         ("LEAT_STORE sink store-unreachable busy LEAT_STORE_END", "PYTHON_X", "job-failed", True),
         ("java.io.IOException: disk", None, "job-failed", True),
+        ("java.io.IOException: No space left on device", None, "disk-full", True),
+        (
+            "[CANNOT_LOAD_STATE_STORE] x: No space left on device",
+            "CANNOT_LOAD_STATE_STORE",
+            "disk-full",
+            True,
+        ),
+        ("OSError: [Errno 28] No space left on device: '/c/x'", "PYTHON_EXCEPTION", "disk-full", True),
     ],
 )
 def test_codes(message: str, condition: str | None, code: str, retryable: bool) -> None:
     found = classify([Link("java.lang.RuntimeException", message, condition)], SPEC).as_json()
     assert (found["code"], found["retryable"]) == (code, retryable)
+
+
+@pytest.mark.parametrize(
+    ("name", "frame", "code"),
+    [
+        (
+            "com.fasterxml.jackson.core.io.JsonEOFException",
+            "o.a.s.x.OffsetSeqLog.deserialize",
+            "checkpoint-damaged",
+        ),
+        ("java.nio.charset.MalformedInputException", "o.a.s.x.HDFSMetadataLog.get", "checkpoint-damaged"),
+        (
+            "java.lang.AssertionError",
+            "o.a.s.x.MicroBatchExecution.populateStartOffsets",
+            "checkpoint-damaged",
+        ),
+        ("com.fasterxml.jackson.core.io.JsonEOFException", "o.a.s.x.JsonToStructs.eval", "job-failed"),
+        ("java.net.ConnectException", "o.a.s.x.HDFSMetadataLog.get", "job-failed"),
+    ],
+)
+def test_nonsense_in_a_checkpoint_is_told_from_a_disk_that_is_away(name: str, frame: str, code: str) -> None:
+    chain = [Link("org.apache.spark.SparkException", "x"), Link(name, "x", frames=(frame,))]
+    assert classify(chain, SPEC).code == code
 
 
 def test_the_place_of_an_undecodable_record_is_named() -> None:

@@ -37,11 +37,13 @@ from leatstream.rest.schemas.queries import (
     QueryPatch,
     QueryVersionView,
     QueryView,
+    RestartBody,
     page_view,
 )
 from leatstream.services import queries as service
 from leatstream.services import query_log
 from leatstream.services import query_removal as remove
+from leatstream.services import query_restart as restarting
 from leatstream.services.environment import Environment, Principal, Stored
 from leatstream.sql.canonical import canonical
 
@@ -75,9 +77,14 @@ def list_queries(
 
 
 @router.post("/queries/{query}:restart", status_code=202, responses=WRITING_STORE)
-def restart_query(env: Env, caller: Caller, query: NamePath, response: Response) -> QueryView:
-    """Start the job again from its last checkpoint."""
-    return _view(service.restart_query(env, caller, query), response)
+def restart_query(
+    env: Env, caller: Caller, query: NamePath, response: Response, body: RestartBody | None = None
+) -> QueryView:
+    """Start the job again from its last checkpoint, or from another place in its sources.
+
+    What that loses and repeats stands in `status.message`.
+    """
+    return _view(restarting.restart_query(env, caller, query, body.to_domain() if body else None), response)
 
 
 @router.get("/queries/{query:noun}", responses=READING)

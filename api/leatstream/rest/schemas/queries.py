@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, StrictBool
+from pydantic import ConfigDict, Field, StrictBool, StrictInt
 
 from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, QueryStatus
 from leatstream.rest.schemas.base import (
@@ -26,7 +26,9 @@ from leatstream.rest.schemas.plans import Plan
 from leatstream.services.change_feeds import behind
 from leatstream.services.environment import Context, Page
 from leatstream.services.query_definition import QueryDefinition
+from leatstream.services.query_restart import StartWish
 
+Offset = Annotated[StrictInt, Field(ge=0, lt=2**63)]
 Sql = Annotated[str, Field(min_length=1, max_length=500_000)]
 
 
@@ -140,6 +142,31 @@ class QueryPatch(Body):
         return found
 
 
+class RestartBody(Body):
+    """Where a query begins when it is started again. It gets a new checkpoint; the old one is kept."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"from": "earliest"}]})
+
+    from_: Literal["earliest", "latest", "timestamp", "offsets"] = Field(
+        alias="from", description="The place in every source."
+    )
+    timestamp: Annotated[str, Field(max_length=40)] | None = Field(
+        None,
+        description="With `timestamp`: in ISO 8601, or milliseconds since 1970.",
+        examples=["2026-01-31T12:00:00Z"],
+    )
+    offsets: dict[str, dict[str, Offset]] | None = Field(
+        None,
+        max_length=100,
+        description="With `offsets`: the first offset to be read, by source and partition. A partition that "
+        "is left out is read from its beginning.",
+    )
+
+    def to_domain(self) -> StartWish:
+        """The wish for the services."""
+        return StartWish(self.from_, self.timestamp, self.offsets)
+
+
 _CONTEXT = ("database", "schema_", "store")
 
 
@@ -160,6 +187,7 @@ class JobErrorView(View):
     detail: str = Field(description="What happened.")
     retryable: bool = Field(False, description="Whether a restart may cure it.")
     condition: str | None = Field(None, description="The engine's own name of the error.")
+    hint: str | None = Field(None, description="What a person can do about it.")
 
 
 class Condition(View):

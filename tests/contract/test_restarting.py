@@ -1,0 +1,145 @@
+"""RESTART QUERY … FROM by SQL and REST: a new checkpoint, what is lost and repeated, and the way out of a failure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from leatstream.connectors.base import Entity
+from leatstream.services import drivers, queries
+from leatstream.services.environment import Principal
+from leatstream.services.reconciler import reconcile_all
+
+ANN = Principal("ann", "sysadmin")
+SET_UP = """CREATE STORE k WITH ('type'=KAFKA, 'uris'='b:1', 'tls.disabled'=TRUE); CREATE DATABASE d; USE DATABASE d;
+CREATE STREAM a (n BIGINT) WITH ('topic'='a', 'store'='k', 'value.format'='json');
+CREATE STREAM b AS SELECT * FROM a QUERY WITH ('query.name'='q')"""
+
+
+@pytest.fixture
+def running(fresh: Any, client: TestClient) -> Any:
+    """A query that runs on the first of four drivers."""
+    fresh.cluster.entities["a"] = Entity("a", {"topic.partitions": 2, "topic.replicas": 1})
+    fresh.drivers.tokens.update({f"d{n}": "t" for n in range(1, 5)})
+    answer = client.post("/v1/statements", json={"sql": SET_UP, "store": "k"})
+    assert answer.status_code == 200, answer.text
+    reconcile_all(fresh.env)
+    beat(fresh, "running")
+    return fresh
+
+
+def query(world: Any) -> Any:
+    return queries.get_query(world.env, ANN, "q")
+
+
+def beat(world: Any, state: str, **more: Any) -> str:
+    found = query(world)
+    report = {"query_id": found.meta.id, "attempt": found.status.attempt, "state": state, **more}
+    report["fencing_token"] = drivers.fencing_token(found)
+    return drivers.heartbeat(world.env, found.status.driver_id, report)["directive"]
+
+
+def spec(world: Any) -> Any:
+    with world.env.open_unit(write=False) as unit:
+        return drivers.build_spec(world.env, unit, query(world))
+
+
+def started_again(world: Any) -> Any:
+    """The old job obeys and ends; the JobSpec of the next attempt."""
+    reconcile_all(world.env)
+    assert beat(world, "running") == "stop"
+    gone = query(world).status.driver_id
+    beat(world, "stopped")
+    world.drivers.tokens.pop(gone)
+    reconcile_all(world.env)
+    assert query(world).status.state == "starting"
+    return spec(world)
+
+
+def sql(client: TestClient, text: str) -> Any:
+    return client.post("/v1/statements", json={"sql": text, "database": "d", "store": "k"})
+
+
+def test_a_restart_from_a_place_begins_a_new_checkpoint(running: Any, client: TestClient) -> None:
+    before = spec(running)
+    answer = sql(client, "RESTART QUERY q FROM EARLIEST").json()["results"][0]
+    assert [c["name"] for c in answer["columns"]] == ["query", "start", "lost", "repeated", "state"]
+    assert answer["rows"][0][:3] == ["q", "from earliest", "no record that the sources still have is lost"]
+    assert "written to d.public.b once more" in answer["rows"][0][3]
+    after = started_again(running)
+    assert (before.checkpoint[-2:], after.checkpoint[-2:]) == ("g1", "g2")
+    assert (before.sources[0].starting_position, after.sources[0].starting_position) == ("latest", "earliest")
+    reasons = [e["reason"] for e in client.get("/v1/queries/q/events").json()["items"]]
+    assert any("from earliest: no record" in (r or "") for r in reasons)
+    # A fault, and a restart from the checkpoint, go on with the new one.
+    beat(running, "failed", error={"code": "job-failed", "detail": "x", "retryable": True})
+    assert client.post("/v1/queries/q:restart").status_code == 202
+    assert spec(running).checkpoint == after.checkpoint
+    assert query(running).meta.generation == 1
+
+
+def test_other_places_by_rest(running: Any, client: TestClient) -> None:
+    body: dict[str, Any] = {"from": "timestamp", "timestamp": "2026-01-31T12:00:00+01:00"}
+    answer = client.post("/v1/queries/q:restart", json=body)
+    assert answer.status_code == 202, answer.text
+    assert (
+        "from timestamp 2026-01-31T11:00:00.000Z: records from before it"
+        in answer.json()["status"]["message"]
+    )
+    source = started_again(running).sources[0]
+    assert (source.starting_position, source.starting_timestamp_ms) == ("timestamp", 1_769_857_200_000)
+    beat(running, "running")
+    body = {"from": "offsets", "offsets": {"public.a": {"0": 7, "1": 0}}}
+    assert client.post("/v1/queries/q:restart", json=body).status_code == 202
+    again = started_again(running)
+    assert (again.sources[0].starting_offsets, again.checkpoint[-2:]) == ({"0": 7, "1": 0}, "g3")
+
+
+def test_what_cannot_be_is_told_with_its_place(running: Any, client: TestClient) -> None:
+    for text, part in [
+        ("FROM OFFSETS '{\"a\": 3}'", "OFFSETS are JSON"),
+        ('FROM OFFSETS \'{"x": {"0": 3}}\'', "sources d.public.a"),
+        ('FROM OFFSETS \'{"a": {"0": -3}}\'', "offset from 0"),
+        ("FROM OFFSETS '{}'", "missing for d.public.a"),
+        ("FROM TIMESTAMP 'yesterday'", "a time such as"),
+    ]:
+        for verb in ("RESTART", "DESCRIBE RESTART"):
+            problem = sql(client, f"{verb} QUERY q {text}")
+            assert problem.status_code == 422, problem.text
+            assert part in problem.json()["detail"]
+            assert problem.json()["errors"][0]["position"]["column"] == len(f"{verb} QUERY q FROM ") + 1
+    assert client.post("/v1/queries/q:restart", json={"from": "latest", "timestamp": "1"}).status_code == 422
+    assert client.post("/v1/queries/q:restart", json={"from": "start"}).status_code == 422
+    assert sql(client, "RESTART QUERY nobody FROM LATEST").status_code == 404
+    assert query(running).checkpoint_generation == 1
+
+
+def test_describe_tells_it_beforehand(running: Any, client: TestClient) -> None:
+    plan = sql(client, "DESCRIBE RESTART QUERY q FROM LATEST").json()["results"][0]["rows"][0][1]
+    assert "records that were not read until now are lost" in str(plan)
+    assert "no record is read twice" in str(plan)
+    assert (query(running).checkpoint_generation, query(running).status.message) == (1, None)
+
+
+def test_a_failure_that_needs_it_names_it(running: Any, client: TestClient) -> None:
+    error = {"code": "source-gone", "detail": "Topic a was made anew.", "retryable": False}
+    beat(running, "failed", error=error)
+    status = client.get("/v1/queries/q").json()["status"]
+    assert (status["state"], status["restarts"]) == ("failed", 0)
+    assert "RESTART QUERY q FROM EARLIEST" in status["error"]["hint"]
+    told = dict(sql(client, "DESCRIBE QUERY STATE q").json()["results"][0]["rows"])
+    assert "RESTART QUERY q FROM EARLIEST" in told["hint"]
+    assert client.post("/v1/queries/q:restart", json={"from": "latest"}).json()["status"]["error"] is None
+
+
+def test_a_changed_statement_begins_where_it_says(running: Any, client: TestClient) -> None:
+    assert sql(client, "RESTART QUERY q FROM EARLIEST").status_code == 200
+    started_again(running)
+    running.cluster.entities["a2"] = Entity("a2", {"topic.partitions": 2, "topic.replicas": 1})
+    made = sql(client, "CREATE STREAM a2 (n BIGINT) WITH ('topic'='a2', 'store'='k', 'value.format'='json')")
+    assert made.status_code == 200, made.text
+    answer = sql(client, "CREATE OR REPLACE STREAM b AS SELECT * FROM a2")
+    assert answer.json()["results"][0]["rows"][0][1] == "new-state", answer.text
+    assert (spec(running).sources[0].starting_position, spec(running).checkpoint[-2:]) == ("latest", "g3")

@@ -1,0 +1,67 @@
+"""Attempts in the session that all tests share: the driver's own code, without a process of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from leatstream_jobs.attempt import Attempt
+from leatstream_jobs.driver import LogTail
+
+
+class Service:
+    """The API's side: takes heartbeats and says when to stop."""
+
+    def __init__(self, enough: Callable[[Mapping[str, Any]], bool], seconds: float) -> None:
+        self.enough, self.end = enough, time.monotonic() + seconds
+        self.beats: list[dict[str, Any]] = []
+
+    def heartbeat(self, body: dict[str, Any]) -> str:
+        """The driver's report."""
+        self.beats.append(body)
+        assert time.monotonic() < self.end, body
+        return "stop" if self.enough(body) else "continue"
+
+    def resolve_secrets(self, references: list[str]) -> dict[str, str]:
+        """No store here has any."""
+        return {}
+
+    def function_sources(self, digests: list[str]) -> dict[str, str]:
+        """No job here calls any."""
+        return {}
+
+
+class Host:
+    """What an attempt asks of its driver."""
+
+    def __init__(self, service: Service) -> None:
+        self.client, self.tail = service, LogTail()
+        self.slots, self.orphan_seconds, self.stop_asked = 2, 60.0, False
+
+    def is_orphan(self) -> bool:
+        """The API answers always."""
+        return False
+
+    def reached(self) -> None:
+        """Nothing is to be noted."""
+
+
+def attempt(
+    spark: SparkSession,
+    document: Mapping[str, Any],
+    enough: Callable[[Mapping[str, Any]], bool] = lambda _: False,
+    seconds: float = 60,
+) -> dict[str, Any]:
+    """Run an attempt until ``enough`` of a heartbeat, or until it ends; the last heartbeat."""
+    service = Service(enough, seconds)
+    host: Any = Host(service)
+    Attempt(host, spark, document).run()
+    return service.beats[-1]
+
+
+def written(count: int) -> Callable[[Mapping[str, Any]], bool]:
+    """Whether so many rows have been written, and the sources are known by then."""
+    return lambda beat: (beat.get("progress") or {}).get("output_rows_total") == count

@@ -1,0 +1,142 @@
+"""Faults that a restart cannot cure are told as what they are, and a new checkpoint from a chosen place cures them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attempts import attempt, written
+from pyspark.sql import SparkSession
+
+from leatstream.connectors.kafka import KafkaConnector
+from leatstream_jobs import attempt as attempts
+
+pytestmark = pytest.mark.spark
+SQL = "SELECT id, __leat_rowkey, __leat_rowtime FROM leat_src_0"
+
+
+@pytest.fixture(autouse=True)
+def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "HEARTBEAT", 0.1)
+    monkeypatch.setattr(attempts, "SOURCE_CHECK", 0.05)
+
+
+def numbers(*wanted: int) -> list[dict[str, Any]]:
+    return [{"id": n} for n in wanted]
+
+
+def copy_job(job: Any, source: str, sink: str, checkpoint: Path, **more: Any) -> dict[str, Any]:
+    scan = {"entity": source, "columns": "id BIGINT", **more}
+    return dict(job([scan], sink, SQL, "id BIGINT", checkpoint=checkpoint.as_uri()))
+
+
+def test_a_topic_made_anew_while_nobody_looked(
+    spark: SparkSession,
+    job: Any,
+    topic: Callable[..., str],
+    produce: Any,
+    rows: Any,
+    kafka: KafkaConnector,
+    tmp_path: Path,
+) -> None:
+    source, sink = topic(1), topic(1)
+    produce(source, *numbers(*range(5)))
+    spec = copy_job(job, source, sink, tmp_path / "g1")
+    assert attempt(spark, spec, written(5))["state"] == "stopped"
+    kafka.drop_entity(source)
+    told = attempt(spark, spec | {"attempt": 2})
+    assert told["error"]["code"] == "source-gone"
+    assert "does not exist any more" in told["error"]["detail"]
+    # More records than before: Spark alone would go on at number 5 of another topic.
+    kafka.create_entity(source, {"topic.partitions": 1, "topic.replicas": 1}, {})
+    produce(source, *numbers(*range(100, 110)))
+    told = attempt(spark, spec | {"attempt": 3})
+    assert (told["error"]["code"], told["error"]["retryable"]) == ("source-gone", False)
+    assert "made anew" in told["error"]["detail"]
+    assert [r["id"] for r in rows(sink, 5)] == list(range(5))
+    begin = {"starting_position": "offsets", "starting_offsets": {"0": 7}}
+    again = copy_job(job, source, sink, tmp_path / "g2", **begin)
+    assert attempt(spark, again | {"attempt": 4}, written(3))["state"] == "stopped"
+    assert [r["id"] for r in rows(sink, 8)][5:] == [107, 108, 109]
+
+
+def test_records_that_expired_before_they_were_read(
+    spark: SparkSession,
+    job: Any,
+    topic: Callable[..., str],
+    produce: Any,
+    rows: Any,
+    bootstrap: str,
+    tmp_path: Path,
+) -> None:
+    from confluent_kafka import TopicPartition
+    from confluent_kafka.admin import AdminClient
+
+    source, sink = topic(2), topic(1)
+    produce(source, *numbers(*range(20)))
+    spec = copy_job(job, source, sink, tmp_path / "g1")
+    assert attempt(spark, spec, written(20))["state"] == "stopped"
+    produce(source, *numbers(*range(20, 60)))
+    client = AdminClient({"bootstrap.servers": bootstrap})
+    ends = [TopicPartition(source, p, 15) for p in (0, 1)]
+    for one in client.delete_records(ends).values():
+        one.result(20)
+    told = attempt(spark, spec | {"attempt": 2})
+    assert (told["error"]["code"], told["error"]["retryable"]) == ("source-gone", False)
+    assert source in told["error"]["detail"]
+    left = 60 - 30
+    begin = {"starting_position": "offsets", "starting_offsets": {"1": 15}}  # the other from its beginning
+    again = copy_job(job, source, sink, tmp_path / "g2", **begin)
+    assert attempt(spark, again | {"attempt": 3}, written(left))["state"] == "stopped"
+    assert len(rows(sink, 20 + left)) == 20 + left
+
+
+def _truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def _scribble(path: Path) -> None:
+    path.write_bytes(b"v1\n\x00\xff no json")
+
+
+def _last(folder: Path) -> Path:
+    return max((p for p in folder.iterdir() if p.name.isdecimal()), key=lambda p: int(p.name))
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "offsets cut off": lambda c: _truncate(_last(c / "offsets")),
+    "offsets empty": lambda c: _last(c / "offsets").write_bytes(b""),
+    "offsets scribbled": lambda c: _scribble(_last(c / "offsets")),
+    "commits scribbled": lambda c: _scribble(_last(c / "commits")),
+    "metadata cut off": lambda c: _truncate(c / "metadata"),
+    "metadata empty": lambda c: (c / "metadata").write_bytes(b""),
+    "metadata gone": lambda c: (c / "metadata").unlink(),
+}
+
+
+def test_a_damaged_checkpoint(
+    spark: SparkSession, job: Any, topic: Callable[..., str], produce: Any, rows: Any, tmp_path: Path
+) -> None:
+    source, sink = topic(1), topic(1)
+    produce(source, *numbers(*range(5)))
+    spec = copy_job(job, source, sink, tmp_path / "whole")
+    assert attempt(spark, spec, written(5))["state"] == "stopped"
+    produce(source, *numbers(5))
+    found = {}
+    for number, (name, damage) in enumerate(DAMAGES.items()):
+        place = tmp_path / f"damaged{number}"
+        shutil.copytree(tmp_path / "whole", place)
+        for checksum in place.rglob(".*.crc"):
+            checksum.unlink()
+        damage(place)
+        told = attempt(spark, spec | {"attempt": number + 2, "checkpoint": place.as_uri()}, written(1))
+        found[name] = told.get("error") or {"code": told["state"]}
+    assert {name: error["code"] for name, error in found.items()} == dict.fromkeys(
+        DAMAGES, "checkpoint-damaged"
+    )
+    assert not any(error["retryable"] for error in found.values())
+    assert attempt(spark, spec | {"attempt": 99}, written(1))["state"] == "stopped"
+    assert [r["id"] for r in rows(sink, 6)] == list(range(6))
