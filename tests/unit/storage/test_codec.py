@@ -27,6 +27,7 @@ from leatstream.model.objects import (
     Relation,
     RelationKind,
     Schema,
+    StartFrom,
     Store,
     StoreState,
     ViewIndex,
@@ -197,6 +198,9 @@ OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
             job={"sql": "SELECT 1", "conf": {"a": "b"}},
             code={"d1": "def f(): ..."},
             checkpoint_generation=2,
+            start=StartFrom(
+                position="offsets", timestamp_ms=1, offsets={"d.s.r": {"0": 7}}, checkpoint_generation=2
+            ),
             deleting=True,
             status=STATUS,
         ),
