@@ -22,6 +22,7 @@ class Settings(BaseSettings):
         driver_slots: task slots of a driver.
         driver_memory: heap of a driver's JVM.
         driver_jvm_options: flags of a driver's JVM; the default starts fast and stays small.
+        msk_iam: give drivers Amazon's library for AWS_MSK_IAM.
         driver_orphan_seconds: how long a job goes on without the API.
         lease_seconds: how long a server that is silent keeps its queries, beyond driver_orphan_seconds.
         warm_up_kafka: broker that drivers warm up against.
@@ -43,6 +44,7 @@ class Settings(BaseSettings):
     driver_slots: int = 8
     driver_memory: str = "512m"
     driver_jvm_options: str = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss1m"
+    msk_iam: bool = False
     driver_orphan_seconds: float = 120.0
     lease_seconds: float = 15.0
     warm_up_kafka: str | None = None

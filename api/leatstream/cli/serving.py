@@ -7,10 +7,14 @@ import os
 import signal
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from leatstream.dev.java import Java, find_java, java_environment
 from leatstream.dev.stack import DevOptions, DevSettings, DevStack, ServedApp
 from leatstream.errors import StackError
+
+if TYPE_CHECKING:
+    from leatstream.settings import Settings
 
 EMBEDDED_STORE = "embedded"
 EMBEDDED_KINESIS = "embedded_kinesis"
@@ -37,6 +41,13 @@ def settle_memory() -> None:
     gc.set_threshold(50_000, 20, 100)
 
 
+def with_extras(settings: Settings, jars: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The drivers' jars with those that only some servers need."""
+    from leatstream.dev.jars import msk_jars
+
+    return (*jars, *msk_jars()) if settings.msk_iam else jars
+
+
 def build_app(stack: DevSettings) -> ServedApp:
     """The API of the embedded stack."""
     from leatstream.bootstrap import declare_embedded_store, open_runtime
@@ -49,7 +60,7 @@ def build_app(stack: DevSettings) -> ServedApp:
         warm_up_kafka=stack.kafka_bootstrap,
         default_store=os.environ.get("LEATSTREAM_DEFAULT_STORE", EMBEDDED_STORE),
     )
-    environment: Mapping[str, str] = driver_environment(stack.java, stack.spark_jars)
+    environment: Mapping[str, str] = driver_environment(stack.java, with_extras(settings, stack.spark_jars))
     runtime = open_runtime(settings, stack.url, environment)
     declare_embedded_store(runtime.env, EMBEDDED_STORE, "kafka", {"bootstrap_servers": stack.kafka_bootstrap})
     if stack.kinesis_endpoint is not None:
@@ -93,9 +104,8 @@ def run_server() -> int:
     listener = listen(settings.port, settings.host)
     reachable = "127.0.0.1" if settings.host in ("", "0.0.0.0", "::") else settings.host  # noqa: S104
     url = f"http://{reachable}:{listener.getsockname()[1]}"
-    runtime = open_runtime(
-        settings, url, driver_environment(java, tuple(spark_jars())), migrate_catalog=settings.migrate
-    )
+    environment = driver_environment(java, with_extras(settings, tuple(spark_jars())))
+    runtime = open_runtime(settings, url, environment, migrate_catalog=settings.migrate)
     try:
         app = create_app(runtime.env)
         settle_memory()

@@ -14,8 +14,8 @@ _ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+\Z")
 _EXTERNAL = re.compile(r"[\w+=,.@:/-]{2,1224}\Z")
 
 
-class AwsAccess(BaseModel):
-    """Region, address and credentials.
+class AwsIdentity(BaseModel):
+    """Region and credentials.
 
     Without an access key the machine's own credentials are used: environment, profile, container or instance.
     """
@@ -23,7 +23,6 @@ class AwsAccess(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     region: str = Field(description="such as eu-west-1")
-    endpoint_url: str | None = Field(None, description="another address than the region's own")
     access_key_id: str | None = None
     secret_access_key: SecretStr | None = None
     role_arn: str | None = Field(None, description="role to take on with these credentials")
@@ -35,13 +34,6 @@ class AwsAccess(BaseModel):
         if not _REGION.match(value):
             raise PydanticCustomError("region", "write a region such as eu-west-1")
         return value
-
-    @field_validator("endpoint_url")
-    @classmethod
-    def _is_url(cls, value: str | None) -> str | None:
-        if value is not None and not _URL.match(value):
-            raise PydanticCustomError("url", "write http:// or https://, a host and perhaps a port")
-        return value.rstrip("/") if value else value
 
     @field_validator("access_key_id")
     @classmethod
@@ -81,6 +73,22 @@ class AwsAccess(BaseModel):
         return self
 
 
+class AwsAccess(AwsIdentity):
+    """Region, address and credentials.
+
+    Without an access key the machine's own credentials are used: environment, profile, container or instance.
+    """
+
+    endpoint_url: str | None = Field(None, description="another address than the region's own")
+
+    @field_validator("endpoint_url")
+    @classmethod
+    def _is_url(cls, value: str | None) -> str | None:
+        if value is not None and not _URL.match(value):
+            raise PydanticCustomError("url", "write http:// or https://, a host and perhaps a port")
+        return value.rstrip("/") if value else value
+
+
 def aws_client(service: str, config: AwsAccess, timeout: float, attempts: int = 2, **more: Any) -> Any:
     """A boto3 client of this store.
 
@@ -92,12 +100,8 @@ def aws_client(service: str, config: AwsAccess, timeout: float, attempts: int = 
         more: further settings of botocore's ``Config``.
     """
     import boto3
-    import botocore.session
     from botocore.config import Config
 
-    own = botocore.session.get_session()
-    if config.access_key_id is not None and config.secret_access_key is not None:
-        own.set_credentials(config.access_key_id, config.secret_access_key.get_secret_value())
     bound = max(0.2, timeout / attempts)
     limits = Config(
         connect_timeout=bound,
@@ -108,13 +112,28 @@ def aws_client(service: str, config: AwsAccess, timeout: float, attempts: int = 
         max_pool_connections=16,
         **more,
     )
-    if config.role_arn is not None:
-        _take_role(own, config, limits)
-    session = boto3.Session(botocore_session=own, region_name=config.region)
+    session = boto3.Session(botocore_session=aws_session(config, limits), region_name=config.region)
     return session.client(service, endpoint_url=config.endpoint_url, config=limits)
 
 
-def _take_role(own: Any, config: AwsAccess, limits: Any) -> None:
+def aws_session(config: AwsIdentity, limits: Any) -> Any:
+    """A botocore session with the identity's credentials.
+
+    Args:
+        config: settings with the secret.
+        limits: botocore's ``Config`` of the calls that fetch a role's credentials.
+    """
+    import botocore.session
+
+    own = botocore.session.get_session()
+    if config.access_key_id is not None and config.secret_access_key is not None:
+        own.set_credentials(config.access_key_id, config.secret_access_key.get_secret_value())
+    if config.role_arn is not None:
+        _take_role(own, config, limits)
+    return own
+
+
+def _take_role(own: Any, config: AwsIdentity, limits: Any) -> None:
     """Let the session's credentials fetch the role's, and fetch them anew before they expire."""
     from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel
 
@@ -21,11 +21,12 @@ from leatstream.connectors.base import (
     Record,
 )
 from leatstream.connectors.kafka_admin import PARTITIONS, REPLICAS, KafkaAdmin, entity_of
+from leatstream.connectors.kafka_login import MSK_LIBRARY
 from leatstream.connectors.kafka_producing import produce
 from leatstream.connectors.kafka_records import records
 from leatstream.connectors.kafka_settings import KafkaConfig, java_settings
 from leatstream.connectors.kinds import KIND_PROPERTIES
-from leatstream.errors import StoreError
+from leatstream.errors import JobError, StoreError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -84,7 +85,12 @@ class KafkaConnector(Connector):
     @classmethod
     def secret_fields(cls) -> tuple[str, ...]:
         """Dotted paths of secret config fields."""
-        return ("sasl.password", "sasl.oauth.client_secret", "tls.client_key")
+        return (
+            "sasl.password",
+            "sasl.oauth.client_secret",
+            "sasl.aws.secret_access_key",
+            "tls.client_key",
+        )
 
     # -- admin half ------------------------------------------------------------------------------------------
 
@@ -252,6 +258,7 @@ class KafkaConnector(Connector):
         """Raw records of the topic, with topic, partition, offset and timestamp_type as position."""
         from pyspark.sql import functions as F
 
+        self._check_library(spark)
         options = self.source_options(source, realtime)
         if not realtime:
             options["maxOffsetsPerTrigger"] = spark.conf.get(MAX_OFFSETS, "500000") or "500000"
@@ -262,6 +269,7 @@ class KafkaConnector(Connector):
 
     def write_stream(self, frame: DataFrame, sink: SinkSpec, *, realtime: bool) -> DataStreamWriter:
         """A writer to the topic, or to that of the frame's column ``topic``; at least once."""
+        self._check_library(frame.sparkSession)
         options = self.sink_options(sink, realtime)
         if "topic" in frame.columns:
             # Each record says where it goes.
@@ -270,7 +278,26 @@ class KafkaConnector(Connector):
 
     def write_batch(self, frame: DataFrame, sink: SinkSpec) -> None:
         """Write to the topic and wait for the brokers; at least once."""
+        self._check_library(frame.sparkSession)
         frame.write.format("kafka").options(**self.sink_options(sink, realtime=False)).save()
+
+    def _check_library(self, spark: SparkSession) -> None:
+        """Raise JobError where the login needs a library that the driver was not started with."""
+        if self.settings.sasl is None or self.settings.sasl.aws is None:
+            return
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+        jvm: Any = spark._jvm
+        try:
+            jvm.java.lang.Class.forName(
+                MSK_LIBRARY, False, jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+            )
+        except Py4JError:
+            raise JobError(
+                "job-rejected",
+                f"Store {self.name} logs in with AWS_MSK_IAM, and this server's drivers do not have Amazon's "
+                "library for it: start the server with LEATSTREAM_MSK_IAM=true.",
+            ) from None
 
     def source_options(self, source: SourceSpec, realtime: bool) -> dict[str, str]:
         """Options of Spark's Kafka source. Holds the password: never log it."""

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-Mechanism = Literal["plain", "scram_sha_256", "scram_sha_512", "oauthbearer"]
+from leatstream.connectors.aws_access import AwsIdentity
+
+Mechanism = Literal["plain", "scram_sha_256", "scram_sha_512", "oauthbearer", "aws_msk_iam"]
 
 _WIRE_MECHANISM = {
     "plain": "PLAIN",
     "scram_sha_256": "SCRAM-SHA-256",
     "scram_sha_512": "SCRAM-SHA-512",
     "oauthbearer": "OAUTHBEARER",
+    "aws_msk_iam": "AWS_MSK_IAM",
 }
 _SECURITY = "org.apache.kafka.common.security"
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+-----END CERTIFICATE-----\s*\Z", re.S)
@@ -27,7 +30,9 @@ _URL = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?
 _EXTENSION = re.compile(r"(?!auth\Z)[A-Za-z]{1,100}\Z")
 _VALUE = re.compile(r"[ -~\t]{1,1000}\Z")
 # What each mechanism takes beside itself; what is not here takes a user name and a password.
-_PARTS = {"oauthbearer": ("oauth",)}
+_PARTS = {"oauthbearer": ("oauth",), "aws_msk_iam": ("aws",)}
+# Where it is asked for, the driver's JVM needs this library of Amazon's.
+MSK_LIBRARY = "software.amazon.msk.auth.iam.IAMClientCallbackHandler"
 
 
 def certificate_checked(value: str | None) -> str | None:
@@ -94,15 +99,32 @@ class KafkaOauth(BaseModel):
     _secret = field_validator("client_secret")(secret_checked)
 
 
+class KafkaAws(AwsIdentity):
+    """Who logs in to Amazon MSK."""
+
+    @model_validator(mode="after")
+    def _what_java_can(self) -> Self:
+        if self.access_key_id is not None and self.role_arn is None:
+            text = "Amazon's library takes an access key only to take on a role: give role_arn too, or no key"
+            raise PydanticCustomError("keys", text)
+        if self.access_key_id is not None and self.external_id is not None:
+            text = "Amazon's library sends no external_id with an access key of the store's: give one of them"
+            raise PydanticCustomError("external", text)
+        return self
+
+
 class KafkaSasl(BaseModel):
     """Who logs in, and how."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    mechanism: Mechanism = Field(description="plain, scram_sha_256, scram_sha_512 or oauthbearer")
+    mechanism: Mechanism = Field(
+        description="plain, scram_sha_256, scram_sha_512, oauthbearer or aws_msk_iam"
+    )
     username: str | None = Field(None, min_length=1, max_length=255)
     password: SecretStr | None = None
     oauth: KafkaOauth | None = Field(None, description="with oauthbearer")
+    aws: KafkaAws | None = Field(None, description="with aws_msk_iam")
 
     @field_validator("username")
     @classmethod
@@ -118,6 +140,8 @@ class KafkaSasl(BaseModel):
         """What to check when the brokers refuse the login."""
         if self.mechanism == "oauthbearer":
             return "Check sasl.oauth: its scope and extensions, and that the brokers trust its tokens."
+        if self.mechanism == "aws_msk_iam":
+            return "Check sasl.aws, and that the policy allows kafka-cluster:Connect to this cluster."
         return "Check sasl.username, sasl.password and sasl.mechanism."
 
 
@@ -139,6 +163,9 @@ def part_faults(sasl: Mapping[str, Any]) -> list[tuple[tuple[str, ...], str]]:
 
 def librdkafka_login(sasl: KafkaSasl) -> dict[str, Any]:
     """The login in librdkafka's words; where it needs tokens, the client must be given ``oauth_cb``."""
+    if sasl.aws is not None:
+        # MSK takes the signed request as a bearer token too, which librdkafka can show.
+        return {"sasl.mechanism": "OAUTHBEARER"}
     settings: dict[str, Any] = {"sasl.mechanism": _WIRE_MECHANISM[sasl.mechanism]}
     if sasl.username is not None and sasl.password is not None:
         settings |= {"sasl.username": sasl.username, "sasl.password": sasl.password.get_secret_value()}
@@ -153,9 +180,11 @@ def java_login(sasl: KafkaSasl) -> dict[str, str]:
     settings = {"sasl.mechanism": _WIRE_MECHANISM[sasl.mechanism]}
     if sasl.oauth is not None:
         return settings | _java_oauth(sasl.oauth)
+    if sasl.aws is not None:
+        return settings | _java_aws(sasl.aws)
     kind = "plain.Plain" if sasl.mechanism == "plain" else "scram.Scram"
     secret = sasl.password.get_secret_value() if sasl.password else ""
-    line = _jaas(f"{kind}LoginModule", {"username": sasl.username or "", "password": secret})
+    line = _jaas(f"{_SECURITY}.{kind}LoginModule", {"username": sasl.username or "", "password": secret})
     return settings | {"sasl.jaas.config": line}
 
 
@@ -168,7 +197,7 @@ def _java_oauth(oauth: KafkaOauth) -> dict[str, str]:
         # For the token endpoint alone: the brokers' own authority stands beside the login.
         options |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": oauth.ca_certificate}
     return {
-        "sasl.jaas.config": _jaas("oauthbearer.OAuthBearerLoginModule", options),
+        "sasl.jaas.config": _jaas(f"{_SECURITY}.oauthbearer.OAuthBearerLoginModule", options),
         "sasl.login.callback.handler.class": f"{_SECURITY}.oauthbearer.OAuthBearerLoginCallbackHandler",
         "sasl.oauthbearer.token.endpoint.url": oauth.token_url,
         # As RFC 6749 has it, and as our own side does it.
@@ -178,9 +207,25 @@ def _java_oauth(oauth: KafkaOauth) -> dict[str, str]:
     }
 
 
+def _java_aws(aws: KafkaAws) -> dict[str, str]:
+    secret = aws.secret_access_key.get_secret_value() if aws.secret_access_key else None
+    options = {
+        "awsRoleArn": aws.role_arn,
+        "awsRoleExternalId": aws.external_id,
+        "awsRoleAccessKeyId": aws.access_key_id,
+        "awsRoleSecretAccessKey": secret,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    if aws.role_arn is not None:
+        given |= {"awsRoleSessionName": "leatstream", "awsStsRegion": aws.region}
+    return {
+        "sasl.jaas.config": _jaas("software.amazon.msk.auth.iam.IAMLoginModule", given),
+        "sasl.client.callback.handler.class": MSK_LIBRARY,
+    }
+
+
 def _jaas(module: str, options: Mapping[str, str]) -> str:
-    told = " ".join(f"{name}={_quoted(value)}" for name, value in options.items())
-    return f"{_SECURITY}.{module} required {told};"
+    return " ".join([f"{module} required", *(f"{k}={_quoted(v)}" for k, v in options.items())]) + ";"
 
 
 def _quoted(text: str) -> str:

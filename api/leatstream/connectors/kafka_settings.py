@@ -120,6 +120,8 @@ def _between(data: Mapping[str, Any]) -> list[InitErrorDetails]:
         found.append((own, f"sasl is set: use sasl_ssl or sasl_plaintext, not {protocol}"))
     if not protocol.endswith("ssl") and data.get("tls") is not None:
         found.append((own, f"tls is set: use ssl or sasl_ssl, not {protocol}"))
+    if isinstance(sasl, Mapping) and sasl.get("mechanism") == "aws_msk_iam" and protocol != "sasl_ssl":
+        found.append((own, "Amazon MSK takes AWS credentials over TLS only: use sasl_ssl"))
     if isinstance(sasl, Mapping):
         found += [(("sasl", *at), text) for at, text in part_faults(sasl)]
     return [

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from leatstream.connectors.kafka_login import KafkaOauth, KafkaSasl
+from leatstream.connectors.kafka_msk import sign_in
 from leatstream.errors import StoreError
 
 TIMEOUT = 4.0  # seconds of asking the token endpoint
@@ -83,6 +84,9 @@ class TokenSource:
 
 def tokens_of(store: str, sasl: KafkaSasl | None) -> TokenSource | None:
     """Where a store's tokens come from, or None when it logs in without."""
+    if sasl is not None and sasl.aws is not None:
+        aws = sasl.aws
+        return TokenSource(lambda: Token(*sign_in(store, aws, TIMEOUT)), {})
     if sasl is None or sasl.oauth is None:
         return None
     oauth = sasl.oauth

@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 from leatstream.dev.cache import cache_dir, exclusive
 from leatstream.errors import StackError
 
-JarSet: TypeAlias = Literal["spark", "broker"]
+JarSet: TypeAlias = Literal["spark", "broker", "msk"]
 Progress: TypeAlias = Callable[[int, int], None]
 
 DOWNLOADS_AT_ONCE = 6
@@ -36,12 +36,14 @@ class Jar:
         artifact: Maven artifact.
         version: exact version.
         sha256: lower-case hex digest of the file.
+        classifier: which of the artifact's files; empty = the plain one.
     """
 
     group: str
     artifact: str
     version: str
     sha256: str
+    classifier: str = ""
 
     @property
     def coordinate(self) -> str:
@@ -51,7 +53,7 @@ class Jar:
     @property
     def relative_path(self) -> Path:
         """Place below the cache's jar directory, laid out as a Maven repository."""
-        file_name = f"{self.artifact}-{self.version}.jar"
+        file_name = "-".join(filter(None, (self.artifact, self.version, self.classifier))) + ".jar"
         return Path(*self.group.split("."), self.artifact, self.version, file_name)
 
 
@@ -59,7 +61,10 @@ def locked(jar_set: JarSet) -> tuple[Jar, ...]:
     """Read the committed lock of a jar set, in class-path order."""
     text = resources.files("leatstream.dev").joinpath("locks", f"{jar_set}.lock.toml").read_text("utf-8")
     entries = tomllib.loads(text)["dependencies"]
-    return tuple(Jar(e["groupId"], e["artifactId"], e["version"], e["sha256"]) for e in entries)
+    return tuple(
+        Jar(e["groupId"], e["artifactId"], e["version"], e["sha256"], e.get("classifier", ""))
+        for e in entries
+    )
 
 
 def spark_jars(progress: Progress | None = None) -> list[Path]:
@@ -78,6 +83,15 @@ def broker_jars(progress: Progress | None = None) -> list[Path]:
         StackError: ``jars-unavailable`` when a jar is neither cached nor to be had.
     """
     return ensure("broker", progress)
+
+
+def msk_jars(progress: Progress | None = None) -> list[Path]:
+    """Amazon's library for AWS_MSK_IAM, for ``spark.jars``; only servers that are told to have it do.
+
+    Raises:
+        StackError: ``jars-unavailable`` when it is neither cached nor to be had.
+    """
+    return ensure("msk", progress)
 
 
 def is_cached(jar_set: JarSet) -> bool:
@@ -147,7 +161,7 @@ def _fetch_one(jar: Jar, staging: Path) -> None:
     )
     component = context.project(jar.group, jar.artifact).at_version(jar.version)
     try:
-        file = component.artifact().resolve()
+        file = component.artifact(classifier=jar.classifier).resolve()
     except (OSError, RuntimeError) as error:
         raise _unavailable(jar, f"it could not be downloaded ({type(error).__name__})") from error
     if sha256_of(file) != jar.sha256:

@@ -22,15 +22,18 @@ SPARK = (
     "org.apache.kafka:kafka-clients:3.9.2",
     "org.apache.commons:commons-pool2:2.13.1",
 )
+# With all that it needs inside, renamed: its plain form would bring an AWS SDK into Spark's class path.
+MSK = ("software.amazon.msk:aws-msk-iam-auth:2.3.9", "all")
 BROKER_CLOSURE = "org.apache.kafka:kafka_2.13:4.1.1"
 # The broker brings slf4j-api 1.7 and log4j-core but no bridge between them: the 1.x one, of log4j's version.
 BROKER_EXTRA = ("org.apache.logging.log4j:log4j-slf4j-impl:2.24.3",)
 
 
 def main() -> None:
-    """Resolve, download and write both locks next to this file."""
+    """Resolve, download and write the locks next to this file."""
     with tempfile.TemporaryDirectory() as scratch:
         write_lock("spark", [_single(scratch, c) for c in SPARK])
+        write_lock("msk", [_single(scratch, *MSK)])
         write_lock(
             "broker",
             [
@@ -50,6 +53,7 @@ def write_lock(jar_set: JarSet, artifacts: list[Artifact]) -> None:
             f'groupId = "{artifact.groupId}"',
             f'artifactId = "{artifact.artifactId}"',
             f'version = "{artifact.version}"',
+            *([f'classifier = "{artifact.classifier}"'] if artifact.classifier else []),
             f'sha256 = "{sha256_of(artifact.resolve())}"',
         ]
     target = Path(__file__).parent / "locks" / f"{jar_set}.lock.toml"
@@ -63,9 +67,9 @@ def _context(scratch: str) -> MavenContext:
     return MavenContext(repo_cache=Path(scratch), remote_repos=repositories(), timeout=60)
 
 
-def _single(scratch: str, coordinate: str) -> Artifact:
+def _single(scratch: str, coordinate: str, classifier: str = "") -> Artifact:
     group, artifact, version = coordinate.split(":")
-    return _context(scratch).project(group, artifact).at_version(version).artifact()
+    return _context(scratch).project(group, artifact).at_version(version).artifact(classifier=classifier)
 
 
 def _closure(scratch: str, coordinate: str) -> list[Artifact]:

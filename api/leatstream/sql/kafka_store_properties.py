@@ -8,13 +8,13 @@ from typing import Any
 from leatstream.model.registered import SecretName
 from leatstream.sql.property_values import PropertyReader
 
-_MSK = "aws_msk_iam"
 _HASH, _USER, _PASSWORD = "kafka.sasl.hash_function", "kafka.sasl.username", "kafka.sasl.password"
 _MECHANISMS = {
     "plain": "plain",
     "sha256": "scram_sha_256",
     "sha512": "scram_sha_512",
     "oauthbearer": "oauthbearer",
+    "aws_msk_iam": "aws_msk_iam",
 }
 _HASH_WORDS = {mechanism: word for word, mechanism in _MECHANISMS.items()}
 # Property to the member of sasl.oauth; the secret and the extensions are read in ways of their own.
@@ -28,23 +28,35 @@ _OAUTH = {
 }
 _CLIENT_SECRET, _EXTENSIONS = "kafka.sasl.oauth.client_secret", "kafka.sasl.oauth.extensions"
 _OAUTH_CA = "kafka.sasl.oauth.ca_cert_file"
-_REQUIRED_OAUTH = tuple(_OAUTH)[:3]
+_AWS = {
+    "kafka.msk.aws_region": "region",
+    "kafka.msk.iam_role_arn": "role_arn",
+    "kafka.msk.external_id": "external_id",
+    "kafka.msk.access_key_id": "access_key_id",
+    "kafka.msk.secret_access_key": "secret_access_key",
+}
+_AWS_SECRET = "kafka.msk.secret_access_key"  # noqa: S105 - a property's name
+# Mechanisms with a description of their own: its name in sasl, its properties, and which of them it needs.
+_DESCRIBED = {
+    "oauthbearer": ("oauth", _OAUTH, tuple(_OAUTH)[:3]),
+    "aws_msk_iam": ("aws", _AWS, ("kafka.msk.aws_region",)),
+}
+_LOGIN = (_USER, _PASSWORD, *_OAUTH, *_AWS)
 _CA, _CERT, _KEY = "tls.ca_cert_file", "tls.client.cert_file", "tls.client.key_file"
 _TLS = ("tls.disabled", "tls.verify_server_hostname", _CA, _CERT, _KEY)
-_KAFKA = ("type", "uris", "schema_registry.name", _HASH, _USER, _PASSWORD, *_OAUTH, *_TLS)
+_KAFKA = ("type", "uris", "schema_registry.name", _HASH, *_LOGIN, *_TLS)
 _UNBUILT = {
     "properties.file": "write the properties into the statement",
     "access_region": "stores are reached directly",
     "availability_zone": "stores are reached directly",
     "tls.cipher_suites": "the client's own choice is used",
     "tls.protocols": "the client's own choice is used",
-    "kafka.msk.iam_role_arn": "AWS_MSK_IAM is not built yet",
-    "kafka.msk.aws_region": "AWS_MSK_IAM is not built yet",
 }
 # Where a secret stands: property to its dotted path.
 _SECRETS = {
     _PASSWORD: "sasl.password",
     _CLIENT_SECRET: "sasl.oauth.client_secret",
+    _AWS_SECRET: "sasl.aws.secret_access_key",
     _KEY: "tls.client_key",
 }
 
@@ -78,7 +90,7 @@ def update_kafka(
     kept = {k: v for k, v in _as_properties(present).items() if k not in reader.given}
     if _HASH in reader.given:
         mine = _of_mechanism(str(reader.raw(_HASH) or "").lower())
-        kept = {k: v for k, v in kept.items() if k in mine or not k.startswith("kafka.sasl.")}
+        kept = {k: v for k, v in kept.items() if k in mine or k not in _LOGIN}
     if reader.flag("tls.disabled", False):
         kept = {k: v for k, v in kept.items() if k not in (_CA, _CERT, _KEY)}
     if _CERT in reader.given:
@@ -101,7 +113,7 @@ def _of_mechanism(word: str) -> tuple[str, ...]:
     """The login properties that go with a mechanism."""
     if word not in _MECHANISMS:
         return ()
-    return tuple(_OAUTH) if word == "oauthbearer" else (_USER, _PASSWORD)
+    return tuple(_DESCRIBED[word][1]) if word in _DESCRIBED else (_USER, _PASSWORD)
 
 
 def _as_properties(config: Mapping[str, Any]) -> dict[str, str | bool]:
@@ -119,52 +131,56 @@ def _as_properties(config: Mapping[str, Any]) -> dict[str, str | bool]:
 
 
 def _login_as_properties(sasl: Mapping[str, Any]) -> dict[str, str | bool]:
-    oauth = sasl.get("oauth")
-    if oauth is None:
+    if sasl["mechanism"] not in _DESCRIBED:
         return {_USER: sasl["username"], _PASSWORD: "kept"}
-    told = {key: oauth[member] for key, member in _OAUTH.items() if oauth.get(member)}
+    part, members, _ = _DESCRIBED[sasl["mechanism"]]
+    told = {key: sasl[part][member] for key, member in members.items() if sasl[part].get(member)}
+    if part == "aws":
+        return told | ({_AWS_SECRET: "kept"} if "kafka.msk.access_key_id" in told else {})
     if _EXTENSIONS in told:
-        told[_EXTENSIONS] = ",".join(f"{name}={value}" for name, value in oauth["extensions"].items())
+        told[_EXTENSIONS] = ",".join(f"{name}={value}" for name, value in told[_EXTENSIONS].items())
     return told | {_CLIENT_SECRET: "kept"}
 
 
 def _sasl(reader: PropertyReader) -> dict[str, Any] | None:
-    word = reader.choice(_HASH, ("none", *_MECHANISMS, _MSK))
-    if word == _MSK:
-        detail = f"{_HASH!r} = AWS_MSK_IAM is not supported."
-        hint = "there is NONE, PLAIN, SHA256, SHA512, OAUTHBEARER"
-        reader.faults.add("unsupported", detail, hint=hint, **reader.where(_HASH))
-        return None
+    word = reader.choice(_HASH, ("none", *_MECHANISMS))
     mine = _of_mechanism(word or "")
-    for key in (_USER, _PASSWORD, *_OAUTH):
+    for key in _LOGIN:
         if key in reader.given and key not in mine and (word or _HASH not in reader.given):
-            wanted = "OAUTHBEARER" if key in _OAUTH else "PLAIN, SHA256 or SHA512"
-            reader.wrong(key, f"{key!r} needs {_HASH!r} to be {wanted}.")
+            reader.wrong(key, f"{key!r} needs {_HASH!r} to be {_wanted(key)}.")
     if word in (None, "none"):
         return None
-    for key in _REQUIRED_OAUTH if word == "oauthbearer" else mine:
+    described = _DESCRIBED.get(str(word))
+    for key in described[2] if described else mine:
         if key not in reader.given:
             detail = f"{_HASH!r} = {str(word).upper()} needs {key!r}."
             reader.faults.add("invalid-property", detail, **reader.where(_HASH))
     settings: dict[str, Any] = {"mechanism": _MECHANISMS[str(word)]}
-    if word == "oauthbearer":
-        return settings | {"oauth": _oauth(reader)}
-    return settings | {"username": reader.text(_USER), "password": reader.secret(_PASSWORD)}
+    if described is None:
+        return settings | {"username": reader.text(_USER), "password": reader.secret(_PASSWORD)}
+    part, members, _ = described
+    found = {m: reader.secret(k) if k in _SECRETS else reader.text(k) for k, m in members.items()}
+    return settings | {part: {member: v for member, v in _finished(reader, found).items() if v is not None}}
 
 
-def _oauth(reader: PropertyReader) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        member: reader.secret(key) if key == _CLIENT_SECRET else reader.text(key)
-        for key, member in _OAUTH.items()
-    }
-    if found["ca_certificate"] and "-----BEGIN" not in found["ca_certificate"]:
+def _wanted(key: str) -> str:
+    words = [word.upper() for word, (_, members, _) in _DESCRIBED.items() if key in members]
+    return words[0] if words else "PLAIN, SHA256 or SHA512"
+
+
+def _finished(reader: PropertyReader, found: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a described login with what is more than a text read; a half key is a fault."""
+    if found.get("ca_certificate") and "-----BEGIN" not in found["ca_certificate"]:
         _no_pem(reader, _OAUTH_CA)
-    if found["extensions"]:
+    if found.get("extensions"):
         pairs = [part.partition("=") for part in found["extensions"].split(",") if part.strip()]
         if not all(name.strip() and equals for name, equals, _ in pairs):
             reader.wrong(_EXTENSIONS, f"{_EXTENSIONS!r} is name=value, several joined by commas.")
         found["extensions"] = {name.strip(): value.strip() for name, _, value in pairs}
-    return {member: value for member, value in found.items() if value is not None}
+    for one, other in (("kafka.msk.access_key_id", _AWS_SECRET), (_AWS_SECRET, "kafka.msk.access_key_id")):
+        if "region" in found and one in reader.given and other not in reader.given:
+            reader.wrong(one, f"{one!r} needs {other!r}.")
+    return found
 
 
 def _tls(reader: PropertyReader) -> dict[str, Any] | None:

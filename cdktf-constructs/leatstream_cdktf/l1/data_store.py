@@ -14,6 +14,35 @@ from leatstream_cdktf._reference import Reference
 from leatstream_cdktf._shim import tf
 
 
+class DataStoreKafkaSaslAwsReference(Reference):
+    """Tokens for aWS credentials, with `aws_msk_iam`."""
+
+    @property
+    def access_key_id(self) -> str:
+        """Access key; without one the server's own AWS credentials are used."""
+        return self._string("access_key_id")
+
+    @property
+    def external_id(self) -> str:
+        """External id that the role asks for."""
+        return self._string("external_id")
+
+    @property
+    def region(self) -> str:
+        """AWS region."""
+        return self._string("region")
+
+    @property
+    def role_arn(self) -> str:
+        """Role to take on with these credentials."""
+        return self._string("role_arn")
+
+    @property
+    def secret_access_key_secret(self) -> str:
+        """Name of the secret that holds the secret of the access key."""
+        return self._string("secret_access_key_secret")
+
+
 class DataStoreKafkaSaslOauthReference(Reference):
     """Tokens for client credentials, with `oauthbearer`."""
 
@@ -50,6 +79,11 @@ class DataStoreKafkaSaslOauthReference(Reference):
 
 class DataStoreKafkaSaslReference(Reference):
     """Tokens for login."""
+
+    @property
+    def aws(self) -> DataStoreKafkaSaslAwsReference:
+        """AWS credentials, with `aws_msk_iam`."""
+        return DataStoreKafkaSaslAwsReference(self._owner, f"{self._path}.aws")
 
     @property
     def mechanism(self) -> str:

@@ -15,6 +15,28 @@ from leatstream_cdktf._reference import Reference
 from leatstream_cdktf._shim import tf
 
 
+class StoreKafkaSaslAws(TypedDict):
+    """AWS credentials, with `aws_msk_iam`."""
+
+    access_key_id: NotRequired[str]
+    """Access key; without one the server's own AWS credentials are used."""
+    external_id: NotRequired[str]
+    """External id that the role asks for."""
+    region: str
+    """AWS region."""
+    role_arn: NotRequired[str]
+    """Role to take on with these credentials."""
+    secret_access_key_secret: NotRequired[str]
+    """Name of the secret that holds the secret of the access key."""
+    secret_access_key_wo: NotRequired[str]
+    """Secret of the access key; left out = the stored one stays. Write-only: sent to the service, never
+    stored in the state. It is sent with every change of the object; to send a new value alone, change
+    `secret_access_key_wo_version`. Write-only: never kept in Terraform's state.
+    """
+    secret_access_key_wo_version: NotRequired[int | float]
+    """Change it to send `secret_access_key_wo` again, for example after a rotation."""
+
+
 class StoreKafkaSaslOauth(TypedDict):
     """Client credentials, with `oauthbearer`."""
 
@@ -42,8 +64,12 @@ class StoreKafkaSaslOauth(TypedDict):
 class StoreKafkaSasl(TypedDict):
     """Login."""
 
+    aws: NotRequired[StoreKafkaSaslAws | tf.IResolvable]
+    """AWS credentials, with `aws_msk_iam`."""
     mechanism: str
-    """SASL mechanism. One of ``plain``, ``scram_sha_256``, ``scram_sha_512``, ``oauthbearer``."""
+    """SASL mechanism. One of ``plain``, ``scram_sha_256``, ``scram_sha_512``, ``oauthbearer``,
+    ``aws_msk_iam``.
+    """
     oauth: NotRequired[StoreKafkaSaslOauth | tf.IResolvable]
     """Client credentials, with `oauthbearer`."""
     password_secret: NotRequired[str]
@@ -174,6 +200,35 @@ class StoreS3(TypedDict):
     """Change it to send `secret_access_key_wo` again, for example after a rotation."""
 
 
+class StoreKafkaSaslAwsReference(Reference):
+    """Tokens for aWS credentials, with `aws_msk_iam`."""
+
+    @property
+    def access_key_id(self) -> str:
+        """Access key; without one the server's own AWS credentials are used."""
+        return self._string("access_key_id")
+
+    @property
+    def external_id(self) -> str:
+        """External id that the role asks for."""
+        return self._string("external_id")
+
+    @property
+    def region(self) -> str:
+        """AWS region."""
+        return self._string("region")
+
+    @property
+    def role_arn(self) -> str:
+        """Role to take on with these credentials."""
+        return self._string("role_arn")
+
+    @property
+    def secret_access_key_secret(self) -> str:
+        """Name of the secret that holds the secret of the access key."""
+        return self._string("secret_access_key_secret")
+
+
 class StoreKafkaSaslOauthReference(Reference):
     """Tokens for client credentials, with `oauthbearer`."""
 
@@ -210,6 +265,11 @@ class StoreKafkaSaslOauthReference(Reference):
 
 class StoreKafkaSaslReference(Reference):
     """Tokens for login."""
+
+    @property
+    def aws(self) -> StoreKafkaSaslAwsReference:
+        """AWS credentials, with `aws_msk_iam`."""
+        return StoreKafkaSaslAwsReference(self._owner, f"{self._path}.aws")
 
     @property
     def mechanism(self) -> str:
@@ -429,6 +489,7 @@ class Store(Resource):
             "scram_sha_256",
             "scram_sha_512",
             "oauthbearer",
+            "aws_msk_iam",
         ),
         "kafka.security_protocol": (
             "plaintext",

@@ -48,7 +48,9 @@ class KafkaStore(l1.Store):
             sasl: ``mechanism`` (``plain``, ``scram_sha_256``, ``scram_sha_512``), ``username``, ``password``
                 and, to send a new password alone, a changed number as ``password_version``. With mechanism
                 ``oauthbearer`` instead ``oauth``: ``token_url``, ``client_id``, ``client_secret``, perhaps
-                ``client_secret_version``, ``scope``, ``extensions`` and ``ca_certificate``.
+                ``client_secret_version``, ``scope``, ``extensions`` and ``ca_certificate``; with mechanism
+                ``aws_msk_iam`` ``aws``: ``region``, perhaps ``role_arn`` and its credentials as of a
+                ``KinesisStore``.
             tls: ``ca_certificate`` (PEM), ``verify_hostname`` and, for mTLS, ``client_certificate`` and
                 ``client_key_wo``, also PEM.
             name: the store's exact name; ``id_`` when left out.
@@ -238,10 +240,22 @@ _RENAMED = {
     "password_version": "password_wo_version",
     "client_secret": "client_secret_wo",
     "client_secret_version": "client_secret_wo_version",
+    "secret_access_key": "secret_access_key_wo",
+    "secret_access_key_version": "secret_access_key_wo_version",
 }
 _SASL_KEYS = ("mechanism", "username", "password", "password_version")
 _OAUTH_NEEDS = ("token_url", "client_id", "client_secret")
 _OAUTH_KEYS = (*_OAUTH_NEEDS, "client_secret_version", "scope", "extensions", "ca_certificate")
+
+_AWS_KEYS = (
+    *("region", "role_arn", "external_id", "access_key_id"),
+    *("secret_access_key", "secret_access_key_version"),
+)
+# Mechanisms with a description of their own: its name, its keys, and those it needs.
+_DESCRIBED = {
+    "oauthbearer": ("oauth", _OAUTH_KEYS, _OAUTH_NEEDS),
+    "aws_msk_iam": ("aws", _AWS_KEYS, ("region",)),
+}
 
 
 def _sasl(id_: str, sasl: Mapping[str, Any]) -> dict[str, Any]:
@@ -250,10 +264,12 @@ def _sasl(id_: str, sasl: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: a key is unknown or missing. Values are never told, one of them is a secret.
     """
-    if sasl.get("mechanism") != "oauthbearer":
+    described = _DESCRIBED.get(sasl.get("mechanism", ""))
+    if described is None:
         return _renamed(id_, "sasl", sasl, _SASL_KEYS, _SASL_KEYS[:3])
-    result = _renamed(id_, "sasl", sasl, ("mechanism", "oauth"), ("mechanism", "oauth"))
-    return result | {"oauth": _renamed(id_, "sasl.oauth", sasl["oauth"], _OAUTH_KEYS, _OAUTH_NEEDS)}
+    part, keys, needed = described
+    result = _renamed(id_, "sasl", sasl, ("mechanism", part), ("mechanism", part))
+    return result | {part: _renamed(id_, f"sasl.{part}", sasl[part], keys, needed)}
 
 
 def _renamed(

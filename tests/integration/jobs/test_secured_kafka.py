@@ -18,6 +18,9 @@ from leatstream.connectors.base import NewRecord
 from leatstream.connectors.kafka import KafkaConnector
 from leatstream.connectors.kafka_settings import java_settings
 from leatstream.connectors.registry import open_connector
+from leatstream.dev.jars import msk_jars
+from leatstream.errors import JobError
+from leatstream.plan.job_spec import ColumnSpec, SinkSpec, StoreRef
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +81,62 @@ def test_both_sides_log_in(spark: Any, secured: SecuredBroker, mechanism: str) -
     frame.select("key", "value").write.format("kafka").options(**options).option("topic", sink).save()
     (record,) = [r for r in store.read_records(sink, from_beginning=True, limit=1, idle_timeout=10) if r]
     assert (record.key, record.value) == (b"k", b"v")
+
+
+def msk(broker: SecuredBroker) -> KafkaConnector:
+    aws = {
+        "region": "eu-west-1",
+        "access_key_id": "AKID",
+        "role_arn": "arn:aws:iam::123456789012:role/leatstream",
+    }
+    config = {
+        "bootstrap_servers": broker.bootstrap,
+        "security_protocol": "sasl_ssl",
+        "sasl": {"mechanism": "aws_msk_iam", "aws": aws},
+        "tls": {"ca_certificate": broker.certificate},
+    }
+    found = open_connector("kafka", "s", config, {"sasl.aws.secret_access_key": "s3cret"})
+    assert isinstance(found, KafkaConnector)
+    return found
+
+
+def test_a_driver_without_amazons_library_says_what_to_do(spark: Any, secured: SecuredBroker) -> None:
+    sink = SinkSpec(
+        relation="d.s.o",
+        store=StoreRef(name="s", kind="kafka", config={}),
+        entity="o",
+        columns=[ColumnSpec(name="a", type="BIGINT")],
+        value_format="json",
+    )
+    with pytest.raises(JobError, match="LEATSTREAM_MSK_IAM=true") as caught:
+        msk(secured).write_batch(spark.range(1), sink)
+    assert caught.value.code == "job-rejected"
+
+
+def test_amazons_library_takes_our_settings(spark: Any, secured: SecuredBroker) -> None:
+    """As far as it goes without Amazon: its login module logs in, and the broker is asked for its mechanism."""
+    from py4j.protocol import Py4JJavaError
+
+    jvm = spark._jvm
+    urls = spark.sparkContext._gateway.new_array(jvm.java.net.URL, 1)
+    urls[0] = jvm.java.net.URI(msk_jars()[0].as_uri()).toURL()
+    thread = jvm.java.lang.Thread.currentThread()
+    before = thread.getContextClassLoader()
+    kafka = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+    thread.setContextClassLoader(jvm.java.net.URLClassLoader(urls, kafka))
+    try:
+        settings = jvm.java.util.HashMap()
+        for name, value in java_settings(msk(secured).settings).items():
+            settings.put(name, value)
+        settings.put("request.timeout.ms", "10000")
+        settings.put("default.api.timeout.ms", "10000")
+        admin = jvm.org.apache.kafka.clients.admin.Admin.create(settings)
+        try:
+            with pytest.raises(Py4JJavaError) as caught:
+                admin.describeCluster().clusterId().get()
+        finally:
+            admin.close(jvm.java.time.Duration.ZERO)
+    finally:
+        thread.setContextClassLoader(before)
+    assert "UnsupportedSaslMechanismException" in str(caught.value)
+    assert "AWS_MSK_IAM" in str(caught.value)

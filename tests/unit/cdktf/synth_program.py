@@ -196,6 +196,7 @@ def faults(stack: Any, made: dict[str, Any]) -> dict[str, str]:
             sasl={"mechanism": "oauthbearer", "oauth": {"client_id": "c", "client_secret": "hunter2", "x": 1}}
         ),
         "oauth missing": store(sasl={"mechanism": "oauthbearer", "username": "u"}),
+        "aws key": store(sasl={"mechanism": "aws_msk_iam", "aws": {"secret_access_key": "hunter2", "x": 1}}),
         "sasl missing": store(security_protocol="sasl_ssl"),
         "sasl unused": store(
             security_protocol="ssl", sasl={"mechanism": "plain", "username": "u", "password": "p"}

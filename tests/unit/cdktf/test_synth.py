@@ -142,6 +142,7 @@ def test_passwords_are_write_only(synthesized: dict[str, Any]) -> None:
         ("sasl key", ["unknown key 'user'", "'username' is missing"]),
         ("oauth key", ["sasl.oauth: unknown key 'x'", "'token_url' is missing"]),
         ("oauth missing", ["sasl: unknown key 'username'", "'oauth' is missing"]),
+        ("aws key", ["sasl.aws: unknown key 'x'", "'region' is missing"]),
         ("sasl missing", ["'sasl_ssl', which needs sasl="]),
         ("half a key", ["access_key_id and secret_access_key go together"]),
         ("id without role", ["external_id is given without role_arn"]),
@@ -158,7 +159,7 @@ def test_faults_are_told_at_construction(answer: dict[str, Any], case: str, part
 
 
 def test_no_fault_is_left_unchecked_or_tells_a_secret(answer: dict[str, Any]) -> None:
-    assert len(answer["faults"]) == 29
+    assert len(answer["faults"]) == 30
     assert "hunter2" not in json.dumps(answer["faults"])
 
 

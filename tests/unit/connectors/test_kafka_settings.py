@@ -19,6 +19,13 @@ KEY = "-----BEGIN PRIVATE KEY-----\ns3cret\n-----END PRIVATE KEY-----\n"
 SASL = {"mechanism": "scram_sha_512", "username": "ada", "password": "s3cret"}
 OAUTH = {"token_url": "https://h/token", "client_id": "leat", "client_secret": "s3cret"}
 
+ROLE = "arn:aws:iam::123456789012:role/leatstream"
+KEYS = {"access_key_id": "AKID", "secret_access_key": 's3"cret'}
+
+
+def aws(**more: Any) -> dict[str, Any]:
+    return login({"mechanism": "aws_msk_iam", "aws": {"region": "eu-west-1"} | more})
+
 
 def login(sasl: dict[str, Any]) -> dict[str, Any]:
     return {"security_protocol": "sasl_ssl", "sasl": sasl}
@@ -99,6 +106,14 @@ def test_every_fault_is_named_at_once() -> None:
         (oauth(extensions={"a_b": "x"}), "sasl.oauth.extensions"),
         (oauth(extensions={"a": "x\x01y"}), "sasl.oauth.extensions"),
         (oauth(ca_certificate="/etc/ca.pem"), "sasl.oauth.ca_certificate"),
+        (login({"mechanism": "aws_msk_iam"}), "sasl.aws"),
+        (aws() | {"security_protocol": "sasl_plaintext"}, "security_protocol"),
+        (aws(region="Ireland"), "sasl.aws.region"),
+        (aws(role_arn="leatstream"), "sasl.aws.role_arn"),
+        (aws(external_id="agreed"), "sasl.aws"),
+        (aws(access_key_id="AKID"), "sasl.aws"),
+        (aws(access_key_id="AKID", secret_access_key="s3cret"), "sasl.aws"),
+        (aws(**KEYS, role_arn=ROLE, external_id="agreed"), "sasl.aws"),
         ({"bootstrap_servers": "h:70000"}, "bootstrap_servers"),
         ({"bootstrap_servers": "h:1,,i:2"}, "bootstrap_servers"),
         ({"bootstrap_servers": "h:1\nsasl.jaas.config=x"}, "bootstrap_servers"),
@@ -253,3 +268,31 @@ def test_client_credentials_in_both_words() -> None:
     assert java["sasl.oauthbearer.token.endpoint.url"] == "https://h/token"
     assert java["sasl.mechanism"] == "OAUTHBEARER"
     assert "sasl.oauth.client_secret" in KafkaConnector.secret_fields()
+
+
+@pytest.mark.parametrize(
+    ("more", "options"),
+    [
+        ({}, ""),
+        (
+            {"role_arn": ROLE, "external_id": "agreed"},
+            f' awsRoleArn="{ROLE}" awsRoleExternalId="agreed" awsRoleSessionName="leatstream" awsStsRegion="eu-west-1"',
+        ),
+        (
+            {"role_arn": ROLE} | KEYS,
+            f' awsRoleArn="{ROLE}" awsRoleAccessKeyId="AKID" awsRoleSecretAccessKey="s3\\"cret"'
+            ' awsRoleSessionName="leatstream" awsStsRegion="eu-west-1"',
+        ),
+    ],
+)
+def test_amazon_credentials_in_both_words(more: dict[str, Any], options: str) -> None:
+    config = KafkaConfig.model_validate({"bootstrap_servers": "h:1"} | aws(**more))
+    assert 's3"cret' not in repr(config)
+    native, java = librdkafka_settings(config), java_settings(config)
+    assert (native["sasl.mechanism"], native["security.protocol"]) == ("OAUTHBEARER", "sasl_ssl")
+    assert "sasl.password" not in native
+    module = "software.amazon.msk.auth.iam.IAM"
+    assert java["sasl.mechanism"] == "AWS_MSK_IAM"
+    assert java["sasl.jaas.config"] == f"{module}LoginModule required{options};"
+    assert java["sasl.client.callback.handler.class"] == f"{module}ClientCallbackHandler"
+    assert "sasl.aws.secret_access_key" in KafkaConnector.secret_fields()

@@ -67,7 +67,7 @@ def test_the_broker_set_is_a_closure_with_a_logger_that_fits() -> None:
     assert "log4j-slf4j2-impl" not in found
 
 
-@pytest.mark.parametrize("jar_set", ["spark", "broker"])
+@pytest.mark.parametrize("jar_set", ["spark", "broker", "msk"])
 def test_locks_hold_sums_and_no_addresses(jar_set: JarSet) -> None:
     assert all(re.fullmatch(r"[0-9a-f]{64}", jar.sha256) for jar in locked(jar_set))
     text = (LOCKS / f"{jar_set}.lock.toml").read_text()

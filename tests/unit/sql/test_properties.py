@@ -164,6 +164,7 @@ OAUTH = (
     " 'kafka.sasl.oauth.token_url'='https://h/token', 'kafka.sasl.oauth.client_id'='leat',"
     " 'kafka.sasl.oauth.client_secret'='hunter2'"
 )
+MSK = "'type'=MSK, 'uris'='a:1', 'kafka.sasl.hash_function'=AWS_MSK_IAM, 'kafka.msk.aws_region'='eu-west-1'"
 OAUTH_SETTINGS = {"token_url": "https://h/token", "client_id": "leat", "client_secret": "hunter2"}
 
 
@@ -186,6 +187,24 @@ def test_a_store_with_client_credentials() -> None:
     assert plain["sasl"] == {"mechanism": "plain", "username": "u", "password": "p"}
 
 
+def test_a_store_of_amazon_msk() -> None:
+    keys = ", 'kafka.msk.access_key_id'='AKID', 'kafka.msk.secret_access_key'='hunter2'"
+    _, config = read_store_properties(written(f"{MSK}, 'kafka.msk.iam_role_arn'='{ROLE}'{keys}"))
+    aws = {
+        "region": "eu-west-1",
+        "role_arn": ROLE,
+        "access_key_id": "AKID",
+        "secret_access_key": "hunter2",
+    }
+    assert config["sasl"] == {"mechanism": "aws_msk_iam", "aws": aws}
+    config["sasl"]["aws"].pop("secret_access_key")
+    later = read_store_update(written("'uris'='b:2'"), "kafka", config)
+    assert later["sasl"]["aws"] == aws | {"secret_access_key": None}
+    _, plain = read_store_properties(written(MSK))
+    assert plain["sasl"]["aws"] == {"region": "eu-west-1"}
+    assert read_store_update(written("'uris'='b:2'"), "kafka", plain)["sasl"] == plain["sasl"]
+
+
 @pytest.mark.parametrize(
     ("text", "codes"),
     [
@@ -193,7 +212,10 @@ def test_a_store_with_client_credentials() -> None:
         ("'type'=KAFKA", ["invalid-property"]),
         ("'type'=KAKFA, 'uris'='a:1'", ["invalid-property"]),
         ("'type'=KAFKA, 'uri'='a:1'", ["invalid-property", "invalid-property"]),
-        ("'type'=KAFKA, 'uris'='a:1', 'kafka.sasl.hash_function'=AWS_MSK_IAM", ["unsupported"]),
+        ("'type'=KAFKA, 'uris'='a:1', 'kafka.sasl.hash_function'=AWS_MSK_IAM", ["invalid-property"]),
+        (MSK + ", 'kafka.msk.access_key_id'='AKID'", ["invalid-property"]),
+        (MSK + ", 'kafka.sasl.oauth.scope'='x'", ["invalid-property"]),
+        ("'type'=KAFKA, 'uris'='a:1', 'kafka.msk.aws_region'='eu-west-1'", ["invalid-property"]),
         ("'type'=KAFKA, 'uris'='a:1', 'kafka.sasl.hash_function'=PLAIN", ["invalid-property"] * 2),
         ("'type'=KAFKA, 'uris'='a:1', 'kafka.sasl.hash_function'=OAUTHBEARER", ["invalid-property"] * 3),
         (OAUTH + ", 'kafka.sasl.username'='u'", ["invalid-property"]),

@@ -26,6 +26,59 @@ _TEXT = r"^[^\x00-\x1f\x7f]+$"
 _PROTOCOLS = Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"]
 
 
+_ROLE = r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+$"
+
+
+class _AwsIdentity(BaseModel):
+    region: Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]{1,2}$")] = (
+        Field(description="AWS region.", examples=["eu-west-1"])
+    )
+    access_key_id: Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_]+$")] | None = (
+        Field(None, description="Access key; without one the server's own AWS credentials are used.")
+    )
+    role_arn: Annotated[str, Field(max_length=2048, pattern=_ROLE)] | None = Field(
+        None, description="Role to take on with these credentials."
+    )
+    external_id: (
+        Annotated[str, Field(min_length=2, max_length=1224, pattern=r"^[A-Za-z0-9_+=,.@:/-]+$")] | None
+    ) = Field(None, description="External id that the role asks for.")
+
+
+class _Aws(_AwsIdentity):
+    endpoint_url: Annotated[str, Field(max_length=300, pattern=r"^https?://[^/ ]+/?$")] | None = Field(
+        None, description="Another address than the region's own, such as a VPC endpoint."
+    )
+
+
+class _AwsSecret(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    secret_access_key: Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[!-~]+$")] | None = (
+        Field(
+            None,
+            description="Secret of the access key; left out = the stored one stays.",
+            json_schema_extra={"writeOnly": True},
+        )
+    )
+    secret_access_key_secret: Name | None = Field(
+        None, description="Name of the secret that holds the secret of the access key."
+    )
+
+
+class _AwsSecretView(BaseModel):
+    secret_access_key_secret: str | None = Field(
+        None, description="Name of the secret that holds the secret of the access key."
+    )
+
+
+class _AwsBody(_AwsSecret, _Aws):
+    pass
+
+
+class _AwsView(_AwsSecretView, _Aws):
+    pass
+
+
 class _Oauth(BaseModel):
     token_url: Annotated[str, Field(max_length=2000, pattern=r"^https?://[!-~]+$")] = Field(
         description="Token endpoint of the authorization server.",
@@ -70,8 +123,16 @@ class OauthView(_Oauth):
     )
 
 
+class MskBody(_AwsSecret, _AwsIdentity):
+    """AWS credentials for Amazon MSK, with mechanism `aws_msk_iam`."""
+
+
+class MskView(_AwsSecretView, _AwsIdentity):
+    """AWS credentials for Amazon MSK; the key's secret is never shown."""
+
+
 class _Sasl(BaseModel):
-    mechanism: Literal["plain", "scram_sha_256", "scram_sha_512", "oauthbearer"] = Field(
+    mechanism: Literal["plain", "scram_sha_256", "scram_sha_512", "oauthbearer", "aws_msk_iam"] = Field(
         description="SASL mechanism."
     )
     username: Annotated[str, Field(min_length=1, max_length=255, pattern=_TEXT)] | None = Field(
@@ -91,6 +152,7 @@ class SaslBody(_Sasl):
     )
     password_secret: Name | None = Field(None, description="Name of the secret that holds the password.")
     oauth: OauthBody | None = Field(None, description="Client credentials, with `oauthbearer`.")
+    aws: MskBody | None = Field(None, description="AWS credentials, with `aws_msk_iam`.")
 
 
 class SaslView(_Sasl):
@@ -98,6 +160,7 @@ class SaslView(_Sasl):
 
     password_secret: str | None = Field(None, description="Name of the secret that holds the password.")
     oauth: OauthView | None = Field(None, description="Client credentials, with `oauthbearer`.")
+    aws: MskView | None = Field(None, description="AWS credentials, with `aws_msk_iam`.")
 
 
 class _Tls(BaseModel):
@@ -152,48 +215,6 @@ class KafkaView(_Kafka):
 
     sasl: SaslView | None = Field(None, description="Login.")
     tls: TlsView | None = Field(None, description="Transport encryption.")
-
-
-_ROLE = r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+$"
-
-
-class _Aws(BaseModel):
-    region: Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]{1,2}$")] = (
-        Field(description="AWS region.", examples=["eu-west-1"])
-    )
-    endpoint_url: Annotated[str, Field(max_length=300, pattern=r"^https?://[^/ ]+/?$")] | None = Field(
-        None, description="Another address than the region's own, such as a VPC endpoint."
-    )
-    access_key_id: Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_]+$")] | None = (
-        Field(None, description="Access key; without one the server's own AWS credentials are used.")
-    )
-    role_arn: Annotated[str, Field(max_length=2048, pattern=_ROLE)] | None = Field(
-        None, description="Role to take on with these credentials."
-    )
-    external_id: (
-        Annotated[str, Field(min_length=2, max_length=1224, pattern=r"^[A-Za-z0-9_+=,.@:/-]+$")] | None
-    ) = Field(None, description="External id that the role asks for.")
-
-
-class _AwsBody(_Aws):
-    model_config = ConfigDict(extra="forbid")
-
-    secret_access_key: Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[!-~]+$")] | None = (
-        Field(
-            None,
-            description="Secret of the access key; left out = the stored one stays.",
-            json_schema_extra={"writeOnly": True},
-        )
-    )
-    secret_access_key_secret: Name | None = Field(
-        None, description="Name of the secret that holds the secret of the access key."
-    )
-
-
-class _AwsView(_Aws):
-    secret_access_key_secret: str | None = Field(
-        None, description="Name of the secret that holds the secret of the access key."
-    )
 
 
 class _Postgres(BaseModel):
