@@ -90,6 +90,8 @@ UV_COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 --
 lock: ## Resolve the dependencies anew (needs uv)
 	@$(UV_COMPILE) --extra server --extra spark --extra kafka --extra avro --extra kinesis --extra terraform --extra dev \
 		--extra cdktf --extra cdktn --group test --group check -o requirements.lock
+	@$(UV_COMPILE) --extra server --extra spark --extra kafka --extra avro --extra kinesis --extra s3 --extra jars \
+		--constraint requirements.lock -o deploy/requirements.lock
 	@$(PYTHON) -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 		print(*project["optional-dependencies"]["tools"], sep="\n")' \
 		| $(UV_COMPILE:pyproject.toml=-) -o requirements-tools.lock

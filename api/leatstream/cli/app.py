@@ -41,6 +41,7 @@ def _root(
 
 app.command()(embedded.dev)
 app.command()(embedded.serve)
+app.command()(embedded.token)
 app.command()(embedded.doctor)
 app.command()(embedded.demo)
 app.command()(embedded.openapi)

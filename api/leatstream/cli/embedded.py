@@ -1,4 +1,4 @@
-"""``leat dev``, ``serve``, ``doctor``, ``demo``, ``openapi``: what runs on this machine."""
+"""``leat dev``, ``serve``, ``token``, ``doctor``, ``demo``, ``openapi``: what runs on this machine."""
 
 from __future__ import annotations
 
@@ -55,6 +55,13 @@ def serve() -> None:
     from leatstream.cli.serving import run_server
 
     raise typer.Exit(run_server())
+
+
+def token() -> None:
+    """Make an administrator's token, to be given to servers as LEATSTREAM_BOOTSTRAP_TOKEN."""
+    from leatstream.services.authorization import mint_token
+
+    typer.echo(mint_token()[0])
 
 
 def doctor(

@@ -102,7 +102,7 @@ def open_secret_box(path: Path) -> KeyRingBox:
         StackError: part-failed, the file is readable by others or is no key file.
     """
     _create_if_missing(path)
-    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if _open_to_others(path.stat()):
         raise StackError(
             "part-failed",
             f"The key file {path} can be read by other users.",
@@ -118,6 +118,12 @@ def open_secret_box(path: Path) -> KeyRingBox:
             f"{path} is not a key file.",
             hint="Restore it from a backup; without it no stored secret can be opened.",
         ) from error
+
+
+def _open_to_others(found: os.stat_result) -> bool:
+    # A secret mounted by Kubernetes is root's and reaches the server by its group: that is no fault.
+    forbidden = stat.S_IRWXO | stat.S_IWGRP | (stat.S_IRWXG if found.st_uid == os.geteuid() else 0)
+    return bool(found.st_mode & forbidden)
 
 
 def _create_if_missing(path: Path) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from leatstream.services.authorization import well_formed
+
 Leat = Callable[..., Any]
 
 
@@ -25,3 +27,9 @@ def test_dev_without_java_says_how_to_get_one(
     assert not ready.exists()
     # The directory is free again: the next start is not told that another one runs there.
     assert leat("dev", "--port", "0", "--data-dir", str(tmp_path / "data")).err.count("Java 17") == 1
+
+
+def test_a_token_for_servers(leat: Leat) -> None:
+    one, other = (leat("token").out.strip() for _ in range(2))
+    assert well_formed(one)
+    assert one != other

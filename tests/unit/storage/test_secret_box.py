@@ -56,6 +56,21 @@ def test_key_file_is_made_once_and_private(tmp_path: Path) -> None:
     assert open_secret_box(path).open("r", sealed) == "v"
 
 
+def test_a_key_file_of_roots_may_reach_the_server_by_its_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So Kubernetes mounts secrets; another's right to write, or everybody's to read, is still a fault."""
+    path = tmp_path / "keys.json"
+    open_secret_box(path)
+    path.chmod(0o440)
+    monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
+    open_secret_box(path)
+    for mode in (0o460, 0o444):
+        path.chmod(mode)
+        with pytest.raises(StackError, match="read by other users"):
+            open_secret_box(path)
+
+
 def test_key_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     """As ssh does, with the command that mends it."""
     path = tmp_path / "keys.json"

@@ -1,0 +1,82 @@
+"""What ``deploy/`` says agrees with the product: settings, versions, pins."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from leatstream.settings import Settings
+
+TOP = Path(__file__).resolve().parents[3]
+DEPLOY = TOP / "deploy"
+CHART = DEPLOY / "helm" / "leatstream"
+# Read where they are used, not settings of the server.
+OTHERS = {"LEATSTREAM_BOOTSTRAP_TOKEN", "LEATSTREAM_CACHE_DIR"}
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def pins(lock: Path) -> dict[str, str]:
+    return dict(re.findall(r"^([a-z0-9][a-z0-9.-]*)==([^ \\]+)", lock.read_text("utf-8"), re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    "file", ["Dockerfile", "compose.yaml", "helm/leatstream/templates/deployment.yaml", ".env.example"]
+)
+def test_settings_that_are_named_exist(file: str) -> None:
+    known = {f"LEATSTREAM_{name.upper()}" for name in Settings.model_fields} | OTHERS
+    named = set(re.findall(r"LEATSTREAM_[A-Z_]+", (DEPLOY / file).read_text("utf-8")))
+    assert named
+    assert named <= known
+
+
+def test_every_setting_is_in_the_operators_manual() -> None:
+    manual = (TOP / "docs" / "operations.md").read_text("utf-8")
+    assert [n for n in Settings.model_fields if f"LEATSTREAM_{n.upper()}`" not in manual] == []
+
+
+def test_the_image_has_the_versions_that_were_tested() -> None:
+    image, tested = pins(DEPLOY / "requirements.lock"), pins(TOP / "requirements.lock")
+    assert {name: version for name, version in image.items() if tested.get(name) != version} == {}
+    extras = project()["optional-dependencies"]
+    wanted = [*project()["dependencies"]]
+    for extra in ("server", "spark", "kafka", "avro", "kinesis", "s3", "jars"):
+        wanted += extras[extra]
+    names = {re.split(r"[<>=\[; ]", line)[0].lower() for line in wanted}
+    assert names <= image.keys()
+    assert not {"pytest", "mypy", "moto"} & image.keys()
+
+
+def test_the_chart_has_the_version_of_the_project() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text("utf-8"))
+    assert chart["version"] == chart["appVersion"] == project()["version"]
+
+
+def test_templates_use_values_that_exist() -> None:
+    values = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
+    used = set()
+    for template in (CHART / "templates").iterdir():
+        used |= set(re.findall(r"\.Values\.([A-Za-z.]+)", template.read_text("utf-8")))
+    assert used
+    for path in used:
+        found: Any = values
+        for step in path.split("."):
+            assert step in found, path
+            found = found[step]
+
+
+def test_compose_starts_servers_that_share_what_they_must() -> None:
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
+    one, two = (compose["services"][f"server-{i}"] for i in (1, 2))
+    assert one["environment"] == two["environment"]
+    mounts = [{v.split(":")[1]: v.split(":")[0] for v in server["volumes"]} for server in (one, two)]
+    assert mounts[0]["/shared"] == mounts[1]["/shared"]
+    assert mounts[0]["/var/lib/leatstream"] != mounts[1]["/var/lib/leatstream"]
+    assert {v for mount in mounts for v in mount.values()} <= compose["volumes"].keys()
