@@ -130,6 +130,7 @@ def test_either_may_die_or_leave(
     both[busy] = servers.start(busy)
     servers.wait_ready(both[busy])
     assert stop_process(both[idle].process) == 0
+    assert "Traceback" not in (tmp_path / f"{idle}.log").read_text()
     eventually(
         lambda: newer_job(both[busy], query, taken["attempt"]), 60, "the attempt of the one that is back"
     )

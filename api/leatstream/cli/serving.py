@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import logging
 import os
 import signal
 from collections.abc import Mapping
@@ -85,6 +87,11 @@ def build_app(stack: DevSettings) -> ServedApp:
     )
 
 
+def no_cut_poll(record: logging.LogRecord) -> bool:
+    """Whether a line is worth telling: a driver's long poll that the server's end cuts off is no fault."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
+
+
 def run_server() -> int:
     """Serve as configured by LEATSTREAM_… variables, with the user's own stores; the exit status."""
     import uvicorn
@@ -110,6 +117,7 @@ def run_server() -> int:
         app = create_app(runtime.env)
         settle_memory()
         config = uvicorn.Config(app, access_log=False, timeout_graceful_shutdown=5)
+        logging.getLogger("uvicorn.error").addFilter(no_cut_poll)
         # uvicorn raises the signal that ended it once more: it must not end this process before its drivers.
         for ending in (signal.SIGTERM, signal.SIGINT):
             signal.signal(ending, lambda *_: None)
