@@ -69,8 +69,10 @@ class Foreseen:
         if kind is None:
             return
         with self._lock:
-            if kind == "queries":
-                self._note_query(planned, exists)
+            if kind in ("queries", "applications"):
+                self._note_statement(kind, planned)
+                made = _made_by_query(planned) if kind == "queries" else _made_by_application(planned)
+                self._note_made(made, exists)
                 return
             if any(planned.get(name) is UNKNOWN for name in resource.key):
                 self._anything = True
@@ -86,21 +88,21 @@ class Foreseen:
             if exists and kind == "relations":
                 self._changing.add(name)
 
-    def _note_query(self, planned: Mapping[str, Any], exists: bool) -> None:
-        sink, sql = planned.get("sink"), planned.get("sql")
-        if isinstance(sql, str) and isinstance(planned.get("name"), str):
+    def _note_statement(self, kind: str, planned: Mapping[str, Any]) -> None:
+        if isinstance(planned.get("sql"), str) and isinstance(planned.get("name"), str):
             members = ("name", "sql", "database", "schema", "store")
             known = {key: planned[key] for key in members if isinstance(planned.get(key), str)}
-            self._items.setdefault("queries", {})[str(planned["name"])] = known
-        found = _CREATES.search(sql) if isinstance(sql, str) else None
-        name = sink if isinstance(sink, str) else qualify(found.group(1), planned) if found else None
-        if name is not None:
+            self._items.setdefault(kind, {})[str(planned["name"])] = known
+
+    def _note_made(self, names: list[str] | None, exists: bool) -> None:
+        if names is None:
+            # What this will write is not known, so it may be any relation that is missing now.
+            self._anything = True
+            return
+        for name in names:
             self._items.setdefault("relations", {}).setdefault(name, {})
             if exists:
                 self._changing.add(name)
-        elif sql is UNKNOWN or found:
-            # What this query will write is not known, so it may be any relation that is missing now.
-            self._anything = True
 
     def leaves(self, resource: Resource, prior: Mapping[str, Any]) -> None:
         """Remember that the same plan deletes or replaces this object."""
@@ -157,6 +159,27 @@ class Foreseen:
         return anything or any(
             re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sql, re.IGNORECASE) for name in names
         )
+
+
+def _made_by_query(planned: Mapping[str, Any]) -> list[str] | None:
+    """What a query makes; None if that is not known."""
+    sink, sql = planned.get("sink"), planned.get("sql")
+    found = _CREATES.search(sql) if isinstance(sql, str) else None
+    name = sink if isinstance(sink, str) else qualify(found.group(1), planned) if found else None
+    if name is not None:
+        return [name]
+    return None if sql is UNKNOWN or found else []
+
+
+def _made_by_application(planned: Mapping[str, Any]) -> list[str] | None:
+    """What an application makes; None if that is not known."""
+    made: list[str] = []
+    for attribute in ("sinks", "relations"):
+        told = planned.get(attribute)
+        if not isinstance(told, list) or any(not isinstance(one, str) for one in told):
+            return None
+        made += told
+    return made
 
 
 def _last(name: str) -> str:

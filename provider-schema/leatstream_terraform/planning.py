@@ -92,6 +92,9 @@ def _update(
     rules.forget(resource, state, inferred=changed)
     if changed or answer.replace:
         _ask(session, resource, answer, state, prior)
+        sql = resource.with_semantic("sql")
+        if sql is not None and statement.is_refused(answer.diagnostics):
+            answer.replace.append((sql.name,))
         answer.replace += [p for p in rules.replacements(resource, prior, state) if p not in answer.replace]
     if answer.replace:
         session.foreseen.leaves(resource, prior)

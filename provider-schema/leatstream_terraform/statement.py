@@ -109,7 +109,7 @@ def infer(
     sql = planned.get(item.name)
     if not isinstance(sql, str) or any(has_unknown(planned.get(name)) for name in depends_on(resource)):
         return []
-    answer = _ask(session, request_for(resource, prior or planned, sql, planned))
+    answer = _ask(session, resource, request_for(resource, prior or planned, sql, planned))
     statements = answer.get("statements") or []
     if not answer.get("valid") or not statements:
         faults = [fault for one in statements for fault in one.get("problems") or []]
@@ -183,9 +183,20 @@ def _loosen(resource: Resource, planned: dict[str, Any]) -> None:
             )
 
 
-def _ask(session: Session, request: dict[str, Any]) -> Mapping[str, Any]:
+def is_refused(diagnostics: list[Diagnostic]) -> bool:
+    """Tell whether the service has said that the object cannot change in place."""
+    return any(one.summary == _affected("refused") for one in diagnostics)
+
+
+def _affected(kind: str) -> str:
+    return f"The running job is affected: {kind}"
+
+
+def _ask(session: Session, resource: Resource, request: dict[str, Any]) -> Mapping[str, Any]:
     """Validate; a sink that only stands in the way because the same plan replaces its query is no fault."""
     answer = validate(session, request)
+    if resource.assume != "queries":
+        return answer
     faults = [fault for one in answer.get("statements") or [] for fault in one.get("problems") or []]
     for fault in faults:
         leaving = session.foreseen.leaving(fault)
@@ -200,7 +211,7 @@ def _change(plan: Mapping[str, Any], item: Attribute) -> list[Diagnostic]:
     if not isinstance(change, Mapping) or kind in (None, "none", "hot"):
         return []
     text = f"{change.get('reason') or 'The statement changes.'}"
-    return [Diagnostic(f"The running job is affected: {kind}", text, (item.name,), "warning")]
+    return [Diagnostic(_affected(kind), text, (item.name,), "warning")]
 
 
 def _errors(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from leatstream.model.objects import Meta
+from leatstream.model.objects import DesiredState, Meta
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,9 @@ class Application:
         queries: names, in the order they were made.
         relations: full names of the streams and changelogs it declared by columns.
         virtual: names of its virtual relations.
+        desired_state: what is wanted of its queries.
+        deleting: it goes when the last of its queries has ended.
+        plan: what the newest version did, as ``statements:validate`` shows it before.
     """
 
     meta: Meta
@@ -121,3 +125,6 @@ class Application:
     relations: tuple[str, ...] = ()
     virtual: tuple[str, ...] = ()
     comment: str | None = None
+    desired_state: DesiredState = DesiredState.RUNNING
+    deleting: bool = False
+    plan: Mapping[str, Any] = field(default_factory=dict)

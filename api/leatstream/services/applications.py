@@ -1,183 +1,173 @@
 """Applications: queries and streams that are made together, all or none, and go together.
 
 Each statement runs as a query of its own. A virtual relation is written into the statements that read it.
-That means the same unless it remembers something or gives another value at each call: such a one may be read
-once.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import TypeGuard
+from dataclasses import dataclass, replace
 
-from leatstream.errors import CatalogError, LeatstreamError, RequestError
-from leatstream.model.names import Fqn, quote
-from leatstream.model.objects import DesiredState, Query
+from leatstream.errors import CatalogError, RequestError
+from leatstream.model.names import quote
+from leatstream.model.objects import DesiredState, Query, QueryState
 from leatstream.model.registered import Application
 from leatstream.ports import UnitOfWork
-from leatstream.services import queries, relations
+from leatstream.services import queries
+from leatstream.services.application_making import ApplicationDefinition, make_application
+from leatstream.services.application_removal import end_queries, refuse_deleting
 from leatstream.services.atomic import all_or_nothing
 from leatstream.services.authorization import OPERATE, READ, WRITE, authorize
-from leatstream.services.catalog_view import CatalogView
-from leatstream.services.environment import Environment, Page, Precondition, Principal, new_meta
+from leatstream.services.environment import (
+    Environment,
+    Page,
+    Precondition,
+    Principal,
+    Stored,
+    next_meta,
+)
 from leatstream.services.pages import repository_page
-from leatstream.services.planning import analyze, with_types
-from leatstream.services.query_removal import delete_query
 from leatstream.services.query_restart import restart_query
 from leatstream.services.statement_bodies import single
-from leatstream.services.statement_results import Run, StatementResult
+from leatstream.services.statement_results import Run
 from leatstream.sql import statements as ast
-from leatstream.sql.applications import CHANGING, Written, key, moved, references, write_in
-from leatstream.sql.binder import bind
-from leatstream.sql.lexer import Source, scan
 from leatstream.sql.parser import parse
 
-RunOne = Callable[[Run, ast.Statement], StatementResult]
+# The first of these that one of its queries is in is the state of an application.
+_STATES = (
+    QueryState.FAILED,
+    QueryState.LOST,
+    QueryState.STOPPING,
+    QueryState.PENDING,
+    QueryState.STARTING,
+    QueryState.STOPPED,
+    QueryState.RUNNING,
+)
 
 
-@dataclass(slots=True)
-class _Virtuals:
-    """The virtual relations so far: their texts, why one may be read once only, and how often each is."""
+@dataclass(frozen=True, slots=True)
+class ShownApplication:
+    """An application with its queries that are there, in the order they were made."""
 
-    texts: dict[str, Written] = field(default_factory=dict)
-    once: dict[str, str] = field(default_factory=dict)
-    reads: Counter[str] = field(default_factory=Counter)
-    of: dict[str, Counter[str]] = field(default_factory=dict)
+    application: Application
+    queries: list[Query]
+
+    @property
+    def state(self) -> QueryState:
+        """The worst state of its queries; of one that was stopped alone only if no other shall run."""
+        app = self.application
+        if app.deleting:
+            return QueryState.STOPPING
+        meant = [q for q in self.queries if q.desired_state is app.desired_state]
+        states = {_present(query) for query in meant or self.queries}
+        otherwise = QueryState.RUNNING if app.desired_state is DesiredState.RUNNING else QueryState.STOPPED
+        return next((state for state in _STATES if state in states), otherwise)
 
 
-def create_application(
-    env: Environment, run: Run, s: ast.CreateApplication, whole: str, run_one: RunOne
-) -> Application:
-    """Make everything an application says, or nothing.
+def _present(query: Query) -> QueryState:
+    """The state of the query's present version."""
+    status = query.status
+    if status.state is QueryState.RUNNING and status.observed_generation < query.meta.generation:
+        return QueryState.STARTING
+    return status.state
+
+
+def put_application(
+    env: Environment,
+    principal: Principal,
+    name: str,
+    body: ApplicationDefinition,
+    pre: Precondition = Precondition(),  # noqa: B008 - immutable
+) -> Stored[Application]:
+    """Create or replace an application: all of it, or nothing if one statement is wrong.
+
+    Queries that it no longer has go, new ones come, those whose statement stays are not touched; ``plan``
+    tells what happens to each. An unchanged body changes nothing.
+
+    Raises:
+        LeatstreamError: the first error, with the faults of every statement.
+    """
+    authorize(principal, WRITE, "application", name)
+    statement = read_application(name, body.sql)
+
+    def work(inner: Environment) -> Stored[Application]:
+        return _put(inner, principal, statement, body, body.sql, pre)
+
+    stored = work(env) if env.staged else all_or_nothing(env, work)
+    if not env.staged:
+        end_queries(env, stored.item.plan["removed"])
+    return stored
+
+
+def read_application(name: str, sql: str) -> ast.CreateApplication:
+    """The application that a text says.
+
+    Raises:
+        RequestError: it says something else, or an application of another name.
+    """
+    statements = parse(sql)
+    first = statements[0] if statements else None
+    if len(statements) != 1 or not isinstance(first, ast.CreateApplication):
+        raise RequestError(
+            "validation",
+            "an application's sql is one BEGIN APPLICATION … END APPLICATION",
+            pointer="#/sql",
+            position=first.position if first is not None else None,
+        )
+    if single(first.name) != name:
+        raise RequestError(
+            "validation",
+            f"the text makes application {quote(single(first.name))}, not {quote(name)}",
+            position=first.name.position,
+            hint=f"BEGIN APPLICATION {quote(name)}",
+        )
+    return first
+
+
+def create_application(env: Environment, run: Run, s: ast.CreateApplication, whole: str) -> Application:
+    """BEGIN APPLICATION … END APPLICATION as a statement: the application must be new.
 
     Args:
         env: the environment, staged if the whole text is.
         run: who asks, and in which context.
         s: the application.
         whole: the text that its positions count in.
-        run_one: runs one statement.
-
-    Raises:
-        LeatstreamError: of the first statement that fails, with its place in ``whole``.
     """
+    authorize(run.principal, WRITE, "application", single(s.name))
+    body = ApplicationDefinition(sql=s.text, context=run.context)
+
+    def work(inner: Environment) -> Stored[Application]:
+        return _put(inner, run.principal, s, body, whole, Precondition(must_be_new=True))
+
+    return (work(env) if env.staged else all_or_nothing(env, work)).item
+
+
+def _put(
+    env: Environment,
+    principal: Principal,
+    s: ast.CreateApplication,
+    body: ApplicationDefinition,
+    whole: str,
+    pre: Precondition,
+) -> Stored[Application]:
     name = single(s.name)
-    authorize(run.principal, WRITE, "application", name)
-
-    def work(inner: Environment) -> Application:
-        return _make(Run(inner, run.principal, run.context, 0.0), name, s, whole, run_one)
-
-    return work(env) if env.staged else all_or_nothing(env, work)
-
-
-def _make(run: Run, name: str, s: ast.CreateApplication, whole: str, run_one: RunOne) -> Application:
-    with run.env.open_unit(write=False) as unit:
-        if unit.applications.find(name) is not None:
-            raise CatalogError("already-exists", f"application {quote(name)} exists already")
-    context, virtuals = run.context, _Virtuals()
-    results = [_run(run, one, whole, virtuals, run_one) for one in s.statements]
-    made = [result for result in results if result is not None]
-    with run.env.open_unit() as unit:
-        application = Application(
-            meta=new_meta("app", run.principal, run.env.clock.now()),
-            name=name,
-            sql=s.text,
-            context=replace(context, role=None).as_json(),
-            queries=tuple(r.query for r in made if r.query is not None),
-            relations=tuple(
-                str(r.object["name"])
-                for r in made
-                if r.query is None and r.object and r.kind.startswith("create")
-            ),
-            virtual=tuple(virtuals.texts),
-        )
-        unit.applications.add(application)
-        unit.commit()
-    return application
+    with env.open_unit(write=False) as unit:
+        old = unit.applications.find(name)
+    pre.check(old.meta.generation if old else None, "application", quote(name))
+    refuse_deleting(old)
+    if old is not None and _same(old, body):
+        return Stored(old, created=False, changed=False)
+    made = make_application(env, principal, s, body, whole, old)
+    return Stored(made, created=old is None, changed=True)
 
 
-def _run(
-    run: Run, s: ast.Statement, whole: str, virtuals: _Virtuals, run_one: RunOne
-) -> StatementResult | None:
-    if isinstance(s, ast.Use) and virtuals.texts:
-        raise RequestError(
-            "unsupported",
-            "USE after a virtual relation would change what its names mean",
-            position=s.position,
-            hint="write USE at the beginning of the application",
-        )
-    try:
-        if not isinstance(s, ast.CreateVirtual) and not _reads_virtual(s):
-            return run_one(run, s)
-        if isinstance(s, ast.CreateVirtual):
-            _refuse_declaration(s, virtuals)
-        written = write_in(whole, s, virtuals.texts)
-        _count(s, virtuals)
-    except LeatstreamError as error:
-        raise error.at(s.position) from None
-    try:
-        if isinstance(s, ast.CreateVirtual):
-            _declare(run, s, written, virtuals)
-            return None
-        return run_one(run, parse(written.text)[0])
-    except LeatstreamError as error:
-        moved(error, written, Source(whole), s.position)
-        raise error.at(s.position) from None
-
-
-def _reads_virtual(s: ast.Statement) -> TypeGuard[ast.CreateAs | ast.InsertInto]:
-    return isinstance(s, ast.CreateAs | ast.InsertInto) and any(True for _ in references(s.select))
-
-
-def _refuse_declaration(s: ast.CreateVirtual, virtuals: _Virtuals) -> None:
-    if s.changelog:
-        raise RequestError(
-            "unsupported",
-            "virtual changelogs are not built: what one takes back would have to reach its readers",
-            position=s.name.position,
-            hint="make it a changelog with a topic: CREATE CHANGELOG … AS SELECT",
-        )
-    if key(s.name) in virtuals.texts:
-        detail = f"virtual relation {key(s.name)} is declared twice"
-        raise CatalogError("already-exists", detail, position=s.name.position)
-
-
-def _count(s: ast.CreateVirtual | ast.CreateAs | ast.InsertInto, virtuals: _Virtuals) -> None:
-    """How often each virtual relation is written into a query, through others too."""
-    mine: Counter[str] = Counter()
-    for table in references(s.select):
-        name = key(table.meta["name"])
-        mine += Counter([name]) + virtuals.of[name]
-    if isinstance(s, ast.CreateVirtual):
-        virtuals.of[key(s.name)] = mine
-        return
-    virtuals.reads += mine
-    for name, why in virtuals.once.items():
-        if virtuals.reads[name] > 1:
-            raise RequestError(
-                "unsupported",
-                f"virtual relation {name} {why}, so it can be read by one statement once: each reader would "
-                "see a result of its own",
-                hint="make it a stream with a topic: CREATE STREAM … AS SELECT",
-            )
-
-
-def _declare(run: Run, s: ast.CreateVirtual, written: Written, virtuals: _Virtuals) -> None:
-    """Check a virtual relation, whether it is read or not."""
-    select = parse(written.text)[0]
-    if not isinstance(select, ast.Select):
-        raise RequestError("sql-syntax", "a virtual relation is a SELECT", position=s.position)
-    with run.env.open_unit(write=False) as unit:
-        view = CatalogView(unit)
-        logical = bind(select.select, lambda name: view.resolve(name, run.context), select.text)
-        logical = with_types(run.env, logical)
-        analyze(run.env, logical)
-    virtuals.texts[key(s.name)] = written
-    if logical.stateful or logical.operator is not None:
-        virtuals.once[key(s.name)] = "remembers rows (a join, a window or groups)"
-    elif any(token.text.lower() in CHANGING for token in scan(written.text)):
-        virtuals.once[key(s.name)] = "gives another value at each call"
+def _same(old: Application, body: ApplicationDefinition) -> bool:
+    return (old.sql, old.desired_state, old.comment, dict(old.context)) == (
+        body.sql,
+        body.desired_state,
+        body.comment,
+        replace(body.context, role=None).as_json(),
+    )
 
 
 def get_application(env: Environment, principal: Principal, name: str) -> Application:
@@ -195,80 +185,79 @@ def require_application(unit: UnitOfWork, name: str) -> Application:
     return found
 
 
+def show_application(env: Environment, principal: Principal, name: str) -> ShownApplication:
+    """The application with its queries; CatalogError not-found."""
+    authorize(principal, READ, "application", name)
+    with env.open_unit(write=False) as unit:
+        return shown(unit, require_application(unit, name))
+
+
+def shown(unit: UnitOfWork, application: Application) -> ShownApplication:
+    """An application with its queries."""
+    found = [unit.queries.find(name) for name in application.queries]
+    return ShownApplication(application, [query for query in found if query is not None])
+
+
 def list_applications(
     env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
-) -> Page[Application]:
+) -> Page[ShownApplication]:
     """One page of applications by name."""
     authorize(principal, READ, "applications")
     with env.open_unit(write=False) as unit:
-        return repository_page(unit.applications, lambda a: a.name, "applications", page_size, page_token)
-
-
-def application_queries(env: Environment, principal: Principal, name: str) -> list[Query]:
-    """Its queries that are still there, in the order they were made."""
-    found = get_application(env, principal, name)
-    with env.open_unit(write=False) as unit:
-        return [q for q in map(unit.queries.find, found.queries) if q is not None]
+        page = repository_page(unit.applications, lambda a: a.name, "applications", page_size, page_token)
+        return Page([shown(unit, one) for one in page.items], page.next_page_token)
 
 
 def stop_application(env: Environment, principal: Principal, name: str) -> None:
     """Stop every query of it."""
-    authorize(principal, OPERATE, "application", name)
 
-    def work(inner: Environment) -> None:
-        for query in application_queries(inner, principal, name):
-            queries.patch_query(inner, principal, query.name, {"desired_state": DesiredState.STOPPED})
+    def stop(inner: Environment, query: Query) -> None:
+        queries.patch_query(inner, principal, query.name, {"desired_state": DesiredState.STOPPED})
 
-    _whole(env, work)
+    _turn(env, principal, name, DesiredState.STOPPED, stop)
 
 
 def restart_application(env: Environment, principal: Principal, name: str) -> None:
     """Start every query of it again, from its checkpoint."""
-    authorize(principal, OPERATE, "application", name)
 
-    def work(inner: Environment) -> None:
-        for query in application_queries(inner, principal, name):
-            restart_query(inner, principal, query.name)
+    def restart(inner: Environment, query: Query) -> None:
+        restart_query(inner, principal, query.name)
 
-    _whole(env, work)
+    _turn(env, principal, name, DesiredState.RUNNING, restart)
 
 
-def delete_application(
+def _turn(
     env: Environment,
     principal: Principal,
     name: str,
-    pre: Precondition = Precondition(),  # noqa: B008
+    wanted: DesiredState,
+    turn: Callable[[Environment, Query], None],
 ) -> None:
-    """End and delete its queries and the streams it made; topics stay. CatalogError if others use them."""
-    authorize(principal, WRITE, "application", name)
+    authorize(principal, OPERATE, "application", name)
 
     def work(inner: Environment) -> None:
-        found = get_application(inner, principal, name)
-        pre.check(found.meta.generation, "application", name)
-        with inner.open_unit() as unit:
-            unit.applications.delete(found.meta.id)
-            unit.commit()
-        for query in reversed(application_queries_of(inner, found)):
-            delete_query(inner, principal, query.name)
-        for relation in reversed(found.relations):
-            try:
-                relations.delete_relation(inner, principal, Fqn.parse(relation))
-            except CatalogError as error:
-                if error.code != "not-found":
-                    raise
+        found = show_application(inner, principal, name)
+        refuse_deleting(found.application)
+        for query in found.queries:
+            turn(inner, query)
+        if found.application.desired_state is not wanted:
+            meta = next_meta(found.application.meta, inner.clock.now())
+            with inner.open_unit() as unit:
+                unit.applications.update(replace(found.application, meta=meta, desired_state=wanted))
+                unit.commit()
 
-    _whole(env, work)
-
-
-def application_queries_of(env: Environment, application: Application) -> list[Query]:
-    """The queries of an application that are still there and are not going."""
-    with env.open_unit(write=False) as unit:
-        found = [unit.queries.find(name) for name in application.queries]
-    return [query for query in found if query is not None and not query.deleting]
-
-
-def _whole(env: Environment, work: Callable[[Environment], None]) -> None:
     if env.staged:
         work(env)
     else:
         all_or_nothing(env, work)
+
+
+def plan_application(
+    env: Environment, principal: Principal, s: ast.CreateApplication, body: ApplicationDefinition, whole: str
+) -> Application:
+    """What putting an application makes, in an environment whose changes are given up.
+
+    Raises:
+        LeatstreamError: the faults of every statement; ``requires-replacement`` if it cannot change in place.
+    """
+    return _put(env, principal, s, body, whole, Precondition()).item

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from leatstream.errors import CatalogError
+from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Environment
 from leatstream.services.staging import keep, staged
 
@@ -36,6 +37,12 @@ def all_or_nothing(env: Environment, work: Callable[[Environment], T]) -> T:
     return result
 
 
-def discarded(env: Environment, work: Callable[[Environment], T]) -> T:
-    """Do something to the catalog and give it up; LeatstreamError as it would have raised."""
-    return work(staged(env)[0])
+def discarded(env: Environment, work: Callable[[Environment], T], planned: CatalogView | None = None) -> T:
+    """Do something to the catalog and give it up; LeatstreamError as it would have raised.
+
+    Args:
+        env: the environment.
+        work: is given an environment whose changes are given up.
+        planned: objects that count as stored meanwhile.
+    """
+    return work(staged(env, planned)[0])

@@ -21,8 +21,8 @@ from leatstream.model.functions import (
     FunctionSource,
     UserFunction,
 )
-from leatstream.model.names import Fqn, quote
-from leatstream.model.objects import Column, Meta, Relation, RelationKind, Store
+from leatstream.model.names import Fqn, quote, split
+from leatstream.model.objects import Column, Database, Meta, Relation, RelationKind, Schema, Store
 from leatstream.model.registered import SchemaRegistry
 from leatstream.model.types import parse_type
 from leatstream.ports import UnitOfWork
@@ -36,7 +36,7 @@ from leatstream.sql.statements import Name
 
 @dataclass(frozen=True, slots=True)
 class AssumedQuery:
-    """A planned query whose sink relation others may read."""
+    """A planned query, or application, whose sinks others may read."""
 
     name: str
     sql: str
@@ -53,6 +53,7 @@ class Assumed:
     databases: set[str] = field(default_factory=set)
     entities: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
     queries: list[AssumedQuery] = field(default_factory=list)
+    applications: list[AssumedQuery] = field(default_factory=list)
     function_sources: dict[str, tuple[str, str]] = field(default_factory=dict)
     functions: dict[str, FunctionDefinition] = field(default_factory=dict)
     unseen_sources: set[str] = field(default_factory=set)
@@ -104,6 +105,9 @@ class Assumed:
             for item in (body or {}).get("queries") or []:
                 context = Context(item.get("database"), item.get("schema"), item.get("store"))
                 assumed.queries.append(AssumedQuery(item["name"], item["sql"], context))
+            for item in (body or {}).get("applications") or []:
+                context = Context(item.get("database"), item.get("schema"), item.get("store"))
+                assumed.applications.append(AssumedQuery(item["name"], item["sql"], context))
             for item in (body or {}).get("function_sources") or []:
                 if "file" in item and "content" in item:
                     assumed.function_sources[item["name"]] = (item["file"], item["content"])
@@ -172,7 +176,10 @@ class CatalogView:
 
     def __init__(self, unit: UnitOfWork, assumed: Assumed | None = None) -> None:
         self.unit = unit
-        self.assumed = assumed or Assumed()
+        # Inside a dry run a unit has planned objects of its own.
+        under = getattr(unit, "planned", None)
+        own: Assumed = under.assumed if isinstance(under, CatalogView) else Assumed()
+        self.assumed: Assumed = assumed or own
         self.stores: dict[str, Store] = {}
         self.relations: dict[str, Relation] = {}
         self.function_sources: dict[str, FunctionSource] = {}
@@ -224,6 +231,21 @@ class CatalogView:
             found = self._late(fqn)
         return found
 
+    def find_planned(self, noun: str, key: str) -> Any:
+        """The planned object of a catalog's noun and key, also one that a planned query makes; or None."""
+        if noun == "relations":
+            found = self.find_relation(Fqn.parse(key))
+            return found if found is not None and self.is_assumed(found) else None
+        if noun in ("stores", "functions", "function_sources"):
+            return getattr(self, noun).get(key)
+        now = datetime.now(UTC)
+        if noun == "databases" and key in self.assumed.databases:
+            return Database(meta=assumed_meta(now, key), name=key)
+        if noun == "schemas" and key in self.assumed.schemas:
+            database, name = split(key)
+            return Schema(meta=assumed_meta(now, key), database=database, name=name)
+        return None
+
     def find_function(self, name: str) -> UserFunction | None:
         """The planned or stored function of a user."""
         return self.functions.get(name) or self.unit.functions.find(name)
@@ -234,7 +256,7 @@ class CatalogView:
 
     def is_assumed(self, relation: Relation) -> bool:
         """Whether the relation is only planned."""
-        return self.relations.get(str(relation.fqn)) is relation
+        return relation.meta.generation == 0
 
     def planned_entity(self, store: str, entity: str) -> Entity | None:
         """An entity that the same plan makes."""

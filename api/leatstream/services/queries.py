@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -49,11 +49,23 @@ def put_query(
     name: str,
     body: QueryDefinition,
     pre: Precondition = Precondition(),  # noqa: B008 - immutable
+    within: Collection[str] = (),
+    *,
+    replan: bool = False,
 ) -> Stored[Query]:
     """Create or replace a query. The plan is checked whole before anything is stored; then the job starts.
 
     An unchanged body changes nothing. A changed SQL text restarts the job; ``plan.change`` says what
     happens to its state. ``desired_state`` and ``delete_sink_entity`` alone never restart it.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: exact name.
+        body: what the user writes.
+        pre: precondition.
+        within: names of queries that change together with this one, so that none of them holds its shape.
+        replan: plan it anew even if its statement stays, because what it reads has another shape.
     """
     authorize(principal, WRITE, "query", name)
     with env.open_unit(write=False) as unit:
@@ -61,16 +73,16 @@ def put_query(
         pre.check(old.meta.generation if old else None, "query", name)
         refuse_deleting(old)
         planned = change = None
-        if old is None or not _same_statement(old, body):
+        if old is None or replan or not same_statement(old, body):
             planned = plan_statement(env, CatalogView(unit), parse_continuous(body.sql), body.context)
-            change = check_replacement(unit, old, planned) if old else None
+            change = check_replacement(unit, old, planned, within) if old else None
     with env.open_unit() as unit:
         current = unit.queries.find(name)
         pre.check(current.meta.generation if current else None, "query", name)
         refuse_deleting(current)
         if planned is not None:
             _require_basis(unit, planned)
-            change = check_replacement(unit, current, planned) if current else None
+            change = check_replacement(unit, current, planned, within) if current else None
         if current is None and planned is not None:
             stored = Stored(_add(env, principal, unit, name, body, planned), created=True, changed=True)
         elif current is not None and old is not None and current.meta == old.meta:
@@ -117,7 +129,7 @@ def refuse_deleting(query: Query | None) -> None:
         )
 
 
-def _same_statement(old: Query, body: QueryDefinition) -> bool:
+def same_statement(old: Query, body: QueryDefinition) -> bool:
     """Whether the job stays: equal by meaning, in the same context."""
     return (
         (old.sql == body.sql or old.statement_hash == statement_hash(body.sql))

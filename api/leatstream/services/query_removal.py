@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 import shutil
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from leatstream.errors import CatalogError, LeatstreamError
@@ -72,7 +74,36 @@ def _remove(env: Environment, query: Query) -> None:
                 unit.relations.delete(relation.meta.id)
             unit.queries.delete(current.meta.id)
             unit.query_log.delete_of(current.meta.id)
+            _end_application(unit, current.name)
             unit.commit()
+
+
+def _end_application(unit: UnitOfWork, name: str) -> None:
+    """The last query of an application that shall go takes it along."""
+    for application in unit.applications.page(limit=100_000):
+        if application.deleting and name in application.queries:
+            left = [q for q in map(unit.queries.find, application.queries) if q is not None and q.deleting]
+            if not left:
+                unit.applications.delete(application.meta.id)
+
+
+def wait_gone(env: Environment, there: Callable[[UnitOfWork], bool], deadline: float) -> bool:
+    """Wait until something is not there any more; whether it is gone.
+
+    Args:
+        env: the environment.
+        there: looks for it.
+        deadline: until when, on the monotonic clock.
+    """
+    seen = env.changed.value
+    while True:
+        with env.open_unit(write=False) as unit:
+            if not there(unit):
+                return True
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return False
+        seen = env.changed.wait(seen, left)
 
 
 def _forget_offsets(env: Environment, query: Query) -> None:
@@ -119,7 +150,8 @@ def delete_query(
     with env.open_unit() as unit:
         query = require_query(unit, name)
         pre.check(query.meta.generation, "query", name)
-        owner = next((a.name for a in unit.applications.page(limit=100_000) if name in a.queries), None)
+        apps = unit.applications.page(limit=100_000)
+        owner = next((a.name for a in apps if name in a.queries and not a.deleting), None)
         if owner is not None:
             raise CatalogError(
                 "has-dependents",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from leatstream.errors import CatalogError
@@ -33,22 +33,39 @@ from leatstream.sql.canonical import statement_hash
 SAME_STATEMENT = Change("none", "the statement stays the same")
 
 
-def replacement(unit: UnitOfWork, old: Query, planned: PlannedQuery) -> Change:
+def replacement(unit: UnitOfWork, old: Query, planned: PlannedQuery, within: Collection[str] = ()) -> Change:
     """What replacing the statement does to the job; ``refused`` if it cannot be replaced in place."""
     kind = changed_kind(old.kind, planned.kind)
     if kind is not None:
         return kind
-    if planned.kind.makes_sink and str(planned.sink.fqn) == old.sink:
-        relation = unit.relations.find(old.sink)
-        if relation is not None and any(c not in planned.sink.columns for c in relation.columns):
-            others = [d for d in query_dependents(unit, planned.sink.fqn) if d != f"query {old.name}"]
-            if others:
-                return Change("refused", f"the shape of {old.sink} is needed by {', '.join(others)}")
+    others = _holders(unit, old, planned, within)
+    if others:
+        return Change("refused", f"the shape of {old.sink} is needed by {', '.join(others)}")
     return classify(JobSpec.model_validate(old.job), planned.job)
 
 
-def check_replacement(unit: UnitOfWork, old: Query, planned: PlannedQuery) -> Change:
-    """What replacing the statement does; CatalogError if it cannot be replaced in place."""
+def _holders(unit: UnitOfWork, old: Query, planned: PlannedQuery, within: Collection[str]) -> list[str]:
+    """Queries that need a column of the sink which the new statement does not make any more."""
+    if not planned.kind.makes_sink or str(planned.sink.fqn) != old.sink:
+        return []
+    relation = unit.relations.find(old.sink)
+    if relation is None or all(c in planned.sink.columns for c in relation.columns):
+        return []
+    own = {f"query {name}" for name in (old.name, *within)}
+    return [d for d in query_dependents(unit, planned.sink.fqn) if d not in own]
+
+
+def check_replacement(
+    unit: UnitOfWork, old: Query, planned: PlannedQuery, within: Collection[str] = ()
+) -> Change:
+    """What replacing the statement does; CatalogError if it cannot be replaced in place.
+
+    Args:
+        unit: an open unit of work.
+        old: the query as it is.
+        planned: its new statement.
+        within: names of queries that change with it.
+    """
     if planned.kind is not old.kind or str(planned.sink.fqn) != old.sink:
         raise CatalogError(
             "requires-replacement",
@@ -57,12 +74,9 @@ def check_replacement(unit: UnitOfWork, old: Query, planned: PlannedQuery) -> Ch
             pointer="#/sql",
             hint="delete it and create it again",
         )
-    if planned.kind.makes_sink:
-        relation = unit.relations.find(old.sink)
-        if relation is not None and any(c not in planned.sink.columns for c in relation.columns):
-            others = [d for d in query_dependents(unit, planned.sink.fqn) if d != f"query {old.name}"]
-            refuse_dependents(f"the shape of {old.sink}", others)
-    change = replacement(unit, old, planned)
+    others = _holders(unit, old, planned, within)
+    refuse_dependents(f"the shape of {old.sink}", others)
+    change = replacement(unit, old, planned, within)
     if change.kind == "refused":
         raise CatalogError(
             "requires-replacement", f"query {quote(old.name)}: {change.reason}", pointer="#/sql"

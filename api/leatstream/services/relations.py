@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from leatstream.errors import CatalogError, Faults, RequestError
@@ -48,8 +49,17 @@ def put_relation(
     fqn: Fqn,
     body: RelationDefinition,
     pre: Precondition = Precondition(),  # noqa: B008 - immutable
+    within: Collection[str] = (),
 ) -> Stored[Relation]:
     """Create or replace a stream or changelog; makes its entity if there is none and the properties say how.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        fqn: full name.
+        body: what the user writes.
+        pre: precondition.
+        within: names of queries that change together with it, so that none of them holds its shape.
 
     Raises:
         RequestError: every fault of the definition at once.
@@ -62,14 +72,15 @@ def put_relation(
         require_schema(unit, fqn.database, fqn.schema)
         old = unit.relations.find(str(fqn))
         store = require_store(unit, _store_name(env, read))
-        body = with_columns(LiveStores(env, CatalogView(unit)), store.name, fqn.name, body, read)
+        view = CatalogView(unit)
+        body = with_columns(LiveStores(env, view), store.name, fqn.name, body, read)
     meta = old.meta if old else new_meta("rel", principal, env.clock.now())
-    draft = draft_relation(env, store, fqn, body, read, meta)
+    draft = draft_relation(env, store, fqn, body, read, meta, view.planned_entity)
     if old is not None:
         _refuse_replacement(old, draft.relation)
     made = ensure_entity(env, store, draft)
     try:
-        return _store_relation(env, principal, draft, pre)
+        return _store_relation(env, principal, draft, pre, within)
     except Exception:
         if made:
             env.connect(store).drop_entity(draft.relation.entity)
@@ -77,7 +88,7 @@ def put_relation(
 
 
 def _store_relation(
-    env: Environment, principal: Principal, draft: DraftRelation, pre: Precondition
+    env: Environment, principal: Principal, draft: DraftRelation, pre: Precondition, within: Collection[str]
 ) -> Stored[Relation]:
     fqn = draft.relation.fqn
     with env.open_unit() as unit:
@@ -98,8 +109,10 @@ def _store_relation(
         old = unit.relations.find(str(fqn))
         noun = draft.relation.kind.value
         stored = upsert(env, principal, unit.relations, str(fqn), noun, "rel", pre, make)
-        if old is not None and stored.changed and not _compatible(old, stored.item):
-            refuse_dependents(f"the shape of {noun} {fqn}", query_dependents(unit, fqn))
+        if old is not None and stored.changed and not compatible(old, stored.item):
+            own = {f"query {name}" for name in within}
+            others = [d for d in query_dependents(unit, fqn) if d not in own]
+            refuse_dependents(f"the shape of {noun} {fqn}", others)
         unit.commit()
     env.changed.notify()
     return stored
@@ -119,7 +132,7 @@ def _made_by_query(unit: UnitOfWork, relation: Relation) -> CatalogError:
     )
 
 
-def _compatible(old: Relation, new: Relation) -> bool:
+def compatible(old: Relation, new: Relation) -> bool:
     """Whether running readers can go on: same bytes, same old columns (new ones may be added)."""
     same = ("value_format", "key_format", "key_type", "timestamp", "timestamp_format", "primary_key")
     if any(getattr(old, f) != getattr(new, f) for f in same) or _own_words(old) != _own_words(new):

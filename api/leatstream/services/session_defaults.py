@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from leatstream.errors import RequestError
 from leatstream.model.objects import Meta
 from leatstream.model.registered import SessionDefaults
 from leatstream.services.authorization import READ, authorize
-from leatstream.services.databases import PUBLIC, require_database
+from leatstream.services.databases import PUBLIC, get_database, require_database
 from leatstream.services.environment import Context, Environment, Precondition, Principal
-from leatstream.services.schemas import require_schema
-from leatstream.services.stores import require_store
+from leatstream.services.schemas import get_schema, require_schema
+from leatstream.services.statement_bodies import qualify_schema, single
+from leatstream.services.stores import get_store, require_store
 from leatstream.services.upsert import upsert
+from leatstream.sql.statements import Use
 
 
 def set_default(
@@ -57,3 +60,28 @@ def with_defaults(env: Environment, principal: Principal, context: Context) -> C
     if context.database is None and kept.database is not None:
         context = replace(context, database=kept.database, schema=context.schema or kept.schema)
     return replace(context, store=context.store or kept.store)
+
+
+def used(env: Environment, principal: Principal, s: Use, context: Context) -> tuple[str, Context]:
+    """What USE names, and the context after it.
+
+    Raises:
+        CatalogError: not-found.
+        RequestError: unsupported, another role.
+    """
+    if s.noun == "database":
+        name = get_database(env, principal, single(s.name)).name
+        return name, replace(context, database=name, schema=PUBLIC)
+    if s.noun == "schema":
+        database, name = qualify_schema(s.name, None, context)
+        get_schema(env, principal, database, name)
+        return name, replace(context, database=database, schema=name)
+    if s.noun == "store":
+        name = get_store(env, principal, single(s.name)).name
+        return name, replace(context, store=name)
+    name = single(s.name)
+    if name != principal.role:
+        raise RequestError(
+            "unsupported", f"roles cannot be switched yet; the token is of role {principal.role}"
+        )
+    return name, replace(context, role=name)

@@ -14,8 +14,9 @@ from typing import Any, cast
 from leatstream.connectors.base import Connector
 from leatstream.connectors.registry import with_secrets
 from leatstream.errors import CatalogError, RequestError
-from leatstream.model.objects import Store
+from leatstream.model.objects import Query, Store
 from leatstream.ports import UnitOfWork
+from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Environment
 from leatstream.services.stores import resolve_store_secrets
 
@@ -25,6 +26,8 @@ _EFFECTS = {
     "drop_entity": "drops",
     "write_records": "writes records to",
 }
+# What heartbeats write, once a second, of a job that runs on.
+_REPORTED = ("heartbeat_at", "metrics", "log_tail")
 _Change = tuple[str, str, tuple[Any, ...]]
 
 
@@ -55,15 +58,18 @@ class Staging:
 class _Rows:
     """A repository over the catalog and what was changed since (``ports.Repository``)."""
 
-    def __init__(self, noun: str, base: Any, staging: Staging) -> None:
-        self._noun, self._base, self._staging = noun, base, staging
+    def __init__(self, noun: str, base: Any, staging: Staging, planned: CatalogView | None) -> None:
+        self._noun, self._base, self._staging, self._planned = noun, base, staging, planned
         self._items = staging.items.setdefault(noun, {})
 
     def key(self, item: Any) -> str:
         return cast("str", self._base.key(item))
 
     def find(self, key: str) -> Any:
-        return self._items[key] if key in self._items else self._look("find", key)
+        if key in self._items:
+            return self._items[key]
+        planned = self._planned.find_planned(self._noun, key) if self._planned is not None else None
+        return planned if planned is not None else self._look("find", key)
 
     def find_by_id(self, object_id: str) -> Any:
         for item in self._items.values():
@@ -142,10 +148,14 @@ class _Noted:
 
 
 class StagedUnit:
-    """One unit of work on the staging (``ports.UnitOfWork``)."""
+    """One unit of work on the staging (``ports.UnitOfWork``).
 
-    def __init__(self, base: UnitOfWork, staging: Staging) -> None:
-        self._base, self._shared = base, staging
+    Attributes:
+        planned: objects that count as stored, in a dry run.
+    """
+
+    def __init__(self, base: UnitOfWork, staging: Staging, planned: CatalogView | None = None) -> None:
+        self._base, self._shared, self.planned = base, staging, planned
         self._staging = staging.copy()
         self._made: dict[str, Any] = {}
 
@@ -157,7 +167,7 @@ class StagedUnit:
             elif callable(base):
                 return base
             elif all(hasattr(base, name) for name in ("key", "find_by_id", "page")):
-                self._made[noun] = _Rows(noun, base, self._staging)
+                self._made[noun] = _Rows(noun, base, self._staging, self.planned)
             else:
                 self._made[noun] = _Noted(noun, base, self._staging)
         return self._made[noun]
@@ -191,14 +201,19 @@ class _Reading:
         return refused
 
 
-def staged(env: Environment) -> tuple[Environment, Staging]:
-    """An environment whose changes of the catalog wait for ``keep``, and which leaves stores alone."""
+def staged(env: Environment, planned: CatalogView | None = None) -> tuple[Environment, Staging]:
+    """An environment whose changes of the catalog wait for ``keep``, and which leaves stores alone.
+
+    Args:
+        env: the environment.
+        planned: objects that count as stored; what is made with them must be given up.
+    """
     staging = Staging()
 
     @contextmanager
     def units(write: bool) -> Iterator[UnitOfWork]:
         with env.open_unit(write=False) as base:
-            yield cast("UnitOfWork", StagedUnit(base, staging))
+            yield cast("UnitOfWork", StagedUnit(base, staging, planned))
 
     def open_unit(*, write: bool = True) -> AbstractContextManager[UnitOfWork]:
         return units(write)
@@ -225,16 +240,34 @@ def keep(env: Environment, staging: Staging) -> None:
             _seen(look(getattr(unit, noun), how, tuple(what))) != seen
             for (noun, how, *what), seen in staging.read.items()
         )
-        if moved or any(getattr(unit, n).find(key) != was for (n, key), was in staging.exact.items()):
+        now = {(noun, key): getattr(unit, noun).find(key) for noun, key in staging.exact}
+        if moved or any(not _still(was, now[which]) for which, was in staging.exact.items()):
             raise CatalogError(
                 "stale",
                 "the catalog was changed by someone else while the statements ran; nothing was kept",
                 hint="send them again",
             )
         for noun, how, arguments in staging.changes:
+            if noun == "queries" and how == "update":
+                arguments = (_reported(arguments[0], now.get((noun, arguments[0].name))),)
             getattr(getattr(unit, noun), how)(*arguments)
         unit.commit()
     env.changed.notify()
+
+
+def _reported(query: Query, now: Query | None) -> Query:
+    """The query with the figures that its job has reported meanwhile."""
+    if now is None:
+        return query
+    told = {name: getattr(now.status, name) for name in _REPORTED}
+    return replace(query, status=replace(query.status, **told))
+
+
+def _still(was: Any, now: Any) -> bool:
+    """Whether an object is as it was; of a query that runs, the figures of its job do not count."""
+    if isinstance(was, Query) and isinstance(now, Query):
+        return _reported(now, was) == was
+    return bool(was == now)
 
 
 def look(rows: Any, how: str, what: tuple[Any, ...]) -> Any:

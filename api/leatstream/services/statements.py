@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leatstream.errors import CatalogError, Faults, LeatstreamError, RequestError
+from leatstream.errors import CatalogError, Faults, LeatstreamError
 from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, Query, RelationKind
 from leatstream.services import (
+    application_removal,
     application_statements,
-    applications,
     databases,
     entities,
     queries,
@@ -34,7 +34,7 @@ from leatstream.services.listings import described, listed, records_table
 from leatstream.services.query_definition import QueryDefinition
 from leatstream.services.query_removal import delete_query
 from leatstream.services.restart_statements import described_restart, restart
-from leatstream.services.session_defaults import set_default, with_defaults
+from leatstream.services.session_defaults import set_default, used, with_defaults
 from leatstream.services.statement_bodies import (
     entity_name,
     entity_properties,
@@ -286,7 +286,9 @@ def _drop(run: Run, s: ast.Drop) -> StatementResult:
         elif s.noun == "query":
             delete_query(env, who, single(s.name))
         elif s.noun == "application":
-            applications.delete_application(env, who, single(s.name))
+            gone = application_removal.drop_application(env, who, single(s.name), run.deadline)
+            status = "succeeded" if gone else "running"
+            return StatementResult(f"drop_{s.noun}", status, object={"noun": s.noun, "name": name})
         elif s.noun in registered_statements.DELETE:
             registered_statements.DELETE[s.noun](env, who, single(s.name))
         elif s.noun == "index":
@@ -311,24 +313,7 @@ def _create_index(run: Run, s: ast.CreateIndex) -> StatementResult:
 
 
 def _use(run: Run, s: ast.Use) -> StatementResult:
-    env, who, context = run.env, run.principal, run.context
-    if s.noun == "database":
-        name = databases.get_database(env, who, single(s.name)).name
-        run.context = replace(context, database=name, schema=databases.PUBLIC)
-    elif s.noun == "schema":
-        database, name = qualify_schema(s.name, None, context)
-        schemas.get_schema(env, who, database, name)
-        run.context = replace(context, database=database, schema=name)
-    elif s.noun == "store":
-        name = stores.get_store(env, who, single(s.name)).name
-        run.context = replace(context, store=name)
-    else:
-        name = single(s.name)
-        if name != who.role:
-            raise RequestError(
-                "unsupported", f"roles cannot be switched yet; the token is of role {who.role}"
-            )
-        run.context = replace(context, role=name)
+    name, run.context = used(run.env, run.principal, s, run.context)
     return StatementResult(f"use_{s.noun}", object={"noun": s.noun, "name": name})
 
 
@@ -385,21 +370,12 @@ def _select(run: Run, s: ast.Select) -> StatementResult:
     )
 
 
-def _run_one(run: Run, s: ast.Statement) -> StatementResult:
-    return _HANDLERS[type(s)](run, s)
-
-
-def check_application(env: Environment, s: ast.CreateApplication, context: Context) -> None:
-    """The dry run of an application."""
-    application_statements.check(env, s, context, _run_one)
-
-
 _HANDLERS: dict[type[ast.Statement], Callable[[Run, Any], StatementResult]] = {
     ast.CreateDatabase: _create_database,
     ast.CreateSchema: _create_schema,
     ast.CreateStore: _create_store,
     ast.CreateEntity: _create_entity,
-    ast.CreateApplication: lambda run, s: application_statements.create(run, s, _run_one),
+    ast.CreateApplication: application_statements.create,
     ast.TerminateApplication: application_statements.terminate,
     ast.RestartApplication: application_statements.restart,
     ast.CreateSecret: registered_statements.create,

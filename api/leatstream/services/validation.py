@@ -12,6 +12,7 @@ from leatstream.model.names import Fqn
 from leatstream.model.objects import Query, Relation, RelationKind, Store
 from leatstream.model.registered import SecretName
 from leatstream.ports import UnitOfWork
+from leatstream.services import application_statements
 from leatstream.services.authorization import READ, authorize
 from leatstream.services.catalog_view import Assumed, CatalogView, assumed_meta, qualify
 from leatstream.services.environment import Context, Environment, Principal
@@ -63,13 +64,14 @@ def validate(
         sql: one or more statements.
         context: what unqualified names mean.
         assume: planned objects that count as existing (see ``catalog_view``).
-        name: of the query this text would replace; its plan then tells the change.
+        name: of the query or application this text would replace; its plan then tells the change.
     """
     authorize(principal, READ, "statements")
     found: list[dict[str, Any]] = []
     try:
         statements = parse(sql)
         assumed = Assumed.read(assume)
+        application_statements.assume_all(assumed, name)
     except LeatstreamError as error:
         found.append({"kind": "unknown", "plan": None, "problems": problems_of(error)})
         return ValidationOutcome(False, found, canonical(sql), statement_hash(sql))
@@ -126,13 +128,10 @@ def plan_of(
     Raises:
         LeatstreamError: what is wrong with it.
     """
-    if isinstance(statement, ast.CreateApplication):
-        from leatstream.services.statements import check_application  # it imports this module
-
-        check_application(env, statement, context)
-        return kind_of(statement), None
     with env.open_unit(write=False) as unit:
         view = build_view(env, unit, assumed or Assumed(), context)
+        if isinstance(statement, ast.CreateApplication):
+            return kind_of(statement), application_statements.check(env, view, statement, context, name)
         if isinstance(statement, ast.CreateAs | ast.InsertInto):
             planned = plan_statement(env, view, statement, context)
             old = unit.queries.find(name) if name else None

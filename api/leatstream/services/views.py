@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 from leatstream.errors import CatalogError, Faults, RequestError
@@ -12,7 +11,7 @@ from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import READ, WRITE, authorize
 from leatstream.services.catalog_view import CatalogView, did_you_mean, qualify
 from leatstream.services.environment import Context, Environment, Principal, next_meta, view_table
-from leatstream.services.query_removal import delete_query
+from leatstream.services.query_removal import delete_query, wait_gone
 from leatstream.services.relations import require_relation
 from leatstream.sql import statements as ast
 
@@ -64,15 +63,7 @@ def drop_view(env: Environment, principal: Principal, fqn: Fqn, deadline: float)
         name = keeper(unit, require_relation(unit, fqn)).name
     if delete_query(env, principal, name) is None:
         return True
-    seen = env.changed.value
-    while True:
-        with env.open_unit(write=False) as unit:
-            if unit.relations.find(str(fqn)) is None:
-                return True
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return False
-        seen = env.changed.wait(seen, left)
+    return wait_gone(env, lambda unit: unit.relations.find(str(fqn)) is not None, deadline)
 
 
 def index_fqn(statement: ast.CreateIndex, context: Context) -> Fqn:

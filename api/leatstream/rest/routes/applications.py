@@ -1,16 +1,29 @@
-"""``/v1/applications``: made by SQL, shown and deleted here"""
+"""``/v1/applications``"""
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter, Response
 
+from leatstream.model.registered import Application
 from leatstream.rest import etag
-from leatstream.rest.answers import DELETING, LISTING, READING
-from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, PreMatch
-from leatstream.rest.schemas.applications import ApplicationList, ApplicationView
+from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE
+from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
+from leatstream.rest.problem import about_sql
+from leatstream.rest.schemas.applications import ApplicationBody, ApplicationList, ApplicationView
+from leatstream.rest.waiting import WaitFor, WaitTime, look_until
+from leatstream.services import application_removal as removal
 from leatstream.services import applications as service
+from leatstream.services.environment import Environment
 
 router = APIRouter(prefix="/v1", tags=["applications"])
+
+
+def _view(env: Environment, application: Application, response: Response) -> ApplicationView:
+    response.headers["ETag"] = etag.write(application.meta.generation)
+    with env.open_unit(write=False) as unit:
+        return ApplicationView.from_domain(service.shown(unit, application))
 
 
 @router.get("/applications", responses=LISTING)
@@ -22,14 +35,51 @@ def list_applications(
 
 
 @router.get("/applications/{application:noun}", responses=READING)
-def get_application(env: Env, caller: Caller, application: NamePath, response: Response) -> ApplicationView:
-    """Show an application and the names of what it is made of."""
-    found = service.get_application(env, caller, application)
-    response.headers["ETag"] = etag.write(found.meta.generation)
+async def get_application(
+    env: Env,
+    caller: Caller,
+    application: NamePath,
+    response: Response,
+    wait_for: WaitFor = None,
+    timeout: WaitTime = "30s",
+) -> ApplicationView:
+    """Show an application and what it is made of; with `wait_for`, wait until its queries are so."""
+    found = await look_until(
+        env,
+        lambda: service.show_application(env, caller, application),
+        lambda one: one.state,
+        wait_for,
+        timeout,
+    )
+    response.headers["ETag"] = etag.write(found.application.meta.generation)
     return ApplicationView.from_domain(found)
 
 
-@router.delete("/applications/{application:noun}", status_code=204, responses=DELETING)
-def delete_application(env: Env, caller: Caller, application: NamePath, pre: PreMatch) -> None:
+@router.put("/applications/{application:noun}", responses={201: {"model": ApplicationView}, **WRITING_STORE})
+def put_application(
+    env: Env, caller: Caller, application: NamePath, body: ApplicationBody, pre: Pre, response: Response
+) -> ApplicationView:
+    """Create or replace an application, all of it or nothing. `plan` tells what became of each query."""
+    with about_sql():
+        stored = service.put_application(env, caller, application, body.to_domain(), pre)
+    response.status_code = 201 if stored.created else 200
+    if stored.created:
+        response.headers["Location"] = location("applications", stored.item.name)
+    return _view(env, stored.item, response)
+
+
+@router.delete(
+    "/applications/{application:noun}",
+    status_code=204,
+    responses={202: {"model": ApplicationView}, **DELETING},
+    response_model=None,
+)
+def delete_application(
+    env: Env, caller: Caller, application: NamePath, pre: PreMatch, response: Response
+) -> Any:
     """End and delete an application's queries and the streams it made; topics and records stay."""
-    service.delete_application(env, caller, application, pre)
+    going = removal.delete_application(env, caller, application, pre)
+    if going is None:
+        return None
+    response.status_code = 202
+    return _view(env, going, response)

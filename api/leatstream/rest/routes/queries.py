@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from functools import lru_cache
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
-from starlette.concurrency import run_in_threadpool
 
 from leatstream.errors import RequestError
 from leatstream.model import objects
@@ -15,7 +13,6 @@ from leatstream.model.objects import QueryState
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE
 from leatstream.rest.deps import (
-    DURATION_PATTERN,
     Caller,
     Env,
     NamePath,
@@ -24,7 +21,6 @@ from leatstream.rest.deps import (
     Pre,
     PreMatch,
     location,
-    seconds,
 )
 from leatstream.rest.problem import about_sql
 from leatstream.rest.schemas.queries import (
@@ -40,19 +36,16 @@ from leatstream.rest.schemas.queries import (
     RestartBody,
     page_view,
 )
+from leatstream.rest.waiting import WaitFor, WaitTime, look_until
 from leatstream.services import queries as service
 from leatstream.services import query_log
 from leatstream.services import query_removal as remove
 from leatstream.services import query_restart as restarting
-from leatstream.services.environment import Environment, Principal, Stored
+from leatstream.services.environment import Stored
 from leatstream.sql.canonical import canonical
 
 router = APIRouter(prefix="/v1", tags=["queries"])
 
-_STATES = "|".join(state.value for state in QueryState)
-_LONGEST_WAIT = 60.0
-# A change by another process does not notify this one: look again at least so often.
-_LOOK_AGAIN = 1.0
 _spelled = lru_cache(maxsize=4096)(canonical)
 
 
@@ -93,47 +86,22 @@ async def get_query(
     caller: Caller,
     query: NamePath,
     response: Response,
-    wait_for: Annotated[
-        str | None,
-        Query(
-            pattern=f"^({_STATES})(,({_STATES})){{0,9}}$",
-            description="Answer only when the query is in one of these states, or the time is over.",
-            examples=["running,failed"],
-        ),
-    ] = None,
-    timeout: Annotated[
-        str, Query(pattern=DURATION_PATTERN, description="How long to wait, such as `30s`; at most 60 s.")
-    ] = "30s",
+    wait_for: WaitFor = None,
+    timeout: WaitTime = "30s",
 ) -> QueryView:
     """Show a query; with `wait_for`, wait until it is in one of the states."""
-    if wait_for is None:
-        found = await run_in_threadpool(service.get_query, env, caller, query)
-    else:
-        states = {QueryState(word) for word in wait_for.split(",")}
-        found = await _wait(env, caller, query, states, min(seconds(timeout), _LONGEST_WAIT))
+    found = await look_until(
+        env, lambda: service.get_query(env, caller, query), _present_state, wait_for, timeout
+    )
     return _view(found, response)
 
 
-async def _wait(
-    env: Environment, caller: Principal, name: str, states: set[QueryState], timeout: float
-) -> objects.Query:
-    deadline = time.monotonic() + timeout
-    while True:
-        # Read the counter before the query: a change in between then wakes the wait at once.
-        seen = env.changed.value
-        found = await run_in_threadpool(service.get_query, env, caller, name)
-        left = deadline - time.monotonic()
-        if left <= 0 or _reached(found, states):
-            return found
-        await env.changed.wait_async(seen, min(left, _LOOK_AGAIN))
-
-
-def _reached(query: objects.Query, states: set[QueryState]) -> bool:
+def _present_state(query: objects.Query) -> QueryState | None:
     status = query.status
     if status.state is QueryState.RUNNING and status.observed_generation < query.meta.generation:
         # The job of the version before still runs.
-        return False
-    return status.state in states
+        return None
+    return status.state
 
 
 @router.put("/queries/{query:noun}", responses={201: {"model": QueryView}, **WRITING_STORE})

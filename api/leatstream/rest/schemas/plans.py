@@ -103,3 +103,25 @@ class Plan(View):
     change: PlanChange | None = Field(
         None, description="What the change does to the job.", json_schema_extra=OMIT
     )
+
+
+class ApplicationQueryPlan(View):
+    """What becomes of one query of an application."""
+
+    name: str = Field(description="Name of the query, exact.")
+    action: str = Field(description="create, keep or change.")
+    plan: Plan = Field(description="How it runs; `change` tells what a change does to its job.")
+
+
+class ApplicationPlan(View):
+    """What an application makes, and what its change does. Null where it cannot change in place."""
+
+    queries: list[ApplicationQueryPlan] | None = Field(description="Its queries, in the order of the text.")
+    removed: list[str] = Field(default_factory=list, description="Names of the queries that it ends.")
+    relations: list[str] | None = Field(
+        description="Full names of streams and changelogs declared by columns."
+    )
+    virtual_relations: list[str] | None = Field(None, description="Names of its virtual relations.")
+    change: PlanChange | None = Field(
+        None, description="The greatest change of its queries, and each of them; null for a new application."
+    )

@@ -11,7 +11,7 @@ from leatstream.model.names import Fqn
 from leatstream.rest.schemas.base import Body, EffectiveView, FaultView, Name, View, Word
 from leatstream.rest.schemas.entities import EntityKinds
 from leatstream.rest.schemas.functions import FunctionArgument, SqlType
-from leatstream.rest.schemas.plans import Plan, PlanColumn, PlanSource
+from leatstream.rest.schemas.plans import ApplicationPlan, Plan, PlanColumn, PlanSource
 from leatstream.rest.schemas.queries import Sql
 from leatstream.rest.schemas.relations import ColumnBody
 from leatstream.rest.schemas.stores import StoreKinds
@@ -209,6 +209,16 @@ class AssumedQuery(_Assumed):
     store: Name | None = None
 
 
+class AssumedApplication(_Assumed):
+    """A planned application, whose streams others may read."""
+
+    name: Name
+    sql: Sql
+    database: Name | None = None
+    schema_: Name | None = Field(None, alias="schema")
+    store: Name | None = None
+
+
 class AssumedFunctionSource(_Assumed):
     """A planned function source."""
 
@@ -239,6 +249,7 @@ class Assume(Body):
     entities: Annotated[list[AssumedEntity], Field(max_length=1000)] | None = None
     relations: Annotated[list[AssumedRelation], Field(max_length=1000)] | None = None
     queries: Annotated[list[AssumedQuery], Field(max_length=1000)] | None = None
+    applications: Annotated[list[AssumedApplication], Field(max_length=100)] | None = None
     function_sources: Annotated[list[AssumedFunctionSource], Field(max_length=1000)] | None = None
     functions: Annotated[list[AssumedFunction], Field(max_length=1000)] | None = None
 
@@ -271,7 +282,7 @@ class ValidationBody(_ContextBody):
 
     sql: Sql = Field(description="Statements, separated by semicolons.")
     name: Name | None = Field(
-        None, description="Query that the text would replace; the plan then tells the change."
+        None, description="Query or application that the text would replace; the plan tells the change."
     )
     assume: Assume | None = Field(None, description="Objects that count as existing.")
 
@@ -313,7 +324,7 @@ class ValidatedStatement(View):
     """The verdict on one statement."""
 
     kind: str = Field(description="Such as create_stream_as; unknown if the text cannot be read.")
-    plan: Plan | StreamPlan | SelectPlan | None = Field(
+    plan: Plan | StreamPlan | SelectPlan | ApplicationPlan | None = Field(
         None, description="What it would do, where there is more to say."
     )
     problems: list[ProblemView] = Field(description="Everything that is wrong with it.")
