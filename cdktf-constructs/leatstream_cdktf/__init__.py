@@ -2,8 +2,8 @@
 
 ::
 
-    from leatstream_cdktf import Changelog, Construct, Database, KafkaStore, KinesisStore, LeatstreamProvider,
-    Query, Schema, Sink, Stream, tf
+    from leatstream_cdktf import Application, Changelog, Construct, Database, KafkaStore, KinesisStore,
+    LeatstreamProvider, Query, Schema, Sink, Stream, tf
 
 ``tf`` is the CDK library in use (``tf.App``, ``tf.TerraformStack``, …): ``cdktn`` where it is installed, else
 ``cdktf``. The environment variable ``LEATSTREAM_CDKTF`` (``cdktn`` or ``cdktf``) picks one. ``l1`` has one
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from leatstream_cdktf import l1
     from leatstream_cdktf._shim import tf
     from leatstream_cdktf.l2 import (
+        Application,
         Changelog,
         Database,
         KafkaStore,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _node.prepare()
 
 __all__ = [
+    "Application",
     "Changelog",
     "Construct",
     "Database",

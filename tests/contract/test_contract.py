@@ -16,8 +16,8 @@ from schemathesis.config import SchemathesisConfig
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
+from leatstream.rest import waiting
 from leatstream.rest.app import create_app
-from leatstream.rest.routes import queries
 from leatstream.services import databases, entities, relations, stores
 from leatstream.services.environment import Environment, Principal
 
@@ -60,7 +60,7 @@ def _seed(world: Any) -> None:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> Iterator[Any]:
     """Services over fakes, behind the application above; nobody waits long for a state that never comes."""
-    longest, queries._LONGEST_WAIT = queries._LONGEST_WAIT, 0.1
+    longest, waiting.LONGEST_WAIT = waiting.LONGEST_WAIT, 0.1
     made = fakes.make_world(tmp_path_factory.mktemp("contract"))
     for field in fields(Environment):
         setattr(_env, field.name, getattr(made.env, field.name))
@@ -68,7 +68,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> Iterator[Any]
     _seed(made)
     yield made
     made.units.close()
-    queries._LONGEST_WAIT = longest
+    waiting.LONGEST_WAIT = longest
 
 
 @schema.parametrize()

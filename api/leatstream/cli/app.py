@@ -11,12 +11,13 @@ import typer
 from rich.text import Text
 
 from leatstream import __version__
-from leatstream.cli import embedded, queries, records, server, sql, terraform
+from leatstream.cli import applications, embedded, queries, records, server, sql, terraform
 from leatstream.cli.connection import NoServer
 from leatstream.cli.exits import Exit, status_of
 from leatstream.cli.nouns import NOUNS, make_app
 from leatstream.cli.output import Output, stderr
 from leatstream.cli.session import Session
+from leatstream.cli.waiting import WaitTimeout
 from leatstream.errors import LeatstreamError
 
 app = typer.Typer(
@@ -49,9 +50,10 @@ app.command()(server.capabilities)
 app.command()(sql.sql)
 app.command("print")(records.print_records)
 for _noun in NOUNS:
-    if _noun.name != "query":
+    if _noun.name not in ("query", "application"):
         app.add_typer(make_app(_noun), name=_noun.name)
 app.add_typer(queries.app, name="query")
+app.add_typer(applications.app, name="application")
 app.add_typer(terraform.app, name="terraform")
 
 
@@ -90,7 +92,7 @@ def _fail_of_client(error: Exception, session: Session) -> int:
         return _fail_problem(error.problem, error.sql, session)
     if isinstance(error, Unreachable):
         return _fail(str(error), Exit.UNREACHABLE)
-    if isinstance(error, queries.WaitTimeout):
+    if isinstance(error, WaitTimeout):
         return _fail(str(error), Exit.TIMED_OUT)
     raise error
 

@@ -25,8 +25,9 @@ from leatstream.cli.demo_deploy import DemoFailure, Deployment, require_tools, t
 from leatstream.cli.exits import Exit
 from leatstream.cli.output import printable, stdout
 from leatstream.cli.problems import render
-from leatstream.cli.queries import WaitTimeout, wait_for
+from leatstream.cli.queries import wait_for
 from leatstream.cli.records import describe
+from leatstream.cli.waiting import WaitTimeout
 from leatstream.errors import LeatstreamError
 
 STACK_TIMEOUT = 300.0  # seconds; the first start downloads the jars

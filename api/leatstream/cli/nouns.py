@@ -180,7 +180,7 @@ NOUNS = (
         "applications",
         "APPLICATION",
         flat("applications"),
-        ("name", "queries", "relations", "virtual_relations"),
+        ("name", "status.state", "queries", "relations", "virtual_relations", "status.message"),
         _top("applications"),
     ),
     Noun(

@@ -9,66 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leatstream.cli.exits import Exit
+from leatstream.cli import waiting
 from leatstream.cli.nouns import NOUNS, YesOption, confirm, flat, make_app
 from leatstream.cli.output import Output, printable, stderr, write_items
 from leatstream.cli.session import OutputOption, open_client
+from leatstream.cli.waiting import TimeoutOption, WaitOption, WaitTimeout
 
 if TYPE_CHECKING:
     from leatstream.cli.client import Client
 
 _NOUN = next(noun for noun in NOUNS if noun.name == "query")
-_POLL = 30  # seconds of one long poll
 path = flat("queries")
 app = make_app(_NOUN, with_delete=False)
 
 Name = Annotated[str, typer.Argument(metavar="QUERY")]
-WaitOption = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is so.")]
-TimeoutOption = Annotated[float, typer.Option("--timeout", help="Seconds to wait.")]
-
-
-class WaitTimeout(Exception):
-    """A state was not reached in time."""
 
 
 def wait_for(client: Client, name: str, states: Iterable[str], timeout: float) -> dict[str, Any] | None:
-    """Wait until the query is in one of the states.
-
-    Args:
-        client: the server.
-        name: the query's name.
-        states: such as ``running``; none = until it is gone.
-        timeout: seconds.
-
-    Returns:
-        The query; None when it no longer exists.
-
-    Raises:
-        WaitTimeout: it is not so within ``timeout``.
-    """
-    from leatstream.cli.client import ProblemAnswer
-
-    wanted = list(states)
-    deadline = time.monotonic() + timeout
-    while True:
-        left = deadline - time.monotonic()
-        poll = f"{max(0, min(_POLL, int(left)))}s"
-        try:
-            long_poll = {"wait_for": ",".join(wanted), "timeout": poll} if wanted else None
-            query = client.call("GET", path(name), params=long_poll)
-        except ProblemAnswer as answer:
-            if answer.problem.get("status") == 404:
-                return None
-            raise
-        state = query["status"]["state"]
-        if state in wanted:
-            return dict(query)
-        if left <= 0:
-            raise WaitTimeout(
-                f"Query {name} is {state}, not {' or '.join(wanted) or 'gone'}, after {timeout:g} s."
-                + (f" {query['status']['message']}" if query["status"].get("message") else "")
-            )
-        time.sleep(0.2)  # a service that does not hold the poll must not be flooded
+    """Wait until the query is in one of the states; none = until it is gone. See ``waiting.wait_for``."""
+    return waiting.wait_for(client, _NOUN, name, states, timeout)
 
 
 @app.command()
@@ -205,13 +164,4 @@ def _wait_for_new_attempt(client: Client, name: str, before: dict[str, Any], tim
 
 
 def _refuse_failure(name: str, wanted: str, query: dict[str, Any] | None) -> None:
-    state = query["status"]["state"] if query else "gone"
-    if state == wanted:
-        return
-    status = query["status"] if query else {}
-    error = status.get("error") or {}
-    why = error.get("detail") or status.get("message") or ""
-    stderr().print(f"Query {name} is {state}. {printable(why)}", style="bold red", markup=False)
-    if error.get("hint"):
-        stderr().print(f"hint: {printable(error['hint'])}", markup=False)
-    raise typer.Exit(Exit.FAILURE)
+    waiting.refuse_failure(_NOUN, name, wanted, query)

@@ -45,7 +45,7 @@ def sql(
         names["wait_timeout"] = f"{wait}s"
     if atomic:
         names["atomic"] = True
-    text = execute if execute is not None else _read(file)
+    text = execute if execute is not None else read_text(file)
     if text is None:
         from leatstream.cli.prompt import Prompt
 
@@ -123,7 +123,8 @@ def _what(result: dict[str, Any]) -> str:
     return ", ".join(text for text in (name, f"query {query}" if query else None) if text)
 
 
-def _read(file: Path | None) -> str | None:
+def read_text(file: Path | None) -> str | None:
+    """The text of a file or of the pipe; None where a person sits at the keyboard."""
     if file is not None and str(file) != "-":
         try:
             return file.read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from leatstream.services.environment import Environment
 
 T = TypeVar("T")
 _STATES = "|".join(state.value for state in QueryState)
-_LONGEST_WAIT = 60.0
+LONGEST_WAIT = 60.0
 # A change by another process does not notify this one: look again at least so often.
 _LOOK_AGAIN = 1.0
 
@@ -49,7 +49,7 @@ async def look_until(
         timeout: a duration.
     """
     wanted = {QueryState(word) for word in wait_for.split(",")} if wait_for is not None else set()
-    deadline = time.monotonic() + min(seconds(timeout), _LONGEST_WAIT)
+    deadline = time.monotonic() + min(seconds(timeout), LONGEST_WAIT)
     while True:
         # Read the counter before the object: a change in between then wakes the wait at once.
         seen = env.changed.value

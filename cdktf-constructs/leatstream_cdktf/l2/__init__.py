@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from leatstream_cdktf.l1 import LeatstreamProvider
 from leatstream_cdktf.l2._statement import Sink
+from leatstream_cdktf.l2.application import Application
 from leatstream_cdktf.l2.changelog import Changelog
 from leatstream_cdktf.l2.namespaces import Database, Schema
 from leatstream_cdktf.l2.query import Query
@@ -12,6 +13,7 @@ from leatstream_cdktf.l2.stream import Stream
 from leatstream_cdktf.l2.table import Table
 
 __all__ = [
+    "Application",
     "Changelog",
     "Database",
     "KafkaStore",

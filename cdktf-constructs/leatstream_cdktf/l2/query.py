@@ -9,29 +9,22 @@ from constructs import Construct
 
 from leatstream_cdktf import l1
 from leatstream_cdktf._construct import ResourceMeta, describe
-from leatstream_cdktf._sql import PLAIN_FQN, fill, has_token, place_holders, split_name, tidy
+from leatstream_cdktf._sql import fill, tidy
 from leatstream_cdktf.l2._names import (
     DatabaseLike,
     SchemaLike,
     StoreLike,
-    database_name,
     schema_names,
     store_name,
 )
 from leatstream_cdktf.l2._relation import text_properties
+from leatstream_cdktf.l2._sources import Context, Source, given_context, left_most_context, source_name
 from leatstream_cdktf.l2._statement import Sink, check_form, create_as
-from leatstream_cdktf.l2.changelog import Changelog
 from leatstream_cdktf.l2.stream import Stream
 from leatstream_cdktf.l2.table import Table
 
-#: What a query may read: a stream, changelog or table, another query's sink, or a relation's full name.
-Source: TypeAlias = (
-    "l1.Stream | l1.DataStream | l1.Changelog | l1.DataChangelog | l1.Table | l1.DataTable | l1.Query"
-    " | l1.DataQuery | str"
-)
 #: What INSERT INTO writes to.
 Target: TypeAlias = "l1.Stream | l1.DataStream | l1.Table | l1.DataTable"
-Context: TypeAlias = tuple[str | None, str | None]
 
 
 class Query(l1.Query):
@@ -100,9 +93,9 @@ class Query(l1.Query):
         sources = {} if sources is None else sources
         try:
             check_form(sql, sink is not None)
-            texts = {key: _source_name(key, value) for key, value in sources.items()}
+            texts = {key: source_name(key, value) for key, value in sources.items()}
             statement = tidy(fill(sql, texts))
-            context = _context(schema, database) or _left_most_context(sql, sources)
+            context = given_context(schema, database) or left_most_context(sql, sources)
             if sink is not None:
                 statement = _write_to(sink, statement)
             sink_context = _sink_context(sink, context)
@@ -136,45 +129,6 @@ class Query(l1.Query):
     def sink_topic(self) -> str:
         """The topic that the query writes; a reference, when the sink stands inside a whole statement."""
         return self.effective["topic"].value if self._sink_topic is None else self._sink_topic
-
-
-_RELATIONS = (l1.Stream, l1.DataStream, l1.Changelog, l1.DataChangelog, l1.Table, l1.DataTable)
-
-
-def _source_name(key: str, source: Source) -> str:
-    if isinstance(source, _RELATIONS):
-        return source.fqn_attribute
-    if isinstance(source, (l1.Query, l1.DataQuery)):
-        return source.sink
-    if not isinstance(source, str):
-        raise TypeError(
-            f"the source {key!r} is {describe(source)}; give a Stream, a Changelog, a Table, a Query "
-            "or a relation's name"
-        )
-    if not has_token(source) and not PLAIN_FQN.match(source):
-        raise ValueError(
-            f"the source {key!r} is {source!r}, which is not a relation's name; write database.schema.name, "
-            "with double quotes around a part that has capitals or other letters"
-        )
-    return source
-
-
-def _context(schema: SchemaLike | None, database: DatabaseLike | None) -> Context | None:
-    """The names given; None when there are none."""
-    if schema is None:
-        return None if database is None else (database_name(database), None)
-    return schema_names(schema, database)
-
-
-def _left_most_context(sql: str, sources: Mapping[str, Source]) -> Context:
-    """The schema of the left-most relation in the text whose schema is known."""
-    for name in place_holders(sql):
-        source = sources.get(name)
-        if isinstance(source, (Stream, Changelog, Table, Query)):
-            return source.context
-        if isinstance(source, str) and not has_token(source) and len(parts := split_name(source)) == 3:
-            return parts[0], parts[1]
-    return None, None
 
 
 def _write_to(sink: Sink | Target, select: str) -> str:

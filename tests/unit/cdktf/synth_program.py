@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leatstream_cdktf import (
+    Application,
     Changelog,
     Database,
     KafkaStore,
@@ -119,6 +120,21 @@ def build(stack: Any) -> dict[str, Any]:
     whole = Query(
         stack, "whole", sql="CREATE STREAM w AS SELECT * FROM {p}", sources={"p": pageviews}, store=kafka
     )
+    shop = Application(
+        stack, "shop", store=kafka, sources={"p": pageviews, "u": users}, comment="for people",
+        statements=[
+            "CREATE VIRTUAL STREAM virtual.public.late AS SELECT * FROM {p} WHERE viewtime > 5;",
+            """
+            CREATE STREAM late_of_b AS
+              SELECT userid, '{"k": 1}' AS j FROM virtual.public.late
+            """,
+            "INSERT INTO {u} SELECT userid, '' FROM virtual.public.late",
+        ],
+    )  # fmt: skip
+    Query(
+        stack, "of_shop", sql="SELECT userid FROM {s}", sources={"s": shop.sink(0)}, schema=public,
+        sink=Sink(name="of_b", store=kafka),
+    )  # fmt: skip
     found = l1.DataStream(stack, "found", database="demo", schema="public", name="orders")
     Query(
         stack,
@@ -203,6 +219,13 @@ def faults(stack: Any, made: dict[str, Any]) -> dict[str, str]:
         ),
         "mechanism": store(sasl={"mechanism": "PLAIN", "username": "u", "password": "hunter2"}),
         "no servers": store(bootstrap_servers=[]),
+        "application of one text": lambda: Application(stack, "bad", statements="INSERT INTO x SELECT 1"),
+        "application of nothing": lambda: Application(
+            stack, "bad", statements=["INSERT INTO x SELECT 1", ";"]
+        ),
+        "undeclared in an application": lambda: Application(
+            stack, "bad", statements=["INSERT INTO x SELECT * FROM {page}"], sources={"pages": p}
+        ),
         "iterating a reference": lambda: list(p.columns),
     }
     return {name: fault(call) for name, call in calls.items()}

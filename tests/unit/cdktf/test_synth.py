@@ -150,6 +150,9 @@ def test_passwords_are_write_only(synthesized: dict[str, Any]) -> None:
         ("sasl unused", ["did you mean 'sasl_ssl'?"]),
         ("mechanism", ["kafka.sasl.mechanism is 'PLAIN'", "Did you mean 'plain'?"]),
         ("no servers", ["bootstrap_servers is empty"]),
+        ("application of one text", ["TypeError: Application 'bad'", "give a list"]),
+        ("application of nothing", ["one of them is"]),
+        ("undeclared in an application", ["{page} at line 2, column 29", "did you mean {pages}?"]),
         ("iterating a reference", ["known only when Terraform runs"]),
     ],
 )
@@ -159,7 +162,7 @@ def test_faults_are_told_at_construction(answer: dict[str, Any], case: str, part
 
 
 def test_no_fault_is_left_unchecked_or_tells_a_secret(answer: dict[str, Any]) -> None:
-    assert len(answer["faults"]) == 30
+    assert len(answer["faults"]) == 33
     assert "hunter2" not in json.dumps(answer["faults"])
 
 

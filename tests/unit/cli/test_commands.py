@@ -356,3 +356,42 @@ def test_query_restart_from_a_place_tells_what_it_does(
 def test_query_restart_from_offsets_that_are_no_json(service: Service, leat: Leat) -> None:
     service.answer("GET", "/v1/queries/q", query("running", 1))
     assert leat("query", "restart", "q", "--from", "{a").status == 2
+
+
+def test_application_apply_puts_the_text_and_waits(service: Service, leat: Leat, tmp_path: Path) -> None:
+    text = "BEGIN APPLICATION shop CREATE STREAM a AS SELECT 1; END APPLICATION"
+    (tmp_path / "shop.sql").write_text(text)
+    change = {"class": "new-state", "reason": "other keys"}
+    queries = [{"name": "a", "action": "change", "plan": {"change": change}}]
+    plan = {"queries": queries, "removed": ["b"]}
+    made = {"name": "shop", "desired_state": "running", "plan": plan}
+    service.answer("PUT", "/v1/applications/shop", made)
+    service.answer("GET", "/v1/applications/shop", {**made, "status": {"state": "starting"}})
+    service.answer("GET", "/v1/applications/shop", {**made, "status": {"state": "running"}})
+    result = leat("application", "apply", "shop", "-f", str(tmp_path / "shop.sql"), "--database", "d")
+    assert result.status == 0, result.err
+    assert json.loads(service.requests[0].content) == {"sql": text, "database": "d"}
+    assert service.requests[1].url.params["wait_for"] == "running,failed"
+    assert result.out.splitlines()[2].split() == ["a", "change", "new-state", "other", "keys"]
+    assert result.out.splitlines()[3].split() == ["b", "remove"]
+    assert "Application shop is running." in result.err
+
+
+def test_application_that_fails_ends_with_1(service: Service, leat: Leat, tmp_path: Path) -> None:
+    (tmp_path / "shop.sql").write_text("BEGIN …")
+    plan = {"queries": [], "removed": []}
+    made = {"name": "shop", "desired_state": "running", "plan": plan}
+    service.answer("PUT", "/v1/applications/shop", made)
+    failed = {"state": "failed", "message": "a: no more"}
+    service.answer("GET", "/v1/applications/shop", {**made, "status": failed})
+    result = leat("application", "apply", "shop", "-f", str(tmp_path / "shop.sql"))
+    assert (result.status, "Application shop is failed. a: no more" in result.err) == (1, True)
+
+
+def test_application_delete_waits_until_it_is_gone(service: Service, leat: Leat) -> None:
+    service.answer("DELETE", "/v1/applications/shop", {"name": "shop"}, status=202)
+    service.answer("GET", "/v1/applications/shop", {"status": {"state": "stopping"}})
+    gone = {"code": "not-found", "title": "t", "detail": "d", "status": 404, "errors": []}
+    service.answer("GET", "/v1/applications/shop", gone, status=404)
+    result = leat("application", "delete", "shop", "--yes")
+    assert (result.status, "Deleted application shop." in result.err) == (0, True)

@@ -1,0 +1,79 @@
+"""``leat application``: what an application has beyond other nouns: a text that is applied whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leatstream.cli.nouns import NOUNS, YesOption, confirm, make_app
+from leatstream.cli.output import Output, stderr, write_rows
+from leatstream.cli.session import OutputOption, open_client
+from leatstream.cli.sql import read_text
+from leatstream.cli.waiting import TimeoutOption, WaitOption, refuse_failure, wait_for
+
+_NOUN = next(noun for noun in NOUNS if noun.name == "application")
+app = make_app(_NOUN, with_delete=False)
+
+Name = Annotated[str, typer.Argument(metavar="APPLICATION")]
+
+
+@app.command()
+def apply(
+    context: typer.Context,
+    name: Name,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", help="BEGIN APPLICATION … END APPLICATION; - is the pipe.")
+    ] = None,
+    database: Annotated[str | None, typer.Option(help="Database of unqualified names.")] = None,
+    schema: Annotated[str | None, typer.Option(help="Schema of unqualified names.")] = None,
+    store: Annotated[str | None, typer.Option(help="Store of new relations.")] = None,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = 120.0,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Create or replace an application, all of it or nothing; shows what becomes of each query."""
+    from leatstream.cli.client import ProblemAnswer
+
+    text = read_text(file)
+    if text is None:
+        raise typer.BadParameter("give --file, or a pipe")
+    client = open_client(context)
+    names = {"database": database, "schema": schema, "store": store}
+    body = {"sql": text, **{key: value for key, value in names.items() if value is not None}}
+    try:
+        made = client.call("PUT", _NOUN.path(name), body=body)
+    except ProblemAnswer as failure:
+        failure.sql = text
+        raise
+    plan = made["plan"] or {}
+    rows = [[q["name"], q["action"], *_change(q["plan"].get("change"))] for q in plan["queries"]]
+    rows += [[gone, "remove", "", ""] for gone in plan["removed"]]
+    write_rows(["query", "action", "change", "reason"], rows, output)
+    if wait:
+        wanted = made["desired_state"]
+        found = wait_for(client, _NOUN, name, (wanted, "failed"), timeout)
+        refuse_failure(_NOUN, name, wanted, found)
+        stderr().print(f"Application {name} is {wanted}.", markup=False)
+
+
+def _change(change: dict[str, str] | None) -> tuple[str, str]:
+    return (change["class"], change["reason"]) if change else ("", "")
+
+
+@app.command()
+def delete(
+    context: typer.Context,
+    name: Name,
+    yes: YesOption = False,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = 120.0,
+) -> None:
+    """Stop and delete an application: its queries, their checkpoints and the streams it made. Topics stay."""
+    confirm(f"Delete application {name}?", yes)
+    client = open_client(context)
+    going = client.call("DELETE", _NOUN.path(name))
+    if going is not None and wait:
+        wait_for(client, _NOUN, name, (), timeout)
+    stderr().print(f"Deleted application {name}.", markup=False)

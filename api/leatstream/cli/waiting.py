@@ -1,0 +1,81 @@
+"""Waiting until an object with a job, or with several, is as it shall be."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leatstream.cli.exits import Exit
+from leatstream.cli.nouns import Noun
+from leatstream.cli.output import printable, stderr
+
+if TYPE_CHECKING:
+    from leatstream.cli.client import Client
+
+WaitOption = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is so.")]
+TimeoutOption = Annotated[float, typer.Option("--timeout", help="Seconds to wait.")]
+_POLL = 30  # seconds of one long poll
+
+
+class WaitTimeout(Exception):
+    """A state was not reached in time."""
+
+
+def wait_for(
+    client: Client, noun: Noun, name: str, states: Iterable[str], timeout: float
+) -> dict[str, Any] | None:
+    """Wait until the object is in one of the states.
+
+    Args:
+        client: the server.
+        noun: query or application.
+        name: the object's name.
+        states: such as ``running``; none = until it is gone.
+        timeout: seconds.
+
+    Returns:
+        The object; None when it no longer exists.
+
+    Raises:
+        WaitTimeout: it is not so within ``timeout``.
+    """
+    from leatstream.cli.client import ProblemAnswer
+
+    wanted = list(states)
+    deadline = time.monotonic() + timeout
+    while True:
+        left = deadline - time.monotonic()
+        poll = f"{max(0, min(_POLL, int(left)))}s"
+        try:
+            long_poll = {"wait_for": ",".join(wanted), "timeout": poll} if wanted else None
+            found = client.call("GET", noun.path(name), params=long_poll)
+        except ProblemAnswer as answer:
+            if answer.problem.get("status") == 404:
+                return None
+            raise
+        state = found["status"]["state"]
+        if state in wanted:
+            return dict(found)
+        if left <= 0:
+            why = found["status"].get("message") or ""
+            told = f"{noun.name.capitalize()} {name} is {state}, not {' or '.join(wanted) or 'gone'}"
+            raise WaitTimeout(f"{told}, after {timeout:g} s. {why}".rstrip())
+        time.sleep(0.2)  # a service that does not hold the poll must not be flooded
+
+
+def refuse_failure(noun: Noun, name: str, wanted: str, found: dict[str, Any] | None) -> None:
+    """End the command with the reason if the object is not in the state that was wanted."""
+    state = found["status"]["state"] if found else "gone"
+    if state == wanted:
+        return
+    status = found["status"] if found else {}
+    error = status.get("error") or {}
+    why = error.get("detail") or status.get("message") or ""
+    told = f"{noun.name.capitalize()} {name} is {state}. {printable(why)}"
+    stderr().print(told, style="bold red", markup=False)
+    if error.get("hint"):
+        stderr().print(f"hint: {printable(error['hint'])}", markup=False)
+    raise typer.Exit(Exit.FAILURE)
