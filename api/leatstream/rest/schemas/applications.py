@@ -12,9 +12,9 @@ from leatstream.services.application_making import ApplicationDefinition
 from leatstream.services.applications import ShownApplication
 from leatstream.services.environment import Context, Page
 
-_EXAMPLE = """BEGIN APPLICATION shop
+_EXAMPLE = """BEGIN APPLICATION demo
   CREATE STREAM views_of_b AS SELECT * FROM pageviews WHERE userid = 'b';
-  CREATE CHANGELOG views_by_page AS SELECT pageid, count(*) AS views FROM views_of_b GROUP BY pageid;
+  CREATE CHANGELOG views_by_user AS SELECT userid, count(*) AS views FROM pageviews GROUP BY userid;
 END APPLICATION"""
 
 
