@@ -134,6 +134,9 @@ OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
             relations=("d.s.r",),
             virtual=("virtual.public.v",),
             comment="c",
+            desired_state=DesiredState.STOPPED,
+            deleting=True,
+            plan={"queries": [{"name": "q", "action": "keep"}], "change": None},
         ),
     ),
     (
