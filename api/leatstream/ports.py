@@ -10,7 +10,14 @@ from typing import Literal, Protocol, TypeVar
 
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.objects import Database, Query, QueryEvent, QueryVersion, Relation, Schema, Store
-from leatstream.model.registered import Application, DescriptorSource, SchemaRegistry, Secret, SessionDefaults
+from leatstream.model.registered import (
+    Application,
+    DescriptorSource,
+    Savepoint,
+    SchemaRegistry,
+    Secret,
+    SessionDefaults,
+)
 from leatstream.plan.job_spec import ViewDatabase
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, ViewSchema
 
@@ -167,6 +174,7 @@ class UnitOfWork(Protocol):
     descriptor_sources: Repository[DescriptorSource]
     session_defaults: Repository[SessionDefaults]
     applications: Repository[Application]
+    savepoints: Repository[Savepoint]
     secrets: SecretRows
     drivers: DriverRows
     tokens: TokenRows

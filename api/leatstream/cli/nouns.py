@@ -184,6 +184,14 @@ NOUNS = (
         _top("applications"),
     ),
     Noun(
+        "savepoint",
+        "savepoints",
+        "SAVEPOINT",
+        flat("savepoints"),
+        ("name", "query", "state", "batch", "created_at", "message"),
+        _top("savepoints"),
+    ),
+    Noun(
         "query",
         "queries",
         "QUERY",

@@ -91,8 +91,18 @@ def restart(
 
 
 @app.command()
-def stop(context: typer.Context, name: Name, wait: WaitOption = True, timeout: TimeoutOption = 120.0) -> None:
+def stop(
+    context: typer.Context,
+    name: Name,
+    savepoint: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Copy its checkpoint to a savepoint.")
+    ] = None,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = 120.0,
+) -> None:
     """Stop the job; its checkpoint and its topic stay."""
+    if savepoint is not None:
+        open_client(context).call("POST", path(name) + ":savepoint", body={"name": savepoint})
     _set_desired(context, name, "stopped", timeout if wait else None)
 
 

@@ -10,6 +10,7 @@ from leatstream.engine.local_pool import LocalPool
 from leatstream.services.environment import Environment
 from leatstream.services.interactive import sweep
 from leatstream.services.reconciler import reconcile_all, release_strays
+from leatstream.services.savepoints import copy_savepoints
 
 _log = logging.getLogger(__name__)
 _PASS_SECONDS = 1.0
@@ -45,6 +46,7 @@ class ReconcileLoop:
         sweep(self._env)
         release_strays(self._env)
         reconcile_all(self._env)
+        copy_savepoints(self._env)
 
     def _run(self) -> None:
         seen = self._env.changed.value

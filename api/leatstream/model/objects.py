@@ -271,6 +271,21 @@ class StartFrom:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointOrigin:
+    """What a checkpoint is a copy of: a savepoint, or the checkpoint of another query.
+
+    Attributes:
+        name: as the user wrote it.
+        path: below the root of checkpoints.
+        whole: with its state; else the offsets alone.
+    """
+
+    name: str
+    path: str
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """A continuous statement and the job that runs it.
 
@@ -282,6 +297,7 @@ class Query:
         code: source texts of the users' functions it calls, by digest: the version it runs.
         checkpoint_generation: directory of the checkpoint; a new one when old state cannot be kept.
         start: where the checkpoint of its number begins; else, as the statement says.
+        origin: what its first checkpoint is a copy of; None = it begins empty.
     """
 
     meta: Meta
@@ -302,6 +318,7 @@ class Query:
     code: Mapping[str, str] = field(default_factory=dict)
     checkpoint_generation: int = 1
     start: StartFrom | None = None
+    origin: CheckpointOrigin | None = None
     deleting: bool = False
     status: QueryStatus = field(default_factory=QueryStatus)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from leatstream.model.objects import DesiredState, Meta
@@ -128,3 +129,38 @@ class Application:
     desired_state: DesiredState = DesiredState.RUNNING
     deleting: bool = False
     plan: Mapping[str, Any] = field(default_factory=dict)
+
+
+class SavepointState(StrEnum):
+    """Whether a savepoint can be used."""
+
+    PENDING = "pending"
+    READY = "ready"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Savepoint:
+    """A copy of a query's checkpoint, with what it is a checkpoint of.
+
+    Attributes:
+        query, query_id: of which it was taken; it may be gone.
+        job: the JobSpec document, without attempt and secrets.
+        checkpoint_generation: of the checkpoint that was copied.
+        state: pending until the job has stopped and the copy is whole.
+        batch: the last one that was committed.
+        offsets: relation to the offsets that this batch ended at, in the store's words.
+    """
+
+    meta: Meta
+    name: str
+    query: str
+    query_id: str
+    query_generation: int
+    sql: str
+    job: Mapping[str, Any]
+    checkpoint_generation: int
+    state: SavepointState = SavepointState.PENDING
+    message: str | None = None
+    batch: int | None = None
+    offsets: Mapping[str, Any] = field(default_factory=dict)

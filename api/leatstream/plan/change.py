@@ -71,14 +71,14 @@ def classify(old: JobSpec, new: JobSpec) -> Change:
         return Change("new-state", "real-time and micro-batch jobs do not share a checkpoint")
     if [s.log_entity is None for s in old.sources] != [s.log_entity is None for s in new.sources]:
         return Change("new-state", "a log of undecodable records reads its source a second time")
-    if not (_stateful(old) or _stateful(new)):
+    if not (keeps_state(old) or keeps_state(new)):
         return Change("restart-from-offsets", "the query is stateless: it goes on from its saved offsets")
     return _of_state(old, new)
 
 
 def _of_state(old: JobSpec, new: JobSpec) -> Change:
-    if _stateful(old) != _stateful(new):
-        what = "keeps state now" if _stateful(new) else "keeps no state any more"
+    if keeps_state(old) != keeps_state(new):
+        what = "keeps state now" if keeps_state(new) else "keeps no state any more"
         return Change("new-state", f"the query {what}, which its checkpoint is not made for")
     if (old.output_mode, _operator(old), old.distinct) != (new.output_mode, _operator(new), new.distinct):
         if all(job.operator is not None and job.operator.pattern is not None for job in (old, new)):
@@ -132,7 +132,8 @@ def _functions(job: JobSpec) -> list[tuple[object, ...]]:
     return [(f.name, f.arguments, f.returns) for f in job.functions]
 
 
-def _stateful(job: JobSpec) -> bool:
+def keeps_state(job: JobSpec) -> bool:
+    """Whether the job's checkpoint holds more than offsets."""
     # Joins and windows have watermarks; groups without a window are the ones that are updated.
     if job.operator is not None or job.output_mode == "update" or job.distinct:
         return True

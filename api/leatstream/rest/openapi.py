@@ -31,6 +31,10 @@ ABOUT: dict[str, Any] = {
         {"name": "function-sources", "description": "Files with functions in Python."},
         {"name": "functions", "description": "Users' functions, made of function sources."},
         {"name": "applications", "description": "Queries that are made together and go together."},
+        {
+            "name": "savepoints",
+            "description": "Copies of checkpoints that new queries can begin with.",
+        },
         {"name": "statements", "description": "SQL text: run it, or check it."},
         {"name": "server", "description": "The server itself: version, health, metrics."},
     ],

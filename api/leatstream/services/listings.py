@@ -20,6 +20,7 @@ from leatstream.services import (
     query_log,
     registered_statements,
     relations,
+    savepoints,
     schemas,
     stores,
 )
@@ -75,6 +76,13 @@ def listed(env: Environment, who: Principal, s: ast.ListObjects, context: Contex
         return listed_functions(env, who)
     if s.noun == "applications":
         return application_statements.listed(env, who)
+    if s.noun == "savepoints":
+        found = _all(lambda t: savepoints.list_savepoints(env, who, 1000, t))
+        columns = _columns("name", "query", "state", "message", "batch", "offsets", "sql", *_META)
+        return columns, [
+            [x.name, x.query, x.state.value, x.message, x.batch, json.dumps(x.offsets), x.sql, *_meta(x)]
+            for x in found
+        ]
     if s.noun in ("secrets", "schema_registries", "descriptor_sources", "descriptors"):
         return registered_statements.listed(env, who, s)
     if s.noun == "function_sources":

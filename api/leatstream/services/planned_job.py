@@ -39,7 +39,7 @@ from leatstream.sql.source_properties import SourceOptions, read_source_options
 from leatstream.sql.statements import Properties
 
 _MODES = ("auto", "realtime", "micro_batch")
-_QUERY_PROPERTIES = ("query.name", "mode")
+_QUERY_PROPERTIES = ("query.name", "mode", "from.savepoint", "from.query")
 _OFFSETS, _VIEW_OFFSETS, _TABLE_OFFSETS = 500_000, 50_000, 100_000
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from leatstream.errors import CatalogError
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import (
+    CheckpointOrigin,
     DesiredState,
     Meta,
     Query,
@@ -34,6 +35,7 @@ from leatstream.services.planned_query import PlannedQuery
 from leatstream.services.planning import plan_statement
 from leatstream.services.query_definition import QueryDefinition, parse_continuous
 from leatstream.services.query_notes import keep_query, note_version
+from leatstream.services.query_origin import origin_of
 from leatstream.services.query_replacement import (
     check_replacement,
     replace_query,
@@ -84,7 +86,9 @@ def put_query(
             _require_basis(unit, planned)
             change = check_replacement(unit, current, planned, within) if current else None
         if current is None and planned is not None:
-            stored = Stored(_add(env, principal, unit, name, body, planned), created=True, changed=True)
+            origin = origin_of(env, unit, parse_continuous(body.sql).query_properties, planned.job)
+            made = _add(env, principal, unit, name, body, planned, origin)
+            stored = Stored(made, created=True, changed=True)
         elif current is not None and old is not None and current.meta == old.meta:
             stored = replace_query(env, principal, unit, current, body, planned, change)
         else:
@@ -161,6 +165,7 @@ def _add(
     name: str,
     body: QueryDefinition,
     planned: PlannedQuery,
+    origin: CheckpointOrigin | None,
 ) -> Query:
     now = env.clock.now()
     meta = new_meta("qry", principal, now)
@@ -188,6 +193,7 @@ def _add(
         plan=planned.as_json(),
         job=planned.job.model_dump(mode="json"),
         code=dict(planned.code),
+        origin=origin,
         status=_initial_status(body.desired_state, now),
     )
     keep_query(unit, None, query, now)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from leatstream.errors import RequestError
 from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, StartFrom
+from leatstream.plan.change import keeps_state
 from leatstream.plan.job_spec import JobSpec
 from leatstream.services.authorization import OPERATE, READ, authorize
 from leatstream.services.environment import Environment, Principal
@@ -164,9 +165,7 @@ def plan_of_start(query: Query, start: StartFrom) -> RestartPlan:
         again = f"what was read since is read again, and rows of {query.sink} are written once more, by key"
     else:
         again = f"what was read since is read again and written to {query.sink} once more"
-    stateful = job.output_mode == "update" or job.operator is not None or job.distinct
-    stateful = stateful or any(source.watermark_delay_ms is not None for source in job.sources)
-    state = "the state of joins, windows and groups starts empty" if stateful else "it keeps no state"
+    state = "the state of joins, windows and groups starts empty" if keeps_state(job) else "it keeps no state"
     return RestartPlan(f"from {where}", before, again, state)
 
 

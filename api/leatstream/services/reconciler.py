@@ -19,6 +19,7 @@ from leatstream.model.names import Fqn
 from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, QueryStatus
 from leatstream.services.environment import Environment, RuntimeSettings
 from leatstream.services.query_notes import keep_query
+from leatstream.services.query_origin import lay_checkpoint
 from leatstream.services.query_removal import remove_query
 from leatstream.sql.relation_properties import read_relation_properties
 
@@ -255,6 +256,7 @@ def _launch(env: Environment, query: Query) -> None:
     try:
         if not query.status.entity_ready:
             _make_entity(env, query)
+        lay_checkpoint(env, query)
     except LeatstreamError as error:
         now = env.clock.now()
         cause = {"code": error.code, "detail": error.detail, "retryable": error.retryable}

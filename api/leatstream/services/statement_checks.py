@@ -25,6 +25,7 @@ from leatstream.services.function_statements import (
 from leatstream.services.functions import callers, functions_of, require_function, require_source
 from leatstream.services.live_stores import LiveStores
 from leatstream.services.queries import require_query
+from leatstream.services.query_origin import require_savepoint
 from leatstream.services.records import check_json, check_values
 from leatstream.services.registered_statements import NOUN_OF
 from leatstream.services.relations import query_dependents
@@ -217,6 +218,8 @@ def _exists(env: Environment, view: CatalogView, noun: str, s: Any, context: Con
             require_source(view.unit, single(s.name))
     elif noun == "application":
         require_application(view.unit, single(s.name))
+    elif noun == "savepoint":
+        require_savepoint(view.unit, single(s.name))
     elif noun in registered_checks.REQUIRE:
         registered_checks.exists(view, noun, single(s.name))
     else:

@@ -18,6 +18,7 @@ from leatstream.services import (
     queries,
     registered_statements,
     relations,
+    savepoints,
     schemas,
     snapshots,
     stores,
@@ -289,6 +290,8 @@ def _drop(run: Run, s: ast.Drop) -> StatementResult:
             gone = application_removal.drop_application(env, who, single(s.name), run.deadline)
             status = "succeeded" if gone else "running"
             return StatementResult(f"drop_{s.noun}", status, object={"noun": s.noun, "name": name})
+        elif s.noun == "savepoint":
+            savepoints.delete_savepoint(env, who, single(s.name))
         elif s.noun in registered_statements.DELETE:
             registered_statements.DELETE[s.noun](env, who, single(s.name))
         elif s.noun == "index":
@@ -350,6 +353,10 @@ def _print(run: Run, s: ast.Print) -> StatementResult:
 
 def _terminate(run: Run, s: ast.TerminateQuery) -> StatementResult:
     name = single(s.name)
+    if s.savepoint is not None:
+        savepoints.take_savepoint(run.env, run.principal, name, single(s.savepoint))
+        thing = {"noun": "savepoint", "name": single(s.savepoint)}
+        return StatementResult("terminate_query", status="running", object=thing, query=name)
     queries.patch_query(run.env, run.principal, name, {"desired_state": DesiredState.STOPPED})
     return StatementResult("terminate_query", object={"noun": "query", "name": name}, query=name)
 

@@ -12,7 +12,7 @@ from leatstream.sql.unbuilt import CREATES
 
 REGISTERED = ("secret", "schema_registry", "descriptor_source")
 FUNCTIONS = ("function", "function_source")
-APPLICATION = "application"
+APPLICATION, SAVEPOINT = "application", "savepoint"
 _DROPS = (
     "database",
     "schema",
@@ -28,6 +28,7 @@ _DROPS = (
     *REGISTERED,
     *FUNCTIONS,
     APPLICATION,
+    SAVEPOINT,
 )
 _SYNONYMS = {
     "topic": "entity",
@@ -53,6 +54,7 @@ _LISTS = (
     "descriptors",
     "function_sources",
     "applications",
+    "savepoints",
 )
 _SCHEMA_OR_DATABASE = ("schema", "namespace", "database")
 _WITHIN = {
@@ -200,7 +202,8 @@ class NounStatements(Leat.Parser):
         self.expect("query")
         name = self._one("a query's name")
         if first.text.lower() == "terminate":
-            return s.TerminateQuery(**self._base(first), name=name)
+            savepoint = self._one("a savepoint's name") if self.take("with", "savepoint") else None
+            return s.TerminateQuery(**self._base(first), name=name, savepoint=savepoint)
         start = self._start_point()
         return s.RestartQuery(**self._base(first), name=name, start=start)
 

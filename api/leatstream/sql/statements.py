@@ -356,6 +356,7 @@ class Drop(Statement):
         "function",
         "function_source",
         "application",
+        "savepoint",
     ]
     name: Name
     store: Name | None = None
@@ -401,6 +402,7 @@ class ListObjects(Statement):
         "descriptors",
         "function_sources",
         "applications",
+        "savepoints",
     ]
     within: Name | None = None
 
@@ -463,9 +465,10 @@ class Print(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminateQuery(Statement):
-    """TERMINATE QUERY name"""
+    """TERMINATE QUERY name [WITH SAVEPOINT savepoint]"""
 
     name: Name
+    savepoint: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,14 @@ import sqlalchemy as sa
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.names import quote
 from leatstream.model.objects import Database, Meta, Query, Relation, Schema, Store
-from leatstream.model.registered import Application, DescriptorSource, SchemaRegistry, Secret, SessionDefaults
+from leatstream.model.registered import (
+    Application,
+    DescriptorSource,
+    Savepoint,
+    SchemaRegistry,
+    Secret,
+    SessionDefaults,
+)
 from leatstream.storage import tables
 
 T = TypeVar(
@@ -33,6 +40,7 @@ T = TypeVar(
     UserFunction,
     SessionDefaults,
     Application,
+    Savepoint,
 )
 
 _META = tuple(field.name for field in fields(Meta))
@@ -80,6 +88,7 @@ SESSION_DEFAULTS: Noun[SessionDefaults] = Noun(
     "defaults of", SessionDefaults, tables.session_defaults, lambda d: d.name
 )
 APPLICATIONS: Noun[Application] = Noun("application", Application, tables.applications, lambda a: a.name)
+SAVEPOINTS: Noun[Savepoint] = Noun("savepoint", Savepoint, tables.savepoints, lambda s: s.name)
 NOUNS: tuple[Noun[Any], ...] = (
     DATABASES,
     SCHEMAS,
@@ -93,6 +102,7 @@ NOUNS: tuple[Noun[Any], ...] = (
     FUNCTIONS,
     SESSION_DEFAULTS,
     APPLICATIONS,
+    SAVEPOINTS,
 )
 
 

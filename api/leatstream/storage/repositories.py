@@ -12,7 +12,14 @@ import sqlalchemy as sa
 from leatstream.errors import CatalogError
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.objects import Database, Query, Relation, Schema, Store
-from leatstream.model.registered import Application, DescriptorSource, SchemaRegistry, Secret, SessionDefaults
+from leatstream.model.registered import (
+    Application,
+    DescriptorSource,
+    Savepoint,
+    SchemaRegistry,
+    Secret,
+    SessionDefaults,
+)
 from leatstream.ports import DriverRow
 from leatstream.storage import tables
 from leatstream.storage.codec import Noun, from_row, to_row
@@ -31,6 +38,7 @@ T = TypeVar(
     UserFunction,
     SessionDefaults,
     Application,
+    Savepoint,
 )
 
 _LAST = chr(0x10FFFF)

@@ -68,6 +68,7 @@ function_sources = _noun("function_sources")
 functions = _noun("functions")
 session_defaults = _noun("session_defaults")
 applications = _noun("applications")
+savepoints = _noun("savepoints")
 
 secrets = sa.Table(
     "secrets",

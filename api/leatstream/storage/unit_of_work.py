@@ -12,7 +12,14 @@ import sqlalchemy as sa
 from leatstream.errors import InternalError
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.objects import Database, Query, Relation, Schema, Store
-from leatstream.model.registered import Application, DescriptorSource, SchemaRegistry, Secret, SessionDefaults
+from leatstream.model.registered import (
+    Application,
+    DescriptorSource,
+    Savepoint,
+    SchemaRegistry,
+    Secret,
+    SessionDefaults,
+)
 from leatstream.ports import DriverRows, QueryLogRows, Repository, SecretRows, TokenRows, UnitOfWork
 from leatstream.storage import codec
 from leatstream.storage.engine import WRITE, make_engine
@@ -45,6 +52,7 @@ class SqlUnitOfWork:
         )
         self.session_defaults: Repository[SessionDefaults] = SqlRepository(connection, codec.SESSION_DEFAULTS)
         self.applications: Repository[Application] = SqlRepository(connection, codec.APPLICATIONS)
+        self.savepoints: Repository[Savepoint] = SqlRepository(connection, codec.SAVEPOINTS)
         self.secrets: SecretRows = SqlSecretRows(connection)
         self.drivers: DriverRows = SqlDriverRows(connection)
         self.tokens: TokenRows = self._tokens

@@ -14,6 +14,7 @@ import pytest
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.names import Fqn
 from leatstream.model.objects import (
+    CheckpointOrigin,
     Column,
     Database,
     DesiredState,
@@ -36,6 +37,8 @@ from leatstream.model.registered import (
     Application,
     DescriptorSource,
     MessageType,
+    Savepoint,
+    SavepointState,
     SchemaRegistry,
     Secret,
     SessionDefaults,
@@ -140,6 +143,23 @@ OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
         ),
     ),
     (
+        codec.SAVEPOINTS,
+        Savepoint(
+            meta=META,
+            name="before",
+            query="q",
+            query_id="qry_1",
+            query_generation=2,
+            sql="CREATE …",
+            job={"sources": []},
+            checkpoint_generation=3,
+            state=SavepointState.READY,
+            message="m",
+            batch=7,
+            offsets={"d.s.r": {"t": {"0": 1}}},
+        ),
+    ),
+    (
         codec.RELATIONS,
         Relation(
             meta=META,
@@ -201,6 +221,7 @@ OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
             job={"sql": "SELECT 1", "conf": {"a": "b"}},
             code={"d1": "def f(): ..."},
             checkpoint_generation=2,
+            origin=CheckpointOrigin(name="before", path="savepoints/x_1", whole=True),
             start=StartFrom(
                 position="offsets", timestamp_ms=1, offsets={"d.s.r": {"0": 7}}, checkpoint_generation=2
             ),
@@ -247,6 +268,7 @@ def test_keys_are_exact_and_quoted_where_needed() -> None:
         "d",
         "ann",
         "app",
+        "before",
         'demo."Public"."日本"',
         "s",
         "f",

@@ -1,0 +1,179 @@
+"""Savepoints: taken of a query that stops for it, listed, deleted, and what new queries begin with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from leatstream.connectors.base import Entity
+from leatstream.services import drivers, queries
+from leatstream.services.environment import Principal
+from leatstream.services.reconciler import reconcile_all
+from leatstream.services.savepoints import copy_savepoints
+
+ANN = Principal("ann", "sysadmin")
+SET_UP = """CREATE STORE k WITH ('type'=KAFKA, 'uris'='b:1', 'tls.disabled'=TRUE); CREATE DATABASE d; USE DATABASE d;
+CREATE STREAM a (n BIGINT) WITH ('topic'='a', 'store'='k', 'value.format'='json');
+CREATE STREAM b AS SELECT * FROM a QUERY WITH ('query.name'='q')"""
+COUNTS = "CREATE CHANGELOG c AS SELECT n, count(*) AS c FROM a GROUP BY n"
+
+
+@pytest.fixture
+def world(fresh: Any, client: TestClient) -> Any:
+    """A query that runs on the first of five drivers."""
+    fresh.cluster.entities["a"] = Entity("a", {"topic.partitions": 1, "topic.replicas": 1})
+    fresh.drivers.tokens.update({f"d{n}": "t" for n in range(1, 6)})
+    assert client.post("/v1/statements", json={"sql": SET_UP, "store": "k"}).status_code == 200
+    run(fresh, "q")
+    return fresh
+
+
+def sql(client: TestClient, text: str) -> Any:
+    return client.post("/v1/statements", json={"sql": text, "database": "d", "store": "k"})
+
+
+def query(world: Any, name: str = "q") -> Any:
+    return queries.get_query(world.env, ANN, name)
+
+
+def beat(world: Any, name: str, state: str) -> None:
+    found = query(world, name)
+    report = {"query_id": found.meta.id, "attempt": found.status.attempt, "state": state}
+    report["fencing_token"] = drivers.fencing_token(found)
+    drivers.heartbeat(world.env, found.status.driver_id, report)
+
+
+def checkpoint(world: Any, name: str = "q") -> Path:
+    found = query(world, name)
+    root = Path(world.env.settings.checkpoint_root)
+    return root / "queries" / found.meta.id / f"g{found.checkpoint_generation}"
+
+
+def run(world: Any, name: str) -> None:
+    """It starts, and its job commits batch 3."""
+    reconcile_all(world.env)
+    beat(world, name, "running")
+    place = checkpoint(world, name)
+    for folder, text in (("offsets", 'v1\n{"batchWatermarkMs":0}\n{"a":{"0":7}}'), ("commits", "v1\n{}")):
+        (place / folder).mkdir(parents=True, exist_ok=True)
+        for number in (2, 3):
+            (place / folder / str(number)).write_text(text)
+    (place / "offsets" / "4").write_text("not committed")
+    (place / "metadata").write_text('{"id":"x"}')
+    (place / "state").mkdir(exist_ok=True)
+    (place / "state" / "s").write_text("rows")
+
+
+def end(world: Any, name: str) -> None:
+    """Its job obeys and ends; what was asked for is copied."""
+    reconcile_all(world.env)
+    copy_savepoints(world.env)
+    gone = query(world, name).status.driver_id
+    beat(world, name, "stopped")
+    world.drivers.tokens.pop(gone)
+    reconcile_all(world.env)
+    assert query(world, name).status.state == "stopped"
+    copy_savepoints(world.env)
+
+
+def test_a_savepoint_is_taken_when_the_job_has_ended(world: Any, client: TestClient) -> None:
+    assert sql(client, "TERMINATE QUERY q WITH SAVEPOINT before").status_code == 200
+    assert client.get("/v1/savepoints/before").json()["state"] == "pending"
+    refused = sql(client, "CREATE STREAM x AS SELECT * FROM a QUERY WITH ('from.savepoint'='before')")
+    assert "is pending" in refused.json()["detail"]
+    end(world, "q")
+    found = client.get("/v1/savepoints/before").json()
+    assert (found["state"], found["query"], found["batch"]) == ("ready", "q", 3)
+    assert found["offsets"] == {"d.public.a": {"a": {"0": 7}}}
+    assert found["sql"].startswith("CREATE STREAM b")
+    assert client.post("/v1/queries/q:savepoint", json={"name": "before"}).status_code == 409
+    rows = sql(client, "LIST SAVEPOINTS").json()["results"][0]["rows"]
+    assert [row[:3] for row in rows] == [["before", "q", "ready"]]
+    # It outlives its query, and goes with its files.
+    assert client.delete("/v1/queries/q").status_code in (202, 204)
+    reconcile_all(world.env)
+    files = Path(world.env.settings.checkpoint_root) / "savepoints" / found["id"]
+    assert (files / "state" / "s").read_text() == "rows"
+    assert sql(client, "DROP SAVEPOINT before").status_code == 200
+    assert not files.exists()
+    assert client.get("/v1/savepoints").json()["items"] == []
+
+
+def test_a_query_that_goes_on_or_away_leaves_no_half_savepoint(world: Any, client: TestClient) -> None:
+    assert client.post("/v1/queries/q:savepoint", json={"name": "s1"}).status_code == 202
+    client.patch("/v1/queries/q", json={"desired_state": "running"})
+    copy_savepoints(world.env)
+    found = client.get("/v1/savepoints/s1").json()
+    assert (found["state"], found["message"]) == (
+        "failed",
+        "the query was started again before it was copied",
+    )
+    assert client.post("/v1/queries/q:savepoint", json={"name": "s2"}).status_code == 202
+    assert client.delete("/v1/queries/q").status_code == 202
+    copy_savepoints(world.env)
+    assert client.get("/v1/savepoints/s2").json()["message"].startswith("the query was deleted")
+    assert not (Path(world.env.settings.checkpoint_root) / "savepoints").exists()
+
+
+def test_a_new_query_begins_with_it_where_it_fits(world: Any, client: TestClient) -> None:
+    made = sql(client, f"{COUNTS} QUERY WITH ('query.name'='counts')")
+    assert made.status_code == 200, made.text
+    run(world, "counts")
+    assert sql(client, "TERMINATE QUERY counts WITH SAVEPOINT s").status_code == 200
+    end(world, "counts")
+    more = "CREATE CHANGELOG {} AS SELECT n, {} AS c FROM a GROUP BY n QUERY WITH ('query.name'='{}', 'from.savepoint'='s')"
+    refused = sql(client, more.format("x", "sum(n)", "x")).json()
+    assert (refused["code"], "the aggregates differ" in refused["detail"]) == ("invalid-property", True)
+    assert refused["errors"][0]["position"] is not None
+    assert client.get("/v1/queries/x").status_code == 404
+    made = sql(client, more.format("c2", "count(*) + 0", "c2"))
+    assert made.status_code == 200, made.text
+    assert sql(client, "DROP SAVEPOINT s").status_code == 409
+    reconcile_all(world.env)
+    assert query(world, "c2").status.state == "starting"
+    assert (checkpoint(world, "c2") / "state" / "s").read_text() == "rows"
+    assert (checkpoint(world, "c2") / "offsets" / "4").exists()
+    assert sql(client, "DROP SAVEPOINT s").status_code == 200
+    reconcile_all(world.env)
+
+
+def test_a_new_query_begins_where_another_is(world: Any, client: TestClient) -> None:
+    made = sql(
+        client,
+        "CREATE STREAM b2 AS SELECT n + 1 AS m FROM a QUERY WITH ('query.name'='q2', 'from.query'='q')",
+    )
+    assert made.status_code == 200, made.text
+    reconcile_all(world.env)
+    place = checkpoint(world, "q2")
+    # The offsets alone, of the last batch that is committed: the other goes on meanwhile.
+    assert sorted(p.name for p in place.rglob("*") if p.is_file()) == ["3", "3", "metadata"]
+    assert json.loads((place / "offsets" / "3").read_text().splitlines()[2]) == {"a": {"0": 7}}
+    assert query(world).status.state == "running"
+    sql(client, f"{COUNTS} QUERY WITH ('query.name'='counts')")
+    run(world, "counts")
+    stateful = COUNTS.replace("CHANGELOG c ", "CHANGELOG c2 ") + " QUERY WITH ('from.query'='counts')"
+    refused = sql(client, stateful).json()
+    assert (refused["code"], "WITH SAVEPOINT" in refused["errors"][0]["hint"]) == ("unsupported", True)
+    end_first = client.patch("/v1/queries/counts", json={"desired_state": "stopped"})
+    assert end_first.status_code == 200
+    end(world, "counts")
+    assert sql(client, stateful).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("SELECT * FROM a QUERY WITH ('from.savepoint'='nobody')", "savepoint nobody does not exist"),
+        ("SELECT * FROM a QUERY WITH ('from.query'='nobody')", "query nobody does not exist"),
+        ("SELECT * FROM a QUERY WITH ('from.query'='q', 'from.savepoint'='s')", "either"),
+        ("SELECT n, n AS m FROM b QUERY WITH ('from.query'='q')", "the sources differ"),
+    ],
+)
+def test_what_does_not_fit_is_refused(world: Any, client: TestClient, text: str, part: str) -> None:
+    problem = sql(client, f"CREATE STREAM x AS {text}").json()
+    assert part in problem["detail"], problem
+    assert sql(client, "LIST STREAMS").json()["results"][0]["rows"][-1][0] == "d.public.b"
