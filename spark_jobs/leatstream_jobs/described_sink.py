@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 from leatstream.errors import JobError
 from leatstream.formats import json
 from leatstream.formats.described import FORMATS, Description, subject_of
+from leatstream.formats.registered_schema import schema_type
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient, Schema
 from leatstream.plan.job_spec import ColumnSpec, SinkSpec, StoreRef
 from leatstream_jobs import described_records
@@ -54,7 +55,7 @@ class RecordForm:
         try:
             ids = {
                 part: client.register(
-                    subject_of(sink.entity, part), Schema(str(formats[part]).upper(), text or "")
+                    subject_of(sink.entity, part), Schema(schema_type(str(formats[part])), text or "")
                 )
                 for part, text in wanted.items()
                 if formats[part] in FORMATS and text is not None

@@ -50,7 +50,7 @@ class MemoryConnector(Connector):
         EntityProperty("topic.partitions", ("kafka.partitions",)),
         EntityProperty("topic.replicas", ("kafka.replicas",)),
     )
-    value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf")
+    value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf", "json_schema")
     Config: ClassVar[type[BaseModel]] = KafkaConfig
 
     def __init__(self, name: str, config: BaseModel, cluster: Cluster) -> None:

@@ -107,6 +107,28 @@ def test_columns_come_from_the_registry(client: TestClient, registry: MemoryRegi
     assert registry.addresses[-1].password == PASSWORD
 
 
+def test_json_schema_by_its_own_name(client: TestClient, registry: MemoryRegistry, fresh: Any) -> None:
+    """Columns from a JSON Schema; the sink's schema is checked and told to the job as one."""
+    text = '{"type":"object","properties":{"id":{"type":"integer"},"at":{"type":"string","format":"date"}}}'
+    registry.subjects["orders-value"] = Schema("JSON", text, id=1)
+    told = "CREATE STREAM orders WITH ('value.format'='json_schema')"
+    planned = validate(client, told)
+    wanted = [("id", "BIGINT"), ("at", "DATE")]
+    assert [(c["name"], c["type"]) for c in planned["plan"]["columns"]] == wanted
+    assert "of type JSON, not AVRO" in validate(client, ORDERS)["problems"][0]["detail"]
+    assert run(client, told).status_code == 200
+    copied = "CREATE STREAM copied AS SELECT * FROM orders"
+    registry.subjects["copied-value"] = Schema("JSON", "{}", id=2)
+    registry.refusals = ["PROPERTY_REMOVED"]
+    problem = validate(client, copied)["problems"][0]
+    assert (problem["code"], "PROPERTY_REMOVED" in problem["detail"]) == ("schema-incompatible", True)
+    registry.refusals = []
+    assert run(client, copied).status_code == 200
+    assert run(client, "INSERT INTO orders VALUES (1, DATE '2024-02-29')").status_code == 200
+    assert registry.subjects["orders-value"].type == "JSON"
+    assert fresh.cluster.records["orders"][-1].value[5:] == b'{"id":1,"at":"2024-02-29"}'
+
+
 def test_without_a_registry_or_a_schema(client: TestClient, registry: MemoryRegistry) -> None:
     problem = validate(client, "CREATE STREAM x WITH ('topic'='orders', 'value.format'='json')")["problems"][
         0

@@ -1,4 +1,4 @@
-"""Avro and Protobuf on a running stack, a real broker and a real schema registry: from a producer's schema to the sink's."""
+"""Avro, Protobuf and JSON Schema on a running stack, a real broker and a real schema registry: from a producer's schema to the sink's."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ def test_from_one_registered_schema_to_another(play: Any, schema_registry: str, 
     out = f"{play.name}.trade"
     query = play.run(
         "trade",
-        f"CREATE STREAM trade WITH ('topic'='{out}', 'value.format'='protobuf', 'key.format'='avro', 'key.columns'='id') AS SELECT id, price * 2 AS price, "
+        f"CREATE STREAM trade WITH ('topic'='{out}', 'value.format'='protobuf', 'key.format'='json_schema', 'key.columns'='id') AS SELECT id, price * 2 AS price, "
         "at, buyer->name AS buyer FROM orders WITH ('starting.position'='earliest') WHERE kind = 'TRADE'",
     )
     assert query["status"]["state"] == "running", query["status"]
-    assert query["plan"]["mode_reason"].startswith("Avro and Protobuf")
+    assert query["plan"]["mode_reason"].startswith("Avro, Protobuf and JSON Schema")
     eventually(lambda: len(printed(play, out)) == 1, what="the first record")
     producer.send(SECOND, {**order(3, "TRADE"), "note": "new"}, order(4) | {"note": None})
     eventually(lambda: len(printed(play, out)) == 2, what="a record of the new schema")
@@ -105,6 +105,11 @@ def test_from_one_registered_schema_to_another(play: Any, schema_registry: str, 
     ]
     subjects = httpx2.get(f"{schema_registry}/subjects").json()
     assert {f"{out}-value", f"{out}-key"} <= set(subjects)
+    kinds = {
+        p: httpx2.get(f"{schema_registry}/subjects/{out}-{p}/versions/latest").json()
+        for p in ("value", "key")
+    }
+    assert {p: found["schemaType"] for p, found in kinds.items()} == {"value": "PROTOBUF", "key": "JSON"}
 
     # What the registry would refuse is refused by the plan, and nothing is made.
     httpx2.put(f"{schema_registry}/config/{out}-value", json={"compatibility": "BACKWARD"})

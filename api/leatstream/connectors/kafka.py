@@ -64,7 +64,7 @@ class KafkaConnector(Connector):
             ),
         ),
     )
-    value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf")
+    value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf", "json_schema")
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kafka"]
     Config: ClassVar[type[BaseModel]] = KafkaConfig
 

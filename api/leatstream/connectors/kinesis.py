@@ -56,7 +56,7 @@ class KinesisConnector(Connector):
         print_records=True,
         delivery=(Guarantee("at_least_once", "records repeat after a fault or a request taken in part"),),
     )
-    value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf")
+    value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf", "json_schema")
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kinesis"]
     Config: ClassVar[type[BaseModel]] = KinesisConfig
 

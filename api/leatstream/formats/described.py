@@ -1,7 +1,8 @@
-"""Records whose form a schema describes: Avro and Protobuf, in the wire format of Confluent's registry.
+"""Records whose form a schema describes, in the wire format of Confluent's registry.
 
-A record is a zero byte, the schema's id (4 bytes, big-endian), and what the format says; Protobuf has the
-message's place in its file in between. Protobuf records that a descriptor source describes have no such head.
+The formats are Avro, Protobuf and JSON Schema. A record is a zero byte, the schema's id (4 bytes, big-endian)
+and what the format says; Protobuf has the message's place in its file in between. Protobuf records that a
+descriptor source describes have no such head.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ from typing import Any, Protocol
 from leatstream.formats.avro_reading import AvroReader
 from leatstream.formats.avro_schema import UnfitSchema
 from leatstream.formats.avro_writing import record_writer
+from leatstream.formats.json_objects import JsonReader
+from leatstream.formats.json_objects import record_writer as json_writer
 from leatstream.formats.plain_values import Undecodable
 from leatstream.formats.protobuf_records import ProtobufReader, message_path
 from leatstream.formats.protobuf_records import record_writer as protobuf_writer
 from leatstream.formats.protobuf_schema import message_at, message_of, open_file
-from leatstream.formats.registered_schema import parsed_avro
+from leatstream.formats.registered_schema import parsed_avro, schema_type
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient, Schema
 from leatstream.model.types import DataType, parse_type
 
-FORMATS = ("avro", "protobuf")
+FORMATS = ("avro", "protobuf", "json_schema")
 _HEAD = 5
 _ASK_AGAIN = 30.0  # seconds after which an id that the registry did not know is asked for again
 _MOST_UNKNOWN = 10_000
@@ -33,7 +36,7 @@ class Description:
     """What is said of one relation's values or keys; plain data, so that it can be sent to Spark's workers.
 
     Attributes:
-        format: ``avro`` or ``protobuf``.
+        format: ``avro``, ``protobuf`` or ``json_schema``.
         names, types: of the columns; types as SQL writes them.
         needed: whether a column is NOT NULL; read by writers only.
         schema: that records are written by; of Protobuf only, whose fields have numbers.
@@ -169,12 +172,17 @@ class Decoder:
         return made
 
     def _made(self, schema: Schema) -> _Opened:
-        if schema.type != self.description.format.upper():
-            raise UnfitSchema(f"it is of type {schema.type}, not {self.description.format.upper()}")
+        wanted = schema_type(self.description.format)
+        if schema.type != wanted:
+            raise UnfitSchema(f"it is of type {schema.type}, not {wanted}")
         names, types = self.description.names, self.description.data_types()
         if schema.type == "PROTOBUF":
             return _Messages(open_file(schema), names, types)
-        reader = AvroReader.of(parsed_avro(schema), names, types)
+        reader: Reader
+        if schema.type == "JSON":
+            reader = JsonReader.of(names, types)
+        else:
+            reader = AvroReader.of(parsed_avro(schema), names, types)
         return lambda _value: (reader, _HEAD)
 
 
@@ -264,6 +272,8 @@ class Encoder:
         if self.description.format == "protobuf":
             file = open_file(Schema("PROTOBUF", self.description.schema or ""))
             return protobuf_writer(message_at(file, (0,)), self.description.names, types)
+        if self.description.format == "json_schema":
+            return json_writer(self.description.names, types)
         return record_writer(types, self.description.needed or (False,) * len(types))
 
 

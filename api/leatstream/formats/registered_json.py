@@ -9,6 +9,7 @@ from typing import Any
 
 from leatstream.formats.avro_schema import UnfitSchema
 from leatstream.formats.described import Decoder, Description, schema_id
+from leatstream.formats.json_objects import json_text, parsed_object
 from leatstream.formats.plain_values import FIRST_DAY, Undecodable
 from leatstream.formats.registered_schema import columns_of
 from leatstream.formats.registry_client import RegistryClient
@@ -25,6 +26,7 @@ class RegisteredJson:
 
     client: RegistryClient
     _known: dict[int, tuple[tuple[Column, ...], Decoder] | None] = field(default_factory=dict)
+    _plain: set[int] = field(default_factory=set)  # ids of JSON Schemas, whose records are JSON already
 
     def text(self, value: bytes) -> bytes:
         """The record as JSON.
@@ -34,9 +36,13 @@ class RegisteredJson:
             StoreError: the registry cannot be asked.
         """
         number = schema_id(value)
+        if number in self._plain:
+            return json_text(parsed_object(value[5:])).encode()
         if number not in self._known:
             self._known[number] = self._found(number)
         found = self._known[number]
+        if number in self._plain:
+            return self.text(value)
         if found is None:
             raise Undecodable("its schema cannot be shown")
         columns, decoder = found
@@ -46,6 +52,9 @@ class RegisteredJson:
     def _found(self, number: int) -> tuple[tuple[Column, ...], Decoder] | None:
         schema = self.client.schema(number)
         if schema is None:
+            return None
+        if schema.type == "JSON":
+            self._plain.add(number)
             return None
         try:
             columns = columns_of(schema)

@@ -19,7 +19,7 @@ class Shape:
         source_partitions: partitions of each source; every one needs a task slot for the whole batch.
         slots: task slots of a driver.
         user_functions: whether users' functions are called.
-        described: whether records are read or written by schemas, as Avro and Protobuf are.
+        described: whether records are read or written by schemas, as Avro, Protobuf and JSON Schema are.
         wanted: ``auto``, ``realtime`` or ``micro_batch`` as the user asked.
     """
 
@@ -52,7 +52,7 @@ def _obstacle(shape: Shape) -> str | None:
     if shape.user_functions:
         return "functions in Python run in worker processes, batch by batch"
     if shape.described:
-        return "Avro and Protobuf are read and written in worker processes, batch by batch"
+        return "Avro, Protobuf and JSON Schema are read and written in worker processes, batch by batch"
     if not (shape.realtime_sources and shape.realtime_sink):
         return "Spark's real-time mode reads from and writes to Kafka only"
     if shape.delivery is Delivery.EXACTLY_ONCE:

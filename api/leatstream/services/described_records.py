@@ -11,6 +11,7 @@ from leatstream.errors import Position, RequestError, StoreError
 from leatstream.formats.described import FORMATS, Description, Encoder, subject_of
 from leatstream.formats.plain_values import Undecodable, Unencodable
 from leatstream.formats.registered_json import RegisteredJson
+from leatstream.formats.registered_schema import schema_type
 from leatstream.formats.registry_client import Schema
 from leatstream.formats.values import json_record, primitive_key
 from leatstream.model.objects import Column, Relation, RelationKind
@@ -102,7 +103,7 @@ def _registered(
         text = schemas.get(f"{part}_schema")
         if text is not None:
             client = live.registry_client(relation.store, format_ or "", position)
-            schema = Schema((format_ or "").upper(), text)
+            schema = Schema(schema_type(format_ or ""), text)
             found[f"{part}_schema"] = client.register(subject_of(relation.entity, part), schema)
     return found
 

@@ -12,7 +12,7 @@ from leatstream.formats.avro_schema import UnfitSchema
 from leatstream.formats.described import FORMATS, subject_of
 from leatstream.formats.protobuf_schema import columns_of as protobuf_columns
 from leatstream.formats.protobuf_schema import message_of
-from leatstream.formats.registered_schema import columns_of, schema_text
+from leatstream.formats.registered_schema import columns_of, schema_text, schema_type
 from leatstream.formats.registry_client import RegistryClient, Schema
 from leatstream.model.names import quote
 from leatstream.model.objects import Column, Relation
@@ -63,7 +63,7 @@ def _checked(
     newest = client.latest(subject)
     text = _text(sink, part, format_, columns, newest, position)
     if newest is not None:
-        _refuse_incompatible(client, subject, Schema(format_.upper(), text), newest, position)
+        _refuse_incompatible(client, subject, Schema(schema_type(format_), text), newest, position)
     return text
 
 
@@ -175,8 +175,8 @@ def registered_columns(live: LiveStores, store: str, entity: str, format_: str) 
             hint="name the columns",
         )
     try:
-        if schema.type != format_.upper():
-            raise UnfitSchema(f"it is of type {schema.type}, not {format_.upper()}")
+        if schema.type != schema_type(format_):
+            raise UnfitSchema(f"it is of type {schema.type}, not {schema_type(format_)}")
         return columns_of(schema)
     except UnfitSchema as error:
         raise RequestError(

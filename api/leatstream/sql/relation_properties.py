@@ -56,10 +56,10 @@ STORE_FAMILIES = (
 # Of CREATE ENTITY in such a store.
 TABLE_COLUMNS = "postgresql.columns"
 UPSERTS = "enable.upsert.mode"
-FORMATS = ("json", "avro", "protobuf", "primitive", "csv", "parquet")
-VALUE_FORMATS = ("json", "avro", "protobuf", "csv", "parquet")
-KEY_FORMATS = ("primitive", "avro", "protobuf")
-CHANGELOG_KEY_FORMATS = ("primitive", "json", "avro", "protobuf")
+FORMATS = ("json", "avro", "protobuf", "json_schema", "primitive", "csv", "parquet")
+VALUE_FORMATS = ("json", "avro", "protobuf", "json_schema", "csv", "parquet")
+KEY_FORMATS = ("primitive", "avro", "protobuf", "json_schema")
+CHANGELOG_KEY_FORMATS = ("primitive", "json", "avro", "protobuf", "json_schema")
 KEY_TYPES = ("SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "VARCHAR")
 _CONFIGS = """
 cleanup.policy compression.gzip.level compression.lz4.level compression.type compression.zstd.level

@@ -113,7 +113,7 @@ def written(client: RegistryClient, subject: str, declared: list[ColumnSpec], *r
     return [Encoder(form, number).record(row) for row in rows]
 
 
-@pytest.mark.parametrize("form", ["avro", "protobuf"])
+@pytest.mark.parametrize("form", ["avro", "protobuf", "json_schema"])
 def test_every_type_there_and_back(
     spark: SparkSession, store: StoreRef, client: RegistryClient, form: str
 ) -> None:
@@ -342,3 +342,24 @@ def test_bare_messages(spark: SparkSession, store: StoreRef) -> None:
     spec = source(store, columns(id="BIGINT", kind="VARCHAR"), value_format="protobuf", descriptor=descriptor)
     frame = scans.decoded(raw(spark, b"\x08\x05\x10\x01", b""), spec, None, None)
     assert [tuple(row)[:2] for row in frame.collect()] == [(5, "TRADE"), (0, "RETAIL")]
+
+
+def test_a_real_registry_compares_our_json_schemas(client: RegistryClient) -> None:
+    """Another column fits the closed object that a sink's schema is; another type does not."""
+    subject = f"j-{uuid.uuid4().hex[:8]}-value"
+
+    def schema(**types: str) -> Schema:
+        made = [Column(n, parse_type(t)) for n, t in types.items()]
+        return Schema("JSON", registered_schema.schema_text("json_schema", made, "d.s.out_value", None))
+
+    first = client.register(subject, schema(a="BIGINT", at="TIMESTAMP_LTZ"))
+    assert client.register(subject, schema(a="BIGINT", at="TIMESTAMP_LTZ")) == first
+    client._call("PUT", f"/config/{subject}", {"compatibility": "BACKWARD"})
+    assert client.incompatibilities(subject, schema(a="BIGINT", at="TIMESTAMP_LTZ", b="VARCHAR")) == []
+    assert client.incompatibilities(subject, schema(a="VARCHAR", at="TIMESTAMP_LTZ")) != []
+    latest = client.latest(subject)
+    assert latest is not None
+    assert [(c.name, str(c.type)) for c in registered_schema.columns_of(latest)] == [
+        ("a", "BIGINT"),
+        ("at", "TIMESTAMP_LTZ"),
+    ]
