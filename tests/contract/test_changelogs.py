@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from leatstream.plan.logical import AnalyzedColumn
+
 SETUP = """
 CREATE STORE k WITH ('type'=KAFKA, 'uris'='localhost:9092', 'tls.disabled'=TRUE);
 CREATE ENTITY users IN STORE k WITH ('topic.partitions'=2, 'topic.replicas'=1);
@@ -111,3 +113,73 @@ def test_faults_have_places(shop: TestClient) -> None:
     dry = shop.post("/v1/statements:validate", json={"sql": USERS, **CONTEXT}).json()
     assert dry["statements"][0]["kind"] == "create_changelog"
     assert dry["statements"][0]["plan"]["properties"]["key.format"]["value"] == "primitive"
+
+
+TOTALS = (
+    "CREATE CHANGELOG totals (region VARCHAR, n BIGINT, PRIMARY KEY (region))"
+    " WITH ('value.format'='json', 'topic'='totals', 'topic.partitions'=1, 'topic.replicas'=1)"
+)
+VIEWS = "CREATE STREAM views (region VARCHAR, at BIGINT) WITH ('value.format'='json', 'topic'='users')"
+
+
+def _answer(fresh: Any, *names: str) -> None:
+    """Let the analyzer give these columns: a VARCHAR, then BIGINTs."""
+    types = ["string", *["bigint"] * (len(names) - 1)]
+    columns = [AnalyzedColumn(name, kind, True) for name, kind in zip(names, types, strict=True)]
+    fresh.env.analyzer.analyze = lambda *_, **__: columns
+
+
+@pytest.mark.parametrize(
+    ("select", "names", "deletes", "mode"),
+    [
+        ("SELECT region, at FROM views", ("region", "at"), False, "append"),
+        ("SELECT region, sum(at) FROM views GROUP BY region", ("region", "expr$0"), False, "update"),
+        (
+            "SELECT region, sum(at) FROM views GROUP BY region HAVING sum(at) > 1",
+            ("region", "expr$0"),
+            True,
+            "update",
+        ),
+        ("SELECT region AS place, count(*) FROM users GROUP BY region", ("place", "expr$0"), False, None),
+        ("SELECT region, n FROM others WHERE n > 1", ("region", "n"), True, None),
+    ],
+)
+def test_insert_into_a_changelog(
+    shop: TestClient, fresh: Any, select: str, names: tuple[str, ...], deletes: bool, mode: str | None
+) -> None:
+    """Rows of a stream are upserts; groups and rows of a changelog come with the same key and are taken back."""
+    others = TOTALS.replace("CHANGELOG totals", "CHANGELOG others").replace("'totals'", "'others'")
+    assert run(shop, f"{USERS}; {TOTALS}; {others}; {VIEWS}").status_code == 200
+    _answer(fresh, *names)
+    made = run(shop, f"INSERT INTO totals {select}")
+    assert made.status_code == 200, made.text
+    with fresh.env.open_unit(write=False) as unit:
+        sink = unit.queries.find("insert_into_totals").job["sink"]
+    assert (sink["key_columns"], sink["deletes"], sink["key_format"]) == (["region"], deletes, "primitive")
+    plan = shop.get("/v1/queries/insert_into_totals").json()["plan"]
+    assert plan["sink"]["primary_key"] == ["region"]
+    assert mode is None or plan["output_mode"] == mode
+
+
+@pytest.mark.parametrize(
+    ("insert", "names", "detail"),
+    [
+        (
+            "totals SELECT region, at AS n FROM views GROUP BY region, at",
+            ("region", "n"),
+            "replace each other by region, n",
+        ),
+        ("totals SELECT region AS r, at FROM users WHERE at > 1", ("r", "at"), "SELECT must give userid"),
+        ("totals SELECT DISTINCT region, at FROM views", ("region", "at"), "DISTINCT leaves out"),
+        ("newest SELECT region, at FROM views", ("region", "at"), "only the query that keeps it"),
+    ],
+)
+def test_what_cannot_be_inserted(
+    shop: TestClient, fresh: Any, insert: str, names: tuple[str, ...], detail: str
+) -> None:
+    """Rows that another key takes back would take back the wrong ones."""
+    kept = "CREATE MATERIALIZED VIEW newest AS SELECT * FROM users"
+    assert run(shop, f"{USERS}; {TOTALS}; {VIEWS}; {kept}").status_code == 200
+    _answer(fresh, *names)
+    refused = run(shop, f"INSERT INTO {insert}")
+    assert (refused.status_code, detail in refused.text) == (422, True), refused.text

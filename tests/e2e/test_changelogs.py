@@ -117,3 +117,31 @@ def test_changelogs_of_changelogs(play: Any) -> None:
     counts = {b"r2": {"region": "r2", "n": 2, "first": "a"}}
     assert table(play, sink, counts) == counts
     assert play.refused("DROP CHANGELOG known")["code"] == "has-dependents"
+
+
+def test_several_queries_write_into_a_changelog(play: Any) -> None:
+    """Rows of a stream are upserts, those of a changelog are taken back; a written row is there for both."""
+    topic, sink = play.topic("users"), play.topic("known")
+    source = play.stream("more", "n BIGINT, who VARCHAR")
+    play.sql(
+        f"CREATE CHANGELOG users ({USERS}) WITH ('topic'='{topic}', 'value.format'='json');"
+        "CREATE CHANGELOG known (region VARCHAR, who VARCHAR, PRIMARY KEY (who))"
+        f" WITH ('topic'='{sink}', 'value.format'='json')"
+    )
+    refused = play.refused("INSERT INTO known SELECT userid, region FROM users")
+    assert (refused["code"], "replace each other by userid" in refused["detail"]) == ("unsupported", True)
+    first = play.run("first", "INSERT INTO known SELECT region, userid FROM users WHERE region LIKE 'r%'")
+    assert first["plan"]["sink"]["primary_key"] == ["who"]
+    text = "INSERT INTO known SELECT concat('n', CAST(n AS VARCHAR)), who FROM more"
+    play.run("second", f"{text} WITH ('starting.position'='earliest')")
+    put(play, topic, user("a", "r1", 0), user("b", "r1", 0), user("c", "x", 0))
+    play.produce(source, [{"n": 1, "who": "d"}, {"n": 2, "who": "d"}])
+    regions = {"a": "r1", "b": "r1", "d": "n2"}
+    rows: dict[bytes | None, Any] = {k.encode(): {"region": r, "who": k} for k, r in regions.items()}
+    assert table(play, sink, rows) == rows
+    put(play, topic, user("a", "x", 5), user("b", None, 5))
+    rows = {b"d": rows[b"d"]}
+    assert table(play, sink, rows) == rows
+    play.produce(source, [{"n": 3, "who": "b"}])
+    rows[b"b"] = {"region": "n3", "who": "b"}
+    assert table(play, sink, rows) == rows

@@ -30,6 +30,7 @@ from leatstream.plan.logical import (
     LogicalPlan,
 )
 from leatstream.services.catalog_view import CatalogView, assumed_meta, qualify
+from leatstream.services.changelog_inserts import check_upserts, writes_changelog
 from leatstream.services.environment import Context, Environment
 from leatstream.services.function_jobs import function_specs
 from leatstream.services.live_stores import LiveStores
@@ -129,17 +130,17 @@ def plan_statement(
 
 def _bind(view: CatalogView, statement: ContinuousStatement, context: Context) -> LogicalPlan:
     def bound(changelog: bool) -> LogicalPlan:
-        # A tree is bound once.
+        # A tree is bound once. A changelog's key is told by names.
         return bind(
             statement.select.copy(),
             lambda name: view.resolve(name, context),
             statement.text,
-            named=isinstance(statement, CreateAs),
+            named=isinstance(statement, CreateAs) or changelog,
             changelog=changelog,
             find_function=view.find_function,
         )
 
-    if isinstance(statement, CreateTableAs):
+    if isinstance(statement, CreateTableAs) or writes_changelog(view, statement, context):
         return bound(_gives_changelog(view, statement, context))
     if not isinstance(statement, CreateMaterializedViewAs):
         return bound(isinstance(statement, CreateChangelogAs))
@@ -150,7 +151,7 @@ def _bind(view: CatalogView, statement: ContinuousStatement, context: Context) -
     return bound(True) if plain.left_most.relation.kind is RelationKind.CHANGELOG else plain
 
 
-def _gives_changelog(view: CatalogView, statement: CreateTableAs, context: Context) -> bool:
+def _gives_changelog(view: CatalogView, statement: ContinuousStatement, context: Context) -> bool:
     """Whether rows of the result replace each other: of groups without a window, and of changelogs.
 
     Both count in the outermost SELECT only.
@@ -344,9 +345,8 @@ def _sources(logical: LogicalPlan) -> tuple[str, ...]:
 def _plan_insert(draft: Draft, statement: InsertInto) -> PlannedQuery:
     target = draft.view.resolve(statement.name, draft.context)
     where = statement.name.position
-    if target.kind not in (RelationKind.STREAM, RelationKind.TABLE):
-        kind = target.kind.value.replace("_", " ")
-        detail = f"{target.fqn} is a {kind}; INSERT INTO … SELECT writes to streams and tables only"
+    if target.kind is RelationKind.MATERIALIZED_VIEW:
+        detail = f"{target.fqn} is a materialized view; only the query that keeps it writes to it"
         raise RequestError("unsupported", detail, position=where)
     fixed = [k for k in draft.places if k not in _INSERT_PROPERTIES]
     if fixed:
@@ -358,6 +358,8 @@ def _plan_insert(draft: Draft, statement: InsertInto) -> PlannedQuery:
     refuse_unbuilt(draft.given, statement.properties, draft.live.connector(target.store))
     _refuse_loop(draft, target.store, target.entity, where)
     insert_columns(draft.analyzed, target.columns, where)
+    if target.kind is RelationKind.CHANGELOG:
+        check_upserts(draft.logical, draft.analyzed, target, where)
     connector = draft.live.connector(target.store)
     entity = draft.live.source_entity(target)
     if entity is None:
@@ -367,7 +369,7 @@ def _plan_insert(draft: Draft, statement: InsertInto) -> PlannedQuery:
         refuse_records(_plain(statement), faults, lambda key: {"position": draft.places.get(key, where)})
         faults.raise_if_any()
         check_table(connector, entity, target.columns, target.primary_key, where)
-    sql = wrap_insert(draft.logical.sql, draft.analyzed, target.columns)
+    sql = wrap_insert(draft.logical.sql, draft.analyzed, target.columns, deletes=draft.logical.deletes)
     return _finish(draft, QueryKind.INSERT_INTO, statement, target, sql)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from leatstream.errors import Faults, Position
 from leatstream.model.names import quote
-from leatstream.model.objects import ROWKEY, ROWTIME, Column
+from leatstream.model.objects import DELETED, ROWKEY, ROWTIME, Column
 from leatstream.model.types import DataType, from_spark
 from leatstream.plan.logical import AnalyzedColumn
 
@@ -119,12 +119,22 @@ def _decimal(data_type: DataType) -> tuple[int, int]:
     return precision, scale
 
 
-def wrap_insert(sql: str, analyzed: Sequence[AnalyzedColumn], target: Sequence[Column]) -> str:
-    """Rename and widen the SELECT's columns to the target's; hidden columns pass."""
+def wrap_insert(
+    sql: str, analyzed: Sequence[AnalyzedColumn], target: Sequence[Column], *, deletes: bool = False
+) -> str:
+    """Rename and widen the SELECT's columns to the target's; hidden columns pass.
+
+    Args:
+        sql: compiled.
+        analyzed: its columns, without hidden ones.
+        target: the columns to be written, by position.
+        deletes: whether it tells which rows are gone.
+    """
     names = [f"leat_c{i}" for i in range(len(analyzed))]
     picked = [
         f"CAST({name} AS {column.type.spark()}) AS `{column.name.replace('`', '``')}`"
         for name, column in zip(names, target, strict=True)
     ]
-    inner = ", ".join([*names, ROWKEY, ROWTIME])
-    return f"SELECT {', '.join([*picked, ROWKEY, ROWTIME])} FROM ({sql}) AS leat_insert({inner})"  # noqa: S608 - names of our own
+    hidden = [DELETED, ROWKEY, ROWTIME] if deletes else [ROWKEY, ROWTIME]
+    inner = ", ".join([*names, *hidden])
+    return f"SELECT {', '.join([*picked, *hidden])} FROM ({sql}) AS leat_insert({inner})"  # noqa: S608 - names of our own

@@ -2,7 +2,8 @@
 
 A case of tests/fixtures/queries/changelogs tells a statement, the relations it reads, per batch the records of
 each (key, value or null for a tombstone, seconds of their time), and what the batch writes, in any order. Sources
-and sink are files and lists, so that it is certain what one batch holds.
+and sink are files and lists, so that it is certain what one batch holds. ``into`` is the changelog that an INSERT
+writes to, and whether what it reads is a changelog.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,13 +26,14 @@ from leatstream.model.objects import HIDDEN_PREFIX, Column, Meta, Relation, Rela
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, SinkSpec, SourceSpec, StoreRef
 from leatstream.plan.logical import AnalyzedColumn, LogicalPlan
+from leatstream.services.changelog_inserts import check_upserts
 from leatstream.services.planned_job import _delay, _operator, read_source_options
-from leatstream.services.sink_columns import new_columns
+from leatstream.services.sink_columns import new_columns, wrap_insert
 from leatstream.services.sink_formats import primary_key_formats, sink_formats
 from leatstream.sql.binder import bind
 from leatstream.sql.parser import parse
 from leatstream.sql.relation_properties import RelationProperties, read_relation_properties
-from leatstream.sql.statements import CreateAs, CreateChangelogAs, Name
+from leatstream.sql.statements import CreateAs, CreateChangelogAs, InsertInto, Name
 from leatstream.sql.views import view_schema
 from leatstream_jobs import run_query
 from leatstream_jobs.snapshot_store import SnapshotStore
@@ -78,26 +81,37 @@ class FilesConnector(KafkaConnector):
 class Run:
     """A compiled statement over files, run batch by batch."""
 
-    def __init__(self, spark: SparkSession, folder: Path, sql: str, relations: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        folder: Path,
+        sql: str,
+        relations: dict[str, Any],
+        into: dict[str, Any] | None = None,
+    ) -> None:
         self.spark, self.offset, self.number = spark, 0, 0
         self.store = FilesConnector(folder)
         self.query: Any = None
         self.relations = {name: _relation(name, spec) for name, spec in relations.items()}
         (statement,) = parse(sql)
-        assert isinstance(statement, CreateAs)
-        changelog = isinstance(statement, CreateChangelogAs)
+        assert isinstance(statement, CreateAs | InsertInto)
+        target = _relation("o", into) if into is not None else None
+        # What an INSERT reads decides, as in the plan of services.planning.
+        changelog = isinstance(statement, CreateChangelogAs) or bool(into and into["changelog"])
         self.plan = bind(statement.select, self._find, sql, changelog=changelog)
         for scan in self.plan.scans:
             view = view_schema(scan)
             spark.createDataFrame([], view.ddl).createOrReplaceTempView(view.name)
-        made = new_columns(
-            [
-                AnalyzedColumn(f.name, f.dataType.simpleString(), f.nullable)
-                for f in spark.sql(self.plan.sql).schema.fields
-                if not f.name.startswith(HIDDEN_PREFIX)
-            ],
-            statement.position,
-        )
+        analyzed = [
+            AnalyzedColumn(f.name, f.dataType.simpleString(), f.nullable)
+            for f in spark.sql(self.plan.sql).schema.fields
+            if not f.name.startswith(HIDDEN_PREFIX)
+        ]
+        if target is not None:
+            check_upserts(self.plan, analyzed, target, statement.position)
+            wrapped = wrap_insert(self.plan.sql, analyzed, target.columns, deletes=self.plan.deletes)
+            self.plan = replace(self.plan, sql=wrapped, primary_key=target.primary_key)
+        made = target.columns if target is not None else new_columns(analyzed, statement.position)
         given = read_relation_properties(statement.properties, changelog=changelog)
         left, keys = self.plan.left_most.relation, self.plan.primary_key
         effective = sink_formats(given, left, self.plan.aggregation, made, {}, keys)
@@ -229,7 +243,7 @@ def _ordered(pairs: Any) -> list[str]:
 @pytest.mark.parametrize("name", CASES)
 def test_case(name: str, spark: SparkSession, tmp_path: Path) -> None:
     case = CASES[name]
-    run = Run(spark, tmp_path, case["sql"], case["relations"])
+    run = Run(spark, tmp_path, case["sql"], case["relations"], case.get("into"))
     for number, (records, expected) in enumerate(zip(case["batches"], case["expected"], strict=True)):
         assert _ordered(run.batch(records)) == _ordered(expected), f"batch {number}"
     run.stop()

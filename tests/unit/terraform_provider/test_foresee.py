@@ -138,3 +138,19 @@ def test_a_store_whose_address_is_not_known_is_a_name_alone() -> None:
     assert foreseen.assume() == {}
     sql = "CREATE STREAM x WITH ('store' = 's') AS SELECT * FROM y"
     assert foreseen.explains(missing(sql, "s'", "unknown-store"), sql, CONTEXT)
+
+
+def test_a_planned_application_makes_its_sinks_and_streams() -> None:
+    told = {"name": "shop", "sql": "BEGIN APPLICATION shop …", "sinks": ["demo.public.out"]}
+    foreseen = noted(application={**told, "relations": ["demo.public.raw"], **CONTEXT})
+    reader = "INSERT INTO z SELECT * FROM out JOIN raw"
+    for name in ("out", "raw"):
+        assert foreseen.explains(missing(reader, name), reader, CONTEXT)
+    assert not foreseen.explains(missing(reader, "z"), reader, CONTEXT)
+    assert foreseen.assume() == {"applications": [{"name": "shop", "sql": told["sql"], **CONTEXT}]}
+
+
+def test_an_application_of_unknown_sinks_may_make_anything() -> None:
+    foreseen = noted(application={"name": "shop", "sql": UNKNOWN, "sinks": UNKNOWN, **CONTEXT})
+    reader = "INSERT INTO z SELECT * FROM out"
+    assert foreseen.explains(missing(reader, "z"), reader, CONTEXT)
