@@ -110,7 +110,7 @@ class Run:
         if target is not None:
             check_upserts(self.plan, analyzed, target, statement.position)
             wrapped = wrap_insert(self.plan.sql, analyzed, target.columns, deletes=self.plan.deletes)
-            self.plan = replace(self.plan, sql=wrapped, primary_key=target.primary_key)
+            self.plan = replace(self.plan, sql=wrapped, primary_key=target.primary_key, aggregation=None)
         made = target.columns if target is not None else new_columns(analyzed, statement.position)
         given = read_relation_properties(statement.properties, changelog=changelog)
         left, keys = self.plan.left_most.relation, self.plan.primary_key
