@@ -279,13 +279,10 @@ class Attempt:
         secrets = {path: self._secrets[reference] for path, reference in store.secrets.items()}
         return open_connector(store.kind, store.name, store.config, secrets)
 
-    def _stores(self) -> list[StoreRef]:
-        return [*(source.store for source in self._spec.sources), self._spec.sink.store]
-
     def _references(self) -> set[str]:
         view = self._spec.sink.view
         own = view.database.secret if view is not None and view.database is not None else None
-        found = {r for store in self._stores() for r in store.references()}
+        found = {r for store in self._spec.stores() for r in store.references()}
         return found | ({own} if own else set())
 
     def _explain(self, error: BaseException) -> Failure:

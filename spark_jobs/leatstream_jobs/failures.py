@@ -256,6 +256,12 @@ def _undecodable(mark: re.Match[str], spec: JobSpec) -> str:
         position = json.loads(mark[2])
     except ValueError:
         position = {}
+    table = next((one for one in spec.lookups if one.view == mark[1]), None)
+    if table is not None:
+        return (
+            f"A row of table {table.entity} ({table.relation}) has a value that its declared columns cannot "
+            "hold, such as infinity or a year before 1. Declare that column VARCHAR, or leave it out."
+        )
     if position.get("fault"):
         return (
             f"File {position.get('file')} of {source.relation} cannot be read as "

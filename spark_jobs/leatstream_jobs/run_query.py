@@ -28,6 +28,7 @@ from leatstream_jobs import scans
 from leatstream_jobs.described_sink import RecordForm, registry_of
 from leatstream_jobs.file_rows import file_rows
 from leatstream_jobs.idle import tick_folder, with_ticks
+from leatstream_jobs.lookup_batches import LookupBatches, TableLookup
 from leatstream_jobs.pattern_batches import PatternBatches
 from leatstream_jobs.snapshot_batches import SnapshotBatches, together
 from leatstream_jobs.table_sink import TableBatches, table_rows
@@ -48,7 +49,7 @@ class Started:
 
     query: StreamingQuery
     scans: tuple[scans.Scan, ...]
-    batches: SnapshotBatches | PatternBatches | TableBatches | None = None
+    batches: SnapshotBatches | PatternBatches | LookupBatches | TableBatches | None = None
 
 
 def start(
@@ -83,6 +84,9 @@ def start(
         _check_slots(sources, slots)
     if spec.operator is not None:
         return _start_batches(spark, spec, spec.operator, sources, connect(spec.sink.store), known)
+    if spec.lookups:
+        tables = [TableLookup(one, connect(one.store).table_reader(one)) for one in spec.lookups]
+        return _start_lookups(spark, spec, tables, sources, connect(spec.sink.store), known)
     opened = tuple(
         scans.register(
             spark,
@@ -133,6 +137,28 @@ def _start_batches(
         batches = PatternBatches(spec, operator.pattern, opened, records, write)
     else:
         batches = SnapshotBatches(spec, operator, opened, records, write)
+    return _started(spec, opened, batches)
+
+
+def _start_lookups(
+    spark: SparkSession,
+    spec: JobSpec,
+    tables: Sequence[TableLookup],
+    sources: list[tuple[SourceSpec, Connector]],
+    sink: Connector,
+    secrets: Mapping[str, str],
+) -> Started:
+    opened = tuple(
+        scans.read(spark, s, connector, realtime=False, registry=registry_of(s.store, secrets))
+        for s, connector in sources
+    )
+    batches = LookupBatches(spec, opened, tables, *_batchwise(spec, sink, secrets))
+    return _started(spec, opened, batches)
+
+
+def _started(
+    spec: JobSpec, opened: tuple[scans.Scan, ...], batches: SnapshotBatches | PatternBatches | LookupBatches
+) -> Started:
     writer = together(opened).writeStream.foreachBatch(batches)
     writer = writer.option("checkpointLocation", spec.checkpoint).queryName(f"leat_{spec.query_id}")
     writer = writer.trigger(processingTime=f"{spec.trigger_interval_ms} milliseconds")

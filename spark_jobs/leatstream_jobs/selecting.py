@@ -154,7 +154,7 @@ class Selecting:
         """Run until nobody wants rows any more, or until it fails; nothing stays."""
         query: StreamingQuery | None = None
         try:
-            references = sorted({r for s in self._spec.sources for r in s.store.references()})
+            references = sorted({r for store in self._spec.stores() for r in store.references()})
             self._secrets = self._driver.client.resolve_secrets(references)
             digests = sorted({f.digest for f in self._spec.functions})
             register(self._spark, self._spec.functions, self._driver.client.function_sources(digests))

@@ -142,6 +142,11 @@ class FirstViewAnalyzer:
         if "`__leat_rowmeta`" in sql:
             # The rows of a pattern: conditions are what the contract has of them.
             columns = [(name, "BOOLEAN") for name in re.findall(r" AS `(c\d+)`", sql)]
+        keys = re.findall(r"`t\d+`\.`((?:[^`]|``)+)` AS `(leat_key_\d+)`", sql)
+        if keys:
+            # The values that a table's rows are looked up by.
+            known = dict(pair for one in views for pair in re.findall(r"`((?:[^`]|``)+)` ([A-Z_]+)", one.ddl))
+            columns = [(name, known[column]) for column, name in keys]
         return [AnalyzedColumn(n.replace("``", "`"), t.lower(), True) for n, t in columns]
 
     def take(self, driver_id: str) -> AnalysisRequest | None:

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from leatstream.connectors.base import Entity
 from leatstream.connectors.postgres import PostgresConnector
 from leatstream.rest.app import create_app
+from leatstream.services.drivers import build_spec
 
 ORDERS = "CREATE STREAM orders (id BIGINT NOT NULL, item VARCHAR, n INTEGER) WITH ('store'='k','topic'='orders','value.format'='json')"
 ITEMS = "CREATE CHANGELOG items (item VARCHAR, price DOUBLE, PRIMARY KEY (item)) WITH ('store'='k','topic'='items','value.format'='json')"
@@ -232,3 +233,96 @@ def test_a_planned_table_counts_as_there(client: TestClient) -> None:
         client, "INSERT INTO later SELECT id, item, n FROM orders", assume={"relations": [table]}
     )
     assert told["problems"] == []
+
+
+LOOKUP = "CREATE STREAM priced WITH ('store'='k','topic.partitions'=1,'topic.replicas'=1) AS SELECT o.id, i.price FROM orders o {} JOIN items_t i {} ON o.item = i.item"
+
+
+def test_a_lookup_join_is_planned(client: TestClient) -> None:
+    run(client, "CREATE TABLE items_t WITH ('topic'='rooms.items')")
+    told = validated(client, LOOKUP.format("LEFT", "WITH ('lookup.cache.ttl.millis'=500)"))
+    assert told["problems"] == []
+    plan = told["plan"]
+    assert [(j["kind"], j["type"], j["within"], j["left"], j["right"]) for j in plan["joins"]] == [
+        ("lookup-join-stream-table", "left", None, "o", "i")
+    ]
+    assert (plan["mode"], plan["delivery"]) == ("micro_batch", "at_least_once")
+    assert "looked up batch by batch" in plan["mode_reason"]
+    assert [(s["kind"], s["left_most"]) for s in plan["sources"]] == [("stream", True), ("table", False)]
+    real = validated(client, LOOKUP.format("", "") + " QUERY WITH ('mode'='realtime')")["problems"]
+    assert "cannot run in real-time mode" in real[0]["detail"]
+    made = run(client, LOOKUP.format("", "") + " QUERY WITH ('query.name'='q')")
+    assert made["kind"] == "create_stream_as"
+    assert client.get("/v1/queries/q").json()["sources"] == ["demo.public.orders", "demo.public.items_t"]
+    refused = client.post("/v1/statements", json={"sql": "DROP TABLE items_t", **CONTEXT})
+    assert refused.json()["code"] == "has-dependents"
+    # What is looked up and how long it is kept is no state: the records go on from where they were read.
+    for sql in (
+        LOOKUP.format("LEFT", ""),
+        LOOKUP.format("", "WITH ('lookup.cache.ttl.millis'=5)"),
+        LOOKUP.format("", "") + " AND i.price > 3",
+    ):
+        change = validated(client, sql, name="q")["plan"]["change"]
+        assert change["class"] == "restart-from-offsets", sql
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "word"),
+    [
+        (
+            "CREATE STREAM x WITH ('store'='k','topic.partitions'=1,'topic.replicas'=1) AS SELECT o.id FROM orders o JOIN items_t i ON i.code = o.item",
+            "type-mismatch",
+            "i.code is INTEGER, but is looked up by a value of Spark type string",
+        ),
+        (
+            "CREATE MATERIALIZED VIEW x AS SELECT o.id FROM orders o JOIN items_t i ON i.item = o.item",
+            "unsupported",
+            "joins with tables cannot write to materialized views",
+        ),
+        (
+            "CREATE STREAM x WITH ('store'='k','topic.partitions'=1,'topic.replicas'=1) AS SELECT o.id FROM orders o WITH"
+            " ('source.deserialization.error.handling'=IGNORE_AND_LOG, 'source.deserialization.error.log.topic'='log')"
+            " JOIN items_t i ON i.item = o.item",
+            "unsupported",
+            "IGNORE_AND_LOG",
+        ),
+    ],
+)
+def test_lookup_joins_that_cannot_be(client: TestClient, sql: str, code: str, word: str) -> None:
+    run(client, "CREATE TABLE items_t WITH ('topic'='rooms.items')")
+    problems = validated(client, sql)["problems"]
+    assert [p["code"] for p in problems] == [code], problems
+    assert word in problems[0]["detail"]
+    assert problems[0]["position"]
+
+
+def test_a_table_that_has_changed_is_told_when_a_query_is_planned(
+    client: TestClient, tables: PostgresServer
+) -> None:
+    with tables.connect() as connection:
+        connection.execute(
+            "CREATE TABLE rooms.shifting (item text, n integer); GRANT ALL ON rooms.shifting TO shop"
+        )
+    run(client, "CREATE TABLE shifting WITH ('topic'='rooms.shifting')")
+    sql = "CREATE STREAM x WITH ('store'='k','topic.partitions'=1,'topic.replicas'=1) AS SELECT o.id FROM orders o JOIN shifting s ON s.item = o.item"
+    assert validated(client, sql)["problems"] == []
+    with tables.connect() as connection:
+        connection.execute("ALTER TABLE rooms.shifting DROP COLUMN n")
+    (problem,) = validated(client, sql)["problems"]
+    assert (problem["code"], "has no column n" in problem["detail"]) == ("type-mismatch", True)
+    with tables.connect() as connection:
+        connection.execute("DROP TABLE rooms.shifting")
+    (problem,) = validated(client, sql)["problems"]
+    assert problem["code"] == "entity-not-found"
+
+
+def test_a_job_gets_the_secrets_of_the_tables_it_looks_up_in(client: TestClient, fresh: Any) -> None:
+    run(client, "CREATE TABLE items_t WITH ('topic'='rooms.items')")
+    run(client, LOOKUP.format("", "") + " QUERY WITH ('query.name'='q')")
+    with fresh.env.open_unit(write=False) as unit:
+        query = unit.queries.find("q")
+        spec = build_spec(fresh.env, unit, query)
+    assert [(s.store.name, s.entity, s.keys) for s in spec.lookups] == [("pg", "rooms.items", ["item"])]
+    assert [s.name for s in spec.stores()] == ["k", "pg", "k"]
+    assert spec.lookups[0].store.secrets
+    assert PASSWORD not in spec.model_dump_json()

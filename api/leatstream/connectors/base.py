@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from leatstream.errors import Position
     from leatstream.model.objects import Column, Relation
-    from leatstream.plan.job_spec import JobSpec, SinkSpec, SourceSpec
+    from leatstream.plan.job_spec import JobSpec, LookupSpec, SinkSpec, SourceSpec
 
 # Set on the session by the job: one micro-batch's bound per source, which a SourceSpec does not carry.
 MAX_OFFSETS = "leatstream.max_offsets_per_trigger"
@@ -51,6 +51,7 @@ class Capabilities:
         print_records: PRINT shows records.
         insert_values: ``INSERT … VALUES`` writes records.
         realtime: queries over it can run in real-time mode.
+        lookup: rows of its tables can be joined with a stream's (``table_reader``).
         batches: changelog operators can write it, batch by batch (``write_batch``).
         delivery: what its sinks promise.
     """
@@ -64,6 +65,7 @@ class Capabilities:
     print_records: bool = False
     insert_values: bool = False
     realtime: bool = False
+    lookup: bool = False
     batches: bool = False
     delivery: tuple[Guarantee, ...] = ()
 
@@ -154,6 +156,23 @@ class TableWriter(Protocol):
 
         Raises:
             RuntimeError: with a mark of ``store_marks``: what the store says.
+        """
+
+
+class TableReader(Protocol):
+    """Looks up a table's rows by values of some of its columns."""
+
+    def texts(self, values: Sequence[SparkColumn], nested: Nested) -> list[SparkColumn]:
+        """The keys' values, of their columns' types, in the form that ``rows`` takes."""
+
+    def rows(self, keys: DataFrame) -> DataFrame:
+        """The rows of these keys as ``value``: JSON texts, as ``formats.json`` reads them.
+
+        Args:
+            keys: a column for each key column, in their order, without NULL.
+
+        Raises:
+            RuntimeError: when it is computed, with a mark of ``store_marks``: what the store says.
         """
 
 
@@ -468,6 +487,17 @@ class Connector(ABC):
         Only of kinds whose entities are tables.
         """
         return []
+
+    def table_reader(self, spec: LookupSpec) -> TableReader:
+        """Prepare to look rows up in a table.
+
+        Only of kinds with the capability ``lookup``.
+
+        Raises:
+            StoreError: the table is gone or cannot be read as its relation, or what the store says.
+            JobError: job-rejected, of other kinds.
+        """
+        raise JobError("job-rejected", f"In stores of kind {self.kind} rows cannot be looked up.")
 
     def table_writer(self, spec: JobSpec) -> TableWriter:
         """Prepare to write the sink's table; from then on older attempts of the query cannot.

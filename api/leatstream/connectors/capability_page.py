@@ -24,6 +24,7 @@ _COLUMNS = {
     "insert_values": "INSERT … VALUES",
     "create_entity": "create, delete",
     "realtime": "real-time mode",
+    "lookup": "joined as tables",
     "batches": "sink of changelog operators",
 }
 _HEAD = """# Kinds of store

@@ -19,6 +19,7 @@ from leatstream.connectors.base import (
     Record,
     SourceWatch,
     Table,
+    TableReader,
     TableWriter,
 )
 from leatstream.connectors.kinds import KIND_PROPERTIES, TABLE_NAMES
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from leatstream.plan.job_spec import JobSpec, SinkSpec, SourceSpec
+    from leatstream.plan.job_spec import JobSpec, LookupSpec, SinkSpec, SourceSpec
 
 _IDENTITIES = ("default", "full", "nothing")
 _LONGEST = 63  # bytes
@@ -60,6 +61,7 @@ class PostgresConnector(Connector):
         create_entity=True,
         print_records=True,
         insert_values=True,
+        lookup=True,
         batches=True,
         delivery=(
             Guarantee(
@@ -231,6 +233,22 @@ class PostgresConnector(Connector):
     ) -> list[Misfit]:
         """Missing columns, types that are read as others, NULLs, keys that are not there."""
         return read_misfits(table, columns, primary_key)
+
+    def table_reader(self, spec: LookupSpec) -> TableReader:
+        """Look at the table once more."""
+        from leatstream.connectors.postgres_lookup import PostgresTableReader
+
+        found = self.find_entity(spec.entity)
+        if found is None or found.table is None:
+            raise StoreError("entity-not-found", f"Table {spec.entity} of store {self.name} is gone.")
+        columns = [Column(c.name, parse_type(c.type), c.not_null) for c in spec.columns]
+        wrong = read_misfits(found.table, columns, ())
+        if wrong:
+            shown = "; ".join(one.detail for one in wrong)
+            raise StoreError(
+                "store-rejected", f"Table {spec.entity} of store {self.name} has changed: {shown}."
+            )
+        return PostgresTableReader(self.name, self.settings, spec, found.table)
 
     def table_writer(self, spec: JobSpec) -> TableWriter:
         """Look at the table once more, and claim it for this attempt."""

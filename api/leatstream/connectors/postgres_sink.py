@@ -16,7 +16,6 @@ that several copying tasks, with a table for what they have staged, would win ne
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
 from collections.abc import Iterator, Sequence
@@ -26,7 +25,8 @@ from typing import TYPE_CHECKING, Any
 from leatstream.connectors.base import Nested, Table
 from leatstream.connectors.postgres_admin import BATCHES, PostgresAdmin, identifier, split_entity
 from leatstream.connectors.postgres_errors import told
-from leatstream.connectors.postgres_settings import PostgresConfig, connect
+from leatstream.connectors.postgres_settings import PostgresConfig
+from leatstream.connectors.postgres_workers import kept_connection
 from leatstream.connectors.store_marks import find_mark, marked
 from leatstream.errors import StoreError
 from leatstream.model.types import DataType, parse_type
@@ -42,8 +42,6 @@ _DELETED = "__leat_deleted"
 _CONNECT, _WRITE, _LOCK = 10.0, 600.0, 60.0  # seconds
 _NESTED = ("ARRAY", "MAP", "STRUCT")
 _MAKING = 0x6C656174
-_kept: dict[PostgresConfig, psycopg.Connection[Any]] = {}
-"""Connections of a Python worker, which Spark uses for one task after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +235,7 @@ def write_lines(target: Target, number: int, batches: Iterator[pa.RecordBatch]) 
 def _write(target: Target, number: int, batches: Iterator[pa.RecordBatch]) -> int:
     what = f"writing to table {target.entity}"
     with told(target.store, what, target.config.where, _WRITE, target.entity):
-        connection = _connection(target.config)
+        connection = kept_connection(target.config, _WRITE, _LOCK)
         with connection.transaction():
             row = connection.execute(
                 _statement(
@@ -334,23 +332,3 @@ def _bytes(lines: pa.Array) -> memoryview:
     raw = memoryview(offsets).cast("B")
     places = raw.cast("q") if str(lines.type) == "large_string" else raw.cast("i")
     return memoryview(data).cast("B")[places[lines.offset] : places[lines.offset + len(lines)]]
-
-
-def _connection(config: PostgresConfig) -> psycopg.Connection[Any]:
-    """The worker's connection to this database; a new one where it is lost."""
-    import psycopg
-
-    kept = _kept.pop(config, None)
-    if kept is not None:
-        with contextlib.suppress(psycopg.Error):
-            kept.execute("SELECT 1")
-            _kept[config] = kept
-            return kept
-        kept.close()
-    made = connect(config, _CONNECT)
-    made.execute(
-        "SELECT set_config('statement_timeout', %s, false), set_config('lock_timeout', %s, false)",
-        (str(int(_WRITE * 1000)), str(int(_LOCK * 1000))),
-    )
-    _kept[config] = made
-    return made

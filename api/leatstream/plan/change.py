@@ -71,6 +71,9 @@ def classify(old: JobSpec, new: JobSpec) -> Change:
         return Change("new-state", "real-time and micro-batch jobs do not share a checkpoint")
     if [s.log_entity is None for s in old.sources] != [s.log_entity is None for s in new.sources]:
         return Change("new-state", "a log of undecodable records reads its source a second time")
+    if bool(old.lookups) != bool(new.lookups) and len(new.sources) > 1:
+        what = "without tables to look up in, several sources are read in another way"
+        return Change("new-state", f"{what}, so the saved offsets may not fit")
     if not (keeps_state(old) or keeps_state(new)):
         return Change("restart-from-offsets", "the query is stateless: it goes on from its saved offsets")
     return _of_state(old, new)

@@ -212,6 +212,25 @@ class LinkSpec(_Document):
     values: list[str]
 
 
+class LookupSpec(_Document):
+    """A table whose rows a batch's rows are joined with: see ``plan.logical.Lookup``.
+
+    Attributes:
+        view: of the rows that were found, which the job's SQL reads: the declared columns, nothing else.
+        left: Spark SQL that gives the rows whose ``values`` are looked up in the columns ``keys``.
+    """
+
+    view: str
+    relation: str
+    store: StoreRef
+    entity: str
+    columns: list[ColumnSpec]
+    left: str
+    keys: list[str]
+    values: list[str]
+    cache_ttl_ms: int = 0
+
+
 class PatternSpec(_Document):
     """A row pattern (docs/sql/match-recognize.md).
 
@@ -281,6 +300,8 @@ class JobSpec(_Document):
         sql: Spark SQL over the sources' views; output = sink columns, ``__leat_deleted`` if the sink deletes,
             ``__leat_rowkey``, ``__leat_rowtime``.
         operator: set when ``sql`` is run batch by batch over views that the driver fills from snapshots.
+        lookups: tables that the driver reads for each batch, what the batch asks for; ``sql`` is run batch by
+            batch then too.
         output_mode: ``update`` writes a group at each change, ``append`` each row once.
         distinct: whether rows are left out whose sink columns were all written before.
         state: digests of what the state is made of, by part, for ``plan.change``; no business of the driver.
@@ -301,6 +322,7 @@ class JobSpec(_Document):
     mode: Mode
     mode_reason: str
     operator: OperatorSpec | None = None
+    lookups: list[LookupSpec] = Field(default_factory=list)
     output_mode: Literal["append", "update"] = "append"
     distinct: bool = False
     delivery: Delivery = Delivery.AT_LEAST_ONCE
@@ -311,3 +333,7 @@ class JobSpec(_Document):
     max_offsets_per_trigger: int = 500_000
     realtime_batch_ms: int = 60_000
     trigger_interval_ms: int = 0
+
+    def stores(self) -> list[StoreRef]:
+        """Every store that the driver opens."""
+        return [*(s.store for s in self.sources), *(s.store for s in self.lookups), self.sink.store]

@@ -9,12 +9,13 @@ from typing import Protocol
 
 from leatstream.errors import Position
 from leatstream.model.functions import UserFunction
-from leatstream.model.objects import Relation
+from leatstream.model.objects import Relation, RelationKind
 from leatstream.plan.job_spec import PatternSpec
 
 INTERVAL_JOIN = "interval-join-stream-stream"
 TEMPORAL_JOIN = "temporal-join-stream-changelog"
 CHANGELOG_JOIN = "join-changelog-changelog"
+LOOKUP_JOIN = "lookup-join-stream-table"
 
 
 class JoinType(StrEnum):
@@ -47,7 +48,7 @@ class Join:
     """One join.
 
     An interval join's bounds are milliseconds, inclusive: left - before <= right <= left + after. A join with
-    a changelog has none. ``grace_ms`` is how late a row may come; None = as late as the server says.
+    a changelog or a table has none. ``grace_ms`` is how late a row may come; None = as the server says.
     """
 
     type: JoinType
@@ -138,6 +139,25 @@ class KeyedOperator:
 
 
 @dataclass(frozen=True, slots=True)
+class Lookup:
+    """A table whose rows are looked up when a batch asks for them.
+
+    Attributes:
+        left: what stands left of it in FROM, as Spark SQL.
+        keys: columns of the table that ON equates with ``values``, Spark SQL expressions over ``left``.
+        position: of ON.
+        cache_ttl_ms: how long rows may be kept and used again; 0 = they are read anew for each batch.
+    """
+
+    scan: Scan
+    left: str
+    keys: tuple[str, ...]
+    values: tuple[str, ...]
+    position: Position | None
+    cache_ttl_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class TypedPattern:
     """A row pattern that can be run, and the view of its matches."""
 
@@ -199,6 +219,7 @@ class LogicalPlan:
         primary_key: output columns that identify a row of a changelog; empty for a stream.
         deletes: whether the output has ``__leat_deleted``.
         operator: of joins with changelogs and aggregates over them.
+        lookups: of joins with tables, in the order of the text.
         state: digests of what the state is made of, by part; empty where all of the SQL counts.
         distinct: whether a row is left out that equals, in the user's columns, one written before.
         pattern: of MATCH_RECOGNIZE; ``sql`` reads the view of its matches.
@@ -218,11 +239,19 @@ class LogicalPlan:
     state: Mapping[str, str] = field(default_factory=dict)
     pattern: RowPattern | None = None
     matches: TypedPattern | None = None
+    lookups: tuple[Lookup, ...] = ()
+
+    @property
+    def streams(self) -> tuple[Scan, ...]:
+        """The scans whose records are read one after the other: all but tables that are looked up in."""
+        return tuple(s for s in self.scans if s.relation.kind is not RelationKind.TABLE)
 
     @property
     def stateful(self) -> bool:
         """Whether something is kept between batches for it."""
-        return bool(self.joins) or self.aggregation is not None or self.distinct or self.pattern is not None
+        return (
+            self._joins_state() or self.aggregation is not None or self.distinct or self.pattern is not None
+        )
 
     @property
     def timed(self) -> bool:
@@ -231,9 +260,12 @@ class LogicalPlan:
             return False
         return (
             self.pattern is not None
-            or bool(self.joins)
+            or self._joins_state()
             or (self.aggregation is not None and self.aggregation.window is not None)
         )
+
+    def _joins_state(self) -> bool:
+        return any(join.kind != LOOKUP_JOIN for join in self.joins)
 
     @property
     def left_most(self) -> Scan:

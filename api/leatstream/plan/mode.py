@@ -19,6 +19,7 @@ class Shape:
         source_partitions: partitions of each source; every one needs a task slot for the whole batch.
         slots: task slots of a driver.
         user_functions: whether users' functions are called.
+        lookups: whether rows of tables are looked up.
         described: whether records are read or written by schemas, as Avro, Protobuf and JSON Schema are.
         wanted: ``auto``, ``realtime`` or ``micro_batch`` as the user asked.
     """
@@ -31,6 +32,7 @@ class Shape:
     slots: int
     delivery: Delivery = Delivery.AT_LEAST_ONCE
     user_functions: bool = False
+    lookups: bool = False
     described: bool = False
     wanted: str = "auto"
 
@@ -49,6 +51,8 @@ def _obstacle(shape: Shape) -> str | None:
     needed = sum(shape.source_partitions)
     if shape.stateful:
         return "joins, aggregates and patterns keep state, which Spark's real-time mode does not run"
+    if shape.lookups:
+        return "a table's rows are looked up batch by batch, which Spark's real-time mode does not do"
     if shape.user_functions:
         return "functions in Python run in worker processes, batch by batch"
     if shape.described:

@@ -28,7 +28,7 @@ def change_feeds(
     faults = Faults()
     slots: set[tuple[str, str]] = set()
     found: list[ChangeFeed | None] = []
-    for scan, option in zip(logical.scans, options, strict=True):
+    for scan, option in zip(logical.streams, options, strict=True):
         store = live.store(scan.relation.store)
         connector_class = live.env.connector_classes.get(store.kind)
         if connector_class is None or not connector_class.capabilities.cdc:

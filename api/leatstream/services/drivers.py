@@ -79,6 +79,7 @@ def build_spec(env: Environment, unit: UnitOfWork, query: Query) -> JobSpec:
         )
         for index, s in enumerate(spec.sources)
     ]
+    lookups = [s.model_copy(update={"store": fresh_ref(unit, s.store.name) or s.store}) for s in spec.lookups]
     sink = spec.sink.model_copy(update={"store": fresh_ref(unit, spec.sink.store.name) or spec.sink.store})
     if sink.view is not None:
         relation = unit.relations.find(query.sink)
@@ -95,6 +96,7 @@ def build_spec(env: Environment, unit: UnitOfWork, query: Query) -> JobSpec:
             "fencing_token": fencing_token(query),
             "checkpoint": checkpoint,
             "sources": sources,
+            "lookups": lookups,
             "sink": sink,
         }
     )
@@ -142,8 +144,7 @@ def resolve_secrets(env: Environment, driver_id: str, references: Sequence[str])
     query_id = env.drivers.assigned(driver_id)
     with env.open_unit(write=False) as unit:
         spec = _spec_of(env, unit, driver_id, query_id)
-        stores = [*(s.store for s in spec.sources), spec.sink.store]
-        allowed = {reference for store in stores for reference in store.references()}
+        allowed = {reference for store in spec.stores() for reference in store.references()}
         values: dict[str, str] = {}
         own = spec.sink.view.database.secret if spec.sink.view and spec.sink.view.database else None
         for reference in references:

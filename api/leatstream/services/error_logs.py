@@ -23,14 +23,15 @@ def check_error_logs(
         StoreError: the store cannot be asked.
     """
     faults = Faults()
-    for scan, option in zip(logical.scans, options, strict=True):
+    for scan, option in zip(logical.streams, options, strict=True):
         topic = option.log_topic
         if topic is None:
             continue
         kind, store = sink.store.kind, sink.store.name
         taken = [(store, sink.entity), *((s.relation.store, s.relation.entity) for s in logical.scans)]
-        if logical.operator is not None or logical.pattern is not None:
-            detail = "IGNORE_AND_LOG is not supported in queries that read changelogs or match patterns"
+        if logical.operator is not None or logical.pattern is not None or logical.lookups:
+            what = "read changelogs, join tables or match patterns"
+            detail = f"IGNORE_AND_LOG is not supported in queries that {what}"
             faults.add("unsupported", detail, position=scan.position, hint="write IGNORE")
         elif kind != "kafka" or option.log_store not in (None, store):
             detail = f"the log of undecodable records lies in the sink's store '{store}', a Kafka one"

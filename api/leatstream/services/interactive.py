@@ -196,7 +196,10 @@ def _fresh(unit: UnitOfWork, job: JobSpec) -> JobSpec:
             store = fresh_ref(unit, source.store.name)
             yield source.model_copy(update={"store": store}) if store else source
 
-    return job.model_copy(update={"sources": list(sources())})
+    lookups = [
+        one.model_copy(update={"store": fresh_ref(unit, one.store.name) or one.store}) for one in job.lookups
+    ]
+    return job.model_copy(update={"sources": list(sources()), "lookups": lookups})
 
 
 def job_of_driver(env: Environment, unit: UnitOfWork, driver_id: str, selection_id: str) -> JobSpec | None:

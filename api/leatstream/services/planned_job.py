@@ -17,6 +17,7 @@ from leatstream.plan.job_spec import (
     Delivery,
     JobSpec,
     LinkSpec,
+    LookupSpec,
     Mode,
     OperatorSpec,
     RegistryRef,
@@ -25,7 +26,7 @@ from leatstream.plan.job_spec import (
     SourceSpec,
     StoreRef,
 )
-from leatstream.plan.logical import LogicalPlan, Scan
+from leatstream.plan.logical import LogicalPlan, Lookup, Scan
 from leatstream.plan.mode import Shape, choose_mode
 from leatstream.ports import UnitOfWork
 from leatstream.services.change_feeds import change_feeds
@@ -66,15 +67,15 @@ def plan_job(
     wanted = _wanted_mode(properties)
     _check_sources(live, logical)
     _check_sink(env, logical, sink.store)
-    options = [read_source_options(scan.properties) for scan in logical.scans]
+    options = [read_source_options(scan.properties) for scan in logical.streams]
     check_error_logs(live, logical, options, sink)
     feeds = change_feeds(live, logical, options, sink.store.kind)
     delay = _delay(logical, env.settings.watermark_delay_ms)
     sources = [
         _source(live, scan, option, delay, feed)
-        for scan, option, feed in zip(logical.scans, options, feeds, strict=True)
+        for scan, option, feed in zip(logical.streams, options, feeds, strict=True)
     ]
-    partitions = [_partitions(live.source_entity(scan.relation)) for scan in logical.scans]
+    partitions = [_partitions(live.source_entity(scan.relation)) for scan in logical.streams]
     mode, reason = choose_mode(
         Shape(
             stateful=logical.stateful,
@@ -83,6 +84,7 @@ def plan_job(
             skips_records=any(source.on_error == "ignore" for source in sources),
             source_partitions=partitions,
             slots=env.settings.slots,
+            lookups=bool(logical.lookups),
             user_functions=bool(logical.functions),
             described=any(f in DESCRIBED for f in _formats(sources, sink)),
             wanted=wanted,
@@ -108,9 +110,10 @@ def plan_job(
         mode_reason=reason,
         output_mode="update" if _updated_by_spark(logical) else "append",
         operator=_operator(logical, options),
+        lookups=[_lookup(live, one) for one in logical.lookups],
         distinct=logical.distinct,
         delivery=_delivery(env, sink),
-        max_offsets_per_trigger=_most_offsets(env, sink),
+        max_offsets_per_trigger=_most_offsets(env, sink, lookups=bool(logical.lookups)),
         checkpoint="",
         state=dict(logical.state),
         conf={"spark.sql.shuffle.partitions": _shuffle_partitions(logical, partitions)},
@@ -123,16 +126,17 @@ def _in_transactions(env: Environment, sink: SinkSpec) -> bool:
     return sink.view is not None or (connector_class is not None and connector_class.tables)
 
 
-def _most_offsets(env: Environment, sink: SinkSpec) -> int:
+def _most_offsets(env: Environment, sink: SinkSpec, *, lookups: bool) -> int:
     # A view's batch passes through the driver's own process, so it is bounded more tightly.
     if sink.view is not None:
         return _VIEW_OFFSETS
-    return _TABLE_OFFSETS if _in_transactions(env, sink) else _OFFSETS
+    # A batch that looks rows up is held until it is joined.
+    return _TABLE_OFFSETS if lookups or _in_transactions(env, sink) else _OFFSETS
 
 
 def _check_sources(live: LiveStores, logical: LogicalPlan) -> None:
     faults = Faults()
-    for scan in logical.scans:
+    for scan in logical.streams:
         kind = live.store(scan.relation.store).kind
         connector_class = live.env.connector_classes.get(kind)
         if connector_class is not None and not connector_class.capabilities.source:
@@ -171,15 +175,23 @@ def _check_sink(env: Environment, logical: LogicalPlan, store: StoreRef) -> None
             position=logical.left_most.position,
             hint="write to a store of another kind",
         )
-    batchwise = logical.operator is not None or logical.pattern is not None
-    if batchwise and not (connector_class and connector_class.capabilities.batches):
-        what = "joins with changelogs and aggregates over them" if logical.operator else "MATCH_RECOGNIZE"
+    batchwise = _batchwise(logical)
+    if batchwise is not None and not (connector_class and connector_class.capabilities.batches):
         raise RequestError(
             "unsupported",
-            f"{what} cannot write to {_shown(store)}",
+            f"{batchwise} cannot write to {_shown(store)}",
             position=logical.left_most.position,
             hint="write to a Kafka store, and copy from there by a query of its own",
         )
+
+
+def _batchwise(logical: LogicalPlan) -> str | None:
+    """What of the query is worked off batch by batch, in Python; None where Spark runs all of it."""
+    if logical.operator is not None:
+        return "joins with changelogs and aggregates over them"
+    if logical.pattern is not None:
+        return "MATCH_RECOGNIZE"
+    return "joins with tables" if logical.lookups else None
 
 
 def _shown(store: StoreRef) -> str:
@@ -318,7 +330,7 @@ def _operator(logical: LogicalPlan, options: Sequence[SourceOptions]) -> Operato
         return OperatorSpec(kind="match-recognize", pattern=logical.matches.spec)
     if logical.operator is None:
         return None
-    history = {scan.view: one.history_ms for scan, one in zip(logical.scans, options, strict=True)}
+    history = {scan.view: one.history_ms for scan, one in zip(logical.streams, options, strict=True)}
     snapshots = [
         SnapshotSpec(
             view=s.view,
@@ -333,6 +345,21 @@ def _operator(logical: LogicalPlan, options: Sequence[SourceOptions]) -> Operato
         for one in logical.operator.links
     ]
     return OperatorSpec(kind=logical.operator.kind, snapshots=snapshots, links=links)
+
+
+def _lookup(live: LiveStores, lookup: Lookup) -> LookupSpec:
+    relation = lookup.scan.relation
+    return LookupSpec(
+        view=lookup.scan.view,
+        relation=str(relation.fqn),
+        store=store_ref(live.store(relation.store)),
+        entity=relation.entity,
+        columns=_columns(relation.columns),
+        left=lookup.left,
+        keys=list(lookup.keys),
+        values=list(lookup.values),
+        cache_ttl_ms=lookup.cache_ttl_ms,
+    )
 
 
 def store_sink(live: LiveStores, sink: Relation, given: RelationProperties, logical: LogicalPlan) -> SinkSpec:
@@ -365,4 +392,4 @@ def _partitions(entity: Entity | None) -> int:
 
 def _shuffle_partitions(logical: LogicalPlan, partitions: Sequence[int]) -> str:
     """Frozen with the checkpoint of a stateful query, so it follows the sources and not the machine."""
-    return str(max([2, *partitions])) if logical.stateful else "1"
+    return str(max([2, *partitions])) if logical.stateful or logical.lookups else "1"

@@ -38,10 +38,16 @@ from leatstream.services.planned_job import plan_job, refuse_unbuilt, store_sink
 from leatstream.services.planned_query import PlannedQuery
 from leatstream.services.record_schemas import check_described, sink_schemas
 from leatstream.services.relation_draft import check_entity_name, check_timestamp
-from leatstream.services.sink_columns import check_comparable, insert_columns, new_columns, wrap_insert
+from leatstream.services.sink_columns import (
+    check_comparable,
+    insert_columns,
+    new_columns,
+    same_kind,
+    wrap_insert,
+)
 from leatstream.services.sink_formats import primary_key_formats, sink_formats
 from leatstream.services.store_fit import check_sink_fit, kind_options
-from leatstream.services.table_relations import check_table_store, refuse_times
+from leatstream.services.table_relations import check_lookup_table, check_table_store, refuse_times
 from leatstream.services.table_sinks import TABLE_FORMAT, check_table, refuse_records, table_entity
 from leatstream.services.view_planning import view_relation, view_sink
 from leatstream.sql.analysis import explain_failure
@@ -118,6 +124,7 @@ def plan_statement(
         analyzed=analyze(env, logical),
     )
     require_sources(draft)
+    check_lookup_types(env, draft.logical)
     if isinstance(statement, CreateMaterializedViewAs):
         planned = _plan_view(draft, statement)
     elif isinstance(statement, CreateAs):
@@ -201,6 +208,27 @@ def _analyzed(env: Environment, logical: LogicalPlan, sql: str) -> list[Analyzed
     return result
 
 
+def check_lookup_types(env: Environment, logical: LogicalPlan) -> None:
+    """The values that rows of tables are looked up by are of their columns' types.
+
+    Raises:
+        RequestError: type-mismatch, with every fault.
+    """
+    faults = Faults()
+    for lookup in logical.lookups:
+        relation = lookup.scan.relation
+        named = ", ".join(f"{value} AS `leat_key_{i}`" for i, value in enumerate(lookup.values))
+        found = _analyzed(env, logical, f"SELECT {named} FROM {lookup.left}")  # noqa: S608 - our compiler's
+        for key, value in zip(lookup.keys, found, strict=True):
+            column = relation.find_column(key)
+            if column is None or same_kind(column.type, value.type):
+                continue
+            shown = f"{quote(lookup.scan.alias)}.{quote(key)}"
+            detail = f"{shown} is {column.type}, but is looked up by a value of Spark type {value.type}"
+            faults.add("type-mismatch", detail, position=lookup.position, hint=f"CAST(… AS {column.type})")
+    faults.raise_if_any()
+
+
 def require_sources(draft: Draft) -> None:
     """Every source's entity is there or planned; StoreError names one that is gone."""
     for scan in draft.logical.scans:
@@ -208,8 +236,12 @@ def require_sources(draft: Draft) -> None:
         entity = draft.live.source_entity(relation)
         if entity is None and not draft.view.is_assumed(relation):
             raise _entity_gone(relation, scan.position)
+        connector = draft.live.connector(relation.store)
+        if relation.kind is RelationKind.TABLE:
+            check_lookup_table(connector, relation, entity, scan.position)
+            continue
         if entity is not None:
-            draft.live.connector(relation.store).check_source(relation, entity, scan.position)
+            connector.check_source(relation, entity, scan.position)
         check_described(draft.live, relation, scan.position)
 
 

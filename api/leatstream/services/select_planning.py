@@ -24,7 +24,7 @@ from leatstream.services.function_jobs import function_specs
 from leatstream.services.live_stores import LiveStores
 from leatstream.services.planned_job import plan_job
 from leatstream.services.planned_query import sources_json
-from leatstream.services.planning import Draft, analyze, require_sources, with_types
+from leatstream.services.planning import Draft, analyze, check_lookup_types, require_sources, with_types
 from leatstream.services.sink_columns import new_columns
 from leatstream.sql.binder import bind
 from leatstream.sql.relation_properties import RelationProperties
@@ -72,6 +72,7 @@ def plan_select(env: Environment, view: CatalogView, statement: Select, context:
     logical = with_types(env, _bind_select(statement, view, context))
     draft = Draft(env, view, context, live, logical, RelationProperties(), {}, analyze(env, logical))
     require_sources(draft)
+    check_lookup_types(env, logical)
     columns = new_columns(draft.analyzed, statement.position)
     sink = SinkSpec(
         relation=_READER,

@@ -18,6 +18,12 @@ _WIDER = {
     "FLOAT": {"DOUBLE"},
     "DATE": {"TIMESTAMP"},
 }
+_KINDS = [
+    {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "DECIMAL"},
+    {"FLOAT", "DOUBLE"},
+    {"VARCHAR", "TIME"},
+    {"BYTES", "VARBINARY"},
+]
 _SAME = [{"VARCHAR", "TIME"}, {"BYTES", "VARBINARY"}]
 
 
@@ -138,3 +144,12 @@ def wrap_insert(
     hidden = [DELETED, ROWKEY, ROWTIME] if deletes else [ROWKEY, ROWTIME]
     inner = ", ".join([*names, *hidden])
     return f"SELECT {', '.join([*picked, *hidden])} FROM ({sql}) AS leat_insert({inner})"  # noqa: S608 - names of our own
+
+
+def same_kind(column: DataType, spark: str) -> bool:
+    """Whether values of a Spark type equal those of a column without being made another kind of thing."""
+    try:
+        given = from_spark(spark)
+    except ValueError:
+        return False
+    return given.spark() == column.spark() or any({given.kind, column.kind} <= kinds for kinds in _KINDS)

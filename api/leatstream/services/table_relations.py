@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.base import Connector, Entity
-from leatstream.errors import Faults, RequestError, StoreError
+from leatstream.errors import Faults, Position, RequestError, StoreError
 from leatstream.model.names import Fqn, quote
-from leatstream.model.objects import Column
+from leatstream.model.objects import Column, Relation
 from leatstream.sql.relation_properties import RelationProperties
 
 Where = Callable[[str], Mapping[str, Any]]
@@ -81,3 +81,23 @@ def refuse_times(read: RelationProperties, faults: Faults, where: Where) -> None
         if value is not None:
             detail = f"{key} has no meaning for a table: its rows have no event time"
             faults.add("invalid-property", detail, hint="leave it out", **where(key))
+
+
+def check_lookup_table(
+    connector: Connector, relation: Relation, entity: Entity | None, position: Position
+) -> None:
+    """Check, at plan, that a table's rows can still be read as the relation's.
+
+    Raises:
+        RequestError: type-mismatch, with every fault; unsupported, where the kind of store has no lookups.
+    """
+    if not connector.capabilities.lookup:
+        detail = f"{relation.fqn} is in a store of kind {connector.kind}, in which rows cannot be looked up"
+        raise RequestError("unsupported", detail, position=position)
+    if entity is None or entity.table is None:
+        return
+    faults = Faults()
+    for misfit in connector.read_misfits(entity.table, relation.columns, ()):
+        detail = f"table {entity.name} of store {quote(connector.name)}: {misfit.detail}"
+        faults.add("type-mismatch", detail, position=position, hint=misfit.hint)
+    faults.raise_if_any()

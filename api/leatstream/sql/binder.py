@@ -27,6 +27,14 @@ from leatstream.sql.passes.functions import Functions
 from leatstream.sql.passes.grouping import IN_WHERE, WINDOW_COLUMNS, check_grouping
 from leatstream.sql.passes.items import select_items
 from leatstream.sql.passes.joins import check_equality, check_join
+from leatstream.sql.passes.lookups import (
+    check_lookup_join,
+    check_lookup_keys,
+    check_lookup_place,
+    check_lookup_state,
+    lookups,
+    refuse_table_first,
+)
 from leatstream.sql.passes.patterns import PatternBinder, check_matches, state_of
 from leatstream.sql.passes.render import Renderer
 from leatstream.sql.passes.scope import (
@@ -51,6 +59,8 @@ from leatstream.sql.statements import Name, Properties
 
 MAX_SCANS = 64
 MAX_DEPTH = 32
+CheckJoin = Callable[[exp.Expression, list[Input], Input, list[BoundJoin], Binding], BoundJoin | None]
+CheckOn = Callable[[BoundJoin, list[Input], Binding], None]
 Ctes = Mapping[str, tuple[exp.Expression, "Ctes"]]
 
 
@@ -86,6 +96,7 @@ def bind(
             check_windows(selects(bound), binder.binding.faults)
         binder.check_changelog(bound, place(select))
         check_matches(bound, binder.binding)
+        check_lookup_state(bound, binder.binding, place(select))
         binder.binding.faults.items.sort(key=lambda f: f.position.offset if f.position else 0)
         binder.binding.faults.raise_if_any()
         operator = keyed_operator(bound)
@@ -114,6 +125,7 @@ def bind(
         distinct=binder.binding.distinct,
         functions=uses,
         pattern=pattern,
+        lookups=lookups(bound),
     )
 
 
@@ -212,6 +224,8 @@ class _Binder:
     def _select(self, node: exp.Expression, ctes: Ctes, depth: int, named: bool) -> BoundSelect:
         inputs = [self._input(node.args["from_"].this, ctes, depth)]
         joins: list[BoundJoin] = []
+        if inputs[0].table:
+            refuse_table_first(inputs[0], node.args.get("joins") or [], self.binding)
         for join_node in node.args.get("joins") or ():
             right = self._input(join_node.this, ctes, depth)
             self._check_alias(right, inputs, join_node.this)
@@ -219,15 +233,15 @@ class _Binder:
                 if given.window is not None:
                     hint = "write the join into a sub-select: TUMBLE((SELECT …), SIZE …)"
                     self._refuse_window("A join with a window", relation, hint)
-            keyed = right.keyed or inputs[0].keyed
-            checked = check_changelog_join if keyed else check_join
-            join = checked(join_node, inputs, right, joins, self.binding)
+            check_kind, check_on = self._checks(inputs[0], right)
+            first = inputs[0].table
+            join = None if first else check_kind(join_node, inputs, right, joins, self.binding)
             scope = [*inputs, right]
             on = join_node.args.get("on")
             if on is not None:
                 check(on, Columns(scope, self.faults), Functions(scope, self.faults, IN_WHERE))
             if join is not None:
-                (check_keys if keyed else check_equality)(join, inputs, self.binding)
+                check_on(join, inputs, self.binding)
                 joins.append(join)
             inputs.append(right)
         for unnest in node.args.get("laterals") or ():
@@ -257,8 +271,17 @@ class _Binder:
         condition = where.this if where is not None else None
         bound = BoundSelect(inputs, joins, items, condition, place(node), group)
         check_place(bound, depth, self.binding, changelog=self.changelog)
+        check_lookup_place(bound, depth, self.binding)
         bound.upserts = self.changelog and inputs[0].keyed and not joins and group is None
         return bound
+
+    def _checks(self, left: Input, right: Input) -> tuple[CheckJoin, CheckOn]:
+        """What checks a join of these, before its ON is resolved and after."""
+        if right.table:
+            return check_lookup_join, check_lookup_keys
+        if right.keyed or left.keyed:
+            return check_changelog_join, check_keys
+        return check_join, check_equality
 
     def _distinct(
         self, node: exp.Expression, inputs: list[Input], items: list[Item], depth: int
@@ -323,6 +346,8 @@ class _Binder:
     def _matched(self, node: exp.Expression, ctes: Ctes, depth: int) -> Input:
         alias = node.meta.get("alias")
         given = self._source(node.this, ctes, depth)
+        if given.table:
+            refuse_table_first(given, [], self.binding)
         return PatternBinder(node, given, self.binding).bind(alias[0] if alias else None)
 
     def _derived(
@@ -349,9 +374,8 @@ class _Binder:
             return Input(ref, (alias,) if alias else name.parts, shown, None)
         except LeatstreamError as error:
             raise error.at(name.position) from None
-        if relation.kind not in (RelationKind.STREAM, RelationKind.CHANGELOG):
-            kind = relation.kind.value.replace("_", " ")
-            detail = f"{relation.fqn} is a {kind}; a query can only read streams and changelogs yet."
+        if relation.kind is RelationKind.MATERIALIZED_VIEW:
+            detail = f"{relation.fqn} is a materialized view; a query reads streams, changelogs and tables."
             self.faults.add("unsupported", detail, position=name.position)
         given: Properties = node.meta.get("properties", {})
         scans = self.binding.scans

@@ -25,8 +25,21 @@ SLOT = "postgresql.slot.name"
 PLUGIN = "postgresql.decoding.plugin.name"
 PUBLICATION = "postgresql.publication.name"
 TRUNCATES = "postgresql.truncate.handling"
+LOOKUP_TTL = "lookup.cache.ttl.millis"
 FEED = (SLOT, PLUGIN, PUBLICATION, TRUNCATES)
-KNOWN = (POSITION, POSITION_TIMESTAMP, TIMESTAMP, ON_ERROR, LOG_TOPIC, LOG_STORE, HISTORY, IDLE, DELAY, *FEED)
+KNOWN = (
+    POSITION,
+    POSITION_TIMESTAMP,
+    TIMESTAMP,
+    ON_ERROR,
+    LOG_TOPIC,
+    LOG_STORE,
+    HISTORY,
+    IDLE,
+    DELAY,
+    *FEED,
+    LOOKUP_TTL,
+)
 # What names of slots begin with that belong to a query.
 OWN_SLOTS = "leat_"
 _SLOT_NAME = re.compile(r"[a-z0-9_]{1,63}\Z")
@@ -110,6 +123,11 @@ def check_source_properties(given: Properties, relation: Relation, faults: Fault
             hint = suggestion_of(key)
             detail = f"{key!r} is not a source property."
             faults.add("invalid-property", detail, position=value.key_position, hint=hint)
+        elif (key == LOOKUP_TTL) != (relation.kind is RelationKind.TABLE):
+            what = "is for tables" if key == LOOKUP_TTL else "has no meaning for a table"
+            kind = relation.kind.value.replace("_", " ")
+            detail = f"{key!r} {what}; {relation.fqn} is a {kind}."
+            faults.add("invalid-property", detail, position=value.key_position)
         else:
             read = _READERS[key](value, relation, faults)
             if read is not None:
@@ -261,6 +279,10 @@ def _delay(value: Value, _: Relation, faults: Faults) -> str | None:
     return _millis(DELAY, value, 0, faults)
 
 
+def _lookup_ttl(value: Value, _: Relation, faults: Faults) -> str | None:
+    return _millis(LOOKUP_TTL, value, 0, faults)
+
+
 def _millis(key: str, value: Value, least: int, faults: Faults) -> str | None:
     text = str(value.value)
     plain = text.isascii() and text.isdecimal() and len(text) < 14
@@ -285,4 +307,5 @@ _READERS = {
     PLUGIN: _plugin,
     PUBLICATION: _name,
     TRUNCATES: _truncates,
+    LOOKUP_TTL: _lookup_ttl,
 }

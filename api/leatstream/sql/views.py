@@ -15,6 +15,11 @@ KEYED_DDL = f"`{DELETED}` BOOLEAN, `{UNTIL}` TIMESTAMP"
 
 def view_schema(scan: Scan) -> ViewSchema:
     """The scan's view as Spark DDL, for an empty view to analyze against."""
+    if scan.relation.kind is RelationKind.TABLE:
+        return ViewSchema(
+            scan.view,
+            ", ".join(f"`{c.name.replace('`', '``')}` {c.type.spark()}" for c in scan.relation.columns),
+        )
     columns = [f"`{c.name.replace('`', '``')}` {c.type.spark()}" for c in scan.relation.columns]
     keyed = [KEYED_DDL] if scan.relation.kind is RelationKind.CHANGELOG else []
     return ViewSchema(scan.view, ", ".join([*columns, HIDDEN_DDL, *keyed]))

@@ -217,7 +217,7 @@ def _job(plan: LogicalPlan, sink: SinkSpec, checkpoint: str) -> JobSpec:
             watermark_delay_ms=_delay(plan, 10_000),
             primary_key=list(scan.relation.primary_key),
         )
-        for scan in plan.scans
+        for scan in plan.streams
     ]
     return JobSpec(
         query_id="q",
@@ -230,7 +230,7 @@ def _job(plan: LogicalPlan, sink: SinkSpec, checkpoint: str) -> JobSpec:
         sink=sink,
         mode="micro_batch",
         mode_reason="test",
-        operator=_operator(plan, [read_source_options(scan.properties) for scan in plan.scans]),
+        operator=_operator(plan, [read_source_options(scan.properties) for scan in plan.streams]),
         checkpoint=checkpoint,
         conf={"spark.sql.shuffle.partitions": "2"},
     )

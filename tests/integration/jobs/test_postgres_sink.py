@@ -17,8 +17,8 @@ from postgres_server import PASSWORD, PostgresServer
 from pyspark.sql import SparkSession
 from test_changelogs import Run
 
-from leatstream.connectors import postgres_sink
 from leatstream.connectors.base import Connector
+from leatstream.connectors.postgres_workers import kept, kept_connection
 from leatstream.connectors.registry import open_connector
 from leatstream.errors import LeatstreamError
 from leatstream.model.objects import Column
@@ -332,14 +332,14 @@ def test_a_table_that_is_gone_or_was_changed(run: Callable[..., TableRun], postg
 
 def test_a_kept_connection_that_was_lost_is_made_anew(postgres: PostgresServer) -> None:
     config = open_connector("postgres", "pg", postgres.config(), {"password": PASSWORD}).settings  # type: ignore[attr-defined]
-    first = postgres_sink._connection(config)
-    assert postgres_sink._connection(config) is first
+    first = kept_connection(config, 9.0, 9.0)
+    assert kept_connection(config, 9.0, 9.0) is first
     with postgres.connect() as connection:
         connection.execute("SELECT pg_terminate_backend(%s, 5000)", (first.info.backend_pid,))
-    second = postgres_sink._connection(config)
+    second = kept_connection(config, 9.0, 9.0)
     assert second is not first
     assert json.dumps(second.execute("SELECT 1").fetchone()) == "[1]"
     second.close()
-    postgres_sink._kept.clear()
+    kept.clear()
     with pytest.raises(psycopg.OperationalError):
         first.execute("SELECT 1")

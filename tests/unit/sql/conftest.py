@@ -66,6 +66,13 @@ RELATIONS["regions"] = make_relation(
     "tenant",
     "code",
 )
+RELATIONS["products"] = make_relation(
+    "products",
+    {"id": "BIGINT", "code": "VARCHAR", "name": "VARCHAR", "tags": "ARRAY<VARCHAR>", "maker": "VARCHAR"},
+    RelationKind.TABLE,
+    "id",
+)
+RELATIONS["makers"] = make_relation("makers", {"id": "VARCHAR", "city": "VARCHAR"}, RelationKind.TABLE)
 
 
 def resolve(name: Name) -> Relation:

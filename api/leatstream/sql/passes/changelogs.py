@@ -74,7 +74,7 @@ def check_keys(join: BoundJoin, left: list[Input], binding: Binding) -> None:
         if not isinstance(part, exp.EQ):
             continue
         for one, other in ((part.this, part.expression), (part.expression, part.this)):
-            column = _column(one, join.right.ref)
+            column = whole_column(one, join.right.ref)
             read = refs(other)
             if read is None:
                 return
@@ -95,7 +95,7 @@ def check_keys(join: BoundJoin, left: list[Input], binding: Binding) -> None:
         binding.faults.add("unsupported", detail, position=place(join.on), hint=hint)
 
 
-def _column(node: exp.Expression, ref: str) -> str | None:
+def whole_column(node: exp.Expression, ref: str) -> str | None:
     """The whole column of an input that an expression is, if it is one."""
     while isinstance(node, exp.Paren):
         node = node.this
@@ -157,7 +157,7 @@ def kept_keys(query: BoundSelect, at: Position | None, faults: Faults) -> tuple[
         return ()
     names: dict[str, str] = {}
     for item in query.items:
-        column = _column(item.value, given.ref)
+        column = whole_column(item.value, given.ref)
         if column is not None:
             names.setdefault(column, item.name)
     keys = given.scan.relation.primary_key
@@ -178,7 +178,7 @@ def keyed_operator(query: BoundQuery) -> KeyedOperator | None:
     if first.keyed and not query.joins:
         if query.group is None:
             return None
-        values = _written(query.group.keys)
+        values = written(query.group.keys)
         return KeyedOperator("changelog-aggregate", _snapshots([first]), (_link(first, first, values),))
     kind = "changelog-join" if first.keyed else "temporal-join"
     kept = [given for given in query.inputs if given.keyed]
@@ -190,7 +190,7 @@ def _links(query: BoundSelect) -> Iterator[Link]:
     for join in query.joins:
         read = set[str]().union(*(refs(value) or set() for value in join.values))
         if read <= {first.ref}:
-            yield _link(join.right, first, _written(join.values))
+            yield _link(join.right, first, written(join.values))
 
 
 def _link(changed: Input, first: Input, values: tuple[str, ...]) -> Link:
@@ -199,7 +199,8 @@ def _link(changed: Input, first: Input, values: tuple[str, ...]) -> Link:
     return Link(changed.scan.view if changed.scan is not None else "", renderer.text, values)
 
 
-def _written(values: Sequence[exp.Expression]) -> tuple[str, ...]:
+def written(values: Sequence[exp.Expression]) -> tuple[str, ...]:
+    """Expressions as Spark SQL."""
     found = []
     for value in values:
         renderer = Renderer()

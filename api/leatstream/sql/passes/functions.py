@@ -139,6 +139,10 @@ class Functions:
             self.faults.add("ambiguous-column", detail, position=at, hint=hint)
             return
         given = given or self.inputs[0]
+        if given.table:
+            detail = f"{name} is for records; {given.shown} is a table, whose rows have none."
+            self.faults.add("unsupported", detail, position=at)
+            return
         if name == "rowmeta" and given.query is not None:
             detail = "rowmeta is known for relations only, not for a sub-select."
             self.faults.add("unsupported", detail, position=at, hint="select it inside and name it with AS")

@@ -106,7 +106,7 @@ def _refuse_joined(inputs: Sequence[Input], binding: Binding, at: Position, *, u
     apart = "write the join into a stream of its own, and group that"
     if sum(given.unnested is None for given in inputs) > 1:
         inside = "write FROM TUMBLE((SELECT … FROM a JOIN b WITHIN … ON …), SIZE …) and group that"
-        hint = apart if any(given.keyed for given in inputs) else inside
+        hint = apart if any(given.keyed or given.table for given in inputs) else inside
         binding.faults.add("unsupported", "GROUP BY beside a join is not supported.", position=at, hint=hint)
     elif binding.joins and (update or inputs[0].window is None):
         hint = "write CREATE STREAM over a window, or the join into a stream of its own"

@@ -198,6 +198,10 @@ class Renderer:
             self.put(" HAVING ")
             self._filter(group.having)
 
+    def join(self, join: BoundJoin) -> None:
+        """One join behind what is there."""
+        self._join(join)
+
     def relation(self, given: Input) -> None:
         """One input of FROM with its alias."""
         self._input(given)

@@ -62,6 +62,11 @@ class Input:
         """Whether it is a changelog."""
         return self.scan is not None and self.scan.relation.kind is RelationKind.CHANGELOG
 
+    @property
+    def table(self) -> bool:
+        """Whether it is a table, whose rows are looked up."""
+        return self.scan is not None and self.scan.relation.kind is RelationKind.TABLE
+
 
 @dataclass(slots=True)
 class BoundJoin:
@@ -70,7 +75,8 @@ class BoundJoin:
     Attributes:
         kind: as in ``plan.logical.Join``.
         before_ms, after_ms: of an interval join.
-        values: of a join with a changelog: what its primary key's columns are equated with, in their order.
+        values: of a join with a changelog: what its primary key's columns are equated with, in their order;
+            with a table: what its columns ``keys`` are equated with.
     """
 
     type: JoinType
@@ -81,6 +87,7 @@ class BoundJoin:
     before_ms: int = 0
     after_ms: int = 0
     values: tuple[exp.Expression, ...] = ()
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

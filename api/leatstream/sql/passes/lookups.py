@@ -1,0 +1,157 @@
+"""Tables in FROM: joins of a stream's rows with a table's, looked up when the rows are processed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from leatstream.errors import Position
+from leatstream.plan.logical import LOOKUP_JOIN, Join, JoinType, Lookup
+from leatstream.sql.passes.changelogs import whole_column, written
+from leatstream.sql.passes.joins import JOIN_TYPES, conjuncts, refs, refuse_missing_on, refuse_type
+from leatstream.sql.passes.render import Renderer
+from leatstream.sql.passes.scope import Binding, BoundJoin, BoundQuery, BoundSelect, Input, place, selects
+from leatstream.sql.source_properties import LOOKUP_TTL
+
+_OWN = "write the join into a stream of its own, and the rest from that"
+_NO_KEYS = ("ARRAY", "MAP", "STRUCT")
+
+
+def check_lookup_join(
+    node: exp.Expression, left: list[Input], right: Input, earlier: list[BoundJoin], binding: Binding
+) -> BoundJoin | None:
+    """Read a join with a table; its ON is not resolved yet. None after a fault."""
+    faults, at = binding.faults, node.meta["position"]
+    join_type = JOIN_TYPES.get(node.meta["words"])
+    if join_type is None:
+        refuse_type(node, binding, "with tables")
+        return None
+    if join_type is JoinType.FULL:
+        hint = "write LEFT JOIN: a table's rows that no record asks for are not read"
+        faults.add("unsupported", "FULL JOIN is not supported with tables.", position=at, hint=hint)
+        return None
+    if left[0].keyed:
+        detail = (
+            f"A changelog cannot be joined with a table ({left[0].shown} and {right.shown}): a row of the "
+            "table that changes would change the result, and nobody tells of that."
+        )
+        hint = f"declare a CHANGELOG over the store's table behind {right.shown}, and join that"
+        faults.add("unsupported", detail, position=at, hint=hint)
+        return None
+    if node.meta["within"] is not None:
+        detail = "WITHIN is for two streams; a table's rows are those that are there when a record comes."
+        faults.add("unsupported", detail, position=node.meta["within"][-1], hint="leave WITHIN out")
+    on = node.args.get("on")
+    if on is None:
+        refuse_missing_on(node, left[0], right, binding)
+        return None
+    binding.joins.append(Join(join_type, 0, 0, left[0].shown, right.shown, at, LOOKUP_JOIN))
+    return BoundJoin(join_type, right, left[0].ref, on, kind=LOOKUP_JOIN)
+
+
+def check_lookup_keys(join: BoundJoin, left: list[Input], binding: Binding) -> None:
+    """ON must equate a column of the table with something of the left side: by that its rows are found."""
+    if any(given.columns is None for given in [*left, join.right]):
+        return
+    lefts = {given.ref for given in left}
+    found: dict[str, exp.Expression] = {}
+    for part in conjuncts(join.on):
+        if not isinstance(part, exp.EQ):
+            continue
+        for one, other in ((part.this, part.expression), (part.expression, part.this)):
+            column, read = whole_column(one, join.right.ref), refs(other)
+            if read is None:
+                return
+            if column is not None and read and read <= lefts and _comparable(join.right, column):
+                found.setdefault(column, other)
+    if found:
+        join.keys, join.values = tuple(found), tuple(found.values())
+        return
+    shown = f"{left[0].shown}.<column> = {join.right.shown}.<column>"
+    binding.faults.add(
+        "unsupported",
+        f"ON must equate a column of {join.right.shown} with a value of the rows before it: by such values "
+        "a table's rows are looked up.",
+        position=place(join.on),
+        hint=f"write {shown}, further conditions joined by AND",
+    )
+
+
+def _comparable(table: Input, column: str) -> bool:
+    kind = next((c.type for c in table.columns or () if c.name == column), None)
+    return kind is not None and kind.kind not in _NO_KEYS
+
+
+def refuse_table_first(given: Input, others: list[exp.Expression], binding: Binding) -> None:
+    """A table stands behind JOIN only."""
+    at = given.scan.position if given.scan is not None else None
+    detail = f"{given.shown} is a table, which a query can only join with a stream before it."
+    hint = (
+        f"begin with the stream: FROM <stream> JOIN {given.shown} ON …"
+        if others
+        else "declare a STREAM or CHANGELOG over the store's table to read its rows and changes; PRINT "
+        "ENTITY shows them"
+    )
+    binding.faults.add("unsupported", detail, position=at, hint=hint)
+
+
+def check_lookup_place(query: BoundSelect, depth: int, binding: Binding) -> None:
+    """Tables are joined in the outermost FROM only."""
+    for given in query.inputs:
+        if not given.table or given is query.inputs[0]:
+            continue
+        at = given.scan.position if given.scan is not None else None
+        if depth:
+            detail = (
+                f"{given.shown} is a table, which cannot be joined in a sub-select, WITH, UNION ALL or a "
+                "virtual relation."
+            )
+            binding.faults.add("unsupported", detail, position=at, hint=_OWN)
+        if given.window is not None:
+            detail = f"{given.shown} is a table: windows of time are for streams."
+            binding.faults.add("unsupported", detail, position=at)
+
+
+def check_lookup_state(query: BoundQuery, binding: Binding, at: Position | None) -> None:
+    """A query that looks rows up keeps nothing from one batch to the next."""
+    first = next((join for join in binding.joins if join.kind == LOOKUP_JOIN), None)
+    if first is None:
+        return
+
+    def refuse(what: str, position: Position | None) -> None:
+        detail = f"{what} beside a join with a table is not supported."
+        binding.faults.add("unsupported", detail, position=position, hint=_OWN)
+
+    other = next((join for join in binding.joins if join.kind != LOOKUP_JOIN), None)
+    if other is not None:
+        refuse("A join of streams or changelogs", other.position)
+    if binding.distinct:
+        refuse("DISTINCT", at)
+    if binding.patterns:
+        refuse("MATCH_RECOGNIZE", binding.patterns[0].position)
+    for select in selects(query):
+        windowed = any(given.window is not None and not given.table for given in select.inputs)
+        # Of groups of the joined rows it is told already that they are beside a join.
+        if select.group is not None and not select.joins:
+            refuse("GROUP BY", select.position)
+        elif windowed:
+            refuse("A window", select.position)
+
+
+def lookups(query: BoundQuery) -> tuple[Lookup, ...]:
+    """What a job looks up, in the order of the joins, for a query that is right."""
+    return tuple(_lookups(query)) if isinstance(query, BoundSelect) else ()
+
+
+def _lookups(query: BoundSelect) -> Iterator[Lookup]:
+    for index, join in enumerate(query.joins):
+        scan = join.right.scan
+        if join.kind != LOOKUP_JOIN or scan is None:
+            continue
+        renderer = Renderer()
+        renderer.relation(query.inputs[0])
+        for earlier in query.joins[:index]:
+            renderer.join(earlier)
+        ttl = int(scan.properties.get(LOOKUP_TTL, "0"))
+        yield Lookup(scan, renderer.text, join.keys, written(join.values), place(join.on), ttl)

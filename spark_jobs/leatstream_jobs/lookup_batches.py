@@ -1,0 +1,108 @@
+"""Batch by batch: a stream's rows joined with those of tables that are there now.
+
+Of each table only the rows are read whose keys the batch asks for, by Spark's own tasks. The join itself is
+Spark's, over the batch and these rows, so that ON means here what it means everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from leatstream.connectors.base import TableReader
+from leatstream.formats import json
+from leatstream.model.types import parse_type
+from leatstream.plan.job_spec import JobSpec, LookupSpec, SinkSpec
+from leatstream_jobs.scans import UNDECODABLE, Scan
+from leatstream_jobs.snapshot_batches import ROWS, SIDE
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class TableLookup:
+    """A table made ready to be looked up in."""
+
+    spec: LookupSpec
+    reader: TableReader
+
+    def rows(self, spark: SparkSession) -> DataFrame:
+        """The table's rows that the views left of it ask for, as the relation's columns."""
+        from pyspark.sql import functions as F
+
+        spec = self.spec
+        kinds = {column.name: parse_type(column.type).spark() for column in spec.columns}
+        wanted = ", ".join(f"{value} AS k{i}" for i, value in enumerate(spec.values))
+        values = spark.sql(f"SELECT {wanted} FROM {spec.left}")  # noqa: S608 - our compiler's
+        # A value that the column cannot have is no key of a row.
+        typed = [F.col(f"k{i}").try_cast(kinds[name]) for i, name in enumerate(spec.keys)]
+        texts = self.reader.texts(typed, json.nested)
+        keys = values.select(*(text.alias(f"k{i}") for i, text in enumerate(texts))).dropna().distinct()
+        return self._read(self.reader.rows(keys))
+
+    def _read(self, rows: DataFrame) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        decoder = json.decoder(self.spec.columns)
+        mark = F.lit(f'{UNDECODABLE} {self.spec.view} {{"table": true}} {UNDECODABLE}_END')
+        good = F.when(decoder.undecodable, F.raise_error(mark)).otherwise(F.lit(True))
+        parsed = rows.select(F.col("value").alias(json.TEXT)).withColumn(json.PARSED, decoder.parsed)
+        return parsed.where(good).select(*decoder.fields)
+
+
+class LookupBatches:
+    """What Spark calls for each batch.
+
+    Attributes:
+        error: what a batch failed with; Spark itself only tells that Python code failed.
+
+    Args:
+        spec: of the job.
+        scans: its sources.
+        lookups: its tables, in the order of the joins.
+        shape_records: makes records (``key``, ``value``) of the SQL's rows.
+        write: writes a batch's records to the sink, with its number; returns when they are there.
+    """
+
+    def __init__(
+        self,
+        spec: JobSpec,
+        scans: Sequence[Scan],
+        lookups: Sequence[TableLookup],
+        shape_records: Callable[[DataFrame, SinkSpec], DataFrame],
+        write: Callable[[DataFrame, SinkSpec, int], None],
+    ) -> None:
+        self.error: Exception | None = None
+        self._spec = spec
+        self._scans = scans
+        self._lookups = lookups
+        self._records = shape_records
+        self._write = write
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        """Work off one batch."""
+        try:
+            self._run(batch, number)
+        except Exception as error:
+            self.error = error
+            raise
+
+    def _run(self, batch: DataFrame, number: int) -> None:
+        spark = batch.sparkSession
+        # A batch's frames are small: planning them anew between stages costs more than it saves.
+        spark.conf.set("spark.sql.adaptive.enabled", "false")
+        # Its rows are read for the keys and for the join; a table's rows are to be the same in both.
+        held = [batch.persist()]
+        try:
+            for i, scan in enumerate(self._scans):
+                rows = held[0].where(f"{SIDE} = {i}").select(f"{ROWS}{i}.*")
+                rows.createOrReplaceTempView(scan.source.view)
+            for lookup in self._lookups:
+                held.append(lookup.rows(spark).persist())
+                held[-1].hint("shuffle_hash").createOrReplaceTempView(lookup.spec.view)
+            self._write(self._records(spark.sql(self._spec.sql), self._spec.sink), self._spec.sink, number)
+        finally:
+            for frame in reversed(held):
+                frame.unpersist()
