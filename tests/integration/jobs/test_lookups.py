@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from leatstream.errors import LeatstreamError
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Column, Relation, RelationKind
 from leatstream.model.types import parse_type
+from leatstream.plan.change import classify as classify_change
 from leatstream.plan.job_spec import ColumnSpec, LookupSpec, StoreRef
 from leatstream_jobs import run_query
 from leatstream_jobs.failures import Failure, chain_of, classify
@@ -279,6 +281,30 @@ def test_kept_rows_are_used_for_their_time(run: Callable[..., LookupRun], world:
     world.do("UPDATE {schema}.offers SET percent = 9 WHERE item = 'desk'")
     assert fresh.rows(order(1, "desk")) == [{"id": 1, "percent": 9.0}] * 2
     assert kept.spec.lookups[0].cache_ttl_ms == 3_600_000
+
+
+@pytest.mark.parametrize("looked_up_first", [True, False])
+def test_a_changed_select_goes_on_from_its_offsets(
+    run: Callable[..., LookupRun], looked_up_first: bool
+) -> None:
+    """A lookup more or less, or another one, keeps the place in the records."""
+    plain = run("CREATE STREAM o AS SELECT s.id FROM s")
+    joined = run(
+        "CREATE STREAM o AS SELECT s.id FROM s LEFT JOIN items i ON s.item = i.item", items="item VARCHAR"
+    )
+    other = run(
+        "CREATE STREAM o AS SELECT s.id FROM s LEFT JOIN offers f ON s.item = f.item", offers="item VARCHAR"
+    )
+    versions = [joined, plain, other] if looked_up_first else [plain, joined, other]
+    first = versions[0]
+    assert [row["id"] for row in first.rows(order(1, "chair"), order(2, None))] == [1, 2]
+    for number, (before, after) in enumerate(pairwise(versions), 3):
+        before.stop()
+        assert classify_change(before.spec, after.spec).kind == "restart-from-offsets"
+        after.spec = after.spec.model_copy(update={"checkpoint": first.spec.checkpoint})
+        after.store, after.number = first.store, number
+        after.offset = number
+        assert [row["id"] for row in after.rows(order(number, "chair"))] == [number]
 
 
 def test_faults_of_a_table_are_told(run: Callable[..., LookupRun], world: World) -> None:
