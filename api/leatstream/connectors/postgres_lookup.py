@@ -172,11 +172,18 @@ def _forget() -> None:
 
 
 def _fetched(target: Target, keys: list[Key], *, numbered: bool) -> list[tuple[int, bytes]]:
+    import psycopg
+
     what = f"looking rows up in table {target.entity}"
     with told(target.store, what, target.config.where, _TIMEOUT):
         connection = kept_connection(target.config, _TIMEOUT, _LOCK, by_index=True)
         arrays = [list(values) for values in zip(*keys, strict=True)]
-        cursor = connection.execute(statement(target, numbered=numbered), arrays, prepare=False)
+        try:
+            cursor = connection.execute(statement(target, numbered=numbered), arrays, prepare=False)
+        except psycopg.DataError as error:
+            # PostgreSQL's own sentence would quote the value.
+            detail = f"{what}: a value cannot be read as one of its column ({error.sqlstate})."
+            raise StoreError("store-rejected", f"Store {target.store}: {detail}") from None
         result = cursor.pgresult
         if result is None:
             return []

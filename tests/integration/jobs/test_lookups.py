@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -345,6 +346,57 @@ def test_a_server_that_is_away_is_tried_again(run: Callable[..., LookupRun], wor
     assert (away.condition, away.as_json()["retryable"]) == ("store-unreachable", True)
     assert PASSWORD not in str(away)
     assert [row["id"] for row in job.rows(order(3, "lamp"))] == [2, 3]
+
+
+# The relation's type, the column's, a value of it, and the text that a job looks it up by.
+KEYS = [
+    ("BOOLEAN", "boolean", "true", "true"),
+    ("SMALLINT", "smallint", "7", "7"),
+    ("BIGINT", "smallint", "7", "7"),
+    ("BIGINT", "integer", "7", "7"),
+    ("DECIMAL(12, 4)", "numeric(12,4)", "12.5", "12.5000"),
+    ("DECIMAL(19, 0)", "bigint", "7", "7"),
+    ("DOUBLE", "real", "0.5", "0.5"),
+    ("DOUBLE", "double precision", "1e10", "1.0E10"),
+    ("DATE", "date", "'2026-02-03'", "2026-02-03"),
+    ("TIMESTAMP", "timestamp", "'2026-02-03 04:05:06.5'", "2026-02-03 04:05:06.5"),
+    ("TIMESTAMP_LTZ", "timestamptz", "'2026-02-03 05:05:06+01'", "2026-02-03 04:05:06Z"),
+    ("TIME", "time", "'04:05'", "04:05:00"),
+    ("BYTES", "bytea", "'\\x00ff'", "\\x00FF"),
+    ("VARCHAR", "varchar(9)", "'a''b'", "a'b"),
+    ("VARCHAR", "text", "'a,\"{{b'", 'a,"{b'),
+    ("VARCHAR", "numeric", "1.50", "1.50"),
+    ("VARCHAR", "inet", "'10.0.0.1'", "10.0.0.1/32"),
+    ("VARCHAR", "uuid", "'00000000-0000-0000-0000-00000000000A'", "00000000-0000-0000-0000-00000000000a"),
+]
+NO_KEYS = ["x\x00y", "no such value", "+12026-01-01"]
+
+
+@pytest.mark.parametrize(("kind", "native", "value", "text"), KEYS, ids=[f"{k} {n}" for k, n, *_ in KEYS])
+def test_columns_of_every_kind_are_keys(world: World, kind: str, native: str, value: str, text: str) -> None:
+    name = f"{{schema}}.k_{uuid.uuid4().hex[:6]}"
+    world.do(
+        f"CREATE TABLE {name} (k {native}); INSERT INTO {name} VALUES ({value}), (NULL); GRANT ALL ON {name} TO shop"
+    )
+    spec = LookupSpec(
+        view="v",
+        relation="r",
+        store=StoreRef(name="pg", kind="postgres", config={}),
+        entity=name.format(schema=world.schema),
+        columns=[ColumnSpec(name="k", type=kind)],
+        left="",
+        keys=["k"],
+        values=[""],
+    )
+    reader: Any = world.connector.table_reader(spec)
+    others = NO_KEYS if kind == "VARCHAR" else ["+12026-01-01"] if kind.startswith(("DATE", "TIMEST")) else []
+    able = [
+        key for key in ((text,), *((one,) for one in others)) if postgres_lookup._able(reader.target, key)
+    ]
+    assert (text,) in able
+    for ttl in (0, 1000):
+        target = replace(reader.target, ttl_ms=ttl)
+        assert len(postgres_lookup._found(target, able)) == 1
 
 
 def test_kept_rows_have_a_bound(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
