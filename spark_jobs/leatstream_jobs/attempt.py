@@ -59,6 +59,7 @@ class Attempt:
         self._next_heartbeat = 0.0
         self._next_check = 0.0
         self._directive = "continue"
+        self._completed = False
 
     def run(self) -> int:
         """Run until told to stop, or until the query fails; returns the exit code."""
@@ -165,6 +166,11 @@ class Attempt:
             self._fail(self._explain(batches.error))
         elif java.isDefined():
             self._fail(classify(chain_of(java.get()), self._spec))
+        elif self._spec.available_now and self._started is not None:
+            # A run may be over before the sources' turn has come, and the next one compares with this.
+            self._state, self._next_check = "running", 0.0
+            self._check_sources(self._started)
+            self._completed = self._failure is None
         else:
             self._fail(Failure("job-failed", "The query ended without an error, although nobody stopped it."))
 
@@ -202,14 +208,14 @@ class Attempt:
 
     def _end(self) -> int:
         failed = self._failure is not None
-        if self._state == "running" and not failed:
+        if self._state == "running" and not failed and not self._completed:
             self._state = "stopping"
             self._beat_quietly()
         if self._started is not None:
             self._stop_query(self._started.query)
         if not failed:
-            self._state = "stopped"
-            _LOG.info("query %s has stopped", self._spec.query_name)
+            self._state = "completed" if self._completed else "stopped"
+            _LOG.info("query %s has %s", self._spec.query_name, self._state)
         self._report_until_heard()
         return EXIT_FAILED if failed else EXIT_DONE
 

@@ -112,9 +112,7 @@ def start(
     if realtime:
         writer = writer.outputMode("update").trigger(realTime=f"{spec.realtime_batch_ms} milliseconds")  # type: ignore[call-overload]
     else:
-        writer = writer.outputMode(spec.output_mode).trigger(
-            processingTime=f"{spec.trigger_interval_ms} milliseconds"
-        )
+        writer = _triggered(writer.outputMode(spec.output_mode), spec)
     return Started(writer.start(), opened, batches)
 
 
@@ -161,8 +159,14 @@ def _started(
 ) -> Started:
     writer = together(opened).writeStream.foreachBatch(batches)
     writer = writer.option("checkpointLocation", spec.checkpoint).queryName(f"leat_{spec.query_id}")
-    writer = writer.trigger(processingTime=f"{spec.trigger_interval_ms} milliseconds")
-    return Started(writer.start(), opened, batches)
+    return Started(_triggered(writer, spec).start(), opened, batches)
+
+
+def _triggered(writer: DataStreamWriter, spec: JobSpec) -> DataStreamWriter:
+    """When batches begin; with ``available_now`` the query ends behind the last one of what is there now."""
+    if spec.available_now:
+        return writer.trigger(availableNow=True)
+    return writer.trigger(processingTime=f"{spec.trigger_interval_ms} milliseconds")
 
 
 def _ticking(spark: SparkSession, scan: scans.Scan, checkpoint: str) -> scans.Scan:

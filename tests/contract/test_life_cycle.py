@@ -160,6 +160,7 @@ class Processes:
 SET_UP = """CREATE STORE k WITH ('type'=KAFKA, 'uris'='b:1', 'tls.disabled'=TRUE); CREATE DATABASE d; USE DATABASE d;
 CREATE STREAM a (n BIGINT) WITH ('topic'='a', 'store'='k', 'value.format'='json');"""
 CONTEXT = Context(database="d", store="k")
+ENDS = (QueryState.RUNNING, QueryState.FAILED, QueryState.COMPLETED)
 FAULTS = {
     "cured": {"code": "job-failed", "detail": "x", "retryable": True},
     "for good": {"code": "undecodable-record", "detail": "x", "retryable": False},
@@ -278,6 +279,10 @@ class Life(RuleBasedStateMachine):
     @rule(number=st.integers(0, LIMIT - 1))
     def beat(self, number: int) -> None:
         self._beat(self._driver(number))
+
+    @rule(number=st.integers(0, LIMIT - 1))
+    def complete(self, number: int) -> None:
+        self._report(self._driver(number), "completed")
 
     @rule(number=st.integers(0, LIMIT - 1), fault=st.sampled_from(sorted(FAULTS)))
     def fail(self, number: int, fault: str) -> None:
@@ -406,7 +411,7 @@ class Life(RuleBasedStateMachine):
             if wanted is DesiredState.STOPPED:
                 assert state is QueryState.STOPPED, (query.name, state)
             else:
-                assert state in (QueryState.RUNNING, QueryState.FAILED), (query.name, state)
+                assert state in ENDS, (query.name, state)
             if state is QueryState.RUNNING:
                 assert query.status.observed_generation == query.meta.generation
                 running.add(query.meta.id)

@@ -143,3 +143,41 @@ def test_a_changed_statement_begins_where_it_says(running: Any, client: TestClie
     answer = sql(client, "CREATE OR REPLACE STREAM b AS SELECT * FROM a2")
     assert answer.json()["results"][0]["rows"][0][1] == "new-state", answer.text
     assert (spec(running).sources[0].starting_position, spec(running).checkpoint[-2:]) == ("latest", "g3")
+
+
+def test_a_query_that_completes_runs_again_over_what_is_new(running: Any, client: TestClient) -> None:
+    text = "CREATE STREAM once AS SELECT * FROM a QUERY WITH ('query.name'='once', 'query.trigger'='available_now'{})"
+    assert sql(client, text.format("")).status_code == 200
+    reconcile_all(running.env)
+    made = client.get("/v1/queries/once").json()
+    assert (made["plan"]["mode"], made["status"]["state"]) == ("micro_batch", "starting")
+    assert "completes" in made["plan"]["mode_reason"]
+    found = queries.get_query(running.env, ANN, "once")
+    assert found.job["available_now"]
+    assert found.job["sources"][0]["starting_position"] == "earliest"
+    driver = found.status.driver_id
+    report = {"query_id": found.meta.id, "attempt": 1, "fencing_token": drivers.fencing_token(found)}
+    drivers.heartbeat(running.env, driver, {**report, "state": "completed"})
+    running.drivers.tokens.pop(driver)
+    reconcile_all(running.env)
+    status = client.get("/v1/queries/once", params={"wait_for": "running,completed"}).json()["status"]
+    assert (status["state"], status["error"], status["job"]["driver_id"]) == ("completed", None, None)
+    before = running.env.clock.now()
+    assert sql(client, "RESTART QUERY once").status_code == 200
+    reconcile_all(running.env)
+    again = queries.get_query(running.env, ANN, "once")
+    assert (again.status.state, again.status.attempt, again.checkpoint_generation) == ("starting", 2, 1)
+    assert again.status.since >= before
+
+
+@pytest.mark.parametrize(
+    ("more", "part"),
+    [
+        ("'query.trigger'='hourly'", "one of continuous, available_now"),
+        ("'query.trigger'='available_now', 'mode'='realtime'", "cannot run in real-time mode"),
+    ],
+)
+def test_triggers_that_cannot_be(running: Any, client: TestClient, more: str, part: str) -> None:
+    problem = sql(client, f"CREATE STREAM x AS SELECT * FROM a QUERY WITH ({more})").json()
+    assert part in problem["detail"]
+    assert problem["errors"][0]["position"] is not None

@@ -11,7 +11,7 @@ from leatstream.cli.nouns import NOUNS, YesOption, confirm, make_app
 from leatstream.cli.output import Output, stderr, write_rows
 from leatstream.cli.session import OutputOption, open_client
 from leatstream.cli.sql import read_text
-from leatstream.cli.waiting import TimeoutOption, WaitOption, refuse_failure, wait_for
+from leatstream.cli.waiting import TimeoutOption, WaitOption, ends_of, refuse_failure, wait_for
 
 _NOUN = next(noun for noun in NOUNS if noun.name == "application")
 app = make_app(_NOUN, with_delete=False)
@@ -53,7 +53,7 @@ def apply(
     write_rows(["query", "action", "change", "reason"], rows, output)
     if wait:
         wanted = made["desired_state"]
-        found = wait_for(client, _NOUN, name, (wanted, "failed"), timeout)
+        found = wait_for(client, _NOUN, name, ends_of(wanted), timeout)
         refuse_failure(_NOUN, name, wanted, found)
         stderr().print(f"Application {name} is {wanted}.", markup=False)
 

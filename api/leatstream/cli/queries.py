@@ -151,7 +151,7 @@ def _set_desired(context: typer.Context, name: str, state: str, timeout: float |
         "PATCH", path(name), body={"desired_state": state}, content_type="application/merge-patch+json"
     )
     if timeout is not None:
-        query = wait_for(client, name, (state, "failed"), timeout)
+        query = wait_for(client, name, waiting.ends_of(state), timeout)
         _refuse_failure(name, state, query)
     stderr().print(f"Query {name} is {state if timeout is not None else f'to be {state}'}.", markup=False)
 
@@ -159,7 +159,7 @@ def _set_desired(context: typer.Context, name: str, state: str, timeout: float |
 def _wait_for_new_attempt(client: Client, name: str, before: dict[str, Any], timeout: float) -> None:
     deadline = time.monotonic() + timeout
     while True:
-        query = wait_for(client, name, ("running", "failed"), max(0.0, deadline - time.monotonic()))
+        query = wait_for(client, name, waiting.ends_of("running"), max(0.0, deadline - time.monotonic()))
         job = query["status"]["job"] if query else {}
         if (
             query is None

@@ -66,10 +66,15 @@ def wait_for(
         time.sleep(0.2)  # a service that does not hold the poll must not be flooded
 
 
+def ends_of(wanted: str) -> tuple[str, ...]:
+    """The states that end a wait, the bad one last; what works off what there is may be over at once."""
+    return ("running", "completed", "failed") if wanted == "running" else (wanted, "failed")
+
+
 def refuse_failure(noun: Noun, name: str, wanted: str, found: dict[str, Any] | None) -> None:
     """End the command with the reason if the object is not in the state that was wanted."""
     state = found["status"]["state"] if found else "gone"
-    if state == wanted:
+    if state in ends_of(wanted)[:-1]:
         return
     status = found["status"] if found else {}
     error = status.get("error") or {}

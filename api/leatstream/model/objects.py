@@ -208,6 +208,7 @@ class QueryState(StrEnum):
     STOPPED = "stopped"
     FAILED = "failed"
     LOST = "lost"
+    COMPLETED = "completed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

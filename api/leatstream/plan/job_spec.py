@@ -308,6 +308,7 @@ class JobSpec(_Document):
         checkpoint: URI of the checkpoint directory, owned by this query generation.
         conf: Spark SQL settings frozen with the checkpoint, such as ``spark.sql.shuffle.partitions``.
         max_offsets_per_trigger: bound of one micro-batch.
+        available_now: whether the job ends when it has worked off what there is at its start.
     """
 
     version: Literal[1] = 1
@@ -333,6 +334,7 @@ class JobSpec(_Document):
     max_offsets_per_trigger: int = 500_000
     realtime_batch_ms: int = 60_000
     trigger_interval_ms: int = 0
+    available_now: bool = False
 
     def stores(self) -> list[StoreRef]:
         """Every store that the driver opens."""

@@ -42,6 +42,7 @@ _STATES = (
     QueryState.STARTING,
     QueryState.STOPPED,
     QueryState.RUNNING,
+    QueryState.COMPLETED,
 )
 
 

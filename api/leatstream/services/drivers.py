@@ -23,7 +23,7 @@ from leatstream.services.query_restart import way_out
 from leatstream.services.reconciler import after_loss, ended
 
 _LOG_LINES = 200
-_TERMINAL = {"stopped", "failed"}
+_TERMINAL = {"stopped", "failed", "completed"}
 
 
 def authenticate_driver(env: Environment, driver_id: str, token: str) -> None:
@@ -244,7 +244,9 @@ def _terminal(env: Environment, query: Query, status: Any, state: str, report: M
     wanted = _wanted(query)
     if wanted and not _current(query):
         return ended(status, QueryState.PENDING, now)
-    if state == "stopped":
+    if state == "completed" and wanted:
+        return replace(ended(status, QueryState.COMPLETED, now), error=None, restarts=0)
+    if state in ("stopped", "completed"):
         if not wanted:
             return replace(status, state=QueryState.STOPPING, since=status.since or now)
         return ended(status, QueryState.PENDING, now)

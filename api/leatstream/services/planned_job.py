@@ -39,8 +39,10 @@ from leatstream.sql.relation_properties import STORE_FAMILIES, RelationPropertie
 from leatstream.sql.source_properties import SourceOptions, read_source_options
 from leatstream.sql.statements import Properties
 
+TRIGGER = "query.trigger"
+_TRIGGERS = ("continuous", "available_now")
 _MODES = ("auto", "realtime", "micro_batch")
-_QUERY_PROPERTIES = ("query.name", "mode", "from.savepoint", "from.query")
+_QUERY_PROPERTIES = ("query.name", "mode", "from.savepoint", "from.query", TRIGGER)
 _OFFSETS, _VIEW_OFFSETS, _TABLE_OFFSETS = 500_000, 50_000, 100_000
 
 
@@ -65,6 +67,7 @@ def plan_job(
     """
     env = live.env
     wanted = _wanted_mode(properties)
+    once = available_now(properties)
     _check_sources(live, logical)
     _check_sink(env, logical, sink.store)
     options = [read_source_options(scan.properties) for scan in logical.streams]
@@ -72,7 +75,7 @@ def plan_job(
     feeds = change_feeds(live, logical, options, sink.store.kind)
     delay = _delay(logical, env.settings.watermark_delay_ms)
     sources = [
-        _source(live, scan, option, delay, feed)
+        _source(live, scan, option, delay, feed, once=once)
         for scan, option, feed in zip(logical.streams, options, feeds, strict=True)
     ]
     partitions = [_partitions(live.source_entity(scan.relation)) for scan in logical.streams]
@@ -87,9 +90,12 @@ def plan_job(
             lookups=bool(logical.lookups),
             user_functions=bool(logical.functions),
             described=any(f in DESCRIBED for f in _formats(sources, sink)),
-            wanted=wanted,
+            wanted="micro_batch" if once else wanted,
         )
     )
+    if once:
+        reason = "it works off what there is, batch by batch, and completes"
+        _check_once(sources, properties)
     if wanted == "realtime" and mode is not Mode.REALTIME:
         raise RequestError(
             "unsupported",
@@ -118,6 +124,7 @@ def plan_job(
         state=dict(logical.state),
         conf={"spark.sql.shuffle.partitions": _shuffle_partitions(logical, partitions)},
         trigger_interval_ms=_interval(env, sink),
+        available_now=once,
     )
 
 
@@ -243,6 +250,31 @@ def _wanted_mode(properties: Properties) -> str:
     return wanted
 
 
+def available_now(properties: Properties) -> bool:
+    """Whether the query works off what there is and completes; RequestError invalid-property."""
+    value = properties.get(TRIGGER)
+    if value is None:
+        return False
+    word = str(value.value).lower()
+    if word not in _TRIGGERS:
+        raise RequestError(
+            "invalid-property", f"{TRIGGER} is one of {', '.join(_TRIGGERS)}", position=value.position
+        )
+    return word == "available_now"
+
+
+def _check_once(sources: Sequence[SourceSpec], properties: Properties) -> None:
+    place = properties[TRIGGER].position
+    kinds = sorted({source.store.kind for source in sources if source.store.kind != "kafka"})
+    if kinds:
+        raise RequestError(
+            "unsupported",
+            f"'{TRIGGER}' = 'available_now' reads Kafka; this query reads stores of kind {', '.join(kinds)}",
+            position=place,
+            hint="leave it out: the query then runs until it is stopped",
+        )
+
+
 def store_ref(store: Store, registry: SchemaRegistry | None = None) -> StoreRef:
     """How a job reaches the store and its schema registry: settings and secret references, no values."""
     return StoreRef(
@@ -279,7 +311,13 @@ def _columns(columns: Sequence[Column]) -> list[ColumnSpec]:
 
 
 def _source(
-    live: LiveStores, scan: Scan, options: SourceOptions, delay: int | None, feed: ChangeFeed | None
+    live: LiveStores,
+    scan: Scan,
+    options: SourceOptions,
+    delay: int | None,
+    feed: ChangeFeed | None,
+    *,
+    once: bool,
 ) -> SourceSpec:
     relation = scan.relation
     own = options.watermark_delay_ms
@@ -295,7 +333,8 @@ def _source(
         key_type=relation.key_type,
         timestamp=options.timestamp or relation.timestamp,
         timestamp_format=relation.timestamp_format,
-        starting_position=options.starting_position or _from(relation),
+        # What comes after its start is not there for a job that completes.
+        starting_position=options.starting_position or ("earliest" if once else _from(relation)),
         starting_timestamp_ms=options.starting_timestamp_ms,
         on_error=options.on_error,
         watermark_delay_ms=delay if delay is None or own is None else own,

@@ -83,7 +83,7 @@ def origin_of(
     old = JobSpec.model_validate(query.job)
     _check_fit(given, f"query {quote(name)}", old, job)
     whole = keeps_state(old)
-    if whole and query.status.state is not QueryState.STOPPED:
+    if whole and query.status.state not in (QueryState.STOPPED, QueryState.COMPLETED):
         raise RequestError(
             "unsupported",
             f"query {quote(name)} keeps state and is {query.status.state.value}; state is copied only "

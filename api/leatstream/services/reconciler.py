@@ -82,7 +82,7 @@ def decide(query: Query, observed: Observed, settings: RuntimeSettings) -> Actio
 
 
 def _start(status: QueryStatus, observed: Observed) -> Action:
-    if status.state is QueryState.FAILED:
+    if status.state in (QueryState.FAILED, QueryState.COMPLETED):
         return Action.NONE
     if status.state is QueryState.STOPPED:
         return Action.MARK_PENDING

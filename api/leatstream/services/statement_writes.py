@@ -108,7 +108,7 @@ def wait_running(run: Run, query: Query) -> bool:
         found = queries.get_query(run.env, run.principal, query.name)
         # While the job of the version before still runs, this one does not.
         present = found.status.observed_generation >= found.meta.generation
-        running = found.status.state is QueryState.RUNNING and present
+        running = found.status.state in (QueryState.RUNNING, QueryState.COMPLETED) and present
         left = run.deadline - time.monotonic()
         if running or found.status.state is QueryState.FAILED or left <= 0:
             return running

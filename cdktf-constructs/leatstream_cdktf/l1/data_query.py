@@ -198,7 +198,7 @@ class DataQueryStatusReference(Reference):
 
     @property
     def state(self) -> str:
-        """pending, starting, running, stopping, stopped, failed or lost."""
+        """pending, starting, running, stopping, stopped, failed, lost or completed."""
         return self._string("state")
 
 

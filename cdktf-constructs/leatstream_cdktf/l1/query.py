@@ -211,7 +211,7 @@ class QueryStatusReference(Reference):
 
     @property
     def state(self) -> str:
-        """pending, starting, running, stopping, stopped, failed or lost."""
+        """pending, starting, running, stopping, stopped, failed, lost or completed."""
         return self._string("state")
 
 

@@ -76,3 +76,22 @@ def test_state_goes_on_in_a_copy(spark: SparkSession, job: Callable[..., Any], t
     shutil.rmtree(tmp_path / "first")
     copy_whole(tmp_path / "savepoint", tmp_path / "second")
     assert [v["n"] for v in run(tmp_path / "second")] == [3]
+
+
+def test_a_job_completes_and_goes_on_with_what_is_new(
+    spark: SparkSession, job: Any, topic: Callable[..., str], produce: Any, rows: Any, tmp_path: Path
+) -> None:
+    source, sink = topic(1), topic(1)
+    sums = "SELECT id, count(*) AS c, CAST(CAST(id AS STRING) AS BINARY) AS __leat_rowkey, max(__leat_rowtime) AS __leat_rowtime"
+    scan = {"entity": source, "columns": "id BIGINT"}
+    place = (tmp_path / "once").as_uri()
+    spec = job([scan], sink, f"{sums} FROM leat_src_0 GROUP BY id", "id BIGINT, c BIGINT", checkpoint=place)
+    spec |= {"available_now": True, "max_offsets_per_trigger": 2, "output_mode": "update"}
+    produce(source, *({"id": n} for n in (1, 2, 1)))
+    told = attempt(spark, spec)
+    assert (told["state"], told.get("error"), told["progress"]["input_rows_total"]) == ("completed", None, 3)
+    assert told["progress"]["batch_id"] >= 1, "the bound of a batch holds"
+    produce(source, {"id": 1})
+    assert attempt(spark, spec | {"attempt": 2})["state"] == "completed"
+    assert rows(sink, 4)[-1] == {"id": 1, "c": 3}
+    assert (tmp_path / "once" / "leat_sources.json").exists()

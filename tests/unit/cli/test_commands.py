@@ -371,7 +371,7 @@ def test_application_apply_puts_the_text_and_waits(service: Service, leat: Leat,
     result = leat("application", "apply", "shop", "-f", str(tmp_path / "shop.sql"), "--database", "d")
     assert result.status == 0, result.err
     assert json.loads(service.requests[0].content) == {"sql": text, "database": "d"}
-    assert service.requests[1].url.params["wait_for"] == "running,failed"
+    assert service.requests[1].url.params["wait_for"] == "running,completed,failed"
     assert result.out.splitlines()[2].split() == ["a", "change", "new-state", "other", "keys"]
     assert result.out.splitlines()[3].split() == ["b", "remove"]
     assert "Application shop is running." in result.err

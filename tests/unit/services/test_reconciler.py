@@ -80,8 +80,10 @@ def test_a_stopped_query_that_is_wanted_becomes_pending() -> None:
     assert act(query(QueryState.STOPPED)) is Action.MARK_PENDING
 
 
-def test_a_failed_query_stays_failed() -> None:
-    assert act(query(QueryState.FAILED)) is Action.NONE
+def test_a_failed_query_stays_failed_and_a_completed_one_completed() -> None:
+    for state in (QueryState.FAILED, QueryState.COMPLETED):
+        assert act(query(state)) is Action.NONE
+        assert act(replace(query(state), desired_state=DesiredState.STOPPED)) is Action.MARK_STOPPED
 
 
 def test_a_stopped_query_that_is_not_wanted_rests() -> None:

@@ -98,7 +98,8 @@ async def get_query(
 
 def _present_state(query: objects.Query) -> QueryState | None:
     status = query.status
-    if status.state is QueryState.RUNNING and status.observed_generation < query.meta.generation:
+    reached = status.state in (QueryState.RUNNING, QueryState.COMPLETED)
+    if reached and status.observed_generation < query.meta.generation:
         # The job of the version before still runs.
         return None
     return status.state

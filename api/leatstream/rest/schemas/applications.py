@@ -30,7 +30,7 @@ class ApplicationBody(Body):
             assume="applications",
             wait={
                 "follow": "desired_state",
-                "targets": {"running": ["running"], "stopped": ["stopped"]},
+                "targets": {"running": ["running", "completed"], "stopped": ["stopped"]},
                 "failed": ["failed"],
             },
             timeouts=["create", "update", "delete"],

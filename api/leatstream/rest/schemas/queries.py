@@ -45,7 +45,7 @@ class QueryBody(Body):
             delete_query={"delete_entity": "{delete_sink_entity}"},
             wait={
                 "follow": "desired_state",
-                "targets": {"running": ["running"], "stopped": ["stopped"]},
+                "targets": {"running": ["running", "completed"], "stopped": ["stopped"]},
                 "failed": ["failed"],
                 "logs": "logs",
             },
@@ -201,7 +201,9 @@ class Condition(View):
 class QueryStatusView(View):
     """What the query does now."""
 
-    state: QueryState = Field(description="pending, starting, running, stopping, stopped, failed or lost.")
+    state: QueryState = Field(
+        description="pending, starting, running, stopping, stopped, failed, lost or completed."
+    )
     desired_state: DesiredState = Field(description="What is wanted.", json_schema_extra=OMIT)
     message: str | None = Field(None, description="More about the state.")
     error: JobErrorView | None = Field(None, description="Cause of the failure.", json_schema_extra=OMIT)
