@@ -28,7 +28,7 @@ from leatstream.services.environment import Context, Page
 from leatstream.services.query_definition import QueryDefinition
 from leatstream.services.query_restart import StartWish
 
-Offset = Annotated[StrictInt, Field(ge=0, lt=2**63)]
+Offset = Annotated[StrictInt, Field(ge=0, le=2**62)]
 Sql = Annotated[str, Field(min_length=1, max_length=500_000)]
 
 
