@@ -7,8 +7,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,12 @@ class PostgresServer:
 
     Attributes:
         directory: holds the data and the server's log.
+        own: settings that a store over it needs besides.
     """
 
     port: int
     directory: Path
+    own: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -38,7 +40,11 @@ class PostgresServer:
 
     def config(self, **more: Any) -> dict[str, Any]:
         """Settings of a store over database shop; its secret is PASSWORD."""
-        return {"host": "127.0.0.1", "port": self.port, "database": "shop", "username": "shop"} | more
+        return (
+            {"host": "127.0.0.1", "port": self.port, "database": "shop", "username": "shop"}
+            | dict(self.own)
+            | more
+        )
 
     def connect(self, database: str = "shop") -> psycopg.Connection[Any]:
         """A connection of the superuser's that commits each statement by itself."""
@@ -46,10 +52,11 @@ class PostgresServer:
 
 
 @contextlib.contextmanager
-def postgres_server(**settings: str) -> Iterator[PostgresServer]:
+def postgres_server(tls: tuple[str, str] | None = None, **settings: str) -> Iterator[PostgresServer]:
     """Start a server; skips the test where PostgreSQL is not on the machine.
 
     Args:
+        tls: certificate and key, PEM: then ``shop`` comes in over TLS only.
         settings: of postgresql.conf, such as ``max_replication_slots="2"``.
     """
     programs = _programs()
@@ -71,6 +78,16 @@ def postgres_server(**settings: str) -> Iterator[PostgresServer]:
         "local all leat trust\nhost all leat 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
         "local replication leat trust\nhost replication leat 127.0.0.1/32 trust\n"
     )
+    if tls is not None:
+        settings = {"ssl": "on"} | settings
+        text = (directory / "data" / "pg_hba.conf").read_text()
+        (directory / "data" / "pg_hba.conf").write_text(text.replace("host all all", "hostssl all all"))
+        for name, pem in zip(("server.crt", "server.key"), tls, strict=True):
+            file = directory / "data" / name
+            file.write_text(pem)
+            file.chmod(0o600)
+            if account:
+                shutil.chown(file, account)
     (port,) = free_ports(1)
     given = {"wal_level": "logical", "fsync": "off", "listen_addresses": "127.0.0.1"} | settings
     options = " ".join(f"-c {name}={value}" for name, value in given.items())

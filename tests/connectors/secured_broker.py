@@ -39,11 +39,11 @@ class SecuredBroker:
         ports = _free_ports(5)
         self.bootstrap, self.open, self.mutual, self.oauth = (f"127.0.0.1:{ports[at]}" for at in (0, 2, 3, 4))
         self._port = ports[0]
-        self.certificate, key = _certificate()
+        self.certificate, key = certificate()
         (place / "key.pem").write_text(key + self.certificate)
-        self.client_certificate, self.client_key = _certificate()
+        self.client_certificate, self.client_key = certificate()
         (place / "clients.pem").write_text(self.client_certificate)
-        self.tokens = TokenServer(place, *_certificate())
+        self.tokens = TokenServer(place, *certificate())
         bearer = "org.apache.kafka.common.security.oauthbearer.OAuthBearer"
         quoted = PASSWORD.replace("\\", "\\\\").replace('"', '\\"')
         module = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -143,14 +143,15 @@ def _free_ports(count: int) -> list[int]:
             s.close()
 
 
-def _certificate() -> tuple[str, str]:
-    """A self-signed certificate for 127.0.0.1 and its key, both PEM."""
+def certificate(host: str = "localhost", address: str | None = "127.0.0.1") -> tuple[str, str]:
+    """A self-signed certificate for a name and an address, and its key, both PEM."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.datetime.now(datetime.UTC)
-    addresses = x509.SubjectAlternativeName(
-        [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
-    )
+    names: list[x509.GeneralName] = [x509.DNSName(host)]
+    if address is not None:
+        names.append(x509.IPAddress(ipaddress.ip_address(address)))
+    addresses = x509.SubjectAlternativeName(names)
     made = (
         x509.CertificateBuilder()
         .subject_name(name)

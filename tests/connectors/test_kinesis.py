@@ -42,7 +42,7 @@ class TestKinesis(ConnectorConformance):
     # Limits are not asked for: AWS tells its quota when it is reached.
     remote_calls = ("test", "list_entities", "find_entity_e")
     shrinks = True
-    writes = False
+    keyless = False
 
     @pytest.fixture
     def connector(self, aws: str) -> Connector:

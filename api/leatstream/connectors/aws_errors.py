@@ -50,11 +50,13 @@ _AWAY = frozenset(
         "ServiceUnavailable",
     }
 )
+_CLOCK = frozenset({"RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewed"})
 _KEYS_HINT = (
     "Check access_key_id and secret_access_key, or the machine's own credentials when none are given."
 )
 _ROLE_HINT = "Check that the policy allows it, and role_arn and external_id if there are any."
-_CLOCK_HINT = "The clock of this machine and of AWS differ too much; set this machine's clock."
+_CLOCK_HINT = "Set this machine's clock, best by NTP: AWS takes no request that is signed minutes off."
+_REGION_HINT = "Check region and endpoint_url: they must be of the same region."
 
 
 def code_of(error: Exception) -> str:
@@ -91,9 +93,8 @@ def store_error(
             hint="Give access_key_id and secret_access_key, or credentials to the machine itself.",
         )
     if code in _AUTH or status_of(error) in (401, 403):
-        clock = code == "RequestTimeTooSkewed" or ("expired" in said.lower() and "signature" in said.lower())
-        hint = _CLOCK_HINT if clock else _ROLE_HINT if "Denied" in code else _KEYS_HINT
-        return StoreError("store-auth-failed", f"Store {store}: AWS refused {what} ({code}).", hint=hint)
+        why, hint = _refusal(code, said)
+        return StoreError("store-auth-failed", f"Store {store}: AWS refused {what}{why} ({code}).", hint=hint)
     if _is_connection(error):
         return StoreError(
             "store-unreachable",
@@ -107,8 +108,24 @@ def store_error(
             hint="It is asked too often, or has a disturbance; try again.",
         )
     if code == "ResourceNotFoundException":
-        return StoreError("entity-not-found", f"Store {store}: {what}: there is no such stream.")
+        return StoreError(
+            "entity-not-found",
+            f"Store {store}: {what}: there is no such stream at {where}.",
+            hint="Check the stream's name, and that it is in the store's region.",
+        )
     return StoreError("store-rejected", f"Store {store}: {what} was refused: {said.rstrip('.')} ({code}).")
+
+
+def _refusal(code: str, said: str) -> tuple[str, str]:
+    """Why AWS refused a request, as far as it says, and what to do."""
+    plain = said.lower()
+    # "Signature expired: … is now earlier than …", "Signature not yet current: … is still later than …"
+    if code in _CLOCK or ("signature" in plain and ("expired" in plain or "not yet current" in plain)):
+        return ": the clock of this machine and that of AWS differ too much", _CLOCK_HINT
+    # "Credential should be scoped to a valid region, not 'us-east-1'."
+    if "scoped to" in plain and "region" in plain:
+        return ": the request is signed for another region than the one it went to", _REGION_HINT
+    return "", _ROLE_HINT if "Denied" in code else _KEYS_HINT
 
 
 def status_of(error: Exception) -> int:

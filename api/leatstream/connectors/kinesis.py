@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from tempfile import gettempdir
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,6 +16,7 @@ from leatstream.connectors.base import (
     Entity,
     EntityProperty,
     Guarantee,
+    NewRecord,
     Record,
 )
 from leatstream.connectors.kinds import KIND_PROPERTIES
@@ -29,6 +30,7 @@ from leatstream.connectors.kinesis_admin import (
     KinesisAdmin,
     entity_of,
 )
+from leatstream.connectors.kinesis_put import put, requests
 from leatstream.connectors.kinesis_records import records
 from leatstream.connectors.kinesis_settings import KinesisConfig
 from leatstream.connectors.kinesis_shards import creation
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 _LEGAL = re.compile(r"[A-Za-z0-9_.-]{1,128}\Z")
 _HOURS = range(24, 8761)
+_ASKING = 5.0  # seconds, for whether a stream is there
 
 
 class KinesisConnector(Connector):
@@ -54,6 +57,7 @@ class KinesisConnector(Connector):
         create_as=True,
         create_entity=True,
         print_records=True,
+        insert_values=True,
         delivery=(Guarantee("at_least_once", "records repeat after a fault or a request taken in part"),),
     )
     value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf", "json_schema")
@@ -157,6 +161,20 @@ class KinesisConnector(Connector):
         if self.find_entity(entity) is None:
             raise StoreError("entity-not-found", f"Stream {entity} does not exist in store {self.name}.")
         return records(self.admin, entity, from_beginning, limit, idle_timeout)
+
+    def write_records(self, entity: str, records: Sequence[NewRecord], timeout: float = 10.0) -> None:
+        """Write them as the jobs do: by key, each until it is taken; one without a value is empty."""
+        if not _LEGAL.match(entity) or self.admin.summary(entity, min(timeout, _ASKING)) is None:
+            raise StoreError("entity-not-found", f"Stream {entity} does not exist in store {self.name}.")
+        wanted = ((record.key, record.value or b"") for record in records)
+        what, taken = f"writing to stream {entity}", 0
+        try:
+            for entries in requests(wanted):
+                self.admin.call(what, timeout, lambda c: put(c, entity, entries, patience=timeout))  # noqa: B023
+                taken += len(entries)
+        except StoreError as error:
+            detail = f"{error.detail.rstrip('.')}; at least {taken} of {len(records)} records were written."
+            raise StoreError(error.code, detail, hint=error.faults[0].hint) from None
 
     def _check_same(self, entity: str, shards: int | None, timeout: float) -> None:
         found = self.find_entity(entity, timeout)

@@ -59,6 +59,7 @@ def put(
     entries: Sequence[Entry],
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
+    patience: float = _PATIENCE,
 ) -> int:
     """Write one request's records; returns when Kinesis has taken all of them.
 
@@ -69,12 +70,12 @@ def put(
         How many records were sent, repetitions included.
 
     Raises:
-        StoreError: store-rejected or store-unreachable, when Kinesis takes nothing for two minutes.
+        StoreError: store-rejected or store-unreachable, when Kinesis takes nothing for ``patience`` seconds.
         botocore's own errors, for what waiting does not cure.
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
-    left, refusals, sent, end = list(entries), 0, 0, now() + _PATIENCE
+    left, refusals, sent, end = list(entries), 0, 0, now() + patience
     while True:
         try:
             answer = client.put_records(StreamName=stream, Records=left)
@@ -92,12 +93,12 @@ def put(
                     "store-rejected", f"Kinesis refused records for stream {stream}: {min(codes - _LATER)}."
                 )
             if any(not r.get("ErrorCode") for r in results):
-                refusals, end = 0, now() + _PATIENCE
+                refusals, end = 0, now() + patience
             left = _again(left, results)
         if now() >= end:
             raise StoreError(
                 "store-unreachable",
-                f"Stream {stream} took no record for {_PATIENCE:g} s: its shards are written to their limit.",
+                f"Stream {stream} took no record for {patience:g} s: its shards are written to their limit.",
                 hint="Give it more shards.",
             )
         refusals += 1

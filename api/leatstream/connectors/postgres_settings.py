@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 SSL_MODES = ("disable", "prefer", "require", "verify_ca", "verify_full")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\Z")
 _AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
+# Keeps libpq from the files of the account: it passes over what cannot be there. An empty one it would read.
+_NO_FILE = os.path.join(os.devnull, "none")
 _LONGEST = 63  # bytes: what PostgreSQL keeps of a name
 
 
@@ -146,10 +148,9 @@ def connect(config: PostgresConfig, timeout: float, **more: Any) -> psycopg.Conn
 
 def _encryption(config: PostgresConfig) -> dict[str, Any]:
     verifies = config.ssl_mode.startswith("verify")
-    # A name that is no file keeps libpq from the certificates of the account.
-    settings = {"sslmode": config.ssl_mode.replace("_", "-"), "sslcert": os.devnull, "sslkey": os.devnull}
+    settings = {"sslmode": config.ssl_mode.replace("_", "-"), "sslcert": _NO_FILE, "sslcrl": _NO_FILE}
     if not verifies:
-        return settings | {"sslrootcert": os.devnull, "sslcrl": ""}
+        return settings | {"sslrootcert": _NO_FILE}
     return settings | {"sslrootcert": _authorities(config.ca_certificate)}
 
 

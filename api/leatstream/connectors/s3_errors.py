@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from leatstream.connectors.aws_errors import code_of, status_of, store_error
 from leatstream.connectors.s3_settings import S3Config
 from leatstream.errors import StoreError
@@ -48,7 +51,7 @@ def s3_error(store: str, what: str, error: Exception, config: S3Config, timeout:
     if code in _ELSEWHERE or status_of(error) == 301:
         return StoreError(
             "store-rejected",
-            f"Store {store}: bucket {config.bucket} is not in {config.region} ({code}).",
+            f"Store {store}: bucket {config.bucket} is not in {config.region}{_place(error)} ({code}).",
             hint="Give the region that the bucket is in.",
         )
     # A web server that knows nothing of S3 answers with a page or a bare status.
@@ -59,3 +62,12 @@ def s3_error(store: str, what: str, error: Exception, config: S3Config, timeout:
             hint="Check endpoint_url.",
         )
     return store_error(store, what, error, config.where, timeout, "S3")
+
+
+def _place(error: Exception) -> str:
+    """Where S3 says that the bucket is, if it does."""
+    response: Any = getattr(error, "response", None)
+    answer = response if isinstance(response, dict) else {}
+    headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    region = headers.get("x-amz-bucket-region") or answer.get("Error", {}).get("Region")
+    return f" but in {region}" if re.match(r"[a-z]{2}(-[a-z]+)+-\d{1,2}\Z", str(region or "")) else ""
