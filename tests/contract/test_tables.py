@@ -205,6 +205,15 @@ def test_a_query_writes_a_declared_table_by_its_key(client: TestClient) -> None:
     told = validated(client, "INSERT INTO log SELECT id, item, n FROM orders")
     assert told["problems"] == []
     assert (told["plan"]["sink"]["primary_key"], told["plan"]["sink"]["kind"]) == ([], "table")
+    groups = "INSERT INTO keyed SELECT id, max(item) AS item, max(n) AS n FROM orders GROUP BY {}"
+    upserts = validated(client, groups.format("id"))
+    assert upserts["problems"] == []
+    assert (upserts["plan"]["output_mode"], upserts["plan"]["delivery"]) == ("update", "exactly_once")
+    other = "INSERT INTO keyed SELECT max(id) AS id, item, max(n) AS n FROM orders GROUP BY item"
+    (problem,) = validated(client, other)["problems"]
+    assert (problem["code"], "replace each other by item" in problem["detail"]) == ("unsupported", True)
+    (problem,) = validated(client, groups.format("id").replace("keyed", "log"))["problems"]
+    assert (problem["code"], "window" in problem["detail"]) == ("unsupported", True)
     made = run(client, "INSERT INTO keyed SELECT id, item, n FROM orders QUERY WITH ('query.name'='q')")
     assert made["kind"] == "insert_into"
     planned = client.get("/v1/queries/q").json()["plan"]

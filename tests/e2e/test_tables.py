@@ -22,6 +22,7 @@ def test_orders_are_priced_by_a_table_and_kept_in_another(
     do(
         "CREATE SCHEMA {s}; CREATE TABLE {s}.prices (item text PRIMARY KEY, price numeric(10,2) NOT NULL);"
         "INSERT INTO {s}.prices VALUES ('lamp', 12.50), ('chair', 99);"
+        "CREATE TABLE {s}.totals (item varchar(40) PRIMARY KEY, n bigint);"
         "GRANT ALL ON SCHEMA {s} TO shop; GRANT ALL ON ALL TABLES IN SCHEMA {s} TO shop"
     )
     orders = play.stream("orders", "id BIGINT, item VARCHAR, n INTEGER")
@@ -30,7 +31,10 @@ def test_orders_are_priced_by_a_table_and_kept_in_another(
         f" 'tls.disabled'=TRUE, 'postgres.username'='shop', 'postgres.password'='{PASSWORD}')"
     )
     place = f"'store'='{play.name}_pg', 'postgresql.schema.name'='{play.name}'"
-    play.sql(f"CREATE TABLE prices WITH ({place})")
+    play.sql(
+        f"CREATE TABLE prices WITH ({place});"
+        f"CREATE TABLE totals (item VARCHAR, n BIGINT, PRIMARY KEY (item)) WITH ({place})"
+    )
     out = play.topic("priced")
     select = "SELECT o.id, o.item, o.n * p.price AS total FROM orders o LEFT JOIN prices p ON o.item = p.item"
     made = play.run("priced", f"CREATE STREAM priced WITH ('topic'='{out}') AS {select}")
@@ -38,9 +42,11 @@ def test_orders_are_priced_by_a_table_and_kept_in_another(
     assert made["plan"]["joins"][0]["kind"] == "lookup-join-stream-table"
     kept = play.run(
         "totals",
-        f"CREATE TABLE totals WITH ({place}) AS SELECT item, sum(n) AS n FROM orders WHERE item IS NOT NULL GROUP BY item",
+        "INSERT INTO totals SELECT item, sum(n) AS n FROM orders WHERE item IS NOT NULL GROUP BY item",
     )
-    assert kept["plan"]["sink"]["kind"] == "table"
+    assert (kept["plan"]["sink"]["kind"], kept["plan"]["sink"]["primary_key"]) == ("table", ["item"])
+    copied = play.run("kept", f"CREATE TABLE kept WITH ({place}) AS SELECT id, item FROM orders")
+    assert copied["plan"]["sink"]["entity_action"] == "create"
 
     def order(id_: int, item: str | None, n: int) -> dict[str, Any]:
         return {"id": id_, "item": item, "n": n}
@@ -59,5 +65,8 @@ def test_orders_are_priced_by_a_table_and_kept_in_another(
     wanted = [("desk", 4), ("lamp", 3)]
     text = "SELECT item, n FROM {s}.totals ORDER BY 1"
     eventually(lambda: do(text) == wanted, 60, "the totals")
+    eventually(
+        lambda: do("SELECT id FROM {s}.kept ORDER BY 1") == [(i,) for i in range(1, 6)], 60, "the rows"
+    )
     rows = play.query(f"{play.name}_priced")
     assert PASSWORD not in str(rows)

@@ -1,4 +1,4 @@
-"""INSERT INTO a changelog: each row replaces the one of its primary key."""
+"""INSERT INTO what has a primary key, a changelog or a table: each row replaces the one of its key."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from leatstream.services.environment import Context
 from leatstream.sql.statements import CreateAs, InsertInto
 
 
-def writes_changelog(view: CatalogView, statement: CreateAs | InsertInto, context: Context) -> bool:
-    """Whether the statement is INSERT INTO a changelog that is there."""
+def writes_by_key(view: CatalogView, statement: CreateAs | InsertInto, context: Context) -> bool:
+    """Whether the statement is INSERT INTO a changelog, or a table with a primary key, that is there."""
     if not isinstance(statement, InsertInto):
         return False
     try:
-        return view.resolve(statement.name, context).kind is RelationKind.CHANGELOG
+        target = view.resolve(statement.name, context)
+        return target.kind in (RelationKind.CHANGELOG, RelationKind.TABLE) and bool(target.primary_key)
     except RequestError:
         return False  # which the plan of the INSERT tells
 

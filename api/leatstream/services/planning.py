@@ -30,7 +30,7 @@ from leatstream.plan.logical import (
     LogicalPlan,
 )
 from leatstream.services.catalog_view import CatalogView, assumed_meta, qualify
-from leatstream.services.changelog_inserts import check_upserts, writes_changelog
+from leatstream.services.changelog_inserts import check_upserts, writes_by_key
 from leatstream.services.environment import Context, Environment
 from leatstream.services.function_jobs import function_specs
 from leatstream.services.live_stores import LiveStores
@@ -147,7 +147,7 @@ def _bind(view: CatalogView, statement: ContinuousStatement, context: Context) -
             find_function=view.find_function,
         )
 
-    if isinstance(statement, CreateTableAs) or writes_changelog(view, statement, context):
+    if isinstance(statement, CreateTableAs) or writes_by_key(view, statement, context):
         return bound(_gives_changelog(view, statement, context))
     if not isinstance(statement, CreateMaterializedViewAs):
         return bound(isinstance(statement, CreateChangelogAs))
@@ -390,7 +390,7 @@ def _plan_insert(draft: Draft, statement: InsertInto) -> PlannedQuery:
     refuse_unbuilt(draft.given, statement.properties, draft.live.connector(target.store))
     _refuse_loop(draft, target.store, target.entity, where)
     insert_columns(draft.analyzed, target.columns, where)
-    if target.kind is RelationKind.CHANGELOG:
+    if target.primary_key:
         check_upserts(draft.logical, draft.analyzed, target, where)
     connector = draft.live.connector(target.store)
     entity = draft.live.source_entity(target)
