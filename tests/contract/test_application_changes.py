@@ -230,7 +230,8 @@ def test_planned_objects_are_seen(client: TestClient) -> None:
     assert client.get("/v1/relations").json()["items"] == []
     assume["applications"] = [{"name": "shop", "sql": text, "database": "d"}]
     reader = {"sql": "CREATE STREAM r AS SELECT n FROM one", "database": "d", "store": "k", "assume": assume}
-    assert _ok(client.post("/v1/statements:validate", json=reader))["valid"]
+    for name in ("r", "shop"):
+        assert _ok(client.post("/v1/statements:validate", json={**reader, "name": name}))["valid"]
     wrong = {**body, "sql": _text("CREATE STREAM one AS SELECT nothing FROM mid"), "assume": assume}
     [told] = _ok(client.post("/v1/statements:validate", json=wrong))["statements"]
     assert [p["code"] for p in told["problems"]] == ["unknown-column"]

@@ -71,7 +71,8 @@ def validate(
     try:
         statements = parse(sql)
         assumed = Assumed.read(assume)
-        application_statements.assume_all(assumed, name)
+        own = name if any(isinstance(s, ast.CreateApplication) for s in statements) else None
+        application_statements.assume_all(assumed, own)
     except LeatstreamError as error:
         found.append({"kind": "unknown", "plan": None, "problems": problems_of(error)})
         return ValidationOutcome(False, found, canonical(sql), statement_hash(sql))

@@ -20,11 +20,13 @@ from leatstream_cdktf.l2._names import (
 from leatstream_cdktf.l2._relation import text_properties
 from leatstream_cdktf.l2._sources import Context, Source, given_context, left_most_context, source_name
 from leatstream_cdktf.l2._statement import Sink, check_form, create_as
+from leatstream_cdktf.l2.changelog import Changelog
 from leatstream_cdktf.l2.stream import Stream
 from leatstream_cdktf.l2.table import Table
 
 #: What INSERT INTO writes to.
-Target: TypeAlias = "l1.Stream | l1.DataStream | l1.Table | l1.DataTable"
+Target: TypeAlias = "l1.Stream | l1.DataStream | l1.Changelog | l1.DataChangelog | l1.Table | l1.DataTable"
+_TARGETS = (l1.Stream, l1.DataStream, l1.Changelog, l1.DataChangelog, l1.Table, l1.DataTable)
 
 
 class Query(l1.Query):
@@ -132,12 +134,12 @@ class Query(l1.Query):
 
 
 def _write_to(sink: Sink | Target, select: str) -> str:
-    if isinstance(sink, (l1.Stream, l1.DataStream, l1.Table, l1.DataTable)):
+    if isinstance(sink, _TARGETS):
         return f"INSERT INTO {sink.fqn_attribute}\n{select}"
     if not isinstance(sink, Sink):
         raise TypeError(
-            f"sink is {describe(sink)}; give Sink(name=…, store=…) for a new stream, or a Stream or "
-            "Table construct"
+            f"sink is {describe(sink)}; give Sink(name=…, store=…) for a new stream, or a Stream, "
+            "Changelog or Table construct"
         )
     if sink.schema is None and sink.database is not None:
         raise ValueError(
@@ -148,7 +150,7 @@ def _write_to(sink: Sink | Target, select: str) -> str:
 
 
 def _sink_context(sink: object, context: Context) -> Context:
-    if isinstance(sink, (Stream, Table)):
+    if isinstance(sink, (Stream, Changelog, Table)):
         return sink.context
     if isinstance(sink, Sink) and sink.schema is not None:
         return schema_names(sink.schema, sink.database)
@@ -158,4 +160,4 @@ def _sink_context(sink: object, context: Context) -> Context:
 def _sink_topic(sink: object) -> str | None:
     if isinstance(sink, Sink):
         return sink.name if sink.topic is None else sink.topic
-    return sink.topic_name if isinstance(sink, (Stream, Table)) else None
+    return sink.topic_name if isinstance(sink, (Stream, Changelog, Table)) else None

@@ -117,6 +117,7 @@ def build(stack: Any) -> dict[str, Any]:
         desired_state="stopped", delete_sink_entity=True, properties={"isolation": "shared"},
     )  # fmt: skip
     into = Query(stack, "into", sql="SELECT * FROM {u}", sources={"u": "demo.public.users"}, sink=users)
+    Query(stack, "into_changelog", sql="SELECT * FROM {u}", sources={"u": "demo.public.users"}, sink=cities)
     whole = Query(
         stack, "whole", sql="CREATE STREAM w AS SELECT * FROM {p}", sources={"p": pageviews}, store=kafka
     )
