@@ -73,7 +73,7 @@ class Query(l1.Query):
             sql: a SELECT, when ``sink`` is given; else a whole ``CREATE STREAM … AS SELECT …`` or ``INSERT
                 INTO … SELECT …``. ``{name}`` stands for a relation of ``sources``.
             sources: the relations that ``sql`` names in braces: constructs, or full names.
-            sink: a new relation (``Sink``) or one that exists (a ``Stream`` or ``Table``
+            sink: a new relation (``Sink``) or one that exists (a ``Stream``, ``Changelog`` or ``Table``
                 construct).
             schema: the schema of names that ``sql`` or the sink leave unqualified, as a construct, or by name
                 together with ``database``. Left out, it is the schema of the left-most source.
