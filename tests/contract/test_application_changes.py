@@ -249,6 +249,11 @@ def test_its_state_and_the_wait_for_it(pageviews: TestClient, fresh: Any) -> Non
     for name in ("one", "insert_into_one"):
         _set_status(fresh, name, state=QueryState.RUNNING, observed_generation=1, driver_id="d1")
     assert state(timeout="30s") == "running"
+    for name, told in (("one", "running"), ("insert_into_one", "completed")):
+        _set_status(fresh, name, state=QueryState.COMPLETED)
+        assert state() == told
+    for name in ("one", "insert_into_one"):
+        _set_status(fresh, name, state=QueryState.RUNNING)
     changed = _ok(_put(pageviews, FIRST, SECOND.replace("< 1", "< 2")))
     assert (changed["status"]["state"], changed["status"]["observed_generation"]) == ("starting", 1)
     _set_status(fresh, "insert_into_one", state=QueryState.FAILED, message="no more")

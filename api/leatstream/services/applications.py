@@ -68,7 +68,8 @@ class ShownApplication:
 def _present(query: Query) -> QueryState:
     """The state of the query's present version."""
     status = query.status
-    if status.state is QueryState.RUNNING and status.observed_generation < query.meta.generation:
+    reached = status.state in (QueryState.RUNNING, QueryState.COMPLETED)
+    if reached and status.observed_generation < query.meta.generation:
         return QueryState.STARTING
     return status.state
 
