@@ -31,8 +31,9 @@ from leatstream_jobs.idle import tick_folder, with_ticks
 from leatstream_jobs.lookup_batches import LookupBatches, TableLookup
 from leatstream_jobs.pattern_batches import PatternBatches
 from leatstream_jobs.snapshot_batches import SnapshotBatches, together
-from leatstream_jobs.table_sink import TableBatches, table_rows
+from leatstream_jobs.table_sink import table_rows
 from leatstream_jobs.view_sink import write_view
+from leatstream_jobs.written_batches import WrittenBatches
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -49,7 +50,7 @@ class Started:
 
     query: StreamingQuery
     scans: tuple[scans.Scan, ...]
-    batches: SnapshotBatches | PatternBatches | LookupBatches | TableBatches | None = None
+    batches: SnapshotBatches | PatternBatches | LookupBatches | WrittenBatches | None = None
 
 
 def start(
@@ -101,11 +102,15 @@ def start(
     rows = spark.sql(spec.sql)
     rows = undoubled(rows, len(spec.sink.columns)) if spec.distinct else rows
     sink = None if spec.sink.view is not None else connect(spec.sink.store)
-    batches: TableBatches | None = None
+    batches: WrittenBatches | None = None
     if sink is not None and _has_tables(spec.sink):
         target = sink.table_writer(spec)
-        batches = TableBatches(target)
+        batches = WrittenBatches(target)
         writer = _in_columns(rows, spec.sink, target).writeStream.foreachBatch(batches)
+    elif sink is not None and _exactly_once(spec):
+        batches = WrittenBatches(sink.batch_writer(spec))
+        frame = with_logs(shaped(rows, spec.sink, RecordForm.of(spec.sink, known)), spec.sink.entity, opened)
+        writer = frame.writeStream.foreachBatch(batches)
     else:
         writer = _writer(rows, spec, sink, known, opened)
     writer = writer.option("checkpointLocation", spec.checkpoint).queryName(f"leat_{spec.query_id}")
@@ -182,6 +187,12 @@ def _batchwise(
     """What makes records of the SQL's rows, and what writes them, for an operator over kept rows."""
     if not _has_tables(spec.sink):
         form = RecordForm.of(spec.sink, secrets)
+        if _exactly_once(spec):
+            once = sink.batch_writer(spec)
+            return (
+                lambda rows, target: shaped(rows, target, form),
+                lambda frame, _target, number: once.write(frame, number),
+            )
         return (
             lambda rows, target: shaped(rows, target, form),
             lambda frame, target, _number: sink.write_batch(frame, target),
@@ -246,6 +257,12 @@ def check(spec: JobSpec) -> None:
             f"Sink timestamp strategy {spec.sink.timestamp_strategy} is not supported yet: Spark's Kafka "
             "sink does not write a record's time; use proc.time.",
         )
+
+
+def _exactly_once(spec: JobSpec) -> bool:
+    """Whether records go batch by batch through ``Connector.batch_writer``."""
+    kind = connector_classes().get(spec.sink.store.kind)
+    return spec.delivery is Delivery.EXACTLY_ONCE and kind is not None and not kind.takes_rows
 
 
 def _has_tables(sink: SinkSpec) -> bool:

@@ -1,4 +1,4 @@
-"""The sink that is a table of a store: rows go to it by column, one micro-batch after the other."""
+"""The sink that is a table of a store: rows go to it by column."""
 
 from __future__ import annotations
 
@@ -12,26 +12,6 @@ from leatstream.plan.job_spec import SinkSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-
-class TableBatches:
-    """Takes Spark's micro-batches.
-
-    Attributes:
-        error: what a batch failed with; Spark itself only tells that Python code failed.
-    """
-
-    def __init__(self, writer: TableWriter) -> None:
-        self.error: Exception | None = None
-        self._writer = writer
-
-    def __call__(self, frame: DataFrame, number: int) -> None:
-        """Write one micro-batch."""
-        try:
-            self._writer.write(frame, number)
-        except Exception as error:
-            self.error = error
-            raise
 
 
 def table_rows(rows: DataFrame, values: Sequence[Column], sink: SinkSpec, writer: TableWriter) -> DataFrame:

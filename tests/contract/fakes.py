@@ -12,7 +12,15 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from leatstream.connectors.base import Capabilities, Connector, Entity, EntityProperty, NewRecord, Record
+from leatstream.connectors.base import (
+    Capabilities,
+    Connector,
+    Entity,
+    EntityProperty,
+    Guarantee,
+    NewRecord,
+    Record,
+)
 from leatstream.connectors.kafka_settings import KafkaConfig
 from leatstream.connectors.registry import open_connector, with_secrets
 from leatstream.errors import StoreError
@@ -44,7 +52,13 @@ class MemoryConnector(Connector):
 
     kind: ClassVar[str] = "kafka"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        source=True, sink=True, create_entity=True, print_records=True, realtime=True, batches=True
+        source=True,
+        sink=True,
+        create_entity=True,
+        print_records=True,
+        realtime=True,
+        batches=True,
+        delivery=(Guarantee("at_least_once", "a fake"), Guarantee("exactly_once", "where asked for")),
     )
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = (
         EntityProperty("topic.partitions", ("kafka.partitions",)),

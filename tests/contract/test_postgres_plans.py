@@ -84,6 +84,14 @@ def test_the_table_is_named_by_the_references_words(client: TestClient) -> None:
     assert same["plan"]["sink"]["entity"] == "plans.fits"
 
 
+def test_a_topic_takes_batches_exactly_once_where_asked(client: TestClient) -> None:
+    sql = "CREATE STREAM c WITH ('store'='k', 'topic.partitions'=1, 'topic.replicas'=1{}) AS SELECT id FROM visits"
+    usual = validated(client, sql.format(""))["plan"]
+    once = validated(client, sql.format(", 'delivery.guarantee'='exactly_once'"))["plan"]
+    assert (usual["delivery"], once["delivery"]) == ("at_least_once", "exactly_once")
+    assert once["mode"] == "micro_batch"
+
+
 @pytest.mark.parametrize(
     ("properties", "words"),
     [
@@ -97,7 +105,7 @@ def test_the_table_is_named_by_the_references_words(client: TestClient) -> None:
         ("'topic.partitions'=1", ["topic.partitions does not fit store 'pg'"]),
         ("'topic'='pg_catalog.x'", ["belongs to the server"]),
         ("'store'='k', 'postgresql.table.name'='a'", ["is not for stores of kind kafka"]),
-        ("'store'='k', 'delivery.guarantee'='exactly_once'", ["exactly_once is not built"]),
+        ("'store'='k', 'delivery.guarantee'='twice'", ["delivery.guarantee"]),
     ],
 )
 def test_properties_that_do_not_fit(client: TestClient, properties: str, words: list[str]) -> None:

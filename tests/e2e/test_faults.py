@@ -23,16 +23,18 @@ RECORDS = 100_000
 COLUMNS = "n BIGINT, s VARCHAR"
 
 
-@pytest.mark.parametrize("mode", ["realtime", "micro_batch"])
-def test_kill_9_of_the_driver_loses_nothing(leatstream_server: Any, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("mode", "delivery"), [("realtime", "at_least_once"), ("micro_batch", "exactly_once")]
+)
+def test_kill_9_of_the_driver_loses_nothing(leatstream_server: Any, mode: str, delivery: str) -> None:
     with playground(leatstream_server, "faults") as play:
         topic, sink = play.stream("numbers", COLUMNS), f"{play.name}.out"
         query = play.run(
             "copy",
-            f"CREATE STREAM copied WITH ('topic'='{sink}') AS SELECT n, s FROM numbers "
-            f"QUERY WITH ('mode'='{mode}')",
+            f"CREATE STREAM copied WITH ('topic'='{sink}', 'delivery.guarantee'='{delivery}') "
+            f"AS SELECT n, s FROM numbers QUERY WITH ('mode'='{mode}')",
         )
-        assert query["plan"]["mode"] == mode
+        assert (query["plan"]["mode"], query["plan"]["delivery"]) == (mode, delivery)
         feed = Feed(play.kafka, topic, RECORDS)
         for share in (0.2, 0.5):
             feed.wait_for(share)
@@ -46,7 +48,7 @@ def test_kill_9_of_the_driver_loses_nothing(leatstream_server: Any, mode: str) -
         feed.join()
         distinct, total = distinct_numbers(play.kafka, sink, RECORDS)
         assert distinct == RECORDS
-        assert total >= RECORDS
+        assert total == RECORDS if delivery == "exactly_once" else total >= RECORDS
         assert play.http.delete(f"/v1/queries/{play.name}_copy").status_code in (202, 204)
 
 

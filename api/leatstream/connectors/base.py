@@ -135,7 +135,22 @@ class Misfit:
 Nested = Callable[[str, DataType, "SparkColumn"], "SparkColumn"]
 
 
-class TableWriter(Protocol):
+class BatchWriter(Protocol):
+    """Writes micro-batches, each once, for one attempt of a query."""
+
+    def write(self, frame: DataFrame, number: int) -> None:
+        """Write one micro-batch, once, whatever is repeated.
+
+        Args:
+            frame: what the kind's sinks take: records, or the rows of ``TableWriter``.
+            number: of the batch.
+
+        Raises:
+            RuntimeError: with a mark of ``store_marks``: what the store says.
+        """
+
+
+class TableWriter(BatchWriter, Protocol):
     """Writes rows to a table, for one attempt of a query."""
 
     def texts(self, values: Sequence[SparkColumn], nested: Nested) -> list[SparkColumn]:
@@ -469,6 +484,21 @@ class Connector(ABC):
         """
         detail = f"Stores of kind {self.kind} are not written batch by batch."
         raise JobError("job-rejected", detail)
+
+    def batch_writer(self, spec: JobSpec) -> BatchWriter:
+        """Prepare to write records exactly once, micro-batch by micro-batch.
+
+        Only of kinds that promise ``exactly_once`` beside another guarantee.
+
+        Raises:
+            StoreError: what the store says.
+            JobError: job-rejected, of other kinds.
+        """
+        raise JobError("job-rejected", f"Stores of kind {self.kind} do not take batches exactly once.")
+
+    def forget_batches(self, query_id: str, timeout: float) -> None:
+        """Take away what ``batch_writer`` remembers of a query that is gone."""
+        return
 
     def table_misfits(
         self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from leatstream.connectors import kafka_groups
 from leatstream.connectors.base import (
     MAX_OFFSETS,
+    BatchWriter,
     Capabilities,
     Connector,
     Entity,
@@ -25,6 +26,7 @@ from leatstream.connectors.kafka_login import MSK_LIBRARY
 from leatstream.connectors.kafka_producing import produce
 from leatstream.connectors.kafka_records import records
 from leatstream.connectors.kafka_settings import KafkaConfig, java_settings
+from leatstream.connectors.kafka_transactions import KafkaBatchWriter, forget_batches
 from leatstream.connectors.kinds import KIND_PROPERTIES
 from leatstream.errors import JobError, StoreError
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from leatstream.plan.job_spec import SinkSpec, SourceSpec
+    from leatstream.plan.job_spec import JobSpec, SinkSpec, SourceSpec
 
 _LEGAL = re.compile(r"[A-Za-z0-9._-]{1,249}\Z")
 INTERNAL = ("__", "_leat")
@@ -61,6 +63,10 @@ class KafkaConnector(Connector):
             Guarantee(
                 "at_least_once",
                 "records repeat after a fault; in real-time mode after a stop too, up to 60 s of them",
+            ),
+            Guarantee(
+                "exactly_once",
+                "where `delivery.guarantee` asks for it: for readers of committed records (`read_committed`)",
             ),
         ),
     )
@@ -188,6 +194,10 @@ class KafkaConnector(Connector):
         """Set them in the consumer group ``leatstream-<query>``, which has no members."""
         kafka_groups.write_offsets(self.admin, query, entity, offsets, timeout)
 
+    def forget_batches(self, query_id: str, timeout: float) -> None:
+        """Delete the query's batch topic."""
+        forget_batches(self.admin, query_id, timeout)
+
     def forget_offsets(self, query: str, timeout: float) -> None:
         """Delete the query's consumer group."""
         kafka_groups.forget(self.admin, query, timeout)
@@ -280,6 +290,10 @@ class KafkaConnector(Connector):
         """Write to the topic and wait for the brokers; at least once."""
         self._check_library(frame.sparkSession)
         frame.write.format("kafka").options(**self.sink_options(sink, realtime=False)).save()
+
+    def batch_writer(self, spec: JobSpec) -> BatchWriter:
+        """A writer of whole micro-batches in Kafka transactions; see ``kafka_transactions``."""
+        return KafkaBatchWriter(self.name, self.settings, spec, self.admin)
 
     def _check_library(self, spark: SparkSession) -> None:
         """Raise JobError where the login needs a library that the driver was not started with."""

@@ -43,7 +43,8 @@ TRIGGER = "query.trigger"
 _TRIGGERS = ("continuous", "available_now")
 _MODES = ("auto", "realtime", "micro_batch")
 _QUERY_PROPERTIES = ("query.name", "mode", "from.savepoint", "from.query", TRIGGER)
-_OFFSETS, _VIEW_OFFSETS, _TABLE_OFFSETS = 500_000, 50_000, 100_000
+# One task writes what goes to a store in one transaction.
+_OFFSETS, _VIEW_OFFSETS, _BATCH_OFFSETS = 500_000, 50_000, 100_000
 
 
 def plan_job(
@@ -52,6 +53,7 @@ def plan_job(
     sink: SinkSpec,
     sql: str,
     properties: Properties,
+    guarantee: str | None = None,
 ) -> JobSpec:
     """Write the JobSpec.
 
@@ -61,6 +63,7 @@ def plan_job(
         sink: where the rows go.
         sql: Spark SQL whose columns are the sink's, then the hidden ones.
         properties: of QUERY WITH.
+        guarantee: delivery as the user asked for it; None = what the sink promises first.
 
     Raises:
         RequestError: ``unsupported`` or ``invalid-property``, for what the job cannot do.
@@ -79,8 +82,10 @@ def plan_job(
         for scan, option, feed in zip(logical.streams, options, feeds, strict=True)
     ]
     partitions = [_partitions(live.source_entity(scan.relation)) for scan in logical.streams]
+    delivery = _delivery(env, sink, guarantee)
     mode, reason = choose_mode(
         Shape(
+            delivery=delivery,
             stateful=logical.stateful,
             realtime_sources=all(_realtime(env, source.store.kind) for source in sources),
             realtime_sink=_realtime(env, sink.store.kind),
@@ -118,8 +123,8 @@ def plan_job(
         operator=_operator(logical, options),
         lookups=[_lookup(live, one) for one in logical.lookups],
         distinct=logical.distinct,
-        delivery=_delivery(env, sink),
-        max_offsets_per_trigger=_most_offsets(env, sink, lookups=bool(logical.lookups)),
+        delivery=delivery,
+        max_offsets_per_trigger=_most_offsets(env, sink, delivery, lookups=bool(logical.lookups)),
         checkpoint="",
         state=dict(logical.state),
         conf={"spark.sql.shuffle.partitions": _shuffle_partitions(logical, partitions)},
@@ -128,17 +133,14 @@ def plan_job(
     )
 
 
-def _in_transactions(env: Environment, sink: SinkSpec) -> bool:
-    connector_class = env.connector_classes.get(sink.store.kind)
-    return sink.view is not None or (connector_class is not None and connector_class.tables)
-
-
-def _most_offsets(env: Environment, sink: SinkSpec, *, lookups: bool) -> int:
+def _most_offsets(env: Environment, sink: SinkSpec, delivery: Delivery, *, lookups: bool) -> int:
     # A view's batch passes through the driver's own process, so it is bounded more tightly.
     if sink.view is not None:
         return _VIEW_OFFSETS
+    connector_class = env.connector_classes.get(sink.store.kind)
+    in_one_task = connector_class is not None and not connector_class.takes_rows
     # A batch that looks rows up is held until it is joined.
-    return _TABLE_OFFSETS if lookups or _in_transactions(env, sink) else _OFFSETS
+    return _BATCH_OFFSETS if lookups or (in_one_task and delivery is Delivery.EXACTLY_ONCE) else _OFFSETS
 
 
 def _check_sources(live: LiveStores, logical: LogicalPlan) -> None:
@@ -152,13 +154,16 @@ def _check_sources(live: LiveStores, logical: LogicalPlan) -> None:
     faults.raise_if_any()
 
 
-def _delivery(env: Environment, sink: SinkSpec) -> Delivery:
+def _delivery(env: Environment, sink: SinkSpec, wanted: str | None) -> Delivery:
     # A view's batch is one transaction that holds its number, so that none counts twice.
     if sink.view is not None:
         return Delivery.EXACTLY_ONCE
     connector_class = env.connector_classes.get(sink.store.kind)
     promised = connector_class.capabilities.delivery if connector_class else ()
-    return Delivery(promised[0].name) if promised else Delivery.AT_LEAST_ONCE
+    names = [guarantee.name for guarantee in promised]
+    if wanted in names:
+        return Delivery(wanted)
+    return Delivery(names[0]) if names else Delivery.AT_LEAST_ONCE
 
 
 def _interval(env: Environment, sink: SinkSpec) -> int:

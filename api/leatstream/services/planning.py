@@ -420,7 +420,9 @@ def _finish(
         sink=sink,
         sources=_sources(draft.logical),
         entity_action="reuse" if exists else "create",
-        job=plan_job(live, draft.logical, target, sql, statement.query_properties),
+        job=plan_job(
+            live, draft.logical, target, sql, statement.query_properties, draft.given.delivery_guarantee
+        ),
         logical=draft.logical,
         stores=live.stores,
         effective=sink.effective,

@@ -21,6 +21,7 @@ from leatstream.model.objects import (
     QueryKind,
     RelationKind,
 )
+from leatstream.plan.job_spec import Delivery
 from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import WRITE, authorize
 from leatstream.services.change_feeds import forget_readers
@@ -63,6 +64,7 @@ def _remove(env: Environment, query: Query) -> None:
         env.views.drop(view_table(query))
     forget_readers(env, query)
     _forget_offsets(env, query)
+    _forget_batches(env, query)
     root = env.settings.checkpoint_root
     if "://" not in root:
         shutil.rmtree(f"{root}/queries/{query.meta.id}", ignore_errors=True)
@@ -116,6 +118,18 @@ def _forget_offsets(env: Environment, query: Query) -> None:
             env.connect(store).forget_offsets(query.name, _FORGET_SECONDS)
         except LeatstreamError as error:
             _LOG.warning("progress of query %s stays in store %s: %s", query.name, store.name, error.detail)
+
+
+def _forget_batches(env: Environment, query: Query) -> None:
+    """What the sink's store remembers of the query's batches is small; a store that is away keeps it."""
+    with env.open_unit(write=False) as unit:
+        store = unit.stores.find((query.job.get("sink") or {}).get("store", {}).get("name", ""))
+    if store is None or query.job.get("delivery") != Delivery.EXACTLY_ONCE.value:
+        return
+    try:
+        env.connect(store).forget_batches(query.meta.id, _FORGET_SECONDS)
+    except LeatstreamError as error:
+        _LOG.warning("batches of query %s stay in store %s: %s", query.name, store.name, error.detail)
 
 
 def _drop_entity(env: Environment, query: Query) -> None:

@@ -1,0 +1,30 @@
+"""Sinks that take whole micro-batches, one after the other, each once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leatstream.connectors.base import BatchWriter
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class WrittenBatches:
+    """Takes Spark's micro-batches.
+
+    Attributes:
+        error: what a batch failed with; Spark itself only tells that Python code failed.
+    """
+
+    def __init__(self, writer: BatchWriter) -> None:
+        self.error: Exception | None = None
+        self._writer = writer
+
+    def __call__(self, frame: DataFrame, number: int) -> None:
+        """Write one micro-batch."""
+        try:
+            self._writer.write(frame, number)
+        except Exception as error:
+            self.error = error
+            raise
