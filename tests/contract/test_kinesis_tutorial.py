@@ -170,6 +170,9 @@ def test_on_demand_sinks_need_no_shards_and_foreign_settings_are_refused(client:
     assert "plan" in validated(client, sql.format("'kinesis.stream.mode'=ON_DEMAND"))
     (problem,) = validated(client, sql.format("'topic.shards'=1,'kafka.topic.retention.ms'='5'"))["problems"]
     assert (problem["code"], "retention.ms" in problem["detail"]) == ("invalid-property", True)
+    once = "'topic.shards'=1, 'delivery.guarantee'='exactly_once'"
+    (problem,) = validated(client, sql.format(once))["problems"]
+    assert (problem["code"], problem["hint"]) == ("unsupported", "use at_least_once")
 
 
 def test_streams_are_entities_with_settings_of_their_own(client: TestClient) -> None:

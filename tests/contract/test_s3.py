@@ -140,11 +140,6 @@ REFUSED = [
     ),
     ("CREATE STREAM o WITH ('s3.partition.by'='a') AS SELECT a FROM t", "invalid-property", "kafka"),
     (
-        "CREATE STREAM o WITH ('delivery.guarantee'='exactly_once') AS SELECT a FROM t",
-        "unsupported",
-        "kafka",
-    ),
-    (
         "CREATE CHANGELOG o WITH ('store'='lake') AS SELECT b, count(*) AS n FROM t GROUP BY b",
         "unsupported",
         "no changelogs",
