@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def file_rows(rows: DataFrame, values: Sequence[Column], sink: SinkSpec) -> DataFrame:
     """A frame of the files' columns, then ``__leat_part_<i>``, the texts that make the directories.
 
-    JSON is one column ``value`` of whole objects; CSV has a text for each column; Parquet the values as Spark
-    has them.
+    JSON is one column ``value`` of whole objects; CSV has a text for each column; Parquet and Avro the
+    values as Spark has them.
 
     Args:
         rows: what the compiled SQL gives, columns numbered.
@@ -41,7 +41,7 @@ def _contents(sink: SinkSpec, values: Sequence[Column]) -> list[Column]:
         return [json.encode(sink.columns, values).alias("value")]
     if sink.value_format == "csv":
         return [_text(column, value).alias(column.name) for column, value in pairs]
-    if sink.value_format == "parquet":
+    if sink.value_format in ("parquet", "avro"):
         return [value.alias(column.name) for column, value in pairs]
     raise JobError("job-rejected", f"Files cannot be written in {sink.value_format}.")
 

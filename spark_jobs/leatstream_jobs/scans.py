@@ -73,6 +73,9 @@ def read(
             "job-rejected", f"Value format {source.value_format} of {source.relation} is not supported yet."
         )
     raw = connector.read_stream(spark, source, realtime=realtime)
+    if source.value_format in DESCRIBED and carried not in DESCRIBED:
+        # Such as Avro files, whose rows come as JSON.
+        source = source.model_copy(update={"value_format": carried})
     metric = f"{SKIPPED}{source.view}" if source.on_error == "ignore" else None
     frame = decoded(raw, source, metric, registry)
     return Scan(source, connector, metric, raw, frame, registry)

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any, ClassVar
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -107,14 +108,22 @@ class TestS3(ConnectorConformance):
         put(aws, f"{entity}/4.parquet", out.getvalue())
         put(aws, f"{entity}/5.parquet", out.getvalue()[:-9])
         put(aws, f"{entity}/6.json.gz", gzip.compress(lines)[:-12])
-        put(aws, f"{entity}/7.avro", b"Obj")
+        avro = io.BytesIO()
+        record = {
+            "type": "record",
+            "name": "R",
+            "fields": [{"name": "id", "type": "long"}, {"name": "name", "type": ["null", "string"]}],
+        }
+        fastavro.writer(avro, record, [{"id": 1, "name": "ä"}, {"id": 2, "name": None}], codec="deflate")
+        put(aws, f"{entity}/4.avro", avro.getvalue())
+        put(aws, f"{entity}/7.avro", avro.getvalue()[:-3])
         read = connector.read_records(entity, from_beginning=True, limit=None, idle_timeout=0.1)
         found: dict[str, list[Any]] = {}
         for record in read:
             if record is not None:
                 found.setdefault(str(record.partition), []).append(record.value)
-        names = {name: [json.loads(v).get("name") for v in found[name]] for name in sorted(found)[:4]}
-        assert list(names) == ["1.json", "2.jsonl.gz", "3.csv", "4.parquet"]
+        names = {name: [json.loads(v).get("name") for v in found[name]] for name in sorted(found)[:5]}
+        assert list(names) == ["1.json", "2.jsonl.gz", "3.csv", "4.avro", "4.parquet"]
         assert all(read == ["ä", None] for read in names.values())
         for name in ("5.parquet", "6.json.gz", "7.avro"):
             assert found[name][-1].startswith(b"the file cannot be read: "), found[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from starlette.testclient import TestClient
 
 from leatstream.connectors.s3 import S3Connector
 from leatstream.rest.app import create_app
+from leatstream.services.drivers import build_spec
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # importlib mode leaves the folder of all tests out
 
@@ -107,6 +109,27 @@ def test_streams_over_files_are_sources_and_sinks(client: TestClient) -> None:
     assert not any(name.startswith("key.") for name in properties)
 
 
+def test_avro_files_need_no_registry(client: TestClient, fresh: Any) -> None:
+    """Their schema is in them: the plan makes it of the sink's columns."""
+    run(client, STREAM.format("av", "avros", "avro", ""))
+    sql = "CREATE STREAM o WITH ('store'='lake','value.format'='avro') AS SELECT a, b FROM av"
+    plan, problems = planned(client, sql)
+    assert problems == []
+    assert plan["mode"] == "micro_batch"
+    assert plan["sink"]["properties"]["value.format"]["value"] == "avro"
+    run(client, sql)
+    with fresh.env.open_unit(write=False) as unit:
+        spec = build_spec(fresh.env, unit, unit.queries.find("o"))
+    schema = json.loads(spec.sink.value_schema or "")
+    assert (schema["namespace"], schema["name"]) == ("demo.public", "o")
+    assert [field["name"] for field in schema["fields"]] == ["a", "b"]
+    # Into a topic the same format asks for one.
+    sql = "CREATE STREAM o2 WITH ('topic.partitions'=1,'topic.replicas'=1) AS SELECT a FROM av"
+    _, problems = planned(client, sql)
+    assert [problem["code"] for problem in problems] == ["property-required"]
+    assert "schema registry" in str(problems)
+
+
 REFUSED = [
     (
         "CREATE STREAM o WITH ('topic.partitions'=1,'topic.replicas'=1) AS SELECT a FROM f",
@@ -144,7 +167,15 @@ REFUSED = [
         "unsupported",
         "no changelogs",
     ),
-    (STREAM.format("o", "x", "avro", ""), "unsupported", "avro"),
+    (STREAM.format("o", "x", "protobuf", ""), "unsupported", "protobuf"),
+    (STREAM.format("o", "x", "avro", ",'s3.compression'='gzip'"), "invalid-property", "deflate or none"),
+    (
+        "CREATE STREAM o WITH ('store'='lake','value.format'='avro') AS SELECT * FROM odd",
+        "type-mismatch",
+        "no name for an Avro field",
+    ),
+    ("CREATE STREAM o WITH ('store'='lake','value.format'='avro')", "validation", "GENERATE COLUMNS"),
+    ("INSERT INTO av VALUES (1, 'x')", "store-rejected", "s3"),
     (
         "CREATE CHANGELOG o (a BIGINT, PRIMARY KEY (a)) WITH ('store'='lake','value.format'='json')",
         "unsupported",
@@ -156,6 +187,10 @@ REFUSED = [
 
 def test_what_files_cannot_be_is_refused(client: TestClient) -> None:
     run(client, STREAM.format("f", "dir", "csv", ""))
+    run(client, STREAM.format("av", "avros", "avro", ""))
+    run(
+        client, "CREATE STREAM odd (\"a b\" BIGINT) WITH ('store'='lake','topic'='odd','value.format'='json')"
+    )
     for sql, code, word in REFUSED:
         answer = client.post("/v1/statements", json={"sql": sql, **CONTEXT})
         body = answer.json()

@@ -276,6 +276,7 @@ class Connector(ABC):
         value_formats: what its entities' records or files may be written in.
         keyed: whether its records have keys, and so whether there are changelogs.
         takes_rows: sinks are given rows, for ``write_rows``, and not encoded records.
+        holds_schemas: what is written by a schema holds it, so that no schema registry is asked.
     """
 
     kind: ClassVar[str]
@@ -287,6 +288,7 @@ class Connector(ABC):
     value_formats: ClassVar[tuple[str, ...]] = ("json",)
     keyed: ClassVar[bool] = True
     takes_rows: ClassVar[bool] = False
+    holds_schemas: ClassVar[bool] = False
 
     def __init__(self, name: str, config: BaseModel) -> None:
         self.name = name

@@ -24,7 +24,9 @@ from leatstream.connectors.kinds import KIND_PROPERTIES
 from leatstream.connectors.s3_admin import LEGAL, S3Admin
 from leatstream.connectors.s3_records import records
 from leatstream.connectors.s3_settings import S3Config
-from leatstream.errors import Faults, StoreError
+from leatstream.errors import Faults, JobError, StoreError
+from leatstream.model.objects import Column
+from leatstream.model.types import parse_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,6 +55,7 @@ class S3Connector(Connector):
     value_formats: ClassVar[tuple[str, ...]] = s3_options.VALUE_FORMATS
     keyed: ClassVar[bool] = False
     takes_rows: ClassVar[bool] = True
+    holds_schemas: ClassVar[bool] = True
 
     def __init__(self, name: str, config: BaseModel) -> None:
         super().__init__(name, config)
@@ -161,16 +164,16 @@ class S3Connector(Connector):
         from leatstream.connectors.s3_positions import Bounds
         from leatstream.connectors.s3_source import DDL, S3Reader, SourcePlan
         from leatstream.connectors.scan_source import read_scan
-        from leatstream.model.types import parse_type
 
         options = s3_options.read_options(source.options, source.value_format)
-        columns = {c.name: parse_type(c.type).kind for c in source.columns}
+        declared = tuple(Column(c.name, parse_type(c.type)) for c in source.columns)
+        columns = {c.name: c.type.kind for c in declared}
         most = int(spark.conf.get(MAX_OFFSETS, "500000") or "500000") * _ROW_BYTES
         plan = SourcePlan(
             store=self.name,
             config=self.settings,
             entity=source.entity,
-            layout=Layout(source.value_format, columns, options.header, options.delimiter),
+            layout=Layout(source.value_format, columns, options.header, options.delimiter, declared),
             starting_position=source.starting_position,
             starting_ms=source.starting_timestamp_ms,
             bounds=Bounds(options.batch_files, min(options.batch_bytes, most), options.late_ms),
@@ -193,10 +196,16 @@ class S3Connector(Connector):
         raise NotImplementedError
 
     def write_rows(self, frame: DataFrame, sink: SinkSpec, target: BatchTarget) -> DataStreamWriter:
-        """A writer of rows into files; exactly once."""
+        """A writer of rows into files; exactly once.
+
+        Raises:
+            JobError: job-rejected, for Avro without the schema that the plan makes of the columns.
+        """
         from leatstream.connectors.s3_sink import S3Sink
         from leatstream.connectors.s3_write import SinkPlan
 
+        if sink.value_format == "avro" and sink.value_schema is None:
+            raise JobError("job-rejected", f"Files of {sink.relation} have no schema to be written by.")
         plan = SinkPlan(
             store=self.name,
             config=self.settings,
@@ -204,6 +213,8 @@ class S3Connector(Connector):
             stem=f"{_UNSAFE.sub('_', target.query_name)[:60]}-{target.query_id[-8:]}-g{target.generation}",
             value_format=sink.value_format,
             options=s3_options.read_options(sink.options, sink.value_format),
+            columns=tuple(Column(c.name, parse_type(c.type), c.not_null) for c in sink.columns),
+            schema=sink.value_schema,
         )
         return frame.writeStream.foreachBatch(S3Sink(plan, target).apply)
 

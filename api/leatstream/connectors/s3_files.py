@@ -20,6 +20,9 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import IO, TYPE_CHECKING, Any
 
+from leatstream.formats.avro_files import UnreadableFile, json_rows
+from leatstream.model.objects import Column
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -36,8 +39,9 @@ class Layout:
     """How files are to be read.
 
     Attributes:
-        format: ``json``, ``csv`` or ``parquet``.
+        format: ``json``, ``csv``, ``parquet`` or ``avro``.
         columns: name to kind of type (``BIGINT``), in order; empty where nothing is known of them.
+        declared: the same with their whole types, for Avro.
         header: whether the first line of a CSV file names its columns.
     """
 
@@ -45,6 +49,7 @@ class Layout:
     columns: Mapping[str, str] = field(default_factory=dict)
     header: bool = True
     delimiter: str = ","
+    declared: tuple[Column, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +75,8 @@ def rows(name: str, file: IO[bytes], layout: Layout) -> Iterator[list[Row]]:
         file: opened for reading; errors that are not about the content pass through.
         layout: its format.
     """
-    read = {"json": _json, "csv": _csv, "parquet": _parquet}[layout.format]
-    if layout.format != "parquet" and name.endswith(".gz"):
+    read = {"json": _json, "csv": _csv, "parquet": _parquet, "avro": _avro}[layout.format]
+    if layout.format in ("json", "csv") and name.endswith(".gz"):
         file = io.BufferedReader(gzip.GzipFile(fileobj=file))
     return _chunks(read(file, layout))
 
@@ -91,6 +96,19 @@ def _chunks(found: Iterator[Row]) -> Iterator[list[Row]]:
 
 def _fault(number: int, text: str) -> Row:
     return Row(number, text.encode(), text)
+
+
+# -- Avro ----------------------------------------------------------------------------------------------------
+
+
+def _avro(file: IO[bytes], layout: Layout) -> Iterator[Row]:
+    number = 0
+    try:
+        for value in json_rows(file, layout.declared):
+            yield Row(number, value)
+            number += 1
+    except UnreadableFile as error:
+        yield _fault(number, str(error))
 
 
 # -- JSON lines ----------------------------------------------------------------------------------------------

@@ -13,8 +13,13 @@ HEADER, DELIMITER = "s3.csv.header", "s3.csv.delimiter"
 PARTITION_BY, MAX_BYTES, INTERVAL = "s3.partition.by", "s3.file.max.bytes", "s3.interval.millis"
 COMPRESSION = "s3.compression"
 LATE, BATCH_FILES, BATCH_BYTES = "s3.late.files.millis", "s3.batch.max.files", "s3.batch.max.bytes"
-VALUE_FORMATS = ("json", "csv", "parquet")
-_COMPRESSIONS = {"json": ("none", "gzip"), "csv": ("none", "gzip"), "parquet": ("snappy", "zstd", "none")}
+VALUE_FORMATS = ("json", "csv", "parquet", "avro")
+_COMPRESSIONS = {
+    "json": ("none", "gzip"),
+    "csv": ("none", "gzip"),
+    "parquet": ("snappy", "zstd", "none"),
+    "avro": ("deflate", "none"),
+}
 _MIB = 1024 * 1024
 _WHOLE = re.compile(r"[0-9]{1,13}\Z")
 

@@ -14,7 +14,6 @@ from leatstream.errors import StoreError
 
 _PAUSE = 0.5  # seconds between two looks
 _TIMEOUT = 5.0
-_READABLE = ("json", "csv", "parquet")
 
 
 def records(
@@ -49,11 +48,8 @@ def _read(admin: S3Admin, entity: str, file: Found) -> Iterator[Record]:
 
     told = format_of(file.key)
     try:
-        if told == "avro":
-            yield _record(file, entity, admin, Row(0, b"", "Avro is not supported"))
-            return
         opened = open_file(admin.client(_TIMEOUT), admin.config.bucket, file)
-        for chunk in rows(file.key, opened, Layout(told if told in _READABLE else "json")):
+        for chunk in rows(file.key, opened, Layout(told or "json")):
             yield from (_record(file, entity, admin, row) for row in chunk)
     except (BotoCoreError, ClientError) as error:
         if is_gone(error) or is_changed(error):

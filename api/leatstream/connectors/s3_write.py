@@ -16,6 +16,10 @@ from urllib.parse import quote
 from leatstream.connectors.s3_options import Options
 from leatstream.connectors.s3_settings import S3Config, s3_client
 from leatstream.connectors.s3_source import said
+from leatstream.formats.arrow_types import plain_array
+from leatstream.formats.avro_files import AvroFileWriter
+from leatstream.formats.plain_values import Unencodable
+from leatstream.model.objects import Column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +30,6 @@ _PART = 8 * 1024 * 1024  # bytes; S3 asks for 5 MiB at least, of all parts but t
 _MOST_OPEN = 32  # files of one task; of more partitions the one longest open is closed
 _GROUP = 100_000  # rows of a row group
 _TIMEOUT, _ATTEMPTS = 60.0, 4
-_ENDINGS = {"json": "json", "csv": "csv", "parquet": "parquet"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class SinkPlan:
     Attributes:
         prefix: of the entity's keys.
         stem: of every file's name in this query generation.
+        columns, schema: of the rows; what Avro is written by.
     """
 
     store: str
@@ -44,6 +48,8 @@ class SinkPlan:
     stem: str
     value_format: str
     options: Options
+    columns: tuple[Column, ...] = ()
+    schema: str | None = None
 
 
 @dataclass(slots=True)
@@ -116,9 +122,9 @@ class _Writer(Protocol):
 class _Lines:
     """JSON lines: every value is one."""
 
-    def __init__(self, target: _Target, options: Options) -> None:
+    def __init__(self, target: _Target, plan: SinkPlan) -> None:
         self.target = target
-        self._packer = zlib.compressobj(wbits=31) if options.compression == "gzip" else None
+        self._packer = zlib.compressobj(wbits=31) if plan.options.compression == "gzip" else None
 
     def write(self, batch: pa.RecordBatch) -> None:
         values = batch.column(0).to_pylist()
@@ -137,10 +143,10 @@ class _Lines:
 class _Csv(_Lines):
     """CSV; a text is quoted, so that an empty one differs from NULL."""
 
-    def __init__(self, target: _Target, options: Options) -> None:
-        super().__init__(target, options)
-        self._delimiter = options.delimiter
-        self._header = options.header
+    def __init__(self, target: _Target, plan: SinkPlan) -> None:
+        super().__init__(target, plan)
+        self._delimiter = plan.options.delimiter
+        self._header = plan.options.header
 
     def write(self, batch: pa.RecordBatch) -> None:
         import pyarrow as pa
@@ -159,9 +165,9 @@ class _Csv(_Lines):
 class _Parquet:
     """Parquet with row groups of a good size."""
 
-    def __init__(self, target: _Target, options: Options) -> None:
+    def __init__(self, target: _Target, plan: SinkPlan) -> None:
         self.target = target
-        self._compression = options.compression
+        self._compression = plan.options.compression
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
         self._writer: Any = None
@@ -192,7 +198,30 @@ class _Parquet:
         self._waiting, self._rows = [], 0
 
 
-_WRITERS: Mapping[str, Any] = {"json": _Lines, "csv": _Csv, "parquet": _Parquet}
+class _Avro:
+    """An Avro container file; what is sent is counted block by block."""
+
+    def __init__(self, target: _Target, plan: SinkPlan) -> None:
+        self.target = target
+        self._types = [column.type for column in plan.columns]
+        codec = "null" if plan.options.compression == "none" else "deflate"
+        self._file = AvroFileWriter(target.write, plan.schema or "", plan.columns, codec)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        arrays = (plain_array(batch.column(i), kind) for i, kind in enumerate(self._types))
+        try:
+            for row in zip(*(array.to_pylist() for array in arrays), strict=True):
+                self._file.write(row)
+        except Unencodable as error:
+            raise RuntimeError(error.marked()) from None
+        self.target.upload.rows += batch.num_rows
+
+    def close(self) -> Upload:
+        self._file.close()
+        return self.target.finish()
+
+
+_WRITERS: Mapping[str, Any] = {"json": _Lines, "csv": _Csv, "parquet": _Parquet, "avro": _Avro}
 
 
 def write_task(plan: SinkPlan, batch: int, part: int, rows: Iterator[pa.RecordBatch]) -> Iterator[Upload]:
@@ -245,10 +274,10 @@ class _Files:
             self._done.append(self._open.pop(first).close())
         plan, number = self._plan, f"-{self._begun:04d}" if self._begun else ""
         packed = ".gz" if plan.options.compression == "gzip" else ""
-        key = f"{plan.prefix}{directory}{self._name}{number}.{_ENDINGS[plan.value_format]}{packed}"
+        key = f"{plan.prefix}{directory}{self._name}{number}.{plan.value_format}{packed}"
         self._begun += 1
         target = _Target(self._client, plan.config.bucket, key)
-        writer: _Writer = _WRITERS[plan.value_format](target, plan.options)
+        writer: _Writer = _WRITERS[plan.value_format](target, plan)
         self._open[directory] = writer
         return writer
 

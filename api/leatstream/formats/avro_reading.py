@@ -2,16 +2,16 @@
 
 A record is read by the schema it was written with; a column takes the field of exactly its name, and
 is NULL where the schema has none. INTEGER and the like take int and long; FLOAT, DOUBLE and DECIMAL any
-number; VARCHAR string, enum and uuid; BYTES bytes, fixed and string; DATE, TIME, TIMESTAMP and TIMESTAMP_LTZ
-the logical types, of which BIGINT and INTEGER take the bare number. A number that does not fit makes the
-record undecodable; nanoseconds are cut to microseconds, which is what Spark has.
+number; VARCHAR string, enum, uuid and bytes in UTF-8; BYTES bytes, fixed and string; DATE, TIME, TIMESTAMP
+and TIMESTAMP_LTZ the logical types, of which BIGINT and INTEGER take the bare number. A number that does not
+fit makes the record undecodable; nanoseconds are cut to microseconds, which is what Spark has.
 
 Values here are plain: days for a DATE, microseconds for a TIMESTAMP, text for a TIME.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from io import BytesIO
@@ -69,17 +69,32 @@ class AvroReader:
         Raises:
             Undecodable: the bytes are not of the schema.
         """
-        from fastavro import schemaless_reader
-
         source = BytesIO(value)
         source.seek(at)
-        try:
-            record = schemaless_reader(source, self.schema, None)
-        except Exception as error:  # of damaged bytes the library raises whatever it runs into
-            raise Undecodable(f"its bytes are not of its schema ({type(error).__name__})") from None
+        record = self._next(source)
         if source.tell() != len(value):
             raise Undecodable("bytes follow behind the record")
         return record
+
+    def each(self, data: bytes, count: int) -> Iterator[Any]:
+        """So many records, one behind the other, which are the whole of the data.
+
+        Raises:
+            Undecodable: from where on the bytes are not of the schema.
+        """
+        source = BytesIO(data)
+        for _ in range(count):
+            yield self._next(source)
+        if source.tell() != len(data):
+            raise Undecodable("bytes follow behind the records")
+
+    def _next(self, source: BytesIO) -> Any:
+        from fastavro import schemaless_reader
+
+        try:
+            return schemaless_reader(source, self.schema, None)
+        except Exception as error:  # of damaged bytes the library raises whatever it runs into
+            raise Undecodable(f"its bytes are not of its schema ({type(error).__name__})") from None
 
 
 def _same(value: Any) -> Any:
@@ -139,7 +154,16 @@ def _fraction(name: str, part: AvroType, kind: DataType) -> Convert | None:
 def _text(name: str, part: AvroType, kind: DataType) -> Convert | None:
     if part.logical == "uuid" and part.kind == "fixed":
         return lambda value: str(UUID(bytes=value))
+    if part.kind == "bytes" and part.logical is None:
+        return _decoded
     return None if part.kind in ("string", "enum") else _UNFIT
+
+
+def _decoded(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise Undecodable("bytes for a VARCHAR are not UTF-8") from None
 
 
 def _bytes(name: str, part: AvroType, kind: DataType) -> Convert | None:

@@ -119,7 +119,7 @@ class _Reader:
             return self._definition(node, "record" if kind == "error" else kind, space, depth)
         if kind in ("array", "map"):
             part = self.read(node.get("items" if kind == "array" else "values"), space, depth + 1)
-            if kind == "array" and _smallest(part) == 0:
+            if kind == "array" and smallest(part) == 0:
                 raise UnfitSchema("an array's items take no bytes")
             return AvroType(kind, parts=(part,))
         return _logical(self._name(kind, space), node)
@@ -198,12 +198,12 @@ def _logical(plain: AvroType, node: dict[str, Any]) -> AvroType:
     return plain
 
 
-def _smallest(kind: AvroType) -> int:
+def smallest(kind: AvroType) -> int:
     """Fewest bytes that a value takes."""
     if kind.kind == "null":
         return 0
     if kind.kind == "record":
-        return sum(map(_smallest, kind.parts))
+        return sum(map(smallest, kind.parts))
     return kind.size if kind.kind == "fixed" else 1
 
 

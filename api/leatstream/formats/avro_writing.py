@@ -72,7 +72,8 @@ def _writer(kind: DataType) -> Write:
     return _WRITERS[kind.kind]
 
 
-def _write_bytes(out: bytearray, value: bytes) -> None:
+def write_bytes(out: bytearray, value: bytes) -> None:
+    """Bytes behind their number."""
     write_long(out, len(value))
     out += value
 
@@ -122,7 +123,7 @@ def _decimal_writer(kind: DataType) -> Write:
         shift = int(exponent) + scale
         number = number * 10**shift if shift >= 0 else number // 10**-shift
         number = -number if sign else number
-        _write_bytes(out, number.to_bytes((number.bit_length() + 8) // 8, "big", signed=True))
+        write_bytes(out, number.to_bytes((number.bit_length() + 8) // 8, "big", signed=True))
 
     return write
 
@@ -167,8 +168,8 @@ _WRITERS: Mapping[str, Write] = {
     "FLOAT": _write_float,
     "DOUBLE": _write_double,
     "VARCHAR": _write_text,
-    "BYTES": _write_bytes,
-    "VARBINARY": _write_bytes,
+    "BYTES": write_bytes,
+    "VARBINARY": write_bytes,
     "DATE": _write_date,
     "TIME": _write_time,
     "TIMESTAMP": _write_moment,

@@ -18,6 +18,10 @@ class Undecodable(ValueError):
 class Unencodable(ValueError):
     """A row that is no record; its text says why and quotes nothing of it."""
 
+    def marked(self) -> str:
+        """The text so that the driver finds it again in Spark's error."""
+        return f"LEAT_UNENCODABLE {self} LEAT_UNENCODABLE_END"
+
 
 def fitting(value: Decimal, kind: DataType) -> Decimal:
     """The same number; raised when the column cannot hold it exactly."""

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
-from typing import Any
 
 from leatstream.formats.avro_schema import UnfitSchema
 from leatstream.formats.described import Decoder, Description, schema_id
 from leatstream.formats.json_objects import json_text, parsed_object
-from leatstream.formats.plain_values import FIRST_DAY, Undecodable
+from leatstream.formats.plain_values import Undecodable
 from leatstream.formats.registered_schema import columns_of
 from leatstream.formats.registry_client import RegistryClient
-from leatstream.formats.values import json_record
+from leatstream.formats.values import from_plain, json_record
 from leatstream.model.objects import Column
-from leatstream.model.types import DataType
-
-_EPOCH = datetime(1970, 1, 1)
 
 
 @dataclass(slots=True)
@@ -47,7 +41,7 @@ class RegisteredJson:
             raise Undecodable("its schema cannot be shown")
         columns, decoder = found
         row = decoder.row(value)
-        return json_record(columns, [_told(v, c.type) for v, c in zip(row, columns, strict=True)])
+        return json_record(columns, [from_plain(v, c.type) for v, c in zip(row, columns, strict=True)])
 
     def _found(self, number: int) -> tuple[tuple[Column, ...], Decoder] | None:
         schema = self.client.schema(number)
@@ -62,22 +56,3 @@ class RegisteredJson:
             return None
         names, types = tuple(c.name for c in columns), tuple(str(c.type) for c in columns)
         return columns, Decoder(Description(schema.type.lower(), names, types), self.client)
-
-
-def _told(value: Any, kind: DataType) -> Any:
-    """The value as ``formats.values`` takes it."""
-    if value is None:
-        return None
-    if kind.kind == "DATE":
-        return date.fromordinal(value - FIRST_DAY + 1)
-    if kind.kind in ("TIMESTAMP", "TIMESTAMP_LTZ"):
-        moment = _EPOCH + timedelta(microseconds=value)
-        return moment.replace(tzinfo=UTC) if kind.kind == "TIMESTAMP_LTZ" else moment
-    if kind.kind == "ARRAY":
-        return [_told(item, kind.arguments[0]) for item in value]
-    if kind.kind == "MAP":
-        pairs = value.items() if isinstance(value, Mapping) else value
-        return {key: _told(item, kind.arguments[1]) for key, item in pairs}
-    if kind.kind == "STRUCT":
-        return [_told(value[n], t) for n, t in zip(kind.fields, kind.arguments, strict=True)]
-    return value

@@ -10,15 +10,17 @@ import base64
 import math
 import re
 import struct
-from collections.abc import Sequence
-from datetime import date, datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from leatstream.formats.plain_values import FIRST_DAY
 from leatstream.formats.primitive import WIDTHS, check_key_type
 from leatstream.model.objects import Column
 from leatstream.model.types import DataType
 
+_EPOCH = datetime(1970, 1, 1)
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
@@ -32,6 +34,25 @@ def json_record(columns: Sequence[Column], values: Sequence[Any]) -> bytes:
     """
     members = (f"{_text(c.name)}:{_json(v, c.type)}" for c, v in zip(columns, values, strict=True))
     return ("{" + ",".join(members) + "}").encode()
+
+
+def from_plain(value: Any, kind: DataType) -> Any:
+    """A value as ``formats.plain_values`` has it, as ``json_record`` takes it."""
+    if value is None:
+        return None
+    if kind.kind == "DATE":
+        return date.fromordinal(value - FIRST_DAY + 1)
+    if kind.kind in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        moment = _EPOCH + timedelta(microseconds=value)
+        return moment.replace(tzinfo=UTC) if kind.kind == "TIMESTAMP_LTZ" else moment
+    if kind.kind == "ARRAY":
+        return [from_plain(item, kind.arguments[0]) for item in value]
+    if kind.kind == "MAP":
+        pairs = value.items() if isinstance(value, Mapping) else value
+        return {key: from_plain(item, kind.arguments[1]) for key, item in pairs}
+    if kind.kind == "STRUCT":
+        return [from_plain(value[n], t) for n, t in zip(kind.fields, kind.arguments, strict=True)]
+    return value
 
 
 def primitive_key(value: Any, kind_text: str) -> bytes | None:
@@ -95,7 +116,7 @@ def _fraction(value: float, single: bool) -> str:
     if math.isnan(value):
         return '"NaN"'
     if single:
-        value = struct.unpack("f", struct.pack("f", value))[0]
+        value = _single(value)
     if math.isinf(value):
         return '"Infinity"' if value > 0 else '"-Infinity"'
     if value == 0:
@@ -112,6 +133,15 @@ def _fraction(value: float, single: bool) -> str:
         plain = format(Decimal(text).normalize(), "f")
         return plain if "." in plain else plain + ".0"
     return f"{minus}{figures[0]}.{figures[1:] or '0'}E{power}"
+
+
+def _single(value: float) -> float:
+    """The nearest FLOAT."""
+    try:
+        found: float = struct.unpack("f", struct.pack("f", value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return found
 
 
 def _shortest_single(value: float) -> str:

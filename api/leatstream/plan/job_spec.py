@@ -169,7 +169,8 @@ class SinkSpec(_Document):
         view: set where the sink is a materialized view; then there is no store, entity or format. Rows with
             the same key columns replace each other; without key columns every row is kept.
         key_columns: columns that make the record key; empty = the left-most record's key is passed on.
-        value_schema, key_schema: what the job registers, of formats that a schema describes.
+        value_schema, key_schema: what the job registers, or writes into files, of formats that a schema
+            describes.
         deletes: the SQL gives ``__leat_deleted`` too: where it is true, a record without value is written.
         timestamp_strategy: ``proc.time`` lets the store stamp the record, ``event.time`` writes row time.
         options: in the store kind's own words, such as ``s3.partition.by``; checked by its connector.

@@ -44,7 +44,9 @@ def make_records(
         RequestError: a value has no form in the format, or a schema would be refused.
         StoreError: the registry cannot be asked.
     """
-    schemas = sink_schemas(live, relation, [c.name for c in keys], position)
+    schemas: Mapping[str, str] = {}
+    if not (relation.value_format in FORMATS and live.connector(relation.store).holds_schemas):
+        schemas = sink_schemas(live, relation, [c.name for c in keys], position)
     numbers = _registered(live, relation, schemas, position) if register else dict.fromkeys(schemas, 0)
     value, key = (
         _encoder(format_, columns, numbers.get(part), schemas.get(part))

@@ -28,7 +28,9 @@ _SOURCE, _MESSAGE = "value.descriptor.source", "value.descriptor.name"
 def sink_schemas(
     live: LiveStores, sink: Relation, key_columns: Sequence[str], position: Position | None
 ) -> dict[str, str]:
-    """What a job will register for a sink: ``value_schema`` and ``key_schema``, where its formats have them.
+    """What a sink's records are written by: ``value_schema`` and ``key_schema``, where its formats have them.
+
+    The job registers them, unless the store's files hold them.
 
     Args:
         live: stores and registries.
@@ -45,6 +47,9 @@ def sink_schemas(
     if sink.value_format in FORMATS and _SOURCE in {str(key).strip().lower() for key in sink.properties}:
         detail = f"records of {sink.fqn} are described by a descriptor source, by which they are only read"
         raise RequestError("unsupported", detail, position=position, hint="use a schema registry")
+    if sink.value_format in FORMATS and live.connector(sink.store).holds_schemas:
+        name = record_name(sink.fqn.database, sink.fqn.schema, sink.fqn.name)
+        return {"value_schema": _text(sink, name, sink.value_format, sink.columns, None, position)}
     if sink.value_format in FORMATS:
         found["value_schema"] = _checked(live, sink, "value", sink.columns, position)
     if sink.key_format in FORMATS and key_columns:
@@ -61,7 +66,9 @@ def _checked(
     client = live.registry_client(sink.store, f"'{part}.format' = {format_}", position)
     subject = subject_of(sink.entity, part)
     newest = client.latest(subject)
-    text = _text(sink, part, format_, columns, newest, position)
+    fqn = sink.fqn
+    name = record_name(fqn.database, fqn.schema, f"{fqn.name}_{part}")
+    text = _text(sink, name, format_, columns, newest, position)
     if newest is not None:
         _refuse_incompatible(client, subject, Schema(schema_type(format_), text), newest, position)
     return text
@@ -69,14 +76,12 @@ def _checked(
 
 def _text(
     sink: Relation,
-    part: str,
+    name: str,
     format_: str,
     columns: Sequence[Column],
     newest: Schema | None,
     position: Position | None,
 ) -> str:
-    fqn = sink.fqn
-    name = record_name(fqn.database, fqn.schema, f"{fqn.name}_{part}")
     try:
         return schema_text(format_, columns, name, newest)
     except UnfitSchema as error:
@@ -143,8 +148,10 @@ def with_columns(
     Raises:
         RequestError, StoreError: as ``registered_columns``.
     """
-    if read.value_format in FORMATS and read.value_format not in live.connector(store).value_formats:
-        return body  # which is refused for that
+    if read.value_format in FORMATS:
+        connector = live.connector(store)
+        if connector.holds_schemas or read.value_format not in connector.value_formats:
+            return body  # which is refused for that, or needs no registry
     if read.descriptor_source is not None:
         return _described_columns(live, body, read)
     for part, format_ in (("value", read.value_format), ("key", read.key_format)):
@@ -193,6 +200,8 @@ def check_described(live: LiveStores, relation: Relation, position: Position | N
     Raises:
         RequestError: property-required.
     """
+    if live.connector(relation.store).holds_schemas:
+        return
     bare = descriptor_of(live.view, relation) is not None
     for part, format_ in (("value", relation.value_format), ("key", relation.key_format)):
         if format_ in FORMATS and not (bare and part == "value"):

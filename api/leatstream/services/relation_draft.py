@@ -104,7 +104,7 @@ def draft_relation(
         refuse_times(read, faults, _pointer)
     meant = table_entity(store, connector, read, fqn.name, faults, lambda key: {"pointer": _pointer(key)})
     entity_name = str(meant.value)
-    _check_shape(body, read, faults, tables=connector.tables)
+    _check_shape(body, read, faults, connector)
     check_entity_name(connector, entity_name, faults, pointer="#/topic")
     value_format = read.value_format or (TABLE_FORMAT if connector.tables else "")
     if connector.tables:
@@ -181,13 +181,16 @@ def _infer(
     )
 
 
-def _check_shape(body: RelationDefinition, read: RelationProperties, faults: Faults, *, tables: bool) -> None:
+def _check_shape(
+    body: RelationDefinition, read: RelationProperties, faults: Faults, connector: Connector
+) -> None:
     if not body.columns and body.kind is not RelationKind.TABLE:
+        others = "with 'value.format' = 'avro' a schema registry may give them"
         faults.add(
             "validation",
             f"a {body.kind.value} needs at least one column",
             pointer="#/columns",
-            hint="name the columns; with 'value.format' = 'avro' a schema registry may give them",
+            hint=f"name the columns; {'GENERATE COLUMNS shows them' if connector.holds_schemas else others}",
         )
     seen: set[str] = set()
     for index, column in enumerate(body.columns):
@@ -198,7 +201,7 @@ def _check_shape(body: RelationDefinition, read: RelationProperties, faults: Fau
             faults.add("validation", f"column names may not start with {HIDDEN_PREFIX}", pointer=where)
         seen.add(column.name.lower())
     _check_primary_key(body, faults)
-    if read.value_format is None and not tables and body.kind is not RelationKind.TABLE:
+    if read.value_format is None and not connector.tables and body.kind is not RelationKind.TABLE:
         faults.add(
             "property-required",
             "value.format must be given",

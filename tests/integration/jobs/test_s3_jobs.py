@@ -7,9 +7,12 @@ import io
 import json
 import uuid
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -24,6 +27,9 @@ from leatstream.connectors.s3_options import read_options
 from leatstream.connectors.s3_sink import S3Sink
 from leatstream.connectors.s3_write import SinkPlan
 from leatstream.connectors.store_marks import find_mark
+from leatstream.formats.avro_columns import schema_text
+from leatstream.model.objects import Column
+from leatstream.model.types import parse_type
 
 SECRET, REFERENCE = "a-secret-of-aws", "secret://catalog/2/secret_access_key"
 COLUMNS, OUT = "id BIGINT NOT NULL, name VARCHAR", "id BIGINT, name VARCHAR"
@@ -144,6 +150,116 @@ def test_csv_with_directories_and_files_that_cannot_be_read(
     error = strict.last["error"]
     assert error["code"] == "undecodable-record"
     assert "3.json.gz" in error["detail"] or "4.json" in error["detail"]
+
+
+TYPES = {
+    "id": "BIGINT",
+    "price": "DECIMAL(9,2)",
+    "ratio": "FLOAT",
+    "day": "DATE",
+    "clock": "TIME",
+    "at": "TIMESTAMP",
+    "seen": "TIMESTAMP_LTZ",
+    "raw": "BYTES",
+    "tags": "ARRAY<VARCHAR>",
+    "inner": "STRUCT<a:INTEGER>",
+}
+LONG = {
+    "ratio": "double", "raw": "bytes", "id": "int", "unknown": "string",
+    "price": {"type": "fixed", "name": "D", "size": 6, "logicalType": "decimal", "precision": 9, "scale": 1},
+    "day": ["null", {"type": "int", "logicalType": "date"}],
+    "clock": ["null", {"type": "int", "logicalType": "time-millis"}],
+    "at": ["null", {"type": "long", "logicalType": "local-timestamp-millis"}],
+    "seen": {"type": "long", "logicalType": "timestamp-micros"},
+    "tags": {"type": "array", "items": "string"},
+    "inner": ["null", {"type": "record", "name": "I", "fields": [{"name": "a", "type": "int"}]}],
+}  # fmt: skip
+
+
+def test_avro_of_another_writer_into_avro(
+    pool: Pool, job: Any, store: dict[str, Any], directory: Callable[[], str], aws: str
+) -> None:
+    """Each file by its own schema; what cannot be read is skipped and counted."""
+    source, sink = directory(), directory()
+    moment = datetime(2026, 1, 2, 3, 4, 5, 6000)
+    full = {
+        "ratio": 0.5, "raw": b"\x00\xff", "id": 1, "unknown": "x", "price": Decimal("-1.5"), "day": moment.date(),
+        "clock": time(1, 2, 3, 4000), "at": moment, "seen": moment.replace(tzinfo=UTC), "tags": ["a", "ä"], "inner": {"a": 7},
+    }  # fmt: skip
+    bare = full | {"id": 2, "price": Decimal("0.1")} | dict.fromkeys(("day", "clock", "at", "inner"))
+    wrong = full | {"seen": 2**62}
+
+    def put_avro(name: str, fields: dict[str, Any], *records: Any, cut: int = 0) -> None:
+        out = io.BytesIO()
+        schema = {
+            "type": "record",
+            "name": "R",
+            "fields": [{"name": n, "type": t} for n, t in fields.items()],
+        }
+        fastavro.writer(out, schema, records, codec="deflate")
+        put(aws, source, name, out.getvalue()[: len(out.getvalue()) - cut])
+
+    put_avro("1.avro", LONG, full, wrong, bare)
+    put_avro("day=1/2.avro", {"id": "long"}, {"id": 3}, {"id": 4})
+    put_avro("3.avro", {"id": "long"}, {"id": 5}, cut=3)
+    put_avro("4.avro", {"id": "string"}, {"id": "six"})
+    put(aws, source, "5.avro", b"not at all")
+    columns = ", ".join(f"{n} {t}" for n, t in TYPES.items())
+    scan = {
+        "entity": source,
+        "columns": columns,
+        "store": store,
+        "value_format": "avro",
+        "on_error": "ignore",
+    }
+    names = ", ".join(TYPES)
+    there = job([scan], sink, f"SELECT {names}, __leat_rowkey, __leat_rowtime FROM leat_src_0", columns)
+    made = [Column(n, parse_type(t)) for n, t in TYPES.items()]
+    there["sink"] |= {
+        "store": store,
+        "value_format": "avro",
+        "value_schema": schema_text(made, "demo.public.out"),
+    }
+    there |= {"delivery": "exactly_once"}
+    driver = pool.take()
+    driver.run(there, timeout=120)
+    assert driver.wait_progress(lambda p: p["skipped_rows_total"] >= 4)["skipped_rows_total"] == 4
+    assert driver.stop() == 0
+    written = bodies(aws, sink)
+    assert all(name.endswith(".avro") for name in written)
+    readers = [fastavro.reader(io.BytesIO(body)) for body in written.values()]
+    assert {(r.codec, r.writer_schema["name"]) for r in readers} == {("deflate", "demo.public.out")}
+    found = {row["id"]: row for reader in readers for row in reader}
+    del full["unknown"], bare["unknown"]
+    nothing = dict.fromkeys(TYPES)
+    assert found == {1: full, 2: bare, 3: nothing | {"id": 3}, 4: nothing | {"id": 4}}
+
+
+def test_avro_files_roll_and_tell_what_has_no_form(
+    spark: SparkSession, s3: S3Connector, directory: Callable[[], str], aws: str, tmp_path: Path
+) -> None:
+    entity = directory()
+    types = {"id": "BIGINT", "clock": "TIME", "pad": "VARCHAR"}
+    columns = tuple(Column(n, parse_type(t)) for n, t in types.items())
+    options = read_options(
+        {"s3.file.max.bytes": "1048576", "s3.compression": "none", "s3.partition.by": "id"}, "avro"
+    )
+    plan = SinkPlan(
+        "files", s3.settings, s3.admin.prefix(entity), "q-1234-g1", "avro", options, columns, schema_text(columns, "x.y")
+    )  # fmt: skip
+    target = BatchTarget("query_1234", "q", 1, tmp_path.as_uri())
+    pad, part = "repeat('x', 80) AS pad", "cast(id % 2 as string) AS __leat_part_0"
+    rows = spark.range(40_000, numPartitions=1).selectExpr("id", "'00:00:01.000002' AS clock", pad, part)
+    S3Sink(plan, target).apply(rows, 0)
+    written = bodies(aws, entity)
+    assert len(written) >= 4
+    assert {name.split("/")[0] for name in written} == {"id=0", "id=1"}
+    found = [row["id"] for body in written.values() for row in fastavro.reader(io.BytesIO(body))]
+    assert sorted(found) == list(range(40_000))
+    late = rows.limit(1).selectExpr("id", "'25:00:00' AS clock", "pad", "__leat_part_0")
+    with pytest.raises(Exception, match="LEAT_UNENCODABLE a TIME is beyond the day LEAT_UNENCODABLE_END"):
+        S3Sink(plan, target).apply(late, 1)
+    assert bodies(aws, entity).keys() == written.keys()
 
 
 def test_a_batch_counts_once_wherever_its_writer_dies(

@@ -126,8 +126,8 @@ def test_parquet_gives_only_the_columns_asked_for() -> None:
     assert [r.value for r in read(out.getvalue(), absent)] == [b"{}", b"{}"]
 
 
-@pytest.mark.parametrize("format_", ["json", "csv", "parquet"])
-@pytest.mark.parametrize("data", [b"\x00\xff\x1f\x8b" * 50, b"PAR1", b'"', b"{}\n\n"])
+@pytest.mark.parametrize("format_", ["json", "csv", "parquet", "avro"])
+@pytest.mark.parametrize("data", [b"\x00\xff\x1f\x8b" * 50, b"PAR1", b"Obj\x01", b'"', b"{}\n\n"])
 def test_garbage_is_no_exception(format_: str, data: bytes) -> None:
     for name in ("f", "f.gz"):
         for row in read(data, Layout(format_, {"id": "BIGINT"}), name):
