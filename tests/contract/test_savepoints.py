@@ -10,7 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from leatstream.connectors.base import Entity
-from leatstream.services import drivers, queries
+from leatstream.services import drivers, queries, savepoints
+from leatstream.services.checkpoint_copies import copy_whole
 from leatstream.services.environment import Principal
 from leatstream.services.reconciler import reconcile_all
 from leatstream.services.savepoints import copy_savepoints
@@ -117,6 +118,72 @@ def test_a_query_that_goes_on_or_away_leaves_no_half_savepoint(world: Any, clien
     copy_savepoints(world.env)
     assert client.get("/v1/savepoints/s2").json()["message"].startswith("the query was deleted")
     assert not (Path(world.env.settings.checkpoint_root) / "savepoints").exists()
+
+
+def folders(world: Any) -> list[str]:
+    """What lies where savepoints are kept."""
+    place = Path(world.env.settings.checkpoint_root) / "savepoints"
+    return sorted(p.name for p in place.iterdir()) if place.is_dir() else []
+
+
+def stop_for(world: Any, client: TestClient, name: str) -> None:
+    """A savepoint is asked for, and the job has ended."""
+    assert client.post("/v1/queries/q:savepoint", json={"name": name}).status_code == 202
+    reconcile_all(world.env)
+    world.drivers.tokens.pop(query(world).status.driver_id)
+    reconcile_all(world.env)
+    assert query(world).status.state == "stopped"
+
+
+def test_one_server_alone_copies(world: Any, client: TestClient) -> None:
+    stop_for(world, client, "s")
+    copy_savepoints(world.env, frozenset({"another"}))
+    assert client.get("/v1/savepoints/s").json()["state"] == "pending"
+    assert folders(world) == []
+    copy_savepoints(world.env, frozenset({query(world).meta.id}))
+    assert client.get("/v1/savepoints/s").json()["state"] == "ready"
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "told"),
+    [
+        (
+            lambda client: client.post("/v1/queries/q:restart"),
+            "the query was started again before it was copied",
+        ),
+        (lambda client: client.delete("/v1/queries/q"), "the query was deleted before it was copied"),
+        (lambda client: client.delete("/v1/savepoints/s"), None),
+    ],
+)
+def test_a_copy_that_was_overtaken_is_thrown_away(
+    world: Any, client: TestClient, monkeypatch: pytest.MonkeyPatch, meanwhile: Any, told: str | None
+) -> None:
+    stop_for(world, client, "s")
+
+    def overtaken(source: Path, target: Path) -> None:
+        copy_whole(source, target)
+        assert meanwhile(client).status_code < 300
+
+    monkeypatch.setattr(savepoints, "copy_whole", overtaken)
+    copy_savepoints(world.env)
+    found = client.get("/v1/savepoints/s")
+    assert (found.json().get("message"), found.status_code) == (told, 404 if told is None else 200)
+    assert found.json().get("state") != "ready"
+    assert folders(world) == []
+
+
+def test_half_a_copy_does_not_stay(world: Any, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop_for(world, client, "s")
+
+    def full(_source: Path, target: Path) -> None:
+        target.mkdir(parents=True)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("leatstream.services.checkpoint_copies.shutil.copytree", full)
+    copy_savepoints(world.env)
+    found = client.get("/v1/savepoints/s").json()
+    assert (found["state"], "No space left on device" in found["message"]) == ("failed", True)
+    assert folders(world) == []
 
 
 def test_a_new_query_begins_with_it_where_it_fits(world: Any, client: TestClient) -> None:

@@ -45,8 +45,8 @@ class ReconcileLoop:
         self._last = now
         sweep(self._env)
         release_strays(self._env)
-        reconcile_all(self._env)
-        copy_savepoints(self._env)
+        mine = reconcile_all(self._env)
+        copy_savepoints(self._env, mine)
 
     def _run(self) -> None:
         seen = self._env.changed.value

@@ -48,8 +48,12 @@ def copy_whole(source: Path, target: Path) -> None:
     beside = target.with_name(f"{target.name}.part")
     shutil.rmtree(beside, ignore_errors=True)
     beside.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(source, beside)
-    beside.rename(target)
+    try:
+        shutil.copytree(source, beside)
+        beside.rename(target)
+    except OSError:
+        shutil.rmtree(beside, ignore_errors=True)  # on a full disk half a copy would only be in the way
+        raise
 
 
 def copy_offsets(source: Path, target: Path) -> None:

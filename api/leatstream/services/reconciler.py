@@ -104,8 +104,12 @@ def _age(since: datetime | None, now: datetime) -> float:
     return (now - since).total_seconds() if since else 0.0
 
 
-def reconcile_all(env: Environment) -> None:
-    """One pass over this server's queries; a fault with one does not keep the others waiting."""
+def reconcile_all(env: Environment) -> frozenset[str] | None:
+    """One pass over this server's queries; a fault with one does not keep the others waiting.
+
+    Returns:
+        Ids of the queries that are this server's; None = all.
+    """
     mine = env.leases.renew()
     with env.open_unit(write=False) as unit:
         queries = [
@@ -116,6 +120,7 @@ def reconcile_all(env: Environment) -> None:
             reconcile(env, query)
         except Exception:  # whatever it is, the next pass sees the same state again
             _log.exception("query %s could not be reconciled", query.name)
+    return mine
 
 
 def release_strays(env: Environment) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from leatstream.services.query_origin import checkpoint_path, refuse_kind, requi
 from leatstream.services.query_replacement import replace_query
 
 _LOG = logging.getLogger(__name__)
+_DELETED = "the query was deleted before it was copied"
+_STARTED = "the query was started again before it was copied"
 
 
 def take_savepoint(env: Environment, principal: Principal, query_name: str, name: str) -> Savepoint:
@@ -65,26 +68,61 @@ def take_savepoint(env: Environment, principal: Principal, query_name: str, name
     return savepoint
 
 
-def copy_savepoints(env: Environment) -> None:
-    """Copy what was asked for, of queries that have stopped; part of each pass of the reconciler."""
+def copy_savepoints(env: Environment, mine: Collection[str] | None = None) -> None:
+    """Copy what was asked for, of queries that have stopped; part of each pass of the reconciler.
+
+    Args:
+        env: the environment.
+        mine: ids of the queries that this server looks after, as one server alone may copy; None = all.
+    """
     with env.open_unit(write=False) as unit:
         waiting = [s for s in unit.savepoints.page(limit=100_000) if s.state is SavepointState.PENDING]
     for savepoint in waiting:
         with env.open_unit(write=False) as unit:
             query = unit.queries.find_by_id(savepoint.query_id)
+        if query is not None and mine is not None and query.meta.id not in mine:
+            continue
         done = _copied(env, savepoint, query)
         if done != savepoint:
-            with env.open_unit() as unit:
-                unit.savepoints.update(done)
-                unit.commit()
-            env.changed.notify()
+            _keep(env, done, query)
+
+
+def _keep(env: Environment, done: Savepoint, query: Query | None) -> None:
+    """Write down what became of it; a copy whose query or savepoint has moved on meanwhile is thrown away."""
+    with env.open_unit() as unit:
+        now = unit.queries.find_by_id(done.query_id)
+        why = _hindrance(now)
+        if (
+            why is None
+            and now is not None
+            and query is not None
+            and now.status.attempt != query.status.attempt
+        ):
+            why = _STARTED
+        if done.state is SavepointState.READY and why is not None:
+            done = _failed(done, why)
+        wanted = unit.savepoints.find_by_id(done.meta.id) is not None
+        if wanted:
+            unit.savepoints.update(done)
+            unit.commit()
+    if not wanted or done.state is not SavepointState.READY:
+        shutil.rmtree(
+            checkpoint_root(env.settings.checkpoint_root) / savepoint_path(done), ignore_errors=True
+        )
+    env.changed.notify()
+
+
+def _hindrance(query: Query | None) -> str | None:
+    """Why there is nothing to copy any more."""
+    if query is None or query.deleting:
+        return _DELETED
+    return _STARTED if query.desired_state is DesiredState.RUNNING else None
 
 
 def _copied(env: Environment, savepoint: Savepoint, query: Query | None) -> Savepoint:
-    if query is None or query.deleting:
-        return _failed(savepoint, "the query was deleted before it was copied")
-    if query.desired_state is DesiredState.RUNNING:
-        return _failed(savepoint, "the query was started again before it was copied")
+    why = _hindrance(query)
+    if query is None or why is not None:
+        return _failed(savepoint, why or _DELETED)
     if query.status.state is not QueryState.STOPPED:
         return savepoint
     root = checkpoint_root(env.settings.checkpoint_root)
@@ -96,7 +134,6 @@ def _copied(env: Environment, savepoint: Savepoint, query: Query | None) -> Save
         return _failed(savepoint, f"the checkpoint could not be copied: {error.strerror or error}")
     last = last_commit(target)
     if last is None:
-        shutil.rmtree(target, ignore_errors=True)
         return _failed(savepoint, "the query has not finished a batch yet")
     relations = [source["relation"] for source in savepoint.job["sources"]]
     offsets = offsets_of(target, relations)
@@ -104,7 +141,7 @@ def _copied(env: Environment, savepoint: Savepoint, query: Query | None) -> Save
 
 
 def _failed(savepoint: Savepoint, why: str) -> Savepoint:
-    return replace(savepoint, state=SavepointState.FAILED, message=why)
+    return replace(savepoint, state=SavepointState.FAILED, message=why, batch=None, offsets={})
 
 
 def get_savepoint(env: Environment, principal: Principal, name: str) -> Savepoint:
