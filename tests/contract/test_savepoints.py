@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from leatstream.connectors.base import Entity
-from leatstream.services import drivers, queries, savepoints
+from leatstream.services import drivers, queries, query_origin, savepoints
 from leatstream.services.checkpoint_copies import copy_whole
 from leatstream.services.environment import Principal
 from leatstream.services.reconciler import reconcile_all
@@ -229,6 +229,36 @@ def test_a_new_query_begins_where_another_is(world: Any, client: TestClient) -> 
     assert end_first.status_code == 200
     end(world, "counts")
     assert sql(client, stateful).status_code == 200
+
+
+@pytest.mark.parametrize("during", [False, True])
+def test_state_in_use_is_not_copied(
+    world: Any, client: TestClient, monkeypatch: pytest.MonkeyPatch, during: bool
+) -> None:
+    sql(client, f"{COUNTS} QUERY WITH ('query.name'='counts')")
+    run(world, "counts")
+    client.patch("/v1/queries/counts", json={"desired_state": "stopped"})
+    end(world, "counts")
+    second = COUNTS.replace("CHANGELOG c ", "CHANGELOG c2 ")
+    assert sql(client, f"{second} QUERY WITH ('query.name'='c2', 'from.query'='counts')").status_code == 200
+
+    def go_on() -> None:
+        assert client.post("/v1/queries/counts:restart").status_code < 300
+
+    def overtaken(source: Path, target: Path) -> None:
+        copy_whole(source, target)
+        go_on()
+
+    if during:
+        monkeypatch.setattr(query_origin, "copy_whole", overtaken)
+    else:
+        go_on()
+    reconcile_all(world.env)
+    found = query(world, "c2").status
+    assert (found.state, found.error["code"]) == ("failed", "invalid-transition")
+    assert "counts keeps state" in found.error["detail"]
+    assert found.error["hint"].startswith("stop counts")
+    assert not checkpoint(world, "c2").exists()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 from leatstream.errors import CatalogError, RequestError
 from leatstream.model.names import quote
 from leatstream.model.objects import CheckpointOrigin, Query, QueryKind, QueryState
@@ -13,6 +15,7 @@ from leatstream.services.checkpoint_copies import checkpoint_root, copy_offsets,
 from leatstream.services.environment import Environment
 from leatstream.sql.statements import Properties, Value
 
+_AT_REST = (QueryState.STOPPED, QueryState.COMPLETED)
 FROM_SAVEPOINT, FROM_QUERY = "from.savepoint", "from.query"
 _KEPT = ("none", "hot", "restart-keep-state", "restart-from-offsets")
 
@@ -83,7 +86,7 @@ def origin_of(
     old = JobSpec.model_validate(query.job)
     _check_fit(given, f"query {quote(name)}", old, job)
     whole = keeps_state(old)
-    if whole and query.status.state not in (QueryState.STOPPED, QueryState.COMPLETED):
+    if whole and query.status.state not in _AT_REST:
         raise RequestError(
             "unsupported",
             f"query {quote(name)} keeps state and is {query.status.state.value}; state is copied only "
@@ -114,12 +117,19 @@ def _misfit(given: Value, detail: str) -> RequestError:
 
 
 def lay_checkpoint(env: Environment, query: Query) -> None:
-    """Give a new query the checkpoint that it begins with; may be repeated. CatalogError if that is gone."""
+    """Give a new query the checkpoint that it begins with; may be repeated.
+
+    Raises:
+        CatalogError: not-found or invalid-transition, if that is gone or in use.
+    """
     origin = query.origin
     if origin is None or query.checkpoint_generation != 1:
         return
     root = checkpoint_root(env.settings.checkpoint_root)
     source, target = root / origin.path, root / checkpoint_path(query)
+    if target.exists():
+        return
+    attempt = _standing(env, origin)
     try:
         (copy_whole if origin.whole else copy_offsets)(source, target)
     except OSError as error:
@@ -127,3 +137,31 @@ def lay_checkpoint(env: Environment, query: Query) -> None:
         raise CatalogError(
             "not-found", f"the checkpoint of {quote(origin.name)} cannot be copied any more: {why}"
         ) from None
+    try:
+        if _standing(env, origin) != attempt:
+            raise _runs(origin)
+    except CatalogError:
+        shutil.rmtree(target, ignore_errors=True)
+        raise
+
+
+def _standing(env: Environment, origin: CheckpointOrigin) -> int | None:
+    """The last attempt of a query that is copied with its state; CatalogError unless it is at rest."""
+    folder, found_id = origin.path.split("/")[:2]
+    if folder != "queries" or not origin.whole:
+        return None
+    with env.open_unit(write=False) as unit:
+        found = unit.queries.find_by_id(found_id)
+    if found is None or found.deleting:
+        raise CatalogError("not-found", f"query {quote(origin.name)} is gone, and its checkpoint with it")
+    if found.status.state not in _AT_REST:
+        raise _runs(origin)
+    return found.status.attempt
+
+
+def _runs(origin: CheckpointOrigin) -> CatalogError:
+    return CatalogError(
+        "invalid-transition",
+        f"query {quote(origin.name)} keeps state and has been started again before that could be copied",
+        hint=f"stop {quote(origin.name)}, then start this query again",
+    )

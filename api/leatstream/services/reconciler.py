@@ -265,6 +265,9 @@ def _launch(env: Environment, query: Query) -> None:
     except LeatstreamError as error:
         now = env.clock.now()
         cause = {"code": error.code, "detail": error.detail, "retryable": error.retryable}
+        hint = error.faults[0].hint
+        if hint is not None:
+            cause["hint"] = hint
         with _change(env, query) as box:
             for current in box:
                 status = after_loss(env.settings, current.status, now, error.detail, cause)
