@@ -1,8 +1,8 @@
 """Leases on queries: which of several servers on one PostgreSQL catalog looks after which.
 
 A server renews its leases while it lives. One that is silent keeps them until its drivers must have ended by
-themselves (``orphan_seconds`` after their last word with it): only then may another take its queries over,
-so that no two jobs of a query run side by side. The database's clock is the only one that counts.
+themselves (its ``orphan_seconds`` after their last word with it): only then they expire and another may take
+its queries over, so that no two jobs of a query run side by side. Only the database's clock counts.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class CatalogLeases:
         url: of the catalog.
         server: this server's id.
         checkpoints: what tells the place of its checkpoints from any other.
-        orphan_seconds: how long drivers go on without their server.
-        lease_seconds: how long a lease lasts that is not renewed.
+        orphan_seconds: how long this server's drivers go on without it.
+        lease_seconds: how long a server that is silent counts as one that lives.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class CatalogLeases:
         self._server = server
         self._checkpoints = checkpoints
         self._lease = timedelta(seconds=lease_seconds)
-        self._take_over = timedelta(seconds=orphan_seconds)
+        self._held = self._lease + timedelta(seconds=orphan_seconds)
         self._declined: dict[str, float] = {}
         self._over = threading.Event()
         # A pass over many queries may last longer than a lease, while their jobs are well.
@@ -125,16 +125,16 @@ class CatalogLeases:
             sa.update(query_leases)
             .where(
                 query_leases.c.server == self._server,
-                query_leases.c.expires_at < _now() + self._lease * 2 / 3,
+                query_leases.c.expires_at < _now() + self._held - self._lease / 3,
             )
-            .values(expires_at=_now() + self._lease)
+            .values(expires_at=_now() + self._held)
         )
 
     def _take_new(self, connection: sa.Connection) -> None:
         from sqlalchemy.dialects.postgresql import insert
 
         taken = sa.select(query_leases.c.query_id)
-        free = sa.select(queries.c.id, sa.literal(self._server), _now() + self._lease).where(
+        free = sa.select(queries.c.id, sa.literal(self._server), _now() + self._held).where(
             queries.c.id.not_in(taken), queries.c.id.not_in(self._declining(connection))
         )
         columns = ["query_id", "server", "expires_at"]
@@ -145,14 +145,14 @@ class CatalogLeases:
             sa.select(query_leases.c.query_id)
             .where(
                 query_leases.c.server != self._server,
-                query_leases.c.expires_at < _now() - self._take_over,
+                query_leases.c.expires_at < _now(),
             )
             .with_for_update(skip_locked=True)
         )
         connection.execute(
             sa.update(query_leases)
             .where(query_leases.c.query_id.in_(left))
-            .values(server=self._server, expires_at=_now() + self._lease)
+            .values(server=self._server, expires_at=_now() + self._held)
         )
 
     def _declining(self, connection: sa.Connection) -> list[str]:

@@ -96,6 +96,29 @@ def test_a_silent_server_keeps_its_queries_until_its_drivers_have_ended(
     silent.close()
 
 
+def test_the_drivers_of_the_silent_server_count(catalog: str, eventually: Callable[..., Any]) -> None:
+    """Whatever the other's setting: it knows nothing of how long these drivers go on."""
+    add_queries(catalog, "q1")
+    silent = CatalogLeases(catalog, "silent", "here", 600.0, LEASE)
+    hasty = CatalogLeases(catalog, "hasty", "here", 0.0, LEASE)
+    assert silent.renew() == {"q1"}
+    eventually(lambda: not hasty.others(), 10, "the end of the lease")
+    engine = make_engine(catalog)
+
+    def age(seconds: int) -> None:
+        earlier = query_leases.c.expires_at - sa.func.make_interval(0, 0, 0, 0, 0, 0, seconds)
+        with engine.execution_options(leatstream_row_locks=True).begin() as connection:
+            connection.execute(sa.update(query_leases).values(expires_at=earlier))
+
+    age(590)
+    assert hasty.renew() == frozenset(), "its drivers may still run"
+    age(11)
+    assert hasty.renew() == {"q1"}
+    engine.dispose()
+    hasty.close()
+    silent.close()
+
+
 def test_a_server_that_is_busy_keeps_its_queries(catalog: str, eventually: Callable[..., Any]) -> None:
     add_queries(catalog, "q1")
     busy = CatalogLeases(catalog, "busy", "here", 0.0, LEASE)
