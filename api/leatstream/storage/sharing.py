@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import os
 import secrets
 from pathlib import Path
 from typing import IO
@@ -102,10 +104,14 @@ def _place_of(root: str) -> str:
 
 
 def _kept(path: Path, new: str) -> str:
-    """The text of a file, which is made with ``new`` if it is not there; of two makers one wins."""
-    try:
-        with path.open("x") as file:
+    """The text of a file, which is made with ``new`` if it is not there or empty; of two makers one wins."""
+    with path.open("a+") as file:
+        with contextlib.suppress(OSError):  # some shared disks have no locks: two must then not start at once
+            fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        found = file.read().strip()
+        if not found:
             file.write(new)
-    except FileExistsError:
-        return path.read_text().strip() or new
-    return new
+            file.flush()
+            os.fsync(file.fileno())
+    return found or new
