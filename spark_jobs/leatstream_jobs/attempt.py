@@ -192,8 +192,15 @@ class Attempt:
                 self._fail(source_gone(scan.source, recreated=now is not None))
                 return
         if not self._kept and len(self._identities) == len(started.scans):
+            self._keep_identities()
+
+    def _keep_identities(self) -> None:
+        """Write them down for later attempts; a fault that lasts ends the job itself, and is told then."""
+        try:
             self._known.write(self._identities)
             self._kept = True
+        except Exception as error:
+            _LOG.warning("the sources' identities were not kept (%s); trying again", type(error).__name__)
 
     def _compare_sources(self) -> None:
         """See that the sources are those that the checkpoint's offsets are of; StoreError if one is away."""
