@@ -134,6 +134,14 @@ def test_a_failure_that_needs_it_names_it(running: Any, client: TestClient) -> N
     assert client.post("/v1/queries/q:restart", json={"from": "latest"}).json()["status"]["error"] is None
 
 
+def test_a_full_disk_says_what_to_do_before_and_after_the_last_try(running: Any, client: TestClient) -> None:
+    error = {"code": "disk-full", "detail": "There is no room left.", "retryable": True}
+    beat(running, "failed", error=error)
+    status = client.get("/v1/queries/q").json()["status"]
+    assert status["state"] == "pending"
+    assert status["error"]["hint"].endswith("by itself, or by RESTART QUERY q once it is failed")
+
+
 def test_a_changed_statement_begins_where_it_says(running: Any, client: TestClient) -> None:
     assert sql(client, "RESTART QUERY q FROM EARLIEST").status_code == 200
     started_again(running)

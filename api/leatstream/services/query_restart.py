@@ -172,8 +172,10 @@ def plan_of_start(query: Query, start: StartFrom) -> RestartPlan:
 def way_out(query: Query, code: str) -> str | None:
     """What to do about a failure that only a person can cure; None where there is nothing special."""
     why = _HINTS.get(code)
-    if why is None or code == "disk-full":
-        return why
+    if why is None:
+        return None
+    if code == "disk-full":
+        return f"{why}, or by RESTART QUERY {quote(query.name)} once it is failed"
     if any(source.get("feed") for source in query.job.get("sources", ())):
         return f"{why}: delete the query and create it again"
     return (
