@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -52,6 +53,16 @@ def test_the_image_has_the_versions_that_were_tested() -> None:
     names = {re.split(r"[<>=\[; ]", line)[0].lower() for line in wanted}
     assert names <= image.keys()
     assert not {"pytest", "mypy", "moto"} & image.keys()
+
+
+def test_what_drivers_leave_behind_has_a_parent() -> None:
+    """Without one each driver's end leaves a dead process in the container, until there is room for no more."""
+    file = (DEPLOY / "Dockerfile").read_text("utf-8")
+    entry = re.findall(r"^ENTRYPOINT (.+)$", file, re.MULTILINE)
+    assert [json.loads(one) for one in entry] == [["tini", "--", "leat"]]
+    assert "tini" in file.split("apt-get install", 1)[1].split("&&", 1)[0].split()
+    pods = (CHART / "templates" / "deployment.yaml").read_text("utf-8")
+    assert "command:" not in pods, "it would pass the entry point over"
 
 
 def test_the_chart_has_the_version_of_the_project() -> None:
