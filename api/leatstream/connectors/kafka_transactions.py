@@ -112,7 +112,7 @@ class KafkaBatchWriter:
             found = find_mark(str(error))
             if found is None:
                 raise
-            raise RuntimeError(marked("sink", StoreError(found[1], found[2]))) from None
+            raise RuntimeError(marked(found[0], StoreError(found[1], found[2]))) from None
 
 
 def forget_batches(admin: KafkaAdmin, query: str, timeout: float) -> None:

@@ -240,7 +240,7 @@ class PostgresConnector(Connector):
 
         found = self.find_entity(spec.entity)
         if found is None or found.table is None:
-            raise StoreError("entity-not-found", f"Table {spec.entity} of store {self.name} is gone.")
+            raise StoreError("store-rejected", f"Table {spec.entity} of store {self.name} is gone.")
         columns = [Column(c.name, parse_type(c.type), c.not_null) for c in spec.columns]
         wrong = read_misfits(found.table, columns, ())
         if wrong:

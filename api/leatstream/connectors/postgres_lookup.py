@@ -130,7 +130,7 @@ def look_up(target: Target, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
                 found = [value.decode() for value in _found(target, chunk)]
                 yield pa.record_batch({"value": pa.array(found, pa.string())})
     except StoreError as error:
-        raise RuntimeError(marked("source", error)) from None
+        raise RuntimeError(marked("table", error)) from None
 
 
 def _able(target: Target, key: Key) -> bool:

@@ -112,7 +112,7 @@ class PostgresTableWriter:
             found = find_mark(str(error))
             if found is None:
                 raise
-            raise RuntimeError(marked("sink", StoreError(found[1], found[2]))) from None
+            raise RuntimeError(marked(found[0], StoreError(found[1], found[2]))) from None
 
     def _line(self) -> Column:
         from pyspark.sql import functions as F

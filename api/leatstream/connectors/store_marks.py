@@ -6,14 +6,14 @@ import re
 
 from leatstream.errors import StoreError
 
-_MARK = re.compile(r"LEAT_STORE (source|sink) ([a-z-]+) (.*?) LEAT_STORE_END", re.S)
+_MARK = re.compile(r"LEAT_STORE (source|sink|table) ([a-z-]+) (.*?) LEAT_STORE_END", re.S)
 
 
 def marked(role: str, error: StoreError) -> str:
     """Text that ``find_mark`` reads back.
 
     Args:
-        role: ``source`` or ``sink``.
+        role: ``source``, ``sink``, or ``table`` for one that rows are looked up in.
         error: holds no secret, as every StoreError.
     """
     hint = error.faults[0].hint

@@ -325,7 +325,7 @@ def test_faults_of_a_table_are_told(run: Callable[..., LookupRun], world: World)
     world.do("DROP TABLE {schema}.gone")
     gone = run(text, gone="item VARCHAR, day DATE").failure(order(1, "a"))
     assert (gone.condition, gone.detail.split(" of ")[0]) == (
-        "entity-not-found",
+        "store-rejected",
         f"Table {world.schema}.gone",
     )
 

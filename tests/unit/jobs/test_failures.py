@@ -49,6 +49,7 @@ MARK = 'LEAT_UNDECODABLE leat_src_0 {"topic":"t","partition":1,"offset":42} LEAT
         ("AnalysisException: x", "UNRESOLVED_COLUMN", "job-rejected", False),
         ("LEAT_STORE source entity-not-found gone LEAT_STORE_END", "PYTHON_X", "source-gone", False),
         ("LEAT_STORE sink entity-not-found gone LEAT_STORE_END", "PYTHON_X", "job-failed", False),
+        ("LEAT_STORE table entity-not-found gone LEAT_STORE_END", "PYTHON_X", "job-failed", False),
         ("LEAT_STORE source store-auth-failed no LEAT_STORE_END", "PYTHON_X", "job-failed", False),
         ("LEAT_STORE sink store-unreachable busy LEAT_STORE_END", "PYTHON_X", "job-failed", True),
         ("java.io.IOException: disk", None, "job-failed", True),
