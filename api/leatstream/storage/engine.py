@@ -30,7 +30,11 @@ def make_engine(url: str) -> sa.Engine:
     """
     parsed = sa.make_url(url)
     backend = parsed.get_backend_name()
-    options: dict[str, Any] = {"json_serializer": encode_json, "json_deserializer": decode_json}
+    options: dict[str, Any] = {
+        "json_serializer": encode_json,
+        "json_deserializer": decode_json,
+        "hide_parameters": True,  # an error goes into the log, what people wrote and hashes of tokens do not
+    }
     if backend == "postgresql":
         engine = sa.create_engine(
             parsed.set(drivername="postgresql+psycopg"),

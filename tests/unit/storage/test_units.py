@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,6 +52,15 @@ def test_nothing_is_kept_without_commit(units: SqlUnits) -> None:
         raise RuntimeError
     with units(write=False) as unit:
         assert unit.databases.page() == []
+
+
+def test_an_error_does_not_tell_what_was_to_be_written(units: SqlUnits) -> None:
+    """It goes into the server's log as it is."""
+    with units() as unit:
+        unit.databases.add(_database("a"))
+        with pytest.raises(sa.exc.IntegrityError) as caught:
+            unit.databases.add(replace(_database("a"), name="told-in-confidence"))
+    assert "told-in-confidence" not in str(caught.value)
 
 
 def test_commit_keeps_everything(units: SqlUnits) -> None:
