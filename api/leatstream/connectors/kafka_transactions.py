@@ -39,6 +39,8 @@ _TOPIC_CONFIG = {"cleanup.policy": "compact", "segment.ms": "3600000"}
 _ADMIN, _CALL, _COMMIT = 10.0, 30.0, 120.0  # seconds
 _TRANSACTION_MS = 300_000
 _WINDOWS = (100, 10_000)
+# The topic will never take such a record. It ends the transaction too, which alone is worth another try.
+_REFUSED = ("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_RECORD")
 _SETTINGS = {
     "linger.ms": 20,
     "batch.size": 262_144,
@@ -286,6 +288,7 @@ def _told(admin: KafkaAdmin, target: Target, error: KafkaException) -> StoreErro
     if name in ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"):
         # Whoever took over has either committed this batch or will be asked by the next try.
         return StoreError("store-unreachable", f"{where}another task of the query took the batch over.")
-    if fault.retriable() or fault.txn_requires_abort() or name.startswith("_"):
+    wants_patience = fault.retriable() or fault.txn_requires_abort() or name.startswith("_")
+    if wants_patience and name not in _REFUSED:
         return StoreError("store-unreachable", f"{where}the batch was not committed: {fault.str()}.")
     return StoreError("store-rejected", f"{where}topic {target.topic} refused the batch: {fault.str()}.")

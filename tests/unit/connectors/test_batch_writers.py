@@ -6,9 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from leatstream.connectors.kafka_settings import KafkaConfig
-from leatstream.connectors.kafka_transactions import KafkaBatchWriter
+from leatstream.connectors.kafka_transactions import KafkaBatchWriter, Target, _told
 
 
 class Frame:
@@ -34,3 +35,23 @@ def test_whose_fault_it_was_is_kept(role: str) -> None:
     with pytest.raises(RuntimeError) as caught:
         writer.write(frame, 1)
     assert str(caught.value) == mark
+
+
+@pytest.mark.parametrize(
+    ("code", "abort", "told"),
+    [
+        ("MSG_SIZE_TOO_LARGE", True, "store-rejected"),
+        ("INVALID_RECORD", True, "store-rejected"),
+        ("NOT_ENOUGH_REPLICAS", True, "store-unreachable"),
+        ("_MSG_TIMED_OUT", True, "store-unreachable"),
+        ("_FENCED", False, "store-unreachable"),
+        ("TOPIC_AUTHORIZATION_FAILED", True, "store-auth-failed"),
+        ("UNKNOWN_TOPIC_OR_PART", True, "entity-not-found"),
+    ],
+)
+def test_what_another_try_may_cure_is_tried_again(code: str, abort: bool, told: str) -> None:
+    """Any fault of a record makes the transaction one that has to be given up; not each is worth a repetition."""
+    config = KafkaConfig(bootstrap_servers="b:1")
+    fault = KafkaError(getattr(KafkaError, code), "because", txn_requires_abort=abort)
+    admin: Any = SimpleNamespace(store="k")
+    assert _told(admin, Target("k", config, "t", "q", "g1", 1), KafkaException(fault)).code == told
