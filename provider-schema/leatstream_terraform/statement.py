@@ -131,7 +131,9 @@ def preview(session: Session, resource: Resource, planned: dict[str, Any]) -> No
 
     What cannot be told now stays unknown; what is wrong is told when the stream is made.
     """
-    items = [a for a in resource.attributes.values() if a.preview and planned.get(a.name) is UNKNOWN]
+    items = [a for a in resource.attributes.values() if a.preview]
+    if any(planned.get(item.name) is not UNKNOWN for item in items):
+        return  # the statement below gives none of them, so it would tell of another object
     given = {key: planned.get(name) for key, name in _RELATION_KEYS.items() if planned.get(name) is not None}
     given |= planned.get("properties") or {} if planned.get("properties") is not UNKNOWN else {"": UNKNOWN}
     if not items or session.client is None or has_unknown(given) or not isinstance(planned.get("fqn"), str):

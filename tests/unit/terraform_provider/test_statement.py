@@ -1,0 +1,51 @@
+"""What a plan makes known by asking the service, with a service of a few words."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from leatstream_terraform.codec import UNKNOWN
+from leatstream_terraform.foresee import Foreseen
+from leatstream_terraform.schema import complete, load
+from leatstream_terraform.statement import preview
+
+TABLE = load().resources["leatstream_table"]
+COLUMN = {"name": "item", "type": "VARCHAR", "not_null": True}
+TOLD = {"columns": [COLUMN], "primary_key": ["item"]}
+
+
+class Service:
+    """Gives one plan to every statement, and keeps what it was asked."""
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        self.plan = plan
+        self.asked: list[str] = []
+
+    def request(self, _method: str, _path: str, body: dict[str, Any]) -> Any:
+        self.asked.append(body["sql"])
+        return SimpleNamespace(body={"valid": True, "statements": [{"plan": self.plan}]})
+
+
+def planned(**values: Any) -> tuple[dict[str, Any], list[str]]:
+    service = Service(TOLD)
+    session: Any = SimpleNamespace(
+        client=service, service=lambda: service, foreseen=Foreseen(), assume_refused=False
+    )
+    names = {"database": "d", "schema": "public", "name": "prices", "fqn": "d.public.prices", "store": "pg"}
+    state = complete(TABLE.attributes, {**names, "columns": UNKNOWN, "primary_key": UNKNOWN, **values})
+    preview(session, TABLE, state)
+    return state, service.asked
+
+
+def test_columns_and_key_that_are_left_out_are_those_of_the_store() -> None:
+    state, asked = planned()
+    assert asked == ["CREATE TABLE d.public.prices WITH ('store'=\"pg\")"]
+    assert [one["name"] for one in state["columns"]] == ["item"]
+    assert state["primary_key"] == ["item"]
+
+
+def test_the_stores_key_is_not_foretold_of_a_table_with_columns_of_its_own() -> None:
+    # The service gives such a table no key: a value told here would not be the one that is made.
+    state, asked = planned(columns=[COLUMN])
+    assert (state["primary_key"], asked) == (UNKNOWN, [])
