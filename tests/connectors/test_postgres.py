@@ -127,6 +127,12 @@ class TestPostgres(ConnectorConformance):
             {"k": 2, "v": None, "b": None},
         ]
 
+    def test_a_percent_sign_in_a_name_is_a_part_of_it(self, connector: Connector, entity: str) -> None:
+        connector.create_table(f"{entity}%s", columns("`off %` BIGINT, `50%%` BIGINT"), ["off %"])
+        for value in (b'{"off %": 1, "50%%": 2}', b'{"off %": 1, "50%%": 3}'):
+            connector.write_records(f"{entity}%s", [NewRecord(b"1", value)])
+        assert self.rows(connector, f"{entity}%s") == [{"off %": 1, "50%%": 3}]
+
     def test_a_refused_row_takes_the_others_with_it_and_no_value_is_told(
         self, connector: Connector, entity: str
     ) -> None:

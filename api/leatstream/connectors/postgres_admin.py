@@ -66,6 +66,13 @@ def identifier(entity: str) -> sql.Identifier:
     return sql.Identifier(*split_entity(entity))
 
 
+def beside_values(part: sql.Composable) -> sql.SQL:
+    """Names and literals beside given values, for which a percent sign would begin a place."""
+    from psycopg import sql
+
+    return sql.SQL(part.as_string(None).replace("%", "%%"))
+
+
 class PostgresAdmin:
     """One database of a PostgreSQL server; a connection for each call."""
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leatstream.connectors.postgres_admin import split_entity
+from leatstream.connectors.postgres_admin import beside_values, split_entity
 from leatstream.connectors.postgres_cdc_position import Key
 from leatstream.connectors.postgres_errors import store_error
 from leatstream.connectors.postgres_pgoutput import format_lsn, parse_lsn
@@ -172,11 +172,11 @@ class ChangeServer:
             for c, name in zip(table.key, names, strict=True)
         )
         query = sql.SQL("SELECT u.n, {} FROM unnest({}) WITH ORDINALITY AS u({}, n) JOIN {} t ON {}").format(
-            sql.SQL(", ").join(sql.Identifier("t", name) for name in wanted),
+            beside_values(sql.SQL(", ").join(sql.Identifier("t", name) for name in wanted)),
             sql.SQL(", ").join(sql.SQL("%s::text[]") for _ in names),
             sql.SQL(", ").join(names),
-            sql.Identifier(table.schema, table.name),
-            joined,
+            beside_values(sql.Identifier(table.schema, table.name)),
+            beside_values(joined),
         )
         found: list[list[bytes | None] | None] = [None] * len(keys)
         with self.doing(f"reading rows of {self.entity}"):
@@ -202,7 +202,7 @@ class ChangeServer:
         query = sql.SQL(
             "SELECT CASE {} ELSE {} END FROM unnest({}) WITH ORDINALITY AS u({}, n) ORDER BY n"
         ).format(
-            sql.SQL(" ").join(cases),
+            beside_values(sql.SQL(" ").join(cases)),
             sql.Literal(len(bounds)),
             sql.SQL(", ").join(sql.SQL("%s::text[]") for _ in table.key),
             sql.SQL(", ").join(sql.Identifier(f"k{i}") for i in range(len(table.key))),

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from leatstream.connectors.base import NewRecord, Record, Table
-from leatstream.connectors.postgres_admin import PostgresAdmin, identifier
+from leatstream.connectors.postgres_admin import PostgresAdmin, beside_values, identifier
 from leatstream.errors import StoreError
 
 _FETCH = 500
@@ -70,15 +70,15 @@ def _write_one(
     from psycopg import sql
 
     # A column that is left out gets its default.
-    names = [sql.Identifier(name) for name in document]
+    names = [beside_values(sql.Identifier(name)) for name in document]
     columns = sql.SQL(", ").join(names)
-    target = identifier(entity)
+    target = beside_values(identifier(entity))
     end: sql.Composable = sql.SQL("")
     if replace and table.primary_key:
         rest = [n for n, name in zip(names, document, strict=True) if name not in table.primary_key]
         sets = sql.SQL(", ").join(sql.SQL("{0} = excluded.{0}").format(n) for n in rest)
         doing = sql.SQL("UPDATE SET {}").format(sets) if rest else sql.SQL("NOTHING")
-        keys = sql.SQL(", ").join(map(sql.Identifier, table.primary_key))
+        keys = sql.SQL(", ").join(beside_values(sql.Identifier(name)) for name in table.primary_key)
         end = sql.SQL(" ON CONFLICT ({}) DO {}").format(keys, doing)
     statement = sql.SQL("INSERT INTO {} ({}) SELECT {} FROM json_populate_record(NULL::{}, %s::json)")
     text = json.dumps(document)

@@ -23,7 +23,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.base import Nested, Table
-from leatstream.connectors.postgres_admin import BATCHES, PostgresAdmin, identifier, split_entity
+from leatstream.connectors.postgres_admin import (
+    BATCHES,
+    PostgresAdmin,
+    beside_values,
+    identifier,
+    split_entity,
+)
 from leatstream.connectors.postgres_errors import told
 from leatstream.connectors.postgres_settings import PostgresConfig
 from leatstream.connectors.postgres_workers import kept_connection
@@ -306,7 +312,7 @@ def _names(columns: Sequence[str]) -> list[sql.Identifier]:
 def _statement(text: str, name: sql.Identifier) -> sql.Composed:
     from psycopg import sql
 
-    return sql.SQL(text).format(name)
+    return sql.SQL(text).format(beside_values(name) if "%s" in text else name)
 
 
 def _copy(
