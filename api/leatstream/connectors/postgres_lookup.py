@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leatstream.connectors.base import Nested, Table
-from leatstream.connectors.postgres_admin import identifier
+from leatstream.connectors.postgres_admin import beside_values, identifier
 from leatstream.connectors.postgres_cdc_values import declared, row_writer
 from leatstream.connectors.postgres_errors import told
 from leatstream.connectors.postgres_settings import PostgresConfig
@@ -51,12 +51,14 @@ class KeyColumn:
         as_text: whether the column is compared as a text: its values are read as texts, and some texts are
             no values of its own type.
         kind: the relation's type.
+        length: of every value, with its blanks; None where they differ.
     """
 
     name: str
     cast: str
     as_text: bool
     kind: str
+    length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +112,13 @@ class PostgresTableReader:
 
 def key_column(name: str, kind: DataType, native: str) -> KeyColumn:
     """How a column's values are compared with given ones, by an index wherever the types allow it."""
-    base, _ = base_of(native)
+    base, numbers = base_of(native)
     if kind.kind not in ("VARCHAR", "TIME"):
         return KeyColumn(name, column_type(kind), as_text=False, kind=kind.kind)
     plain = {"text": "text", "character varying": "text", "character": "bpchar", "uuid": "uuid"}
     known = plain.get(base) if kind.kind == "VARCHAR" and "." not in native else None
-    return KeyColumn(name, known or "text", as_text=known is None, kind=kind.kind)
+    length = (*numbers, 1)[0] if known == "bpchar" else None
+    return KeyColumn(name, known or "text", as_text=known is None, kind=kind.kind, length=length)
 
 
 def look_up(target: Target, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -138,7 +141,11 @@ def _able(target: Target, key: Key) -> bool:
     for column, value in zip(target.keys, key, strict=True):
         if "\x00" in value or (column.cast == "uuid" and _UUID.match(value) is None):
             return False
-        if column.kind in _TIMES and value[:1] in "+-":
+        # There is no year 0 there.
+        if column.kind in _TIMES and (value[:1] in "+-" or value[:4] == "0000"):
+            return False
+        # Blanks at the end count here, but not there: the same row would be found by several keys.
+        if column.length is not None and len(value) != column.length:
             return False
     return True
 
@@ -204,12 +211,11 @@ def statement(target: Target, *, numbered: bool) -> sql.Composed:
     """The SELECT that takes an array for each key column; ``numbered``: with the place of the row's key."""
     from psycopg import sql
 
-    columns = sql.SQL(", ").join(sql.SQL("t.{}").format(sql.Identifier(name)) for name, _ in target.columns)
-    table = identifier(target.entity)
-    own = [
-        sql.SQL("t.{}::text" if key.as_text else "t.{}").format(sql.Identifier(key.name))
-        for key in target.keys
-    ]
+    columns = sql.SQL(", ").join(sql.SQL("t.{}").format(_name(name)) for name, _ in target.columns)
+    table = beside_values(identifier(target.entity))
+    # concat writes a value as the row's texts do; a cast writes some types, such as inet, in another way.
+    text = "CASE WHEN t.{0} IS NOT NULL THEN concat(t.{0}) END"
+    own = [sql.SQL(text if key.as_text else "t.{0}").format(_name(key.name)) for key in target.keys]
     arrays = [sql.SQL("%s::text[]::" + key.cast + "[]") for key in target.keys]
     if numbered:
         names = [sql.Identifier(f"k{i}") for i in range(len(own))]
@@ -224,3 +230,9 @@ def statement(target: Target, *, numbered: bool) -> sql.Composed:
     return sql.SQL("SELECT {} FROM {} t WHERE ({}) IN (SELECT * FROM unnest({}))").format(
         columns, table, sql.SQL(", ").join(own), sql.SQL(", ").join(arrays)
     )
+
+
+def _name(column: str) -> sql.SQL:
+    from psycopg import sql
+
+    return beside_values(sql.Identifier(column))
