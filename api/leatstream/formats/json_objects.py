@@ -128,7 +128,13 @@ def _decimal(kind: DataType) -> Convert:
 
 
 def _text(_: DataType) -> Convert:
-    return lambda value: value if isinstance(value, str) else json_text(value)
+    def convert(value: Any) -> Any:
+        try:
+            return value if isinstance(value, str) else json_text(value)
+        except RecursionError:  # what could be read may still be too deep to be written
+            raise _unfit() from None
+
+    return convert
 
 
 def _bytes(_: DataType) -> Convert:
@@ -247,11 +253,8 @@ def _told(value: Any, kind: DataType) -> Any:
         return None
     if kind.kind in ("FLOAT", "DOUBLE") and not math.isfinite(value):
         raise Unencodable("JSON Schema's numbers have no NaN and no infinity")
-    if kind.kind == "DATE":
-        return (date.fromordinal(value - FIRST_DAY + 1) if isinstance(value, int) else value).isoformat()
-    if kind.kind in ("TIMESTAMP", "TIMESTAMP_LTZ"):
-        text = (_EPOCH + timedelta(microseconds=micros_of(value))).replace(tzinfo=None).isoformat()
-        return text + "Z" if kind.kind == "TIMESTAMP_LTZ" else text
+    if kind.kind in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ"):
+        return _time_told(value, kind)
     if kind.kind in ("BYTES", "VARBINARY"):
         return base64.b64encode(value).decode()
     if kind.kind == "ARRAY":
@@ -262,6 +265,16 @@ def _told(value: Any, kind: DataType) -> Any:
         parts = [value[name] for name in kind.fields] if isinstance(value, Mapping) else value
         return {n: _told(v, t) for n, v, t in zip(kind.fields, parts, kind.arguments, strict=True)}
     return value
+
+
+def _time_told(value: Any, kind: DataType) -> str:
+    try:
+        if kind.kind == "DATE":
+            return str(date.fromordinal(value - FIRST_DAY + 1) if isinstance(value, int) else value)
+        text = (_EPOCH + timedelta(microseconds=micros_of(value))).replace(tzinfo=None).isoformat()
+    except (ValueError, OverflowError):
+        raise Unencodable("JSON Schema's dates have the years 1 to 9999") from None
+    return text + "Z" if kind.kind == "TIMESTAMP_LTZ" else text
 
 
 def json_text(value: Any) -> str:

@@ -31,7 +31,7 @@ class RegisteredJson:
         """
         number = schema_id(value)
         if number in self._plain:
-            return json_text(parsed_object(value[5:])).encode()
+            return _rewritten(value[5:])
         if number not in self._known:
             self._known[number] = self._found(number)
         found = self._known[number]
@@ -56,3 +56,10 @@ class RegisteredJson:
             return None
         names, types = tuple(c.name for c in columns), tuple(str(c.type) for c in columns)
         return columns, Decoder(Description(schema.type.lower(), names, types), self.client)
+
+
+def _rewritten(data: bytes) -> bytes:
+    try:
+        return json_text(parsed_object(data)).encode()
+    except (UnicodeEncodeError, RecursionError):
+        raise Undecodable("it holds half a character, or is nested too deep") from None

@@ -11,7 +11,7 @@ import pytest
 from leatstream.formats import registered_schema
 from leatstream.formats.avro_schema import UnfitSchema
 from leatstream.formats.described import Decoder, Description, Encoder
-from leatstream.formats.plain_values import Unencodable
+from leatstream.formats.plain_values import Undecodable, Unencodable
 from leatstream.formats.registered_json import RegisteredJson
 from leatstream.formats.registry_client import Schema
 from leatstream.model.objects import Column
@@ -171,6 +171,7 @@ def test_values_that_fit(kind: str, text: str, value: Any) -> None:
         ("STRUCT<a BIGINT>", '{"a": "x"}'),
         ("BIGINT", "1}, {"),
         ("VARCHAR", "[" * 100_000),
+        ("VARCHAR", '{"v": ' * 900 + "1" + "}" * 900),
     ],
 )
 def test_values_that_do_not(kind: str, text: str) -> None:
@@ -191,6 +192,21 @@ def test_what_has_no_number_in_json_is_not_written() -> None:
     for value in (float("nan"), float("inf")):
         with pytest.raises(Unencodable, match="no NaN"):
             Encoder(description, 7).record([value])
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [("DATE", 3_000_000), ("DATE", -800_000), ("TIMESTAMP", 4 * 10**17)]
+)
+def test_years_that_iso_8601_has_not_are_told(kind: str, value: int) -> None:
+    with pytest.raises(Unencodable, match="the years 1 to 9999"):
+        Encoder(Description("json_schema", ("v",), (kind,)), 7).record([value])
+
+
+def test_print_leaves_what_it_cannot_write_anew() -> None:
+    reader = RegisteredJson(Registry(Schema("JSON", "{}")))  # type: ignore[arg-type]
+    for text in ('{"a": "\\ud800"}', '{"a": ' * 900 + "1" + "}" * 900):
+        with pytest.raises(Undecodable):
+            reader.text(HEAD + text.encode())
 
 
 def test_print_shows_the_whole_object() -> None:
