@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -42,6 +43,14 @@ def certificate_checked(value: str | None) -> str | None:
     return value
 
 
+def _parted(url: str) -> bool:
+    """Whether host and port are what they look like."""
+    try:
+        return urlsplit(url).port != 0
+    except ValueError:
+        return False
+
+
 def secret_checked(value: SecretStr | None) -> SecretStr | None:
     """A secret that both libraries can hear, or the validation error."""
     text = None if value is None else value.get_secret_value()
@@ -67,7 +76,7 @@ class KafkaOauth(BaseModel):
     @field_validator("token_url")
     @classmethod
     def _is_url(cls, value: str) -> str:
-        if not _URL.match(value) or "#" in value:
+        if not _URL.match(value) or "#" in value or not _parted(value):
             raise PydanticCustomError(
                 "url", "write https:// or http://, a host, perhaps a port, and the path"
             )

@@ -109,7 +109,8 @@ def fetch_token(store: str, oauth: KafkaOauth, timeout: float = TIMEOUT) -> Toke
     where = _shown(oauth.token_url)
     try:
         status, data = _ask(oauth, timeout)
-    except httpx2.HTTPError as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:
+        # Some hosts, such as a..b, are found to be none only when they are looked up.
         raise _unreachable(store, where, error) from None
     except ssl.SSLError:
         detail = f"Store {store}: sasl.oauth.ca_certificate cannot be read as certificates."

@@ -101,6 +101,8 @@ def test_every_fault_is_named_at_once() -> None:
         (oauth(token_url="ftp://h/token"), "sasl.oauth.token_url"),
         (oauth(token_url="https://user:s3cret@h/token"), "sasl.oauth.token_url"),
         (oauth(token_url="https://h/token#x"), "sasl.oauth.token_url"),
+        (oauth(token_url="https://h:99999/token"), "sasl.oauth.token_url"),
+        (oauth(token_url="https://[1:2:3]/token"), "sasl.oauth.token_url"),
         (oauth(scope="a  b"), "sasl.oauth.scope"),
         (oauth(extensions={"auth": "x"}), "sasl.oauth.extensions"),
         (oauth(extensions={"a_b": "x"}), "sasl.oauth.extensions"),
