@@ -60,9 +60,9 @@ def test_the_same_text_is_no_change(pageviews: TestClient) -> None:
     assert (made["generation"], answer.headers["ETag"]) == (1, '"1"')
     assert answer.headers["Location"] == PATH
     assert made["sql"] == _text(FIRST, SECOND)
-    assert made["queries"] == ["one", "insert_into_one"]
+    assert made["queries"] == ["one", "shop_insert_into_one"]
     assert made["sinks"] == ["demo.public.one"] * 2
-    assert _actions(made) == {"one": ("create", None), "insert_into_one": ("create", None)}
+    assert _actions(made) == {"one": ("create", None), "shop_insert_into_one": ("create", None)}
     assert made["plan"]["change"] is None
     before = _queries(pageviews)
     assert _ok(_put(pageviews, FIRST, SECOND, comment="for people")) == made
@@ -99,17 +99,17 @@ def test_only_what_differs_changes(pageviews: TestClient) -> None:
     after = _ok(_put(pageviews, *changed))
     assert _actions(after) == {
         "one": ("keep", None),
-        "insert_into_one": ("change", "restart-from-offsets"),
+        "shop_insert_into_one": ("change", "restart-from-offsets"),
         "four": ("create", None),
     }
     assert after["plan"]["removed"] == ["three"]
     assert told["plan"] == after["plan"]
     assert after["plan"]["change"]["class"] == "new-state"
     assert "query three: it ends" in after["plan"]["change"]["reason"]
-    assert (after["generation"], after["queries"]) == (2, ["one", "insert_into_one", "four"])
+    assert (after["generation"], after["queries"]) == (2, ["one", "shop_insert_into_one", "four"])
     now = _queries(pageviews)
     assert now["one"] == before["one"]
-    assert now["insert_into_one"]["generation"] == 2
+    assert now["shop_insert_into_one"]["generation"] == 2
     assert "three" not in now
     relations = [r["fqn"] for r in pageviews.get("/v1/relations").json()["items"]]
     assert "demo.public.three" not in relations
@@ -203,6 +203,23 @@ def test_its_text_names_it(pageviews: TestClient) -> None:
     assert not pageviews.post("/v1/statements:validate", json=body).json()["valid"]
 
 
+def test_inserts_of_several_applications_are_called_as_planned(pageviews: TestClient) -> None:
+    """One configuration may make them in any order, and a plan has told their names."""
+    shared = {"sql": FIRST.replace("one", "all_of_it"), "database": "demo", "store": "k"}
+    _ok(pageviews.post("/v1/statements", json=shared))
+    text = SECOND.replace("one", "all_of_it")
+    bodies = {name: {"sql": _text(text, name=name), "database": "demo", "name": name} for name in ("a", "b")}
+    told = {
+        name: _ok(pageviews.post("/v1/statements:validate", json=body))["statements"][0]
+        for name, body in bodies.items()
+    }
+    for name in ("b", "a"):
+        del bodies[name]["name"]
+        made = _ok(pageviews.put(f"/v1/applications/{name}", json=bodies[name]), 201)
+        assert made["queries"] == [q["name"] for q in told[name]["plan"]["queries"]]
+        assert made["queries"] == [f"{name}_insert_into_all_of_it"]
+
+
 def test_planned_objects_are_seen(client: TestClient) -> None:
     """Terraform plans a store, a topic, a stream, a query, an application and a reader of it in one run."""
     assume = {
@@ -224,7 +241,7 @@ def test_planned_objects_are_seen(client: TestClient) -> None:
     body = {"sql": text, "database": "d", "name": "shop", "assume": assume}
     [told] = _ok(client.post("/v1/statements:validate", json=body))["statements"]
     assert told["problems"] == []
-    assert [q["name"] for q in told["plan"]["queries"]] == ["one", "insert_into_views"]
+    assert [q["name"] for q in told["plan"]["queries"]] == ["one", "shop_insert_into_views"]
     sink = told["plan"]["queries"][0]["plan"]["sink"]
     assert sink["properties"]["topic.partitions"]["value"] == 3
     assert client.get("/v1/relations").json()["items"] == []
@@ -246,19 +263,19 @@ def test_its_state_and_the_wait_for_it(pageviews: TestClient, fresh: Any) -> Non
 
     _ok(_put(pageviews, FIRST, SECOND), 201)
     assert state() == "pending"
-    for name in ("one", "insert_into_one"):
+    for name in ("one", "shop_insert_into_one"):
         _set_status(fresh, name, state=QueryState.RUNNING, observed_generation=1, driver_id="d1")
     assert state(timeout="30s") == "running"
-    for name, told in (("one", "running"), ("insert_into_one", "completed")):
+    for name, told in (("one", "running"), ("shop_insert_into_one", "completed")):
         _set_status(fresh, name, state=QueryState.COMPLETED)
         assert state() == told
-    for name in ("one", "insert_into_one"):
+    for name in ("one", "shop_insert_into_one"):
         _set_status(fresh, name, state=QueryState.RUNNING)
     changed = _ok(_put(pageviews, FIRST, SECOND.replace("< 1", "< 2")))
     assert (changed["status"]["state"], changed["status"]["observed_generation"]) == ("starting", 1)
-    _set_status(fresh, "insert_into_one", state=QueryState.FAILED, message="no more")
+    _set_status(fresh, "shop_insert_into_one", state=QueryState.FAILED, message="no more")
     failed = pageviews.get(PATH, params={"wait_for": "running,failed"}).json()["status"]
-    assert (failed["state"], failed["message"]) == ("failed", "insert_into_one: no more")
+    assert (failed["state"], failed["message"]) == ("failed", "shop_insert_into_one: no more")
 
 
 def test_a_stop_by_hand_lasts(pageviews: TestClient) -> None:
@@ -274,7 +291,7 @@ def test_a_stop_by_hand_lasts(pageviews: TestClient) -> None:
     )
     assert pageviews.get(PATH).json()["status"]["state"] == "pending"
     _ok(_put(pageviews, FIRST, SECOND.replace("< 1", "< 2")))
-    assert wanted() == ["running", "stopped"]
+    assert wanted() == ["stopped", "running"]
     _ok(_put(pageviews, FIRST.replace("> 1", "> 3"), SECOND))
     assert wanted() == ["running", "running"]
     stopped = _ok(_put(pageviews, FIRST, SECOND, desired_state="stopped"))

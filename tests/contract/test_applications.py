@@ -43,9 +43,9 @@ def test_all_of_it_is_made(pageviews: TestClient) -> None:
     assert answer.status_code == 200, answer.text
     made = answer.json()["results"][0]
     assert (made["kind"], made["status"], made["object"]["name"]) == ("create_application", "running", "shop")
-    assert made["rows"] == [["kept", "demo.public.kept"], ["insert_into_kept", "demo.public.kept"]]
+    assert made["rows"] == [["kept", "demo.public.kept"], ["shop_insert_into_kept", "demo.public.kept"]]
     shown = pageviews.get("/v1/applications/shop").json()
-    assert (shown["queries"], shown["relations"]) == (["kept", "insert_into_kept"], ["demo.public.pv2"])
+    assert (shown["queries"], shown["relations"]) == (["kept", "shop_insert_into_kept"], ["demo.public.pv2"])
     assert shown["virtual_relations"] == ["virtual.public.late", "virtual.public.mine"]
     sql = pageviews.get("/v1/queries/kept").json()["sql"]
     assert sql == (

@@ -47,6 +47,7 @@ class _Making:
     """One version in the making.
 
     Attributes:
+        name: of the application.
         own: names of the queries of the version before.
         later: full names of what statements further down make.
         reshaped: relations that have lost or changed a column.
@@ -55,6 +56,7 @@ class _Making:
 
     env: Environment
     principal: Principal
+    name: str
     body: ApplicationDefinition
     old: Application | None
     whole: str
@@ -88,7 +90,7 @@ def make_application(
     Raises:
         LeatstreamError: the first error, with the faults of every statement at their places in ``whole``.
     """
-    making = _Making(env, principal, body, old, whole)
+    making = _Making(env, principal, statement.name.parts[0], body, old, whole)
     members = read_members(env, principal, statement, whole, body.context, making.virtuals, making.gathered)
     before = _queries_of(env, old)
     making.own = tuple(q.name for q in before)
@@ -183,7 +185,7 @@ def _make_query(making: _Making, member: Member, s: ast.CreateAs | ast.InsertInt
     named = s.query_properties.get("query.name")
     if old is not None and named is not None and str(named.value) != old.name:
         raise _must_be_replaced(f"query {quote(old.name)} cannot become query {named.value}")
-    name = old.name if old is not None else suggest_query_name(env, s, fqn)
+    name = old.name if old is not None else suggest_query_name(env, s, fqn, making.name)
     body = _definition(making, member, s)
     replan = old is not None and bool(making.reshaped.intersection((*old.sources, old.sink)))
     before = _columns(env, fqn)
@@ -241,7 +243,7 @@ def _keep(making: _Making, statement: ast.CreateApplication, leaving: list[Query
     change = _overall(making.entries, removed) if old is not None else None
     application = Application(
         meta=next_meta(old.meta, now) if old is not None else new_meta("app", making.principal, now),
-        name=statement.name.parts[0],
+        name=making.name,
         sql=body.sql,
         context=replace(body.context, role=None).as_json(),
         queries=tuple(entry["name"] for entry in making.entries),

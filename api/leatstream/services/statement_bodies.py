@@ -137,12 +137,20 @@ def _check_primary_key(statement: ast.CreateStream, keys: tuple[ast.Name, ...]) 
     faults.raise_if_any()
 
 
-def suggest_query_name(env: Environment, statement: ast.CreateAs | ast.InsertInto, fqn: Fqn) -> str:
-    """``query.name`` if given, else the sink's name, numbered if taken."""
+def suggest_query_name(
+    env: Environment, statement: ast.CreateAs | ast.InsertInto, fqn: Fqn, application: str | None = None
+) -> str:
+    """``query.name`` if given, else the sink's name, numbered if taken.
+
+    An application's INSERT has the application's name before it: several may write into one stream, and a
+    plan is to tell the same name whichever of them is made first.
+    """
     given = statement.query_properties.get("query.name")
     if given is not None:
         return str(given.value)
     base = fqn.name if isinstance(statement, ast.CreateAs) else f"insert_into_{fqn.name}"
+    if application is not None and isinstance(statement, ast.InsertInto):
+        base = f"{application}_{base}"
     with env.open_unit(write=False) as unit:
         taken = {q.name for q in unit.queries.page(limit=100_000)}
     number = 2
