@@ -335,3 +335,32 @@ def test_a_job_gets_the_secrets_of_the_tables_it_looks_up_in(client: TestClient,
     assert [s.name for s in spec.stores()] == ["k", "pg", "k"]
     assert spec.lookups[0].store.secrets
     assert PASSWORD not in spec.model_dump_json()
+
+
+def test_an_application_has_tables(client: TestClient) -> None:
+    """Declared, made and written in one text; put again it is no change, and it goes whole."""
+    text = """BEGIN APPLICATION shop
+      CREATE TABLE prices WITH ('topic'='rooms.items');
+      CREATE TABLE kept WITH ('postgresql.table.name'='app_kept') AS SELECT id, item FROM orders;
+      INSERT INTO kept SELECT id, item FROM orders WHERE n > 1;
+      CREATE STREAM priced WITH ('store'='k', 'topic.partitions'=1, 'topic.replicas'=1) AS
+        SELECT o.id, p.price FROM orders o JOIN prices p ON o.item = p.item;
+    END APPLICATION"""
+    told = validated(client, text, name="shop")
+    assert told["problems"] == []
+    body = {"sql": text, **CONTEXT}
+    made = client.put("/v1/applications/shop", json=body)
+    assert made.status_code == 201, made.text
+    shown = made.json()
+    assert shown["relations"] == ["demo.public.prices"]
+    assert shown["queries"] == [q["name"] for q in told["plan"]["queries"]]
+    assert shown["sinks"] == ["demo.public.kept", "demo.public.kept", "demo.public.priced"]
+    again = client.put("/v1/applications/shop", json=body)
+    assert (again.status_code, again.json()["generation"]) == (200, 1)
+    less = body | {"sql": text.replace("INSERT INTO kept SELECT id, item FROM orders WHERE n > 1;", "")}
+    changed = client.put("/v1/applications/shop", json=less)
+    assert changed.status_code == 200, changed.text
+    assert changed.json()["plan"]["removed"] == ["shop_insert_into_kept"]
+    assert client.delete("/v1/applications/shop").status_code == 204
+    left = [one["name"] for one in client.get("/v1/relations").json()["items"]]
+    assert left == ["items", "orders"]

@@ -77,7 +77,7 @@ def _check(statement: s.Statement) -> None:
             "unsupported",
             "This statement cannot be part of an application.",
             position=statement.position,
-            hint="there is USE, CREATE STREAM and CHANGELOG, CREATE VIRTUAL STREAM, and INSERT INTO … SELECT",
+            hint="there is USE, CREATE STREAM, CHANGELOG, TABLE and VIRTUAL STREAM, and INSERT INTO … SELECT",
         )
     if getattr(statement, "or_replace", False) or getattr(statement, "if_not_exists", False):
         raise RequestError(
