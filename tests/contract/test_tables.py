@@ -120,6 +120,12 @@ def test_a_table_is_a_resource(client: TestClient) -> None:
         json=body | {"primary_key": ["id"], "columns": [{"name": "id", "type": "BIGINT"}], "timestamp": "id"},
     )
     assert "timestamp has no meaning for a table" in wrong.json()["detail"]
+    twice = client.put(path, json=body | {"timestamp": "id", "properties": {"postgresql.table.name": "log"}})
+    assert [e["pointer"] for e in twice.json()["errors"]] == ["#/timestamp", "#/topic"]
+    alone = client.put(path, json=body | {"primary_key": ["id"]}).json()["errors"]
+    assert [(e["pointer"], e["hint"]) for e in alone] == [
+        ("#/primary_key", "leave it out too, or name the columns")
+    ]
     assert client.delete(path).status_code == 204
     # A stream still needs a format.
     stream = client.put(

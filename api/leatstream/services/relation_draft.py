@@ -102,7 +102,7 @@ def draft_relation(
     if table:
         check_table_store(connector, faults, pointer="#/store")
         refuse_times(read, faults, _pointer)
-    meant = table_entity(store, connector, read, fqn.name, faults, lambda key: {"pointer": _pointer(key)})
+    meant = table_entity(store, connector, read, fqn.name, faults, _pointer)
     entity_name = str(meant.value)
     _check_shape(body, read, faults, connector)
     check_entity_name(connector, entity_name, faults, pointer="#/topic")
@@ -159,7 +159,7 @@ def draft_relation(
 
 def _pointer(name: str) -> dict[str, Any]:
     """Where a property is in a relation's body."""
-    fields = ("value.format", "key.format", "key.type")
+    fields = ("topic", "value.format", "key.format", "key.type", "timestamp", "timestamp.format")
     return {
         "pointer": f"#/{name.replace('.', '_')}" if name in fields else f"#/properties/{name}".rstrip("/")
     }
@@ -222,6 +222,10 @@ def _check_primary_key(body: RelationDefinition, faults: Faults) -> None:
     if not body.primary_key and body.kind is RelationKind.CHANGELOG:
         detail = "a changelog needs a primary key: the columns that identify a row"
         faults.add("validation", detail, pointer=where)
+    if body.primary_key and not body.columns and body.kind is RelationKind.TABLE:
+        detail = "a table whose columns are left out has the primary key of the store's table"
+        faults.add("validation", detail, pointer=where, hint="leave it out too, or name the columns")
+        return
     types = {column.name: column.type for column in body.columns}
     for index, name in enumerate(body.primary_key):
         at = f"{where}/{index}"
