@@ -61,6 +61,8 @@ def store_error(
             may hold a value.
     """
     code = error.sqlstate
+    if code is None and _refused_here(error):
+        return StoreError("store-rejected", f"Store {store}: {what}: {type(error).__name__} of the client.")
     if code is None:
         return _connection_error(store, error, where, timeout)
     if code.startswith("28") or code == "42501":
@@ -108,6 +110,13 @@ def _copied_column(context: str | None) -> str | None:
     """The column that COPY was reading: ``COPY t, line 3, column c: "…"``, or behind a line on JSON."""
     found = re.search(r"^COPY .*?, line \d+, column (.+?)(?::|$)", context or "", re.M)
     return found[1] if found else None
+
+
+def _refused_here(error: psycopg.Error) -> bool:
+    """Whether the client itself did not take a statement or a value, which its sentence may quote."""
+    import psycopg
+
+    return isinstance(error, psycopg.DataError | psycopg.ProgrammingError | psycopg.NotSupportedError)
 
 
 def _connection_error(store: str, error: psycopg.Error, where: str, timeout: float) -> StoreError:
