@@ -172,6 +172,21 @@ def test_a_copy_that_was_overtaken_is_thrown_away(
     assert folders(world) == []
 
 
+def test_a_changed_statement_takes_no_savepoint_away(world: Any, client: TestClient) -> None:
+    """Its new checkpoint is empty yet, and the old one is what was asked for."""
+    world.cluster.entities["a2"] = Entity("a2", {"topic.partitions": 1, "topic.replicas": 1})
+    sql(client, "CREATE STREAM a2 (n BIGINT) WITH ('topic'='a2', 'store'='k', 'value.format'='json')")
+    assert client.post("/v1/queries/q:savepoint", json={"name": "s"}).status_code == 202
+    changed = {"sql": "CREATE STREAM b AS SELECT * FROM a2", "desired_state": "stopped"}
+    assert client.patch("/v1/queries/q", json=changed).status_code == 200
+    assert query(world).checkpoint_generation == 2
+    world.drivers.tokens.pop(query(world).status.driver_id)
+    reconcile_all(world.env)
+    copy_savepoints(world.env)
+    found = client.get("/v1/savepoints/s").json()
+    assert (found["state"], found["batch"], "FROM a2" in found["sql"]) == ("ready", 3, False)
+
+
 def test_half_a_copy_does_not_stay(world: Any, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     stop_for(world, client, "s")
 

@@ -126,7 +126,9 @@ def _copied(env: Environment, savepoint: Savepoint, query: Query | None) -> Save
     if query.status.state is not QueryState.STOPPED:
         return savepoint
     root = checkpoint_root(env.settings.checkpoint_root)
-    source, target = root / checkpoint_path(query), root / savepoint_path(savepoint)
+    # A statement that was changed since may have begun another checkpoint: that is not what was asked for.
+    asked = replace(query, checkpoint_generation=savepoint.checkpoint_generation)
+    source, target = root / checkpoint_path(asked), root / savepoint_path(savepoint)
     try:
         copy_whole(source, target)
     except OSError as error:
