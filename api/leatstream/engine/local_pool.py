@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import logging
 import shutil
 import subprocess
 import threading
@@ -18,6 +19,7 @@ from leatstream.ports import Clock, DriverRow, OpenUnit
 from leatstream.services.authorization import hash_token, mint_token
 from leatstream.services.environment import new_id
 
+_log = logging.getLogger(__name__)
 State = Literal["starting", "warming", "idle", "assigned"]
 _START_SILENCE, _SILENCE = 240.0, 120.0  # seconds
 _LOGS_KEPT = 40
@@ -265,4 +267,7 @@ class LocalPool:
             drivers = list(self._drivers.values())
         with self._lock:
             for driver in drivers:
-                self._forget(driver)
+                try:
+                    self._forget(driver)
+                except Exception as error:  # without a catalog, too, no driver stays
+                    _log.warning("driver %s was not cleared away: %s", driver.row.id, type(error).__name__)

@@ -138,6 +138,11 @@ def test_a_server_that_is_busy_keeps_its_queries(catalog: str, eventually: Calla
     engine.dispose()
 
 
+def test_a_server_ends_without_its_catalog(caplog: pytest.LogCaptureFixture) -> None:
+    CatalogLeases("postgresql://leat@127.0.0.1:1/none", "one", "here", 60, 15).close()
+    assert "could not be given back: OperationalError" in caplog.text
+
+
 def test_two_that_claim_at_once_share(catalog: str) -> None:
     names = [f"q{i:03}" for i in range(200)]
     add_queries(catalog, *names)
