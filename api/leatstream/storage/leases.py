@@ -77,9 +77,9 @@ class CatalogLeases:
             self._keep(connection)
             self._take_new(connection)
             self._take_left(connection)
-            connection.execute(
-                sa.delete(query_leases).where(query_leases.c.query_id.not_in(sa.select(queries.c.id)))
-            )
+            # Of its own only: two servers that wait for each other's rows would stand still.
+            gone = query_leases.c.query_id.not_in(sa.select(queries.c.id))
+            connection.execute(_of(self._server).where(gone))
             held = sa.select(query_leases.c.query_id).where(query_leases.c.server == self._server)
             return frozenset(connection.execute(held).scalars())
 
@@ -137,9 +137,9 @@ class CatalogLeases:
         from sqlalchemy.dialects.postgresql import insert
 
         taken = sa.select(query_leases.c.query_id)
-        free = sa.select(queries.c.id, sa.literal(self._server), _now() + self._held).where(
-            queries.c.id.not_in(taken), queries.c.id.not_in(self._declining(connection))
-        )
+        wanted = queries.c.id.not_in(taken) & queries.c.id.not_in(self._declining(connection))
+        free = sa.select(queries.c.id, sa.literal(self._server), _now() + self._held).where(wanted)
+        free = free.order_by(queries.c.id)  # in one order, for the same reason as in renew
         columns = ["query_id", "server", "expires_at"]
         connection.execute(insert(query_leases).from_select(columns, free).on_conflict_do_nothing())
 

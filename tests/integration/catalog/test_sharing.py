@@ -96,6 +96,27 @@ def test_a_silent_server_keeps_its_queries_until_its_drivers_have_ended(
     silent.close()
 
 
+def test_leases_of_queries_that_are_gone_go_without_waiting_for_others(catalog: str) -> None:
+    add_queries(catalog, "q1")
+    one, two = (CatalogLeases(catalog, name, "here", 60, 15) for name in ("one", "two"))
+    assert one.renew() == {"q1"}
+    engine = make_engine(catalog).execution_options(leatstream_row_locks=True)
+    with engine.begin() as connection:
+        connection.execute(sa.delete(queries))
+        connection.execute(sa.text("ALTER DATABASE sharing SET lock_timeout = '1s'"))
+    with engine.begin() as connection:
+        connection.execute(
+            sa.select(query_leases).with_for_update()
+        )  # the first is in the midst of a renewal
+        assert two.renew() == frozenset()
+    assert one.renew() == frozenset()
+    with engine.connect() as connection:
+        assert connection.execute(sa.select(query_leases)).all() == []
+    engine.dispose()
+    one.close()
+    two.close()
+
+
 def test_the_drivers_of_the_silent_server_count(catalog: str, eventually: Callable[..., Any]) -> None:
     """Whatever the other's setting: it knows nothing of how long these drivers go on."""
     add_queries(catalog, "q1")
