@@ -370,3 +370,20 @@ def test_an_application_has_tables(client: TestClient) -> None:
     assert client.delete("/v1/applications/shop").status_code == 204
     left = [one["name"] for one in client.get("/v1/relations").json()["items"]]
     assert left == ["items", "orders"]
+
+
+@pytest.mark.parametrize("noun", ["TABLE", "CHANGELOG"])
+def test_values_replace_the_row_of_the_declared_key(
+    client: TestClient, tables: PostgresServer, noun: str
+) -> None:
+    """As rows of a query do: by the unique key that the relation names, not by the table's primary key."""
+    run(
+        client,
+        f"CREATE {noun} coded (code INTEGER, item VARCHAR, price DECIMAL(10, 2), PRIMARY KEY (code))"
+        " WITH ('topic'='rooms.items')",
+    )
+    for item in ("old", "new"):
+        run(client, f"INSERT INTO coded VALUES (7, '{item}', 1)")
+    with tables.connect() as connection:
+        found = connection.execute("DELETE FROM rooms.items RETURNING item, code").fetchall()
+    assert found == [("new", 7)]

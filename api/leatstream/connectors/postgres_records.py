@@ -48,7 +48,7 @@ def rows(admin: PostgresAdmin, entity: str, table: Table, limit: int | None) -> 
 def write(
     admin: PostgresAdmin, entity: str, table: Table, records: Sequence[NewRecord], timeout: float
 ) -> None:
-    """Write rows in one transaction; those with a key replace the row of the same primary key.
+    """Write rows in one transaction; those with a key replace the row of the same key.
 
     Raises:
         StoreError: store-rejected, nothing is written then.
@@ -61,12 +61,22 @@ def write(
         connection.transaction(),
     ):
         for record, document in zip(records, documents, strict=True):
-            _write_one(connection, entity, table, document, replace=record.key is not None)
+            _write_one(connection, entity, document, _replaced_by(record, table))
 
 
-def _write_one(
-    connection: Any, entity: str, table: Table, document: Mapping[str, Any], *, replace: bool
-) -> None:
+def _replaced_by(record: NewRecord, table: Table) -> Sequence[str]:
+    """The columns by which a record replaces a row: those of its key, where these are unique."""
+    if record.key is None:
+        return ()
+    try:
+        key = json.loads(record.key)
+    except ValueError:
+        key = None
+    names = tuple(key) if isinstance(key, dict) else ()
+    return names if any(set(names) == set(unique) for unique in table.unique) else table.primary_key
+
+
+def _write_one(connection: Any, entity: str, document: Mapping[str, Any], keys: Sequence[str]) -> None:
     from psycopg import sql
 
     # A column that is left out gets its default.
@@ -74,12 +84,12 @@ def _write_one(
     columns = sql.SQL(", ").join(names)
     target = beside_values(identifier(entity))
     end: sql.Composable = sql.SQL("")
-    if replace and table.primary_key:
-        rest = [n for n, name in zip(names, document, strict=True) if name not in table.primary_key]
+    if keys:
+        rest = [n for n, name in zip(names, document, strict=True) if name not in keys]
         sets = sql.SQL(", ").join(sql.SQL("{0} = excluded.{0}").format(n) for n in rest)
         doing = sql.SQL("UPDATE SET {}").format(sets) if rest else sql.SQL("NOTHING")
-        keys = sql.SQL(", ").join(beside_values(sql.Identifier(name)) for name in table.primary_key)
-        end = sql.SQL(" ON CONFLICT ({}) DO {}").format(keys, doing)
+        unique = sql.SQL(", ").join(beside_values(sql.Identifier(name)) for name in keys)
+        end = sql.SQL(" ON CONFLICT ({}) DO {}").format(unique, doing)
     statement = sql.SQL("INSERT INTO {} ({}) SELECT {} FROM json_populate_record(NULL::{}, %s::json)")
     text = json.dumps(document)
     connection.execute(statement.format(target, columns, columns, target) + end, (text,))

@@ -14,7 +14,7 @@ from leatstream.formats.registered_json import RegisteredJson
 from leatstream.formats.registered_schema import schema_type
 from leatstream.formats.registry_client import Schema
 from leatstream.formats.values import json_record, primitive_key
-from leatstream.model.objects import Column, Relation, RelationKind
+from leatstream.model.objects import Column, Relation
 from leatstream.services.environment import Environment
 from leatstream.services.live_stores import LiveStores
 from leatstream.services.record_schemas import sink_schemas
@@ -56,8 +56,12 @@ def make_records(
         )
     )
     places = [relation.columns.index(column) for column in keys]
+    by_column = live.connector(relation.store).tables
     try:
-        return [_record(relation, keys, [row[i] for i in places], row, key, value) for row in rows]
+        return [
+            _record(relation, keys, [row[i] for i in places], row, key, value, by_column=by_column)
+            for row in rows
+        ]
     except Unencodable as error:
         detail = f"a row cannot be written as {relation.value_format.upper()}: {error}"
         raise RequestError("type-mismatch", detail, position=position) from None
@@ -70,11 +74,13 @@ def _record(
     row: Sequence[Any],
     key: Encoder | None,
     value: Encoder | None,
+    *,
+    by_column: bool,
 ) -> NewRecord:
     made: bytes | None = None
     if key is not None:
         made = key.record(chosen)
-    elif keys and (relation.key_format == "json" or relation.kind is RelationKind.TABLE):
+    elif keys and (relation.key_format == "json" or by_column):
         made = json_record(keys, chosen)
     elif keys:
         made = primitive_key(chosen[0], relation.key_type or str(keys[0].type))
