@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import re
+import struct
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -113,6 +115,9 @@ class PostgresTableReader:
 def key_column(name: str, kind: DataType, native: str) -> KeyColumn:
     """How a column's values are compared with given ones, by an index wherever the types allow it."""
     base, numbers = base_of(native)
+    if base == "real" and kind.kind in ("FLOAT", "DOUBLE"):
+        # As a double 0.1 is another number than the same digits of a real, which a row's text shows.
+        return KeyColumn(name, "real", as_text=False, kind=kind.kind)
     if kind.kind not in ("VARCHAR", "TIME"):
         return KeyColumn(name, column_type(kind), as_text=False, kind=kind.kind)
     plain = {"text": "text", "character varying": "text", "character": "bpchar", "uuid": "uuid"}
@@ -144,10 +149,35 @@ def _able(target: Target, key: Key) -> bool:
         # There is no year 0 there.
         if column.kind in _TIMES and (value[:1] in "+-" or value[:4] == "0000"):
             return False
+        if column.cast == "real" and not _real(value, double=column.kind == "DOUBLE"):
+            return False
         # Blanks at the end count here, but not there: the same row would be found by several keys.
         if column.length is not None and len(value) != column.length:
             return False
     return True
+
+
+def _real(text: str, *, double: bool) -> bool:
+    """Whether a row's real can be this number: PostgreSQL refuses those that are too large or too small.
+
+    A double has to be what the fewest digits of its real say: those a row shows.
+    """
+    number = float(text)
+    packed = _packed(number)
+    if packed is None:
+        return False
+    (real,) = struct.unpack("<f", packed)
+    if real == 0 or not math.isfinite(real) or not double:
+        return bool(real) or number == 0
+    shown = (float(f"{real:.{digits}g}") for digits in range(1, 10))
+    return next(one for one in shown if _packed(one) == packed) == number
+
+
+def _packed(number: float) -> bytes | None:
+    try:
+        return struct.pack("<f", number)
+    except OverflowError:
+        return None
 
 
 def _found(target: Target, keys: list[Key]) -> list[bytes]:
