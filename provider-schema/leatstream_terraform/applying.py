@@ -210,10 +210,10 @@ def _wait(
             raise Failed(Diagnostic(f"{label(resource, planned)} {state}", _cause(status)))
         left = until - time.monotonic()
         if left <= 0:
-            wanted = " or ".join(targets)
+            # The first is what was asked for; the others, such as a query that has completed, are as good.
             raise Failed(
                 Diagnostic(
-                    f"{label(resource, planned)} is not {wanted} after {limit:g} s",
+                    f"{label(resource, planned)} is not {targets[0]} after {limit:g} s",
                     f"Its state is {state}"
                     + (f": {status['message']}" if status.get("message") else "")
                     + f". It keeps trying; a longer timeouts.{phase} waits longer.",
