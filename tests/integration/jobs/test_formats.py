@@ -483,7 +483,10 @@ def test_real_failures_are_told_apart(
     gone = failure(f"SELECT id, {end}", scan={"entity": "not-there"}, mode="realtime")
     assert gone["code"] == "source-gone"
     assert failure(f"SELECT id, {end}", scan={"entity": "not-there"})["code"] == "source-gone"
-    assert failure(f"SELECT id, {end}", delivery="exactly_once")["code"] == "job-rejected"
+    promised = job([scan], sink, f"SELECT id, {end}", "x BIGINT", checkpoint="", delivery="exactly_once")
+    promised["sink"]["store"]["kind"] = "kinesis"
+    with pytest.raises(JobError, match="exactly_once is not supported"):
+        run_query.check(JobSpec.model_validate(promised))
 
     damaged = tmp_path / "damaged"
     (damaged / "offsets").mkdir(parents=True)
