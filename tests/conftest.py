@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
@@ -15,8 +13,6 @@ import pytest
 
 if TYPE_CHECKING:
     from postgres_server import PostgresServer
-
-sys.path.insert(0, str(Path(__file__).parent))  # importlib mode leaves it out
 
 from leat_server import LeatstreamServer, start_server, stop_process
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aws_server import REGION, aws_server
 from starlette.testclient import TestClient
 
 from leatstream.connectors.base import Entity
 from leatstream.connectors.kinesis import KinesisConnector
 from leatstream.rest.app import create_app
-
-sys.path.insert(0, str(Path(__file__).parents[1]))  # importlib mode leaves the folder of all tests out
-
-from aws_server import REGION, aws_server
 
 SECRET = "aws-secret-of-the-test"
 PAGEVIEWS = (

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from aws_server import REGION, aws_server, bucket, s3_of
 from starlette.testclient import TestClient
 
 from leatstream.connectors.s3 import S3Connector
 from leatstream.rest.app import create_app
 from leatstream.services.drivers import build_spec
-
-sys.path.insert(0, str(Path(__file__).parents[1]))  # importlib mode leaves the folder of all tests out
-
-from aws_server import REGION, aws_server, bucket, s3_of
 
 SECRET = "aws-secret-of-the-test"
 CONTEXT = {"database": "demo", "schema": "public", "store": "k"}

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import sys
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))  # importlib mode leaves the folder of all tests out
-
 from playground import Playground
 
 _numbers = itertools.count(1)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))  # importlib mode leaves the folder of all tests out
-
 from leat_server import start_server, stop_process
 from numbered_records import Feed, distinct_numbers
 from playground import playground

@@ -5,17 +5,12 @@ from __future__ import annotations
 import io
 import os
 import signal
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))  # importlib mode leaves the folder of all tests out
-
 from aws_server import REGION, aws_server, bucket, s3_of
 
 pytestmark = [pytest.mark.stack]

@@ -15,9 +15,6 @@ from typing import Any
 import httpx2
 import psutil
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))  # importlib mode leaves the folder of all tests out
-
 from leat_server import START_SECONDS, LeatstreamServer, stop_process
 from numbered_records import Feed, distinct_numbers
 from playground import Playground, playground

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aws_server import aws_server
 
 from leatstream.dev import local_kinesis
 from leatstream.dev.kinesis_samples import KinesisOutlet
 from leatstream.dev.samples import PAGEVIEWS, USERS, SampleOptions, SampleProducer
-
-sys.path.insert(0, str(Path(__file__).parents[1]))  # importlib mode leaves the folder of all tests out
-
-from aws_server import aws_server
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SOURCE_TOPICS = (PAGEVIEWS, USERS, "ds_users")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,9 +12,6 @@ import pytest
 from confluent_kafka import Producer
 
 # importlib mode leaves the test's own folder out, and the one that all tests share
-sys.path.insert(0, str(Path(__file__).parents[2]))
-sys.path.insert(0, str(Path(__file__).parent))
-
 from small_api import Pool, SmallApi
 
 from leatstream.connectors.kafka import KafkaConnector

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -13,11 +12,8 @@ from typing import Any
 import pytest
 from postgres_server import PASSWORD, PostgresServer, postgres_server
 from pyspark.sql import SparkSession
-from test_postgres_sink import ITEMS, TableRun
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "connectors"))
-
 from secured_broker import certificate
+from test_postgres_sink import ITEMS, TableRun
 
 from leatstream.connectors.base import NewRecord
 from leatstream.connectors.postgres_cdc import forget, read_changes

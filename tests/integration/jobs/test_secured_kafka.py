@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "connectors"))
-
 from secured_broker import PASSWORD, USER, SecuredBroker
 from token_server import CLIENT, SCOPE, SECRET
 
