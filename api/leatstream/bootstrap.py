@@ -157,7 +157,7 @@ def open_runtime(
         warm=settings.warm_drivers,
         limit=settings.max_drivers,
         server=server,
-        wake=changed.notify,
+        wake=changed.wake,  # what this server's drivers wait for is no news to others
     )
     env: Environment
     connections = StoreConnections(lambda: env)
@@ -167,7 +167,7 @@ def open_runtime(
         secrets=secret_box,
         connect=connections,
         connector_classes=connector_classes(),
-        analyzer=AnalysisQueue(changed.notify),
+        analyzer=AnalysisQueue(changed.wake),
         drivers=pool,
         views=open_views(settings.catalog, data_dir / "views"),
         settings=RuntimeSettings(
