@@ -45,6 +45,7 @@ class Cluster:
     up: bool = True
     endless: bool = False
     closed_readers: int = 0
+    forgotten_batches: list[str] = field(default_factory=list)
 
 
 class MemoryConnector(Connector):
@@ -74,6 +75,9 @@ class MemoryConnector(Connector):
     @classmethod
     def secret_fields(cls) -> tuple[str, ...]:
         return ("sasl.password", "sasl.oauth.client_secret")
+
+    def forget_batches(self, query_id: str, timeout: float) -> None:
+        self.cluster.forgotten_batches.append(query_id)
 
     def test(self, timeout: float) -> None:
         if not self.cluster.up:

@@ -127,6 +127,17 @@ def test_a_store_that_is_away_delays_one_deletion_and_nothing_else(ready: Any, c
     assert client.get("/v1/relations/d.public.b").status_code == 404
 
 
+def test_what_exactly_once_left_behind_goes_also_after_a_change_of_mind(
+    ready: Any, client: TestClient
+) -> None:
+    make(client, "q", "CREATE STREAM b WITH ('delivery.guarantee'='exactly_once') AS SELECT * FROM a")
+    make(client, "q", COPY)
+    query = queries.get_query(ready.env, ANN, "q").meta.id
+    assert client.delete("/v1/queries/q").status_code in (202, 204)
+    reconcile_all(ready.env)
+    assert ready.cluster.forgotten_batches == [query]
+
+
 def test_a_query_that_is_being_deleted_takes_no_change(ready: Any, client: TestClient) -> None:
     make(client, "q", COPY)
     reconcile_all(ready.env)

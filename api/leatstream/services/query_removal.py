@@ -21,7 +21,6 @@ from leatstream.model.objects import (
     QueryKind,
     RelationKind,
 )
-from leatstream.plan.job_spec import Delivery
 from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import WRITE, authorize
 from leatstream.services.change_feeds import forget_readers
@@ -124,7 +123,7 @@ def _forget_batches(env: Environment, query: Query) -> None:
     """What the sink's store remembers of the query's batches is small; a store that is away keeps it."""
     with env.open_unit(write=False) as unit:
         store = unit.stores.find((query.job.get("sink") or {}).get("store", {}).get("name", ""))
-    if store is None or query.job.get("delivery") != Delivery.EXACTLY_ONCE.value:
+    if store is None:
         return
     try:
         env.connect(store).forget_batches(query.meta.id, _FORGET_SECONDS)
