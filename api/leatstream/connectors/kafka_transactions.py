@@ -17,18 +17,16 @@ import functools
 import itertools
 import json
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.kafka_admin import KafkaAdmin
 from leatstream.connectors.kafka_settings import KafkaConfig
-from leatstream.connectors.store_marks import find_mark, marked
+from leatstream.connectors.one_task import Batches, counted, write_in_one_task
 from leatstream.errors import StoreError
 from leatstream.plan.job_spec import JobSpec
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from confluent_kafka import KafkaException, Message, Producer
     from pyspark.sql import DataFrame
 
@@ -88,7 +86,7 @@ class KafkaBatchWriter:
             config=config,
             topic=spec.sink.entity,
             query=spec.query_id,
-            checkpoint=spec.checkpoint.rstrip("/").rsplit("/", 1)[-1],
+            checkpoint=spec.checkpoint_name,
             attempt=spec.attempt,
         )
         if admin.topic(self.target.batches, _ADMIN) is None:
@@ -104,17 +102,7 @@ class KafkaBatchWriter:
         Raises:
             RuntimeError: with a mark of ``store_marks``: what the store says.
         """
-        from pyspark.sql import functions as F
-
-        task = functools.partial(write_records, self.target, number)
-        try:
-            # All of the batch is computed, and its state kept, even where nothing is written: a replay.
-            frame.repartition(1).mapInArrow(task, "records bigint").agg(F.sum("records")).collect()
-        except Exception as error:
-            found = find_mark(str(error))
-            if found is None:
-                raise
-            raise RuntimeError(marked(found[0], StoreError(found[1], found[2]))) from None
+        write_in_one_task(frame, functools.partial(write_records, self.target, number))
 
 
 def forget_batches(admin: KafkaAdmin, query: str, timeout: float) -> None:
@@ -145,26 +133,22 @@ def _make_topic(admin: KafkaAdmin, topic: str) -> None:
     admin.until(lambda: admin.topic(topic, _ADMIN) is not None, f"topic {topic}", _ADMIN)
 
 
-def write_records(target: Target, number: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def write_records(target: Target, number: int, batches: Batches) -> Batches:
     """A task: write the batch in one transaction; gives the number of records, 0 for a replay."""
-    import pyarrow as pa
+    return counted(batches, functools.partial(_write, target, number))
+
+
+def _write(target: Target, number: int, batches: Batches) -> int:
     from confluent_kafka import KafkaException
 
-    written = 0
     admin = KafkaAdmin(target.store, target.config)
     try:
-        batches = (batch for batch in batches if batch.num_rows)
-        first = next(batches, None)
-        if first is not None:
-            written = _write(admin, target, number, itertools.chain([first], batches))
+        return _commit(admin, target, number, batches)
     except KafkaException as error:
-        raise RuntimeError(marked("sink", _told(admin, target, error))) from None
-    except StoreError as error:
-        raise RuntimeError(marked("sink", error)) from None
-    yield pa.record_batch({"records": pa.array([written], pa.int64())})
+        raise _told(admin, target, error) from None
 
 
-def _write(admin: KafkaAdmin, target: Target, number: int, batches: Iterator[pa.RecordBatch]) -> int:
+def _commit(admin: KafkaAdmin, target: Target, number: int, batches: Batches) -> int:
     from confluent_kafka import KafkaException, Producer
 
     identity = {"transactional.id": f"leatstream-{target.query}"}
@@ -190,7 +174,7 @@ def _write(admin: KafkaAdmin, target: Target, number: int, batches: Iterator[pa.
     return written
 
 
-def _produce(producer: Producer, target: Target, batches: Iterator[pa.RecordBatch]) -> int:
+def _produce(producer: Producer, target: Target, batches: Batches) -> int:
     written = 0
     for batch in batches:
         keys, values = batch.column("key").to_pylist(), batch.column("value").to_pylist()

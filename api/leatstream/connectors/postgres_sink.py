@@ -17,12 +17,12 @@ that several copying tasks, with a table for what they have staged, would win ne
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.base import Nested, Table
+from leatstream.connectors.one_task import Batches, counted, write_in_one_task
 from leatstream.connectors.postgres_admin import (
     BATCHES,
     PostgresAdmin,
@@ -33,7 +33,6 @@ from leatstream.connectors.postgres_admin import (
 from leatstream.connectors.postgres_errors import told
 from leatstream.connectors.postgres_settings import PostgresConfig
 from leatstream.connectors.postgres_workers import kept_connection
-from leatstream.connectors.store_marks import find_mark, marked
 from leatstream.errors import StoreError
 from leatstream.model.types import DataType, parse_type
 from leatstream.plan.job_spec import JobSpec
@@ -85,7 +84,7 @@ class PostgresTableWriter:
             keys=tuple(sink.key_columns),
             deletes=bool(sink.key_columns),
             query=spec.query_id,
-            checkpoint=spec.checkpoint.rstrip("/").rsplit("/", 1)[-1],
+            checkpoint=spec.checkpoint_name,
             attempt=spec.attempt,
         )
         self._types = [parse_type(column.type) for column in sink.columns]
@@ -107,18 +106,8 @@ class PostgresTableWriter:
                 of all columns; a row without ``value`` goes. Rows of a key are in their order.
             number: Spark's batch number.
         """
-        from pyspark.sql import functions as F
-
         lines = frame.select(self._line().alias("line"))
-        task = functools.partial(write_lines, self.target, number)
-        try:
-            # All of the batch is computed, and its state kept, even where nothing is written: a replay.
-            lines.repartition(1).mapInArrow(task, "lines bigint").agg(F.sum("lines")).collect()
-        except Exception as error:
-            found = find_mark(str(error))
-            if found is None:
-                raise
-            raise RuntimeError(marked(found[0], StoreError(found[1], found[2]))) from None
+        write_in_one_task(lines, functools.partial(write_lines, self.target, number))
 
     def _line(self) -> Column:
         from pyspark.sql import functions as F
@@ -223,19 +212,9 @@ def _escaped(value: Column) -> Column:
     return value
 
 
-def write_lines(target: Target, number: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def write_lines(target: Target, number: int, batches: Batches) -> Batches:
     """A task: write the batch in one transaction; gives the number of lines, 0 for a replay."""
-    import pyarrow as pa
-
-    written = 0
-    try:
-        batches = (batch for batch in batches if batch.num_rows)
-        first = next(batches, None)
-        if first is not None:
-            written = _write(target, number, itertools.chain([first], batches))
-    except StoreError as error:
-        raise RuntimeError(marked("sink", error)) from None
-    yield pa.record_batch({"lines": pa.array([written], pa.int64())})
+    return counted(batches, functools.partial(_write, target, number))
 
 
 def _write(target: Target, number: int, batches: Iterator[pa.RecordBatch]) -> int:

@@ -337,6 +337,11 @@ class JobSpec(_Document):
     trigger_interval_ms: int = 0
     available_now: bool = False
 
+    @property
+    def checkpoint_name(self) -> str:
+        """The last part of ``checkpoint``: another one counts batches anew."""
+        return self.checkpoint.rstrip("/").rsplit("/", 1)[-1]
+
     def stores(self) -> list[StoreRef]:
         """Every store that the driver opens."""
         return [*(s.store for s in self.sources), *(s.store for s in self.lookups), self.sink.store]

@@ -100,7 +100,7 @@ def records(*values: int) -> Iterator[pa.RecordBatch]:
 
 
 def written(target: Target, number: int, batches: Iterator[pa.RecordBatch]) -> int:
-    return sum(batch.column("records")[0].as_py() for batch in write_records(target, number, batches))
+    return sum(batch.column("written")[0].as_py() for batch in write_records(target, number, batches))
 
 
 @pytest.fixture

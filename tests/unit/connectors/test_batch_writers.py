@@ -26,7 +26,7 @@ class Frame:
 def test_whose_fault_it_was_is_kept(role: str) -> None:
     """A batch is computed where it is written: what its sources say passes through here, too."""
     spec: Any = SimpleNamespace(
-        query_id="q", attempt=1, checkpoint="file:///c/g1", sink=SimpleNamespace(entity="t")
+        query_id="q", attempt=1, checkpoint_name="g1", sink=SimpleNamespace(entity="t")
     )
     admin: Any = SimpleNamespace(topic=lambda _name, _timeout: "it is there")
     writer = KafkaBatchWriter("k", KafkaConfig(bootstrap_servers="b:1"), spec, admin)
