@@ -18,7 +18,7 @@ from typing import Any
 
 from report import conditions, keep, table
 
-from leatstream.connectors.kafka import KafkaConnector
+from leatstream.connectors.kafka.connector import KafkaConnector
 from leatstream.plan.job_spec import (
     ColumnSpec,
     JobSpec,
@@ -122,7 +122,7 @@ def jobs(folder: Path) -> dict[str, JobSpec]:
     grouped = OperatorSpec(
         kind="changelog-aggregate",
         snapshots=[SnapshotSpec(view="leat_src_0", keys=["id"])],
-        links=[LinkSpec(view="leat_src_0", relation=views, values=["`t0`.`region`"])],
+        groups=LinkSpec(view="leat_src_0", relation=views, values=["`t0`.`region`"]),
     )
     return {
         "copy": job(

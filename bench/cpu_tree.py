@@ -39,7 +39,7 @@ class Slope:
         while True:
             done = count()
             self.samples.append((time.monotonic(), done, tree_cpu(root)))
-            self.peak_rss = max(self.peak_rss, _rss(root))
+            self.peak_rss = max(self.peak_rss, tree_rss(root))
             if done >= wanted:
                 return
             if time.monotonic() > deadline or not root.is_running():
@@ -65,7 +65,8 @@ class Slope:
         raise BenchError(f"the sink never held {records:.0f} records")
 
 
-def _rss(root: psutil.Process) -> int:
+def tree_rss(root: psutil.Process) -> int:
+    """Resident bytes of the tree."""
     total = 0
     for process in [root, *root.children(recursive=True)]:
         with contextlib.suppress(psutil.NoSuchProcess):

@@ -24,8 +24,8 @@ from typing import Any
 
 from leatstream.errors import InternalError, LeatstreamError
 from leatstream.services.environment import Context, Principal
-from leatstream.services.statements import execute
-from leatstream.services.validation import validate
+from leatstream.services.statements.running import execute
+from leatstream.services.statements.validation import validate
 
 ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT / "tests" / "fixtures" / "statements" / "corpus.sql"

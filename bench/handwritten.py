@@ -87,8 +87,8 @@ def client_settings(
     if form == "defaults":
         plain = {"kafka.bootstrap.servers": bootstrap}
         return plain, plain
-    from leatstream.connectors.kafka import KafkaConnector
-    from leatstream.connectors.kafka_settings import KafkaConfig
+    from leatstream.connectors.kafka.connector import KafkaConnector
+    from leatstream.connectors.kafka.settings import KafkaConfig
     from leatstream.plan.job_spec import SinkSpec, SourceSpec, StoreRef
 
     connector = KafkaConnector("bench", KafkaConfig(bootstrap_servers=bootstrap))

@@ -24,8 +24,8 @@ import pyarrow as pa
 from pyspark.sql.streaming.datasource import ReadMaxRows
 from report import Spread, conditions, keep, table
 
-from leatstream.connectors.kinesis_settings import KinesisConfig, kinesis_client
-from leatstream.connectors.kinesis_source import KinesisReader, SourcePlan
+from leatstream.connectors.kinesis.settings import KinesisConfig, kinesis_client
+from leatstream.connectors.kinesis.source import KinesisReader, SourcePlan
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 

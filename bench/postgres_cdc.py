@@ -20,10 +20,10 @@ import pyarrow as pa
 from pyspark.sql.streaming.datasource import ReadMaxRows
 from report import Spread, conditions, keep, table
 
-from leatstream.connectors.postgres_cdc_records import Form
-from leatstream.connectors.postgres_cdc_source import ChangeStream, SourcePlan
-from leatstream.connectors.postgres_pgoutput import Change, decode
-from leatstream.connectors.postgres_settings import PostgresConfig
+from leatstream.connectors.postgres.cdc_records import Form
+from leatstream.connectors.postgres.cdc_source import ChangeStream, SourcePlan
+from leatstream.connectors.postgres.pgoutput import Change, decode
+from leatstream.connectors.postgres.settings import PostgresConfig
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
