@@ -50,11 +50,13 @@ $(VENV)/.tools: requirements-tools.lock $(STAMP)
 	@$(PIP) install --require-hashes -r requirements-tools.lock
 	@touch $@
 
+# Two processes, each with a broker, a server and a Spark of its own: most tests wait for one of them.
+LANES := --numprocesses 2 --dist loadfile
 test: $(VENV)/.tools ## Run every test (ARGS="tests/unit -k name" for some)
-	@LEATSTREAM_TEST_WHEELS=1 $(BIN)/python -m pytest $(or $(ARGS),tests)
+	@LEATSTREAM_TEST_WHEELS=1 $(BIN)/python -m pytest $(or $(ARGS),$(LANES) tests)
 
 bench: $(STAMP) ## Measure what the product promises, about half an hour on a quiet machine
-	@for script in start first_row latency control_plane cpu_per_record provider_start views formats changelog postgres_cdc kinesis fuzz demo_time; do \
+	@for script in start first_row latency control_plane inference cpu_per_record provider_start views formats changelog postgres_cdc kinesis fuzz demo_time; do \
 		$(BIN)/python bench/$$script.py; done
 
 check: $(STAMP) ## Format, lint, types, layers, and that generated files are fresh; changes no source

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 from leat_server import LeatstreamServer, start_server, stop_process
 
 # The same examples in every run: what passes here passes in CI. LEATSTREAM_FUZZ=1 looks for new ones.
-hypothesis.settings.register_profile("repeatable", derandomize=True, database=None)
+hypothesis.settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
 if not os.environ.get("LEATSTREAM_FUZZ"):
     hypothesis.settings.load_profile("repeatable")
 

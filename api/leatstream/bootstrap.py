@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,13 +17,13 @@ from leatstream.connectors.registry import connector_classes, open_connector
 from leatstream.engine.analysis import AnalysisQueue
 from leatstream.engine.local_pool import LocalPool
 from leatstream.engine.loop import ReconcileLoop
-from leatstream.engine.processes import DriverCommand
 from leatstream.errors import CatalogError, EngineError, StackError
+from leatstream.launching import heaps, open_launcher, slots
 from leatstream.model.objects import Store
 from leatstream.ports import OpenUnit
 from leatstream.services.authorization import hash_token, mint_token, well_formed
 from leatstream.services.environment import Environment, Principal, RuntimeSettings
-from leatstream.services.leases import SoleServer
+from leatstream.services.queries.leases import SoleServer
 from leatstream.services.signal import Signal
 from leatstream.services.stores import put_store, resolve_store_secrets
 from leatstream.settings import Settings
@@ -63,6 +64,7 @@ class Runtime:
     close_catalog: Callable[[], None]
     announcements: Announcements | None
     locks: list[IO[str]]
+    stop_grace: float = 0.0
 
     def wait_warm(self, timeout: float) -> None:
         """Wait until the analyzer and a driver are warm; EngineError engine-unavailable after a while."""
@@ -77,10 +79,14 @@ class Runtime:
                 )
             seen = self.env.changed.wait(seen, 1.0)
 
+    def end_drivers(self) -> None:
+        """End the loop and every driver, each after its batch; the API must answer them meanwhile."""
+        self.loop.stop()
+        self.pool.close(self.stop_grace)
+
     def close(self) -> None:
         """End the loop and every driver, let go of the queries, close the catalog's connections."""
-        self.loop.stop()
-        self.pool.close()
+        self.end_drivers()
         self.env.leases.close()
         if self.announcements is not None:
             self.announcements.close()
@@ -129,9 +135,26 @@ def open_runtime(
     Raises:
         StackError: ``part-failed``, the catalog is old and may not be migrated.
     """
+    with ExitStack() as opened:
+        runtime = _open(settings, url, driver_environment, opened, migrate_catalog=migrate_catalog)
+        opened.pop_all()  # all went well: from here on it is the runtime that closes
+    return runtime
+
+
+def _open(
+    settings: Settings,
+    url: str,
+    driver_environment: Mapping[str, str],
+    opened: ExitStack,
+    *,
+    migrate_catalog: bool,
+) -> Runtime:
+    """Open the parts; ``opened`` holds what has to be done if one of them cannot be."""
     data_dir = settings.data_dir.resolve()
     data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     locks = hold(data_dir, settings.catalog)
+    for lock in locks:
+        opened.callback(lock.close)
     if migrate_catalog:
         migrate(settings.catalog)
     elif not at_head(settings.catalog):
@@ -141,11 +164,14 @@ def open_runtime(
             hint="start one server with LEATSTREAM_MIGRATE=true",
         )
     open_unit = open_units(settings.catalog)
+    opened.callback(open_unit.close)
     server = server_id(data_dir)
     secret_box = open_secret_box(settings.keys)
     leases = join_servers(
         settings.catalog, server, settings.checkpoints, settings.driver_orphan_seconds, settings.lease_seconds
     )
+    if leases is not None:
+        opened.callback(leases.withdraw)
     changed = Signal()
     clock = SystemClock()
     url_file = data_dir / "api.url"
@@ -153,10 +179,12 @@ def open_runtime(
     pool = LocalPool(
         open_unit,
         clock,
-        _driver_command(settings, data_dir, url_file, driver_environment),
+        open_launcher(settings, server, url_file, driver_environment),
         warm=settings.warm_drivers,
         limit=settings.max_drivers,
         server=server,
+        heap=heaps(settings),
+        seats=settings.shared_queries,
         wake=changed.wake,  # what this server's drivers wait for is no news to others
     )
     env: Environment
@@ -173,8 +201,9 @@ def open_runtime(
         settings=RuntimeSettings(
             checkpoint_root=settings.checkpoints,
             log_dir=data_dir / "logs" / "drivers",
-            slots=settings.driver_slots,
+            slots=slots(settings),
             watermark_delay_ms=settings.watermark_delay_ms,
+            keep_replaced=settings.keep_replaced_seconds,
             default_store=settings.default_store,
         ),
         changed=changed,
@@ -186,6 +215,7 @@ def open_runtime(
         prove_keys(open_unit, secret_box)
         announcements = Announcements(settings.catalog, server, changed.wake)
         announcements.start()
+        opened.callback(announcements.close)
         changed.tell = announcements.tell
     token = admin_token(open_unit, clock, data_dir, alone=leases is None or not leases.others())
     if leases is not None:
@@ -193,25 +223,7 @@ def open_runtime(
     pool.adopt()
     loop = ReconcileLoop(env, pool)
     loop.start()
-    return Runtime(env, pool, loop, token, open_unit.close, announcements, locks)
-
-
-def _driver_command(
-    settings: Settings, data_dir: Path, url_file: Path, environment: Mapping[str, str]
-) -> DriverCommand:
-    return DriverCommand(
-        url_file=url_file,
-        work_dir=data_dir / "drivers",
-        log_dir=data_dir / "logs" / "drivers",
-        environment={
-            "LEATSTREAM_DRIVER_MEMORY": settings.driver_memory,
-            "LEATSTREAM_DRIVER_JVM_OPTIONS": settings.driver_jvm_options,
-            **environment,
-        },
-        slots=settings.driver_slots,
-        warm_up_kafka=settings.warm_up_kafka,
-        orphan_seconds=settings.driver_orphan_seconds,
-    )
+    return Runtime(env, pool, loop, token, open_unit.close, announcements, locks, settings.stop_grace_seconds)
 
 
 def admin_token(open_unit: OpenUnit, clock: SystemClock, data_dir: Path, *, alone: bool = True) -> str:

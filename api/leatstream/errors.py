@@ -20,7 +20,7 @@
     │                                   job-rejected · disk-full · driver-lost
     ├── StackError (embedded stack)     tool-missing · jars-unavailable · port-taken · already-running
     │                                   part-failed; shown by the command line, never by REST
-    └── InternalError (internal)        internal 500
+    └── InternalError (internal)        internal 500 · catalog-unreachable 503 (retry)
 
 One class serves all codes of a family; a code never changes once released, its text may.
 SQLSTATEs are those of the reference product where it has one, PostgreSQL's otherwise.
@@ -201,6 +201,21 @@ class StoreError(LeatstreamError):
     }
 
 
+class AttemptBehindError(StoreError):
+    """A sink has been written by a later attempt of the query than this one.
+
+    Of a job that was given up and does not know it yet; or, as its service says that it is not, of a catalog
+    that was restored from a backup.
+
+    Attributes:
+        newest: number of the attempt that has written last.
+    """
+
+    def __init__(self, detail: str, newest: int) -> None:
+        super().__init__("store-rejected", detail)
+        self.newest = newest
+
+
 class EngineError(LeatstreamError):
     """The engine cannot do its part now."""
 
@@ -247,7 +262,25 @@ class StackError(LeatstreamError):
 class InternalError(LeatstreamError):
     """A fault of leatstream itself."""
 
-    kinds: ClassVar[dict[str, Kind]] = {"internal": Kind(500, "Internal error", "XX000")}
+    kinds: ClassVar[dict[str, Kind]] = {
+        "internal": Kind(500, "Internal error", "XX000"),
+        "catalog-unreachable": Kind(503, "Catalog cannot be reached", "57015", retryable=True),
+    }
+
+
+class CatalogAway(Exception):
+    """The catalog's database does not answer.
+
+    Not in the tree above: whoever handles a fault of what a request asks for would take this for one.
+    """
+
+    def told(self) -> InternalError:
+        """What the one who asked is told."""
+        return InternalError(
+            "catalog-unreachable",
+            "The database that holds the catalog does not answer.",
+            hint="Try again. A change that was just being written may have been kept.",
+        )
 
 
 FAMILIES: tuple[type[LeatstreamError], ...] = (

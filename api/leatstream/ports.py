@@ -9,7 +9,16 @@ from datetime import datetime
 from typing import Literal, Protocol, TypeVar
 
 from leatstream.model.functions import FunctionSource, UserFunction
-from leatstream.model.objects import Database, Query, QueryEvent, QueryVersion, Relation, Schema, Store
+from leatstream.model.objects import (
+    Database,
+    Query,
+    QueryEvent,
+    QueryProgress,
+    QueryVersion,
+    Relation,
+    Schema,
+    Store,
+)
 from leatstream.model.registered import (
     Application,
     DescriptorSource,
@@ -79,7 +88,7 @@ class DriverRow:
     Attributes:
         role: ``dedicated`` or ``analyzer``.
         token_hash: SHA-256 (hex) of the driver's own bearer token.
-        started_at: the process's create time as the system tells it; for people.
+        started_at: when it was started (seconds of 1970); for people.
         query_id, attempt: what it was given to run, if anything.
         server: id of the server that started it.
     """
@@ -148,11 +157,20 @@ class QueryLogRows(Protocol):
     def add_version(self, query_id: str, version: QueryVersion) -> None:
         """Note a version."""
 
+    def add_progress(self, query_id: str, progress: QueryProgress) -> None:
+        """Note what its job told."""
+
+    def progress(self, query_id: str, limit: int) -> Sequence[QueryProgress]:
+        """The newest, oldest of them first."""
+
     def events(self, query_id: str, limit: int) -> Sequence[QueryEvent]:
         """The newest, oldest of them first."""
 
     def versions(self, query_id: str, limit: int) -> Sequence[QueryVersion]:
         """The newest, oldest of them first."""
+
+    def add_handed_on(self, query_id: str, heir_id: str) -> None:
+        """Let the versions of one query be those of another, which has taken over from it."""
 
     def delete_of(self, query_id: str) -> None:
         """Forget all of a query's."""
@@ -184,6 +202,9 @@ class UnitOfWork(Protocol):
 
     def find_token(self, token_hash: str) -> tuple[str, str] | None:
         """Principal name and role of a live API token by its SHA-256, or None."""
+
+    def waiting_savepoints(self) -> Sequence[Savepoint]:
+        """Those that have still to be copied; cheap where there is none, as it is asked all the time."""
 
 
 class OpenUnit(Protocol):
@@ -297,8 +318,15 @@ class Leases(Protocol):
         """Give every query back; others take them at once."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """That a query may have a driver together with others; ``near``: that driver if it has room."""
+
+    near: str | None = None
+
+
 class Drivers(Protocol):
-    """Driver processes: started ahead, handed one query each, ended for certain."""
+    """Driver processes: started ahead, handed one query each or, if shared, several; ended for certain."""
 
     def authenticate(self, driver_id: str, token: str) -> bool:
         """Whether this is the token the driver was started with."""
@@ -307,16 +335,25 @@ class Drivers(Protocol):
         """What a polling driver says of itself: ``warming`` or ``idle``."""
 
     def role(self, driver_id: str) -> str | None:
-        """``dedicated`` or ``analyzer``; None for a driver that should not be there."""
+        """``dedicated``, ``shared`` or ``analyzer``; None for a driver that should not be there."""
 
     def assigned(self, driver_id: str) -> str | None:
-        """Id of the query this driver was given, or None."""
+        """Id of the query this driver alone was given, or None."""
 
-    def assign(self, query_id: str) -> str | None:
+    def shares(self, driver_id: str) -> Sequence[str]:
+        """Ids of the queries that a shared driver was given, in that order."""
+
+    def assign(self, query_id: str, sharing: Sharing | None = None) -> str | None:
         """Give an idle, warming or new driver to a query; its id, or None while none may be had."""
+
+    def why_none(self) -> str:
+        """What kept ``assign`` from giving a driver, as words behind "waiting for a driver: "."""
 
     def release(self, driver_id: str) -> None:
         """Take a driver's query back from it: it waits for work again."""
+
+    def let_go(self, driver_id: str, query_id: str) -> None:
+        """The driver is done with a query: it ends, unless it is shared, which goes on with the others."""
 
     def assignments(self) -> Sequence[tuple[str, str, float]]:
         """Driver, id of the query it was given, and seconds since then."""
@@ -327,8 +364,49 @@ class Drivers(Protocol):
     def is_alive(self, driver_id: str) -> bool:
         """Whether its process is there."""
 
+    def runs(self, driver_id: str, query_id: str) -> bool:
+        """Whether its process is there and, if it is shared, still has the query."""
+
+    def has_crashed(self, driver_id: str) -> bool:
+        """Whether its process has ended by itself, and not in order, since this server is there."""
+
     def end(self, driver_id: str, *, grace: float = 0.0) -> None:
         """End the process and its children; returns when they are gone."""
 
     def ready(self) -> bool:
         """Whether an analyzer and a warm driver (if any are kept) wait for work."""
+
+
+class Launcher(Protocol):
+    """Where drivers run: processes beside this server, or pods of a cluster.
+
+    A driver is found by its id alone, also by a later process of the same server.
+    """
+
+    def start(self, driver_id: str, role: str, token: str) -> int:
+        """Start a driver; its process id, 0 where it has none on this machine.
+
+        Raises:
+            EngineError: ``engine-unavailable``, it cannot be started now.
+        """
+
+    def is_alive(self, driver_id: str, pid: int) -> bool:
+        """Whether it runs or may still run; where that cannot be seen it does."""
+
+    def ask_to_end(self, driver_id: str, pid: int, grace: float) -> None:
+        """Have it end in order within ``grace`` seconds, without waiting for that."""
+
+    def end(self, driver_id: str, pid: int, grace: float) -> None:
+        """End it and all that it started; returns when nothing of it is left that could write.
+
+        ``grace`` is the seconds in which it may end in order; 0 = it is killed.
+
+        Raises:
+            EngineError: ``engine-unavailable``, it cannot be told that it has ended.
+        """
+
+    def clear(self, driver_id: str) -> None:
+        """Take away what a driver that has ended leaves, except for its log."""
+
+    def log(self, driver_id: str) -> str:
+        """What it has said, as far as that is kept, also after its end."""

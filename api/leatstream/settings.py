@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlsplit
 
+from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -18,13 +21,30 @@ class Settings(BaseSettings):
         checkpoint_root: empty = ``data_dir/checkpoints``.
         host, port: where REST listens; port 0 takes a free one.
         warm_drivers: idle drivers kept ready.
-        max_drivers: most queries that may run at a time.
+        max_drivers: most drivers that may run at a time.
+        shared_queries: most queries of a shared driver.
+        shared_memory: heap of a shared driver's JVM.
         driver_slots: task slots of a driver.
         driver_memory: heap of a driver's JVM.
         driver_jvm_options: flags of a driver's JVM; the default starts fast and stays small.
         msk_iam: give drivers Amazon's library for AWS_MSK_IAM.
+        launcher: where drivers and their executors run.
+        spark_master: ``spark://host:port`` of the launcher ``standalone``.
+        executors, executor_cores, executor_memory: of a query on a cluster.
+        driver_host: where executors reach drivers; empty = this machine's address.
+        spark_conf: more Spark settings for drivers on a cluster (JSON); no secrets.
+        yarn_queue, yarn_principal, yarn_keytab: of the launcher ``yarn``.
+        kubernetes_image, kubernetes_service_account: of drivers' pods.
+        kubernetes_cpu, kubernetes_memory: what a pod asks for.
+        kubernetes_shared_memory: what the pod of a shared driver asks for instead.
+        kubernetes_pod_template: file of a Pod that drivers' pods begin with.
+        kubernetes_url, kubernetes_namespace, kubernetes_token_file, kubernetes_ca_file: of the cluster;
+            empty = the one in whose pod this server runs.
+        driver_api_url: where pods reach this server.
         driver_orphan_seconds: how long a job goes on without the API.
         lease_seconds: how long a server that is silent keeps its queries, beyond driver_orphan_seconds.
+        stop_grace_seconds: how long the jobs of a server that is stopped may take to end their batches.
+        keep_replaced_seconds: how long a query is kept after a blue-green replacement.
         warm_up_kafka: broker that drivers warm up against.
         default_store: store of statements that name none.
         watermark_delay_ms: how late records of a join or window may be.
@@ -41,12 +61,37 @@ class Settings(BaseSettings):
     port: int = 8585
     warm_drivers: int = 1
     max_drivers: int = 12
+    shared_queries: int = 50
+    shared_memory: str = "1536m"
     driver_slots: int = 8
     driver_memory: str = "512m"
     driver_jvm_options: str = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss1m"
     msk_iam: bool = False
-    driver_orphan_seconds: float = 120.0
-    lease_seconds: float = 15.0
+    launcher: Literal["local", "standalone", "yarn", "kubernetes"] = "local"
+    spark_master: str = ""
+    executors: int = 2
+    executor_cores: int = 2
+    executor_memory: str = "1g"
+    driver_host: str = ""
+    spark_conf: dict[str, str] = {}
+    yarn_queue: str = ""
+    yarn_principal: str = ""
+    yarn_keytab: str = ""
+    kubernetes_image: str = ""
+    kubernetes_service_account: str = "leatstream-driver"
+    kubernetes_cpu: str = "1"
+    kubernetes_memory: str = "1536Mi"
+    kubernetes_shared_memory: str = "2560Mi"
+    kubernetes_pod_template: str = ""
+    kubernetes_url: str = ""
+    kubernetes_namespace: str = ""
+    kubernetes_token_file: str = ""
+    kubernetes_ca_file: str = ""
+    driver_api_url: str = ""
+    driver_orphan_seconds: float = Field(default=120.0, ge=5, le=86_400, allow_inf_nan=False)
+    lease_seconds: float = Field(default=15.0, ge=3, le=3_600, allow_inf_nan=False)
+    stop_grace_seconds: float = Field(default=30.0, ge=0, le=3_600, allow_inf_nan=False)
+    keep_replaced_seconds: float = Field(default=86_400.0, ge=0, le=31_536_000, allow_inf_nan=False)
     warm_up_kafka: str | None = None
     default_store: str | None = None
     watermark_delay_ms: int = 10_000
@@ -63,5 +108,7 @@ class Settings(BaseSettings):
 
     @property
     def checkpoints(self) -> str:
-        """Root of the checkpoints."""
-        return self.checkpoint_root or str(self.data_dir.resolve() / "checkpoints")
+        """Root of the checkpoints: a directory, or a URL of what is none."""
+        root = self.checkpoint_root or str(self.data_dir.resolve() / "checkpoints")
+        url = urlsplit(root)
+        return unquote(url.path) if url.scheme == "file" and url.netloc in ("", "localhost") else root

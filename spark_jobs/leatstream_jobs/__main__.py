@@ -30,18 +30,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     from leatstream_jobs.driver import Driver
     from leatstream_jobs.protocol import Client, HttpTransport
+    from leatstream_jobs.shared_driver import SharedDriver
 
     made = options.work_dir is None
     work_dir = Path(tempfile.mkdtemp(prefix="leat-driver-")) if made else options.work_dir.resolve()
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     client = Client(HttpTransport(options.url_file, token), options.driver_id)
-    driver = Driver(
+    driver = (SharedDriver if options.role == "shared" else Driver)(
         client,
         role=options.role,
         slots=options.slots,
         work_dir=work_dir,
         warm_up_kafka=options.warm_up_kafka,
         orphan_seconds=options.orphan_seconds,
+        stop_seconds=options.stop_seconds,
     )
     try:
         return driver.run()
@@ -51,7 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="leatstream_jobs", description="Runs one query, or analyzes SQL.")
+    parser = argparse.ArgumentParser(
+        prog="leatstream_jobs", description="Runs one query, several, or analyzes SQL."
+    )
     parser.add_argument("--driver-id", required=True)
     parser.add_argument(
         "--url-file", required=True, type=Path, help="holds the API's address; read again when lost"
@@ -59,12 +63,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--token-file", required=True, type=Path, help="holds the driver's token; removed at once"
     )
-    parser.add_argument("--role", required=True, choices=("dedicated", "analyzer"))
+    parser.add_argument("--role", required=True, choices=("dedicated", "shared", "analyzer"))
     parser.add_argument("--slots", type=int, default=8, help="tasks at once")
     parser.add_argument("--warm-up-kafka", help="host:port of a broker for warm-up topics")
     parser.add_argument("--work-dir", type=Path, help="directory of its own; a temporary one when not given")
     parser.add_argument(
         "--orphan-seconds", type=float, default=120.0, help="end after so long without the API"
+    )
+    parser.add_argument(
+        "--stop-seconds", type=float, default=0.0, help="how long a batch may take to end after SIGTERM"
     )
     return parser
 

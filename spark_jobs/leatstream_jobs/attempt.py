@@ -4,60 +4,110 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.registry import open_connector
-from leatstream.errors import JobError, LeatstreamError, StoreError
+from leatstream.errors import LeatstreamError
 from leatstream.plan.job_spec import JobSpec, Mode, StoreRef
 from leatstream_jobs import run_query
-from leatstream_jobs.failures import Failure, chain_of, classify, redacted, source_gone
+from leatstream_jobs.batch_size import BatchSize
+from leatstream_jobs.failures import Failure, chain_of, classify, redacted, refused
 from leatstream_jobs.idle import IdleSources
+from leatstream_jobs.last_batch import let_end, works
 from leatstream_jobs.offset_mirror import OffsetMirror
 from leatstream_jobs.pattern_batches import PatternBatches
+from leatstream_jobs.polling import Polling
 from leatstream_jobs.progress import Progress
 from leatstream_jobs.protocol import ApiUnreachable, Fenced, NotKnown
 from leatstream_jobs.running import is_running
 from leatstream_jobs.session import jvm_process
-from leatstream_jobs.source_identities import SourceIdentities
+from leatstream_jobs.source_checks import SourceChecks
+from leatstream_jobs.usage import Usage
 from leatstream_jobs.user_functions import register
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from leatstream_jobs.driver import Driver
+    from leatstream_jobs.driver import LogTail
+    from leatstream_jobs.protocol import Client
 
 _LOG = logging.getLogger("leatstream_jobs")
 
-HEARTBEAT = 1.0  # seconds
-SOURCE_CHECK = 5.0
-_STARTING_LOOK, _RUNNING_LOOK = 0.02, 0.1
+# Of a batch that is at work when the query is to stop; within the time the API gives (stop_grace).
+LAST_BATCH = 12.0
+_FOR_THE_REST = 3.0  # seconds from a batch's end to the process's
+_STARTING_LOOK = 0.02
 EXIT_DONE, EXIT_FAILED, EXIT_FENCED = 0, 1, 3
+
+
+Open = Callable[[str, str, Mapping[str, Any], Mapping[str, str]], Connector]
+
+
+class Host(Protocol):
+    """What an attempt needs of the process that it runs in, alone or beside others.
+
+    Attributes:
+        tail: log lines of this attempt.
+        stop_seconds: how long a query may take to stop, once the process is to end.
+        look_seconds: between two looks at Spark.
+    """
+
+    client: Client
+    work_dir: Path
+    tail: LogTail
+    slots: int
+    orphan_seconds: float
+    stop_seconds: float
+    look_seconds: float
+
+    @property
+    def heartbeat_seconds(self) -> float:
+        """Between two words to the API."""
+
+    @property
+    def stop_asked(self) -> bool:
+        """Whether the query is to stop in order."""
+
+    def reached(self) -> None:
+        """Note that the API has answered."""
+
+    def is_orphan(self) -> bool:
+        """Whether the API has been silent for too long."""
+
+    def connector(self, store: StoreRef, secrets: Mapping[str, str], make: Open) -> Connector:
+        """The connector of a store, ``secrets`` by field path; ``make`` opens one where there is none yet."""
+
+    def cut_off(self, spark: SparkSession, query: StreamingQuery | None) -> None:
+        """No further write of the query, whatever it takes."""
+
+    def jvm_lost(self) -> None:
+        """The JVM has ended; what is to be done before the attempt says so."""
 
 
 class Attempt:
     """Runs the query of one JobSpec to its end."""
 
-    def __init__(self, driver: Driver, spark: SparkSession, document: Mapping[str, Any]) -> None:
+    def __init__(self, driver: Host, spark: SparkSession, document: Mapping[str, Any]) -> None:
         self._driver = driver
         self._spark = spark
         self._spec = JobSpec.model_validate(document)
         self._progress = Progress(self._spec.sources)
         self._idle = IdleSources(self._spec.sources, self._spec.checkpoint)
+        self._size = BatchSize(self._spec)
+        self._usage = Usage()
+        self._polling = Polling()
         self._mirror = OffsetMirror(self._spec.query_name)
         self._state = "starting"
         self._failure: Failure | None = None
         self._started: run_query.Started | None = None
         self._secrets: dict[str, str] = {}
-        self._known = SourceIdentities(spark, self._spec.checkpoint)
-        self._identities: dict[str, str] = {}
-        self._kept = False
+        self._sources = SourceChecks(spark, self._spec.checkpoint, self._progress.watches)
         self._next_heartbeat = 0.0
-        self._next_check = 0.0
         self._directive = "continue"
         self._completed = False
 
@@ -75,15 +125,21 @@ class Attempt:
             _LOG.warning("a newer attempt has taken over (%s); the query is cut off", error)
             self._cut_off()
             return EXIT_FENCED
+        except Exception:
+            # Whatever it is: no query may go on that nobody watches, as it would in a shared driver.
+            self._cut_off()
+            raise
 
     def _start(self) -> run_query.Started | None:
         try:
             references = sorted(self._references())
             self._secrets = self._driver.client.resolve_secrets(references)
             digests = sorted({f.digest for f in self._spec.functions})
-            register(self._spark, self._spec.functions, self._driver.client.function_sources(digests))
-            self._compare_sources()
-            if self._failure is not None:
+            texts = self._driver.client.function_sources(digests)
+            register(self._spark, self._spec.functions, texts, self._driver.work_dir / "jars")
+            gone = self._sources.compare(self._spec.sources, self._connect)
+            if gone is not None:
+                self._fail(gone)
                 return None
             self._started = run_query.start(
                 self._spark, self._spec, self._connect, self._driver.slots, self._secrets
@@ -95,18 +151,8 @@ class Attempt:
             self._fail(Failure("job-failed", "The API could not be reached for the secrets of the stores."))
         except (Fenced, NotKnown):
             raise
-        except JobError as error:
-            self._fail(Failure(error.code, error.detail))
-        except StoreError as error:
-            gone = error.code == "entity-not-found"
-            retry = error.retryable
-            self._fail(
-                Failure(
-                    "source-gone" if gone else "job-failed", error.detail, error.code, None if gone else retry
-                )
-            )
         except LeatstreamError as error:
-            self._fail(Failure("job-rejected", error.detail, error.code))
+            self._fail(refused(error))
         except Exception as error:
             self._fail(self._explain(error))
         return None
@@ -120,14 +166,13 @@ class Attempt:
                     self._ended_by_itself(query)
                     return
                 self._look(query)
+                self._check_sources(started)
+                self._mirror.look(started.scans, self._progress)
             except (Fenced, NotKnown):
                 raise
             except Exception as error:
                 self._fail(self._explain(error))
                 return
-            if self._failure is None:
-                self._check_sources(started)
-                self._mirror.look(started.scans, self._progress)
             if self._failure is not None:
                 return
             if time.monotonic() >= self._next_heartbeat:
@@ -137,7 +182,7 @@ class Attempt:
                     "the API has not answered for %g s; the query stops", self._driver.orphan_seconds
                 )
                 return
-            time.sleep(_STARTING_LOOK if self._state == "starting" else _RUNNING_LOOK)
+            time.sleep(_STARTING_LOOK if self._state == "starting" else self._driver.look_seconds)
 
     def _look(self, query: StreamingQuery) -> None:
         if self._state == "starting":
@@ -150,6 +195,11 @@ class Attempt:
             if self._spec.mode is Mode.REALTIME:
                 self._look_live()
             self._idle.look(self._spark, query, self._progress, fresh=fresh)
+            if self._spec.mode is not Mode.REALTIME:
+                reports = self._progress.unmeasured()
+                self._size.look(self._spark, query, reports)
+                self._polling.look(query, reports)
+                self._progress.batch_limit = self._size.limit
 
     def _look_live(self) -> None:
         """Figures for people only: an error here must not end a query that works."""
@@ -168,56 +218,24 @@ class Attempt:
             self._fail(classify(chain_of(java.get()), self._spec))
         elif self._spec.available_now and self._started is not None:
             # A run may be over before the sources' turn has come, and the next one compares with this.
-            self._state, self._next_check = "running", 0.0
-            self._check_sources(self._started)
+            self._state = "running"
+            self._check_sources(self._started, at_once=True)
             self._completed = self._failure is None
         else:
             self._fail(Failure("job-failed", "The query ended without an error, although nobody stopped it."))
 
-    def _check_sources(self, started: run_query.Started) -> None:
-        """Notice a source's entity that is gone or was made anew; Spark itself may wait for it for ever."""
-        if self._state != "running" or time.monotonic() < self._next_check:
-            return
-        self._next_check = time.monotonic() + SOURCE_CHECK
-        for scan in started.scans:
-            try:
-                now = scan.connector.incarnation(scan.source.entity, timeout=3.0)
-                self._progress.watches[scan.source.view] = scan.connector.watch_source(scan.source)
-            except StoreError as error:
-                # A store that is away for a while is no reason to fail: Spark's own clients wait for it too.
-                _LOG.warning("source %s could not be checked: %s", scan.source.relation, error.detail)
-                continue
-            before = self._identities.setdefault(scan.source.view, now or "")
-            if now is None or now != before:
-                self._fail(source_gone(scan.source, recreated=now is not None))
-                return
-        if not self._kept and len(self._identities) == len(started.scans):
-            self._keep_identities()
-
-    def _keep_identities(self) -> None:
-        """Write them down for later attempts; a fault that lasts ends the job itself, and is told then."""
-        try:
-            self._known.write(self._identities)
-            self._kept = True
-        except Exception as error:
-            _LOG.warning("the sources' identities were not kept (%s); trying again", type(error).__name__)
-
-    def _compare_sources(self) -> None:
-        """See that the sources are those that the checkpoint's offsets are of; StoreError if one is away."""
-        self._identities = self._known.read()
-        self._kept = bool(self._identities)
-        for source in self._spec.sources if self._kept else ():
-            before = self._identities.get(source.view)
-            now = self._connect(source.store).incarnation(source.entity)
-            if now is None or before not in (None, now):
-                self._fail(source_gone(source, recreated=now is not None))
-                return
+    def _check_sources(self, started: run_query.Started, *, at_once: bool = False) -> None:
+        if self._state == "running":
+            failure = self._sources.look(started.scans, at_once=at_once)
+            if failure is not None:
+                self._fail(failure)
 
     def _end(self) -> int:
         failed = self._failure is not None
         if self._state == "running" and not failed and not self._completed:
             self._state = "stopping"
-            self._beat_quietly()
+            if not self._driver.is_orphan():  # an API that is silent would keep it from stopping in time
+                self._beat_quietly()
         if self._started is not None:
             self._stop_query(self._started.query)
         if not failed:
@@ -229,16 +247,42 @@ class Attempt:
     def _stop_query(self, query: StreamingQuery) -> None:
         """Stop in order; a JVM that does not obey is ended: nothing is written after the last report."""
         try:
+            self._finish_batch(query)
             query.stop()
             self._progress.look(query)
             if self._started is not None:
                 self._mirror.look(self._started.scans, self._progress, last=True)
+        except (Fenced, NotKnown):
+            raise
         except Exception as error:
-            _LOG.warning("the query did not stop in order (%s); its JVM is ended", type(error).__name__)
+            _LOG.warning("the query did not stop in order (%s); it is cut off", type(error).__name__)
             self._cut_off()
 
+    def _finish_batch(self, query: StreamingQuery) -> None:
+        """Let the batch at work end, so that the next attempt repeats none of it.
+
+        Not one of a driver that has lost its API: another may take its place when its time is over.
+        """
+        if self._failure is not None or self._completed or self._driver.is_orphan():
+            return
+        seconds = self._driver.stop_seconds - _FOR_THE_REST if self._driver.stop_asked else LAST_BATCH
+        if self._spec.mode is Mode.REALTIME:
+            # Such a batch lasts as long as it is told to; a person who stops a query does not wait for that.
+            long_enough = seconds >= self._spec.realtime_batch_ms / 1000
+            if not (self._driver.stop_asked and long_enough):
+                return
+        end = time.monotonic() + seconds
+        let_end(self._spark, query)
+        while works(query) and time.monotonic() < end and not self._driver.is_orphan():
+            if time.monotonic() >= self._next_heartbeat:
+                self._beat()
+            time.sleep(_STARTING_LOOK)
+
     def _report_until_heard(self) -> None:
-        """The final state must arrive; without any answer the driver ends after the orphan limit."""
+        """The final state must arrive; without any answer the driver ends after the orphan limit.
+
+        One that was told to end by a signal has no time for that, and its end is seen.
+        """
         while True:
             try:
                 self._send()
@@ -246,13 +290,13 @@ class Attempt:
             except (Fenced, NotKnown):
                 return
             except ApiUnreachable:
-                if self._driver.is_orphan():
+                if self._driver.is_orphan() or self._driver.stop_asked:
                     return
                 time.sleep(0.25)
 
     def _beat(self) -> None:
         """One heartbeat; an API that is away changes nothing for the query."""
-        self._next_heartbeat = time.monotonic() + HEARTBEAT
+        self._next_heartbeat = time.monotonic() + self._driver.heartbeat_seconds
         try:
             directive = self._send()
         except ApiUnreachable:
@@ -273,6 +317,7 @@ class Attempt:
             self._driver.tail.give_back(lines)
             raise
         self._driver.reached()
+        self._mirror.rename(self._driver.client.query_name)
         return directive
 
     def _body(self, lines: list[str]) -> dict[str, Any]:
@@ -286,11 +331,11 @@ class Attempt:
         if self._failure is not None:
             body["error"] = self._failure.as_json()
         progress = self._progress.as_json()
-        return body | ({"progress": progress} if progress else {})
+        return body | ({"progress": progress | self._usage.as_json()} if progress else {})
 
     def _connect(self, store: StoreRef) -> Connector:
         secrets = {path: self._secrets[reference] for path, reference in store.secrets.items()}
-        return open_connector(store.kind, store.name, store.config, secrets)
+        return self._driver.connector(store, secrets, open_connector)
 
     def _references(self) -> set[str]:
         view = self._spec.sink.view
@@ -320,6 +365,7 @@ class Attempt:
             if self._answers():
                 return False
             time.sleep(0.05)
+        self._driver.jvm_lost()
         return True
 
     def _answers(self) -> bool:
@@ -329,10 +375,5 @@ class Attempt:
             return False
 
     def _cut_off(self) -> None:
-        """No further write: the JVM is killed, not asked."""
-        process = jvm_process(self._spark)
-        if process is None:
-            os._exit(EXIT_FENCED)
-        if process.poll() is None:
-            process.kill()
-            process.wait(10)
+        """No further write."""
+        self._driver.cut_off(self._spark, self._started.query if self._started is not None else None)

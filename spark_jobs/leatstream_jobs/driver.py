@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,11 @@ from leatstream_jobs.protocol import ApiUnreachable, Client, Fenced, NotKnown
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from leatstream.connectors.base import Connector
+    from leatstream.plan.job_spec import StoreRef
+    from leatstream_jobs.attempt import Open
 
 _LOG = logging.getLogger("leatstream_jobs")
 
@@ -50,9 +56,14 @@ class Driver:
 
     Attributes:
         client: the API.
-        role: ``dedicated`` or ``analyzer``.
+        role: ``dedicated``, ``shared`` or ``analyzer``.
         stop_asked: set by SIGTERM; the query is then stopped in order.
+        stop_seconds: how long a query may take for that, until the driver is killed.
+        heartbeat_seconds, look_seconds: between two words to the API, and between two looks at Spark.
     """
+
+    heartbeat_seconds = 1.0
+    look_seconds = 0.1
 
     def __init__(
         self,
@@ -63,6 +74,7 @@ class Driver:
         work_dir: Path,
         warm_up_kafka: str | None,
         orphan_seconds: float,
+        stop_seconds: float = 0.0,
     ) -> None:
         self.client = client
         self.role = role
@@ -70,7 +82,9 @@ class Driver:
         self.work_dir = work_dir
         self.warm_up_kafka = warm_up_kafka
         self.orphan_seconds = orphan_seconds
+        self.stop_seconds = stop_seconds
         self.stop_asked = False
+        self._working = False
         self.tail = LogTail()
         self._contact = time.monotonic()
 
@@ -80,30 +94,34 @@ class Driver:
         signal.signal(signal.SIGTERM, self._on_term)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
-            spark = self._warm()
-            while not self.stop_asked:
-                work = self._ask("idle")
-                if work is None:
-                    continue
-                kind = work.get("kind")
-                if kind == "exit":
-                    return EXIT_DONE
-                if kind == "analyze":
-                    self._analyze(spark, work)
-                elif kind == "select":
-                    from leatstream_jobs.selecting import Selecting
-
-                    Selecting(self, spark, work["spec"]).run()
-                elif kind == "run":
-                    from leatstream_jobs.attempt import Attempt
-
-                    return Attempt(self, spark, work["spec"]).run()
-                else:
-                    _LOG.warning("unknown kind of work %r is passed over", kind)
-            return EXIT_DONE
+            return self._serve(self._warm())
         except NotKnown:
             _LOG.info("the API does not know this driver any more; it ends")
             return EXIT_DONE
+
+    def _serve(self, spark: SparkSession) -> int:
+        while not self.stop_asked:
+            work = self._ask("idle")
+            if work is None:
+                continue
+            kind = work.get("kind")
+            self._working = True
+            if kind == "exit":
+                return EXIT_DONE
+            if kind == "analyze":
+                self._analyze(spark, work)
+            elif kind == "select":
+                from leatstream_jobs.selecting import Selecting
+
+                Selecting(self, spark, work["spec"]).run()
+            elif kind == "run":
+                from leatstream_jobs.attempt import Attempt
+
+                return Attempt(self, spark, work["spec"]).run()
+            else:
+                _LOG.warning("unknown kind of work %r is passed over", kind)
+            self._working = False
+        return EXIT_DONE
 
     def reached(self) -> None:
         """Note that the API has answered."""
@@ -113,15 +131,35 @@ class Driver:
         """Whether the API has been silent for too long."""
         return time.monotonic() - self._contact > self.orphan_seconds
 
+    def connector(self, store: StoreRef, secrets: Mapping[str, str], make: Open) -> Connector:
+        """The connector of a store, ``secrets`` by field path; a new one each time."""
+        return make(store.kind, store.name, store.config, secrets)
+
+    def cut_off(self, spark: SparkSession, _query: StreamingQuery | None) -> None:
+        """No further write: the JVM is killed, not asked."""
+        from leatstream_jobs.session import jvm_process
+
+        process = jvm_process(spark)
+        if process is None:
+            os._exit(EXIT_FENCED)
+        if process.poll() is None:
+            process.kill()
+            process.wait(10)
+
+    def jvm_lost(self) -> None:
+        """The attempt itself says so."""
+
     def _warm(self) -> SparkSession:
         from leatstream_jobs.session import start_session
 
         self._tell("starting Spark")
-        spark = start_session(self.work_dir, self.slots)
+        spark = start_session(self.work_dir, self.slots, shared=self.role == "shared")
         if self.role == "analyzer":
             self._tell("warming the analyzer")
             _warm_analyzer(spark)
             return spark
+        if self.role == "shared":
+            return spark  # it was started because queries wait for it: the first of them warms it
         from leatstream_jobs.warmup import warm_up
 
         try:
@@ -170,6 +208,9 @@ class Driver:
 
     def _on_term(self, _signal: int, _frame: Any) -> None:
         self.stop_asked = True
+        if not self._working:
+            # Nothing is to be brought to an end: neither a Spark that starts nor a long poll is waited for.
+            raise NotKnown("told to end")
 
 
 def _warm_analyzer(spark: SparkSession) -> None:

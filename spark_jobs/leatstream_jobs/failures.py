@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from leatstream.connectors.store_marks import find_mark
-from leatstream.errors import JobError, StoreError
+from leatstream.errors import AttemptBehindError, JobError, LeatstreamError, StoreError
 from leatstream.plan.job_spec import JobSpec, SourceSpec
 
 _MARK = re.compile(r"LEAT_UNDECODABLE (\S+) (\{.*?\})(?: (\{.*\}))? LEAT_UNDECODABLE_END", re.S)
 _UNWRITTEN_MARK = re.compile(r"LEAT_UNENCODABLE (.*?) LEAT_UNENCODABLE_END", re.S)
+_JAVA_FUNCTION = re.compile(r"`(leat_fn_\d+) ")
 _FUNCTION_MARK = re.compile(r"LEAT_FUNCTION (\{.*?\}) LEAT_FUNCTION_END", re.S)
 _PATTERN_MARK = re.compile(r"LEAT_PATTERN (\w+) LEAT_PATTERN_END")
 _NULL_MARK = re.compile(r"LEAT_NULL_COLUMN (.*?) LEAT_NULL_COLUMN_END", re.S)
@@ -43,6 +44,29 @@ _GONE = (
 # The system's own words, from Java, RocksDB and Python.
 _FULL = ("No space left on device", "Disk quota exceeded", "There is not enough space on the disk")
 _AUTH = ("SaslAuthenticationException", "SslAuthenticationException", "AuthorizationException")
+# What clients say of a server that is away, or that ends a connection because it goes.
+_AWAY = (
+    "common.errors.TimeoutException",
+    "common.errors.DisconnectException",
+    "common.errors.NetworkException",
+    "common.errors.BrokerNotAvailableException",
+    "common.errors.CoordinatorNotAvailableException",
+    "common.errors.NotCoordinatorException",
+    "common.errors.NotLeaderOrFollowerException",
+    "common.errors.LeaderNotAvailableException",
+    "No resolvable bootstrap urls",
+    "Timed out waiting for a node assignment",
+    "java.net.ConnectException",
+    "java.net.NoRouteToHostException",
+    "java.net.SocketTimeoutException",
+    "java.net.UnknownHostException",
+    "psycopg.OperationalError",
+    "psycopg.errors.ConnectionException",
+    "psycopg.errors.ConnectionTimeout",
+    "psycopg.errors.AdminShutdown",
+    "psycopg.errors.CrashShutdown",
+    "psycopg.errors.CannotConnectNow",
+)
 _CHECKPOINT = (
     "STATE_STORE_",
     "CANNOT_LOAD_STATE_STORE",
@@ -56,6 +80,9 @@ _CHECKPOINT = (
     "RESOURCE_CLOSED_STATE",
     "batchId",
 )
+# The client's own bounds; the broker names none.
+_TOO_LARGE_TO_SEND = ("max.request.size", "buffer.memory")
+_LOST_ROWS = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 _CHECKPOINT_TEXT = ("Incomplete log file", "Malformed log file", "offset log", "commit log", "delta file")
 # Where Spark reads its checkpoint, and what reading nonsense ends in.
 _READING = ("MetadataLog", "OffsetSeq", "CommitLog", "StreamMetadata", "populateStartOffsets", "OffsetMap")
@@ -104,21 +131,28 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a query failed, as a heartbeat reports it."""
+    """Why a query failed, as a heartbeat reports it.
+
+    Attributes:
+        newest_attempt: a later one than this, that the sink knows of.
+    """
 
     code: str
     detail: str
     condition: str | None = None
     retryable: bool | None = None
+    newest_attempt: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """``{code, detail, retryable, condition?}``."""
+        """``{code, detail, retryable, condition?, newest_attempt?}``."""
         known = JobError.kinds[self.code].retryable
         body: dict[str, Any] = {
             "code": self.code,
             "detail": redacted(self.detail),
             "retryable": known if self.retryable is None else self.retryable,
         }
+        if self.newest_attempt is not None:
+            body["newest_attempt"] = self.newest_attempt
         return body | ({"condition": self.condition} if self.condition else {})
 
 
@@ -153,6 +187,9 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
     function = _FUNCTION_MARK.search(text)
     if function:
         return _of_function(function)
+    java = next((i for i, link in enumerate(chain) if link.condition == "FAILED_EXECUTE_UDF"), None)
+    if java is not None:
+        return _of_java(chain[java], chain[java + 1 :], spec)
     unwritten = _UNWRITTEN_MARK.search(text)
     if unwritten:
         form = spec.sink.value_format.upper()
@@ -175,6 +212,16 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
     if any(word in text for word in _GONE):
         topics = " and ".join(sorted({f"{s.entity} ({s.relation})" for s in spec.sources}))
         return Failure("source-gone", f"A source's records are gone: {topics}. Spark says: {said}", condition)
+    if "RecordTooLargeException" in text or "MSG_SIZE_TOO_LARGE" in text:
+        whom = f"A record for {spec.sink.relation} is larger than"
+        if any(word in text for word in _TOO_LARGE_TO_SEND):
+            detail = f"{whom} the 32 MiB that are sent at most. Let the query give smaller ones."
+        else:
+            detail = (
+                f"{whom} topic {spec.sink.entity} takes. Raise the topic's max.message.bytes and restart the "
+                "query: the record is read again."
+            )
+        return Failure("job-failed", detail, "RECORD_TOO_LARGE", retryable=False)
     if any(word in text for word in _AUTH):
         return Failure(
             "job-failed", f"A store refused the job's login or access: {said}", condition, retryable=False
@@ -184,9 +231,17 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
         return Failure(
             "job-failed", f"A store gave no token to log in with: {said}", condition, retryable=True
         )
+    if _LOST_ROWS in text or condition == _LOST_ROWS:
+        # No word of the query's checkpoint: it is what one batch kept in the executors' memory.
+        detail = "An executor has gone, and with it rows of the batch; the query goes on from its checkpoint."
+        return Failure("job-failed", detail, condition, retryable=True)
     if _is_checkpoint(condition, text) or any(_unreadable(link) for link in chain):
         detail = f"The checkpoint {spec.checkpoint} does not fit this query or is damaged: {said}"
         return Failure("checkpoint-damaged", detail, condition)
+    if any(word in text for word in _AWAY) and "not present in metadata" not in text:
+        # That one may as well be a topic that somebody has deleted.
+        detail = f"A server that the job needs does not answer: {said}"
+        return Failure("job-failed", detail, "store-unreachable", retryable=True)
     if any(word in (condition or "") for word in _VALUE):
         # Spark's own sentence quotes the value, which may be anybody's data.
         detail = f"A value could not be computed ({condition}); TRY_CAST or CASE keeps such a record out."
@@ -227,6 +282,21 @@ def _of_function(mark: re.Match[str]) -> Failure:
     return Failure("job-failed", detail, condition, retryable=False)
 
 
+def _of_java(link: Link, causes: Sequence[Link], spec: JobSpec) -> Failure:
+    """What a function in Java threw: its class and place; never its message, which may quote a record."""
+    named = _JAVA_FUNCTION.search(link.message)
+    function = next((f for f in spec.functions if named and f.name == named[1]), None)
+    name = function.function if function is not None else "in Java"
+    cause = causes[0] if causes else None
+    place = cause.frames[0] if cause is not None and cause.frames else ""
+    if function is not None and place.startswith(("org.apache.spark.", "scala.")):
+        detail = f"The function {name} gave a value that is no {function.returns}."
+    else:
+        where = f" in {place}" if place else ""
+        detail = f"The function {name} failed{where}: {cause.name if cause else 'no reason was told'}."
+    return Failure("job-failed", detail, "FUNCTION_FAILED", retryable=False)
+
+
 def _of_store(role: str, code: str, sentence: str) -> Failure:
     """What a connector's Python worker has said."""
     if code == "entity-not-found" and role == "source":
@@ -248,6 +318,19 @@ def source_gone(source: SourceSpec, recreated: bool) -> Failure:
         f"Entity {source.entity} of {source.relation} in store {source.store.name} {what}.",
         "SOURCE_ENTITY_RECREATED" if recreated else "SOURCE_ENTITY_GONE",
     )
+
+
+def refused(error: LeatstreamError) -> Failure:
+    """What our own code has said before or instead of Spark."""
+    if isinstance(error, JobError):
+        return Failure(error.code, error.detail)
+    if isinstance(error, AttemptBehindError):
+        return Failure("job-failed", error.detail, "attempt-behind", True, newest_attempt=error.newest)
+    if isinstance(error, StoreError):
+        gone = error.code == "entity-not-found"
+        code = "source-gone" if gone else "job-failed"
+        return Failure(code, error.detail, error.code, None if gone else error.retryable)
+    return Failure("job-rejected", error.detail, error.code)
 
 
 def _undecodable(mark: re.Match[str], spec: JobSpec) -> str:

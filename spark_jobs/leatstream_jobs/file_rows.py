@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from leatstream.connectors.s3_options import read_options
-from leatstream.connectors.s3_write import PARTITION
+from leatstream.connectors.s3.options import read_options
+from leatstream.connectors.s3.write import PARTITION
 from leatstream.errors import JobError
 from leatstream.formats import json
 from leatstream.model.types import parse_type

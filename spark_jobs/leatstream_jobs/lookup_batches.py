@@ -1,7 +1,8 @@
-"""Batch by batch: a stream's rows joined with those of tables that are there now.
+"""Batch by batch: rows of a stream or changelog joined with those of tables that are there now.
 
 Of each table only the rows are read whose keys the batch asks for, by Spark's own tasks. The join itself is
-Spark's, over the batch and these rows, so that ON means here what it means everywhere.
+Spark's, over the batch and these rows, so that ON means here what it means everywhere. A join may give
+rows in another order, so where they replace each other only the last one of each key goes into it.
 """
 
 from __future__ import annotations
@@ -10,15 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leatstream.connectors.base import TableReader
+from leatstream.connectors.writers import TableReader
 from leatstream.formats import json
 from leatstream.model.types import parse_type
-from leatstream.plan.job_spec import JobSpec, LookupSpec, SinkSpec
+from leatstream.plan.job_spec import JobSpec, LookupSpec, SinkSpec, SnapshotSpec
 from leatstream_jobs.scans import UNDECODABLE, Scan
 from leatstream_jobs.snapshot_batches import ROWS, SIDE
+from leatstream_jobs.snapshot_rows import Shape, newest, place
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,8 @@ class TableLookup:
         wanted = ", ".join(f"{value} AS k{i}" for i, value in enumerate(spec.values))
         values = spark.sql(f"SELECT {wanted} FROM {spec.left}")  # noqa: S608 - our compiler's
         # A value that the column cannot have is no key of a row.
-        typed = [F.col(f"k{i}").try_cast(kinds[name]) for i, name in enumerate(spec.keys)]
+        wanted_as = [kinds[name] for name in spec.keys]
+        typed = [_plain(F.col(f"k{i}").try_cast(kind), kind) for i, kind in enumerate(wanted_as)]
         texts = self.reader.texts(typed, json.nested)
         keys = values.select(*(text.alias(f"k{i}") for i, text in enumerate(texts))).dropna().distinct()
         return self._read(self.reader.rows(keys))
@@ -50,6 +53,13 @@ class TableLookup:
         good = F.when(decoder.undecodable, F.raise_error(mark)).otherwise(F.lit(True))
         parsed = rows.select(F.col("value").alias(json.TEXT)).withColumn(json.PARSED, decoder.parsed)
         return parsed.where(good).select(*decoder.fields)
+
+
+def _plain(value: Column, kind: str) -> Column:
+    """The one form of equal values: minus zero is zero, and its rows are read once."""
+    from pyspark.sql import functions as F
+
+    return (value + F.lit(0.0)).cast(kind) if kind in ("FLOAT", "DOUBLE") else value
 
 
 class LookupBatches:
@@ -98,7 +108,7 @@ class LookupBatches:
         try:
             for i, scan in enumerate(self._scans):
                 rows = held[0].where(f"{SIDE} = {i}").select(f"{ROWS}{i}.*")
-                rows.createOrReplaceTempView(scan.source.view)
+                self._counting(scan, rows).createOrReplaceTempView(scan.source.view)
             for lookup in self._lookups:
                 held.append(lookup.rows(spark).persist())
                 held[-1].hint("shuffle_hash").createOrReplaceTempView(lookup.spec.view)
@@ -106,3 +116,11 @@ class LookupBatches:
         finally:
             for frame in reversed(held):
                 frame.unpersist()
+
+    def _counting(self, scan: Scan, rows: DataFrame) -> DataFrame:
+        """A changelog's last rows in the order of its topic, where the sink's rows replace each other."""
+        keys = scan.source.primary_key
+        if not keys or not self._spec.sink.deletes:
+            return rows
+        shape = Shape.of(scan.source, SnapshotSpec(view=scan.source.view, keys=keys), scan.frame)
+        return shape.named(newest(shape.numbered(rows), shape.keys, place(rows)))

@@ -264,6 +264,9 @@ def pattern_of(spec: PatternSpec) -> Pattern:
         measures=[*spec.measures, *hidden],
         within=None if spec.within_ms is None else 1000 * spec.within_ms,
         to_next=spec.to_next,
+        to_row=spec.to_row,
+        to_variables=spec.to_variables,
+        all_rows=spec.all_rows,
         memory=spec.memory,
     )
 

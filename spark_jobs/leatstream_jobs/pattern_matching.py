@@ -8,7 +8,7 @@ row by row at once, in the order of preference; a way that ends is taken as soon
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,24 +26,26 @@ class Program:
 
     Attributes:
         variables: by position.
+        hidden: by position, whether its row is not told.
         first: where a match may begin, the preferred position first.
         follow: by position, what may come next, in the same order.
     """
 
     variables: tuple[str, ...]
+    hidden: tuple[bool, ...]
     first: tuple[int, ...]
     follow: tuple[tuple[int, ...], ...]
 
 
 def compiled(term: Term) -> Program:
     """Write every repetition out."""
-    variables: list[str] = []
+    variables: list[Variable] = []
     follow: list[list[Any]] = []
 
     def entry(part: Term, after: list[Any]) -> list[Any]:
         """Where ``part`` may begin; ``after`` is where to go on. Lists in lists are flattened in the end."""
         if isinstance(part, Variable):
-            variables.append(part.name)
+            variables.append(part)
             follow.append(after)
             return [len(variables) - 1]
         if isinstance(part, Row_sequence):
@@ -69,7 +71,8 @@ def compiled(term: Term) -> Program:
         return found
 
     first = _flat(entry(term, [_END]))
-    return Program(tuple(variables), first, tuple(map(_flat, follow)))
+    names, unseen = zip(*((one.name, one.hidden) for one in variables), strict=True)
+    return Program(names, unseen, first, tuple(map(_flat, follow)))
 
 
 def _flat(places: list[Any]) -> tuple[int, ...]:
@@ -97,7 +100,10 @@ class Pattern:
         define: the condition of each variable that has one.
         measures: nodes; their values are a match's output, in this order.
         within: how much later than the first row the last one may be; microseconds.
-        to_next: whether the next match may begin in the row after the first one, else after the last one.
+        to_next: whether the next match may begin in the row after the first one.
+        to_row: ``first`` or ``last``: of the rows of ``to_variables`` it may begin in that one; else behind
+            the last row of the match.
+        all_rows: whether each row of a match is told, with what is known at it, else one for the match.
         memory: how many rows before a match its nodes look back to.
     """
 
@@ -107,6 +113,9 @@ class Pattern:
     measures: Sequence[Node]
     within: int | None = None
     to_next: bool = False
+    to_row: str | None = None
+    to_variables: Sequence[str] = ()
+    all_rows: bool = False
     memory: int = 0
 
 
@@ -151,7 +160,7 @@ class Matcher:
     def __init__(self, pattern: Pattern) -> None:
         self._pattern = pattern
         self._program = compiled(pattern.term)
-        self._numbered = any(node[0] == "number" for node in pattern.measures)
+        self._numbered = any(map(_numbers, pattern.measures))
         # Ways that have come to one place differ in their past only, which then counts for nothing.
         self._merges = all(map(_forgets, pattern.define.values()))
 
@@ -176,7 +185,7 @@ class Matcher:
         rows = [*state.rows[: state.passed], *waiting]
         known = sum(row.time <= watermark for row in rows)
         values = Values(self._pattern.kinds, rows[:known])
-        at, number, found = state.passed, state.number, []
+        at, number, found = state.passed, state.number, list[list[str | None]]()
         due = [rows[known].time] if known < len(rows) else []
         while at < known:
             result = self._attempt(values, at, watermark)
@@ -187,14 +196,29 @@ class Matcher:
                 at += 1
                 continue
             number += 1
-            found.append([self._measure(values, node, result, number) for node in self._pattern.measures])
-            at = at + 1 if self._pattern.to_next else result.row + 1
+            found += self._told(values, result, number)
+            at = self._next(at, result)
         kept = max(0, at - self._pattern.memory)
         left = State(rows[kept:], at - kept, number if self._numbered else 0)
         return left, min(due, default=None), found
 
-    def _measure(self, values: Values, node: Node, taken: Taken, number: int) -> str | None:
+    def _told(self, values: Values, match: Taken, number: int) -> Iterator[list[str | None]]:
+        """The measures of the match, or of each of its rows."""
+        for taken in match.steps() if self._pattern.all_rows else [match]:
+            if not (taken.hidden and self._pattern.all_rows):
+                yield [self._measure(values, node, taken, match, number) for node in self._pattern.measures]
+
+    def _measure(self, values: Values, node: Node, taken: Taken, match: Taken, number: int) -> str | None:
+        if node[0] == "final":
+            return self._measure(values, node[1], match, match, number)
         return str(number) if node[0] == "number" else values.text(node, taken)
+
+    def _next(self, at: int, match: Taken) -> int:
+        """Where the next match may begin."""
+        if self._pattern.to_row is not None:
+            rows = list(match.of(self._pattern.to_variables))
+            return rows[-1] if self._pattern.to_row == "first" else rows[0]
+        return at + 1 if self._pattern.to_next else match.row + 1
 
     def _attempt(self, values: Values, start: int, watermark: int) -> Taken | _Open | None:
         """The match that begins in this row, if it can be told."""
@@ -223,7 +247,7 @@ class Matcher:
         here: set[int] = set()
         for place, past in ways:
             variable = program.variables[place]
-            taken = Taken(variable, at, past)
+            taken = Taken(variable, at, past, hidden=program.hidden[place])
             condition = define.get(variable)
             if condition is not None and values.value(condition, taken) is not True:
                 continue
@@ -237,6 +261,10 @@ class Matcher:
             if len(left) > MAX_WAYS:
                 raise PatternError("TOO_MANY_WAYS")
         return left, None
+
+
+def _numbers(node: Node) -> bool:
+    return node[0] == "number" or (node[0] == "final" and _numbers(node[1]))
 
 
 def _forgets(node: Node) -> bool:

@@ -64,12 +64,22 @@ class Row:
 class Taken:
     """Which rows a match has taken so far, the newest one first."""
 
-    __slots__ = ("before", "row", "variable")
+    __slots__ = ("before", "hidden", "row", "variable")
 
-    def __init__(self, variable: str, row: int, before: Taken | None) -> None:
+    def __init__(self, variable: str, row: int, before: Taken | None, *, hidden: bool = False) -> None:
         self.variable = variable
         self.row = row
         self.before = before
+        self.hidden = hidden
+
+    def steps(self) -> list[Taken]:
+        """What had been taken at each of the rows, from the first row on."""
+        found: list[Taken] = []
+        at: Taken | None = self
+        while at is not None:
+            found.append(at)
+            at = at.before
+        return found[::-1]
 
     def of(self, variables: Sequence[str] | None) -> Iterator[int]:
         """Numbers of the rows that one of these variables took, from the newest on."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from leatstream.connectors.base import SourceWatch
+    from leatstream.connectors.entities import SourceWatch
     from leatstream.plan.job_spec import SourceSpec
 
 
@@ -28,6 +28,7 @@ class Figures(Protocol):
     watermark_ms: int | None
 
 
+_MOST_UNMEASURED = 99  # as many as Spark keeps
 _NO_WATERMARK = "1970-01-01T00:00:00"
 
 
@@ -43,6 +44,7 @@ class Progress:
         live_rate: its records per second.
         watches: what the sources' stores keep for this reader, by view.
         figures: set where batches keep rows themselves.
+        batch_limit: how many records of a source the next batch takes at most; None in real-time mode.
     """
 
     sources: Sequence[SourceSpec]
@@ -55,6 +57,8 @@ class Progress:
     live_rate: float | None = None
     watches: dict[str, SourceWatch | None] = field(default_factory=dict)
     figures: Figures | None = None
+    batch_limit: int | None = None
+    _unmeasured: list[dict[str, Any]] = field(default_factory=list)
     _seen: str = ""
     _done: int = -1
     _live_at: float = 0.0
@@ -75,6 +79,11 @@ class Progress:
             self.take(report)
         return bool(fresh)
 
+    def unmeasured(self) -> list[dict[str, Any]]:
+        """The reports since this was last asked, oldest first."""
+        found, self._unmeasured = self._unmeasured, []
+        return found
+
     def look_live(self, spark: SparkSession) -> None:
         """Take in what the running batch has done so far (real-time mode)."""
         found, now = look(spark), time.monotonic()
@@ -89,10 +98,11 @@ class Progress:
         """Take in one report (Spark's StreamingQueryProgress as JSON)."""
         self._seen = str(report["timestamp"])
         self.latest = dict(report)
+        self._unmeasured = [*self._unmeasured[-_MOST_UNMEASURED:], self.latest]
         if self.live is not None:
             # The batch has ended: its rows are in the report now.
             self._done, self.live = self.live.execution, None
-        told = sum(int(s.get("numInputRows", 0)) for s in report.get("sources") or [] if _is_tick(s))
+        told = sum(int(s.get("numInputRows", 0)) for s in report.get("sources") or [] if is_tick(s))
         self.input_rows += int(report.get("numInputRows", 0)) - told
         written = int((report.get("sink") or {}).get("numOutputRows", -1))
         if written >= 0:
@@ -120,12 +130,14 @@ class Progress:
             "output_rows_total": self._written(),
             "input_rows_per_second": self._rate("inputRowsPerSecond"),
             "processed_rows_per_second": self._rate("processedRowsPerSecond"),
+            "output_rows_per_second": self._output_rate(),
             "batch_duration_ms": report.get("batchDuration"),
             "watermark": None if not watermark or watermark.startswith(_NO_WATERMARK) else watermark,
             "skipped_rows_total": self.skipped_rows,
             "late_rows_total": self.late_rows + (self.figures.late_rows if self.figures else 0),
             "state_rows": self.state_rows,
             "state_bytes": sum(int(s.get("memoryUsedBytes", 0)) for s in states),
+            "batch_limit": self.batch_limit,
             "sources": self._source_rows(report.get("sources") or []),
         }
 
@@ -157,13 +169,19 @@ class Progress:
             return self.output_rows
         return (self.output_rows or 0) + self.live.written
 
+    def _output_rate(self) -> float | None:
+        """Rows that the last batch wrote in a second; None where the sink does not count them."""
+        report = self.latest or {}
+        written, took = int((report.get("sink") or {}).get("numOutputRows", -1)), report.get("batchDuration")
+        return None if self.live is not None or written < 0 or not took else _number(written * 1000 / took)
+
     def _rate(self, name: str) -> float | None:
         return _number(self.live_rate if self.live is not None else (self.latest or {}).get(name))
 
     def _source_rows(self, reported: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         left = list(self.sources)
         rows: list[dict[str, Any]] = []
-        for item in (item for item in reported if not _is_tick(item)):
+        for item in (item for item in reported if not is_tick(item)):
             ends = _offsets(item.get("endOffset"))
             # Spark orders them by its plan; a topic read twice is taken in the order of the text.
             source = next((s for s in left if s.entity in ends), left[0] if left else None)
@@ -172,10 +190,12 @@ class Progress:
             left.remove(source)
             here = ends.get(source.entity, {})
             latest = _offsets(item.get("latestOffset")).get(source.entity)
-            lag = _lag(here, latest) if latest else None
+            lags = _lags(here, latest) if latest else None
+            lag = None if lags is None else sum(lags.values())
             row = {"relation": source.relation, "entity": source.entity, "end_offsets": here, "lag": lag}
             watch = self.watches.get(source.view)
-            rows.append(row | ({"slot": _slot(watch)} if watch is not None else {}))
+            slot = {"slot": _slot(watch)} if watch is not None else {}
+            rows.append(row | ({"partition_lags": lags} if lags is not None else {}) | slot)
         return rows
 
 
@@ -184,17 +204,17 @@ def _slot(watch: SourceWatch) -> dict[str, Any]:
     return {"name": watch.name} | sizes
 
 
-def _is_tick(reported: Mapping[str, Any]) -> bool:
+def is_tick(reported: Mapping[str, Any]) -> bool:
     """Whether a source of a report is the ticks of a silent one, not the user's."""
     return str(reported.get("description", "")).startswith("FileStreamSource")
 
 
-def _lag(here: Mapping[str, int | str], latest: Mapping[str, int | str]) -> int | None:
-    """Records still to read; None where positions are no counts, as Kinesis's."""
-    counts = [(end, here.get(partition, 0)) for partition, end in latest.items()]
-    if any(isinstance(end, str) or isinstance(at, str) for end, at in counts):
+def _lags(here: Mapping[str, int | str], latest: Mapping[str, int | str]) -> dict[str, int] | None:
+    """Records still to read, by partition; None where positions are no counts, as Kinesis's."""
+    counts = {partition: (end, here.get(partition, 0)) for partition, end in latest.items()}
+    if any(isinstance(end, str) or isinstance(at, str) for end, at in counts.values()):
         return None
-    return sum(max(0, int(end) - int(at)) for end, at in counts)
+    return {partition: max(0, int(end) - int(at)) for partition, (end, at) in counts.items()}
 
 
 def _offsets(value: Any) -> dict[str, dict[str, int | str]]:

@@ -31,6 +31,12 @@ class Transport(Protocol):
     def send(self, method: str, path: str, body: bytes, timeout: float) -> tuple[int, bytes]:
         """Status and body of the answer."""
 
+    def another(self) -> Transport:
+        """One with a connection of its own, for another thread."""
+
+    def close(self) -> None:
+        """Drop the connection."""
+
 
 class HttpTransport:
     """One connection that is kept open; the API's address is read again whenever it has to be made anew."""
@@ -58,6 +64,10 @@ class HttpTransport:
         except (OSError, http.client.HTTPException):
             self.close()
             raise
+
+    def another(self) -> HttpTransport:
+        """One with a connection of its own, for another thread."""
+        return HttpTransport(self._url_file, self._token)
 
     def close(self) -> None:
         """Drop the connection."""
@@ -89,11 +99,25 @@ class Client:
     """The calls of the protocol.
 
     Every call raises ApiUnreachable, NotKnown or Fenced as the answer demands.
+
+    Attributes:
+        query_name: what the query is called now, by the answer to its last heartbeat.
     """
 
-    def __init__(self, transport: Transport, driver_id: str) -> None:
+    def __init__(self, transport: Transport, driver_id: str, query_id: str | None = None) -> None:
         self._transport = transport
+        self._for = {"query_id": query_id} if query_id is not None else {}
+        self._driver_id = driver_id
+        self.query_name: str | None = None
         self._base = f"/v1/drivers/{quote(driver_id, safe='')}"
+
+    def another(self, query_id: str) -> Client:
+        """The same driver's calls over a connection of their own, for the thread of one of its queries."""
+        return Client(self._transport.another(), self._driver_id, query_id)
+
+    def close(self) -> None:
+        """Drop the connection."""
+        self._transport.close()
 
     def poll(self, body: Mapping[str, Any]) -> dict[str, Any] | None:
         """Ask for work; returns None when there is none yet."""
@@ -102,7 +126,9 @@ class Client:
 
     def heartbeat(self, body: Mapping[str, Any]) -> str:
         """Report a query's state; the answer is ``continue``, ``stop`` or ``die``."""
-        return str(self._call("/heartbeat", body, CALL_TIMEOUT).get("directive", "continue"))
+        answer = self._call("/heartbeat", body, CALL_TIMEOUT)
+        self.query_name = answer.get("query_name") or self.query_name
+        return str(answer.get("directive", "continue"))
 
     def send_analysis(self, request_id: str, body: Mapping[str, Any]) -> None:
         """Hand over what the analyzer said."""
@@ -114,17 +140,19 @@ class Client:
         return bool(answer.get("accepted")), str(answer.get("directive", "continue"))
 
     def resolve_secrets(self, references: Sequence[str]) -> dict[str, str]:
-        """The values of secret references; only those of the driver's own query are given."""
+        """The values of secret references; only those of the driver's own queries are given."""
         if not references:
             return {}
-        values = self._call("/secrets", {"references": list(references)}, CALL_TIMEOUT).get("values", {})
+        body = {**self._for, "references": list(references)}
+        values = self._call("/secrets", body, CALL_TIMEOUT).get("values", {})
         return {str(k): str(v) for k, v in values.items()}
 
     def function_sources(self, digests: Sequence[str]) -> dict[str, str]:
-        """The texts of function sources by digest; only those of the driver's own query are given."""
+        """The texts of function sources by digest; only those of the driver's own queries are given."""
         if not digests:
             return {}
-        found = self._call("/function-sources", {"digests": list(digests)}, CALL_TIMEOUT).get("sources", {})
+        body = {**self._for, "digests": list(digests)}
+        found = self._call("/function-sources", body, CALL_TIMEOUT).get("sources", {})
         return {str(k): str(v) for k, v in found.items()}
 
     def _call(self, path: str, body: Mapping[str, Any], timeout: float) -> dict[str, Any]:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from leatstream.connectors.base import BatchTarget, Connector, TableWriter
+from leatstream.connectors.base import Connector
 from leatstream.connectors.registry import connector_classes
+from leatstream.connectors.writers import BatchTarget, TableWriter
 from leatstream.errors import JobError
 from leatstream.formats import json, primitive
 from leatstream.formats.described import FORMATS as DESCRIBED
@@ -25,6 +26,8 @@ from leatstream.plan.job_spec import (
 )
 from leatstream.views.opening import view_writer
 from leatstream_jobs import scans
+from leatstream_jobs.batch_size import first_limit
+from leatstream_jobs.checkpoint_age import keeps_up
 from leatstream_jobs.described_sink import RecordForm, registry_of
 from leatstream_jobs.file_rows import file_rows
 from leatstream_jobs.idle import tick_folder, with_ticks
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-# The connector reads it from the session (connectors/kafka.py MAX_OFFSETS).
+# The connector reads it from the session (connectors/kafka/connector.py MAX_OFFSETS).
 MAX_OFFSETS = "leatstream.max_offsets_per_trigger"
 
 
@@ -79,7 +82,7 @@ def start(
     realtime = spec.mode is Mode.REALTIME
     for key, value in spec.conf.items():
         spark.conf.set(key, value)
-    spark.conf.set(MAX_OFFSETS, str(spec.max_offsets_per_trigger))
+    spark.conf.set(MAX_OFFSETS, str(first_limit(spec)))
     sources = [(source, connect(source.store)) for source in spec.sources]
     if realtime:
         _check_slots(sources, slots)
@@ -105,14 +108,17 @@ def start(
     batches: WrittenBatches | None = None
     if sink is not None and _has_tables(spec.sink):
         target = sink.table_writer(spec)
+        keeps_up(spark, spec, target.committed())
         batches = WrittenBatches(target)
         writer = _in_columns(rows, spec.sink, target).writeStream.foreachBatch(batches)
     elif sink is not None and _exactly_once(spec):
-        batches = WrittenBatches(sink.batch_writer(spec))
+        once = sink.batch_writer(spec)
+        keeps_up(spark, spec, once.committed())
+        batches = WrittenBatches(once)
         frame = with_logs(shaped(rows, spec.sink, RecordForm.of(spec.sink, known)), spec.sink.entity, opened)
         writer = frame.writeStream.foreachBatch(batches)
     else:
-        writer = _writer(rows, spec, sink, known, opened)
+        writer = _writer(spark, rows, spec, sink, known, opened)
     writer = writer.option("checkpointLocation", spec.checkpoint).queryName(f"leat_{spec.query_id}")
     if realtime:
         writer = writer.outputMode("update").trigger(realTime=f"{spec.realtime_batch_ms} milliseconds")  # type: ignore[call-overload]
@@ -133,7 +139,7 @@ def _start_batches(
         scans.read(spark, s, connector, realtime=False, registry=registry_of(s.store, secrets))
         for s, connector in sources
     )
-    records, write = _batchwise(spec, sink, secrets)
+    records, write = _batchwise(spark, spec, sink, secrets)
     batches: SnapshotBatches | PatternBatches
     if operator.pattern is not None:
         opened = tuple(_ticking(spark, scan, spec.checkpoint) for scan in opened)
@@ -155,7 +161,7 @@ def _start_lookups(
         scans.read(spark, s, connector, realtime=False, registry=registry_of(s.store, secrets))
         for s, connector in sources
     )
-    batches = LookupBatches(spec, opened, tables, *_batchwise(spec, sink, secrets))
+    batches = LookupBatches(spec, opened, tables, *_batchwise(spark, spec, sink, secrets))
     return _started(spec, opened, batches)
 
 
@@ -182,13 +188,14 @@ def _ticking(spark: SparkSession, scan: scans.Scan, checkpoint: str) -> scans.Sc
 
 
 def _batchwise(
-    spec: JobSpec, sink: Connector, secrets: Mapping[str, str]
+    spark: SparkSession, spec: JobSpec, sink: Connector, secrets: Mapping[str, str]
 ) -> tuple[Callable[[DataFrame, SinkSpec], DataFrame], Callable[[DataFrame, SinkSpec, int], None]]:
     """What makes records of the SQL's rows, and what writes them, for an operator over kept rows."""
     if not _has_tables(spec.sink):
         form = RecordForm.of(spec.sink, secrets)
         if _exactly_once(spec):
             once = sink.batch_writer(spec)
+            keeps_up(spark, spec, once.committed())
             return (
                 lambda rows, target: shaped(rows, target, form),
                 lambda frame, _target, number: once.write(frame, number),
@@ -198,6 +205,7 @@ def _batchwise(
             lambda frame, target, _number: sink.write_batch(frame, target),
         )
     table = sink.table_writer(spec)
+    keeps_up(spark, spec, table.committed())
     return (
         lambda rows, target: _in_columns(rows, target, table),
         lambda frame, _target, number: table.write(frame, number),
@@ -211,6 +219,7 @@ def _in_columns(rows: DataFrame, sink: SinkSpec, table: TableWriter) -> DataFram
 
 
 def _writer(
+    spark: SparkSession,
     rows: DataFrame,
     spec: JobSpec,
     sink: Connector | None,
@@ -229,6 +238,7 @@ def _writer(
     reference = view.database.secret if view is not None and view.database is not None else None
     writer = view_writer(spec, secrets[reference] if reference else None)
     writer.open()
+    keeps_up(spark, spec, writer.committed())
     numbered, values = _numbered(rows, spec.sink)
     return write_view(numbered, values, spec, writer)
 

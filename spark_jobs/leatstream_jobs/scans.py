@@ -19,7 +19,7 @@ from leatstream.formats import json, primitive
 from leatstream.formats.described import FORMATS as DESCRIBED
 from leatstream.formats.described import Description
 from leatstream.formats.registry_client import RegistryAddress
-from leatstream.model.objects import DELETED, ROWKEY, ROWMETA, ROWTIME
+from leatstream.model.objects import DELETED, ROWHEADERS, ROWKEY, ROWMETA, ROWTIME
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import ColumnSpec, SourceSpec
 from leatstream_jobs import described_records
@@ -134,7 +134,8 @@ def decoded(
         good = ~F.col(_BAD)
     kept = parsed.where((F.col(_BARRIER) >= 0) & (still >= 0) & good)
     hidden = [read.time.alias(ROWTIME), F.col(ROWKEY), F.col(ROWMETA), *(F.col(DELETED) for _ in read.gone)]
-    return kept.select(*read.fields, *hidden)
+    more = [F.col(ROWHEADERS)] if source.headers else []
+    return kept.select(*read.fields, *hidden, *more)
 
 
 def undecodable(scan: Scan) -> DataFrame:
@@ -211,6 +212,7 @@ def _read(raw: DataFrame, source: SourceSpec, registry: RegistryAddress | None) 
             text.alias(json.TEXT),
             F.col("timestamp").alias(_OWN_TIME),
             F.col(ROWMETA),
+            *([F.col(ROWHEADERS)] if source.headers else []),
             *gone,
         )
         .withColumn(json.PARSED, decoder.parsed)

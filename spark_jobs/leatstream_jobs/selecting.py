@@ -18,6 +18,7 @@ from leatstream.errors import JobError, LeatstreamError
 from leatstream.plan.job_spec import READER_KIND, JobSpec, StoreRef
 from leatstream_jobs import run_query
 from leatstream_jobs.failures import Failure, chain_of, classify
+from leatstream_jobs.java_functions import StaleClasses
 from leatstream_jobs.protocol import ApiUnreachable, Fenced, NotKnown
 from leatstream_jobs.user_functions import register
 
@@ -157,7 +158,8 @@ class Selecting:
             references = sorted({r for store in self._spec.stores() for r in store.references()})
             self._secrets = self._driver.client.resolve_secrets(references)
             digests = sorted({f.digest for f in self._spec.functions})
-            register(self._spark, self._spec.functions, self._driver.client.function_sources(digests))
+            texts = self._driver.client.function_sources(digests)
+            register(self._spark, self._spec.functions, texts, self._driver.work_dir / "jars")
             started = run_query.start(
                 self._spark, self._spec, self._connect, self._driver.slots, self._secrets
             )
@@ -168,6 +170,11 @@ class Selecting:
             self._report_failure(query)
         except (Fenced, NotKnown, ApiUnreachable):
             _LOG.info("a SELECT ended before it began: nobody waits for it")
+        except StaleClasses as error:
+            # Another driver will know the present version only.
+            self._driver.stop_asked = True
+            detail = f"{error.detail} It ends now: SELECT again."
+            self._reader.send([], {"code": error.code, "detail": detail})
         except Exception as error:
             self._reader.send([], self._problem(error))
         finally:

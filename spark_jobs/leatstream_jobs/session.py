@@ -1,7 +1,11 @@
-"""The driver's one SparkSession: local, quiet, in UTC, with everything it writes below the work directory."""
+"""The driver's one SparkSession: quiet, in UTC, with everything it writes below the work directory.
+
+Its tasks run in the driver itself, or in executors on a cluster where LEATSTREAM_SPARK_CONF names a master.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
@@ -40,19 +44,28 @@ logger.kafka.level = error
 """
 
 
+# Queries that share a driver take turns, and what RocksDB keeps outside the heap is bounded for all together.
+_SHARED = {
+    "spark.scheduler.mode": "FAIR",
+    "spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage": "true",
+    "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB": "256",
+}
+
+
 def settings(work_dir: Path, slots: int, environment: dict[str, str]) -> dict[str, str]:
     """Spark settings of a driver; none holds a secret, as they end up in the JVM's command line.
 
     Args:
         work_dir: directory that this driver alone uses.
         slots: tasks at once; real-time mode holds one per source partition.
-        environment: where the LEATSTREAM_* variables are read from.
+        environment: where the LEATSTREAM_* variables are read from; LEATSTREAM_SPARK_CONF is a JSON object of
+            Spark settings, which win.
     """
     options = environment.get("LEATSTREAM_DRIVER_JVM_OPTIONS", DEFAULT_JVM_OPTIONS)
     jars = [jar for jar in environment.get("LEATSTREAM_SPARK_JARS", "").split(os.pathsep) if jar]
     log4j = f"-Dlog4j2.configurationFile=file:{work_dir}/log4j2.properties"
     java = f"{options} -Djava.io.tmpdir={work_dir / 'tmp'} {log4j}"
-    return {
+    own = {
         "spark.master": f"local[{slots}]",
         "spark.app.name": "leatstream",
         "spark.jars": ",".join(jars),
@@ -81,14 +94,17 @@ def settings(work_dir: Path, slots: int, environment: dict[str, str]) -> dict[st
         ),
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     }
+    told: dict[str, str] = json.loads(environment.get("LEATSTREAM_SPARK_CONF") or "{}")
+    return own | told
 
 
-def start_session(work_dir: Path, slots: int) -> SparkSession:
+def start_session(work_dir: Path, slots: int, *, shared: bool = False) -> SparkSession:
     """Start the JVM and the session.
 
     Args:
         work_dir: directory that this driver alone uses; made when it does not exist.
         slots: tasks at once.
+        shared: whether many queries will run in it.
     """
     for name in ("tmp", "local", "warehouse"):
         (work_dir / name).mkdir(parents=True, exist_ok=True)
@@ -97,7 +113,10 @@ def start_session(work_dir: Path, slots: int) -> SparkSession:
     for name in ("SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "SPARK_REMOTE"):
         os.environ.pop(name, None)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    wanted = settings(work_dir, slots, dict(os.environ)) | (_SHARED if shared else {})
+    local = wanted["spark.master"].startswith("local")
+    if local:
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 
     # PySpark repeats every analysis error, with the JVM's stack, on stderr.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
@@ -105,9 +124,14 @@ def start_session(work_dir: Path, slots: int) -> SparkSession:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder
-    for key, value in settings(work_dir, slots, dict(os.environ)).items():
+    for key, value in wanted.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    if not local:
+        from leatstream_jobs.shipped_code import ship_code
+
+        ship_code(spark, work_dir)
+    return spark
 
 
 def jvm_process(spark: SparkSession) -> Any:

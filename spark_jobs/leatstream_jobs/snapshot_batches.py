@@ -12,9 +12,10 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from leatstream.model.objects import ROWTIME
-from leatstream.plan.job_spec import JobSpec, LinkSpec, OperatorSpec, SinkSpec
+from leatstream.plan.job_spec import JobSpec, OperatorSpec, SinkSpec
+from leatstream_jobs.concerned_rows import Concerned, Views, link_values, register
 from leatstream_jobs.scans import Scan
-from leatstream_jobs.snapshot_rows import Shape, newest, of_keys, there, versions
+from leatstream_jobs.snapshot_rows import Shape, of_keys, versions
 from leatstream_jobs.snapshot_store import Manifest, SnapshotStore
 from leatstream_jobs.snapshots import BatchSnapshots
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 SIDE = "__leat_side"
 ROWS = "__leat_rows_"
-Views = Mapping[str, "DataFrame | None"]
 
 
 def together(scans: Sequence[Scan]) -> DataFrame:
@@ -137,7 +137,7 @@ class SnapshotBatches:
             parts = [frame for frame in (state.all_before(view), state.fresh.get(view)) if frame is not None]
             known = reduce(lambda a, b: a.unionByName(b), parts) if parts else shape.numbered(rows[view])
             if view in links and parts:
-                keys = _values(spark, links[view]).distinct()
+                keys = link_values(spark, links[view]).distinct()
                 known = of_keys(known, shape.keys, keys, sum(counts.get(v, 0) for v in streams))
             shape.named(versions(known, shape.keys)).createOrReplaceTempView(view)
         self._write(self._records(spark.sql(self._spec.sql), self._spec.sink), self._spec.sink, number)
@@ -145,105 +145,15 @@ class SnapshotBatches:
     # Changelogs among themselves
 
     def _keyed(self, spark: SparkSession, state: BatchSnapshots, manifest: Manifest, number: int) -> None:
-        aggregate = self._operator.kind == "changelog-aggregate"
-        old, new = (self._groups if aggregate else self._joined)(spark, state, manifest)
+        old, new = Concerned(spark, self._operator, state, manifest).views()
         before = self._evaluated(spark, old)
         after = self._evaluated(spark, new)
         self._write(_difference(before, after), self._spec.sink, number)
 
     def _evaluated(self, spark: SparkSession, views: Views) -> DataFrame:
         """The query's records over these rows of its changelogs."""
-        for view, rows in views.items():
-            shape = self._shapes[view]
-            frame = spark.createDataFrame([], shape.schema) if rows is None else there(rows)
-            shape.named(frame).createOrReplaceTempView(view)
+        register(spark, self._shapes, views)
         return self._records(spark.sql(self._spec.sql), self._spec.sink)
-
-    def _groups(self, spark: SparkSession, state: BatchSnapshots, manifest: Manifest) -> tuple[Views, Views]:
-        """All rows, before and after, of the groups that the batch's rows are in or were in."""
-        (link,) = self._operator.links
-        view = link.view
-        shape, count = self._shapes[view], state.counts[view]
-        changed, known = state.changed(manifest, view), state.all_before(view)
-        was = None if changed is None else state.known(view, changed.select(*shape.keys), count)
-        if changed is None or known is None or was is None:
-            return {view: None}, {view: changed}
-        width = len(link.values)
-        concerned = there(was).unionByName(there(changed))
-        groups = self._linked(spark, link, concerned).select(*_last(width)).distinct()
-        # A row of the files may be outdated, and its key's newest row in another group.
-        candidates = self._linked(spark, link, known)
-        keys = of_keys(candidates, _last(width), groups, 2 * count).select(*shape.keys)
-        keys = keys.unionByName(changed.select(*shape.keys)).distinct()
-        old, new = _around(state, view, keys, None, changed)
-
-        def in_groups(rows: DataFrame | None) -> DataFrame | None:
-            if rows is None:
-                return None
-            linked = self._linked(spark, link, there(rows))
-            return of_keys(linked, _last(width), groups, 2 * count).select(*shape.schema.names)
-
-        return {view: in_groups(old)}, {view: in_groups(new)}
-
-    def _joined(self, spark: SparkSession, state: BatchSnapshots, manifest: Manifest) -> tuple[Views, Views]:
-        """The left-most changelog's rows that the batch concerns, and what they are joined with."""
-        first = self._operator.snapshots[0].view
-        shape = self._shapes[first]
-        changed = {v: rows for v in self._shapes if (rows := state.changed(manifest, v)) is not None}
-        keys = [changed[first].select(*shape.keys)] if first in changed else []
-        known = state.all_before(first)
-        for link in self._operator.links:
-            if link.view in changed and known is not None:
-                other = changed[link.view].select(*self._shapes[link.view].keys)
-                rows = self._linked(spark, link, known)
-                touched = of_keys(rows, _last(len(link.values)), other, state.counts[link.view])
-                keys.append(touched.select(*shape.keys))
-        if not keys:
-            return dict.fromkeys(self._shapes), dict.fromkeys(self._shapes)
-        wanted = reduce(lambda a, b: a.unionByName(b), keys).distinct()
-        few = sum(state.counts[v] for v in changed) if set(changed) <= {first} else None
-        old, new = _around(state, first, wanted, few, changed.get(first))
-        before: dict[str, DataFrame | None] = {first: old}
-        after: dict[str, DataFrame | None] = {first: new}
-        everything = [rows for rows in (old, new) if rows is not None]
-        for link in self._operator.links:
-            rows = reduce(lambda a, b: a.unionByName(b), everything)
-            values = self._linked(spark, link, rows).select(*_last(len(link.values))).distinct()
-            before[link.view], after[link.view] = _around(
-                state, link.view, values, few, changed.get(link.view)
-            )
-        return before, after
-
-    def _linked(self, spark: SparkSession, link: LinkSpec, rows: DataFrame) -> DataFrame:
-        """Rows of the left-most changelog, numbered, with the link's values behind them."""
-        shape = self._shapes[self._operator.snapshots[0].view]
-        shape.named(rows).createOrReplaceTempView(shape.view)
-        linked = spark.sql(f"SELECT *, {_written(link)} FROM {link.relation}")  # noqa: S608 - our compiler's
-        return linked.toDF(*shape.schema.names, *_last(len(link.values)))
-
-
-def _around(
-    state: BatchSnapshots, view: str, keys: DataFrame, few: int | None, changed: DataFrame | None
-) -> tuple[DataFrame | None, DataFrame | None]:
-    """The rows of these keys before the batch and after it."""
-    shape = state.shapes[view]
-    old = state.known(view, keys, few)
-    if changed is None:
-        return old, old
-    return old, changed if old is None else newest(old.unionByName(changed), shape.keys)
-
-
-def _last(width: int) -> list[str]:
-    return [f"__leat_v{i}" for i in range(width)]
-
-
-def _written(link: LinkSpec) -> str:
-    names = _last(len(link.values))
-    return ", ".join(f"{value} AS {name}" for value, name in zip(link.values, names, strict=True))
-
-
-def _values(spark: SparkSession, link: LinkSpec) -> DataFrame:
-    return spark.sql(f"SELECT {_written(link)} FROM {link.relation}")  # noqa: S608 - our compiler's
 
 
 def _difference(before: DataFrame, after: DataFrame) -> DataFrame:

@@ -60,18 +60,24 @@ def order(frame: DataFrame) -> Column:
     """What tells the newer of two rows of a key: event time, then the place in the topic."""
     from pyspark.sql import functions as F
 
+    return F.struct(F.col(ROWTIME), place(frame))
+
+
+def place(frame: DataFrame) -> Column:
+    """Where a row's record stands in its partition: what comes later is greater."""
+    from pyspark.sql import functions as F
+
     fields = frame.schema[ROWMETA].dataType.fieldNames()  # type: ignore[attr-defined]
     meta = F.col(ROWMETA)
     # Kinesis numbers are texts of digits, and only the longer ones are larger for certain.
-    place = F.lpad(meta["sequence_number"], 64, "0") if "sequence_number" in fields else meta["offset"]
-    return F.struct(F.col(ROWTIME), place)
+    return F.lpad(meta["sequence_number"], 64, "0") if "sequence_number" in fields else meta["offset"]
 
 
-def newest(frame: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """One row per key."""
+def newest(frame: DataFrame, keys: Sequence[str], by: Column | None = None) -> DataFrame:
+    """One row per key: the greatest of ``order``, or of ``by``."""
     from pyspark.sql import functions as F
 
-    row = F.max_by(F.struct(*frame.columns), order(frame)).alias("row")
+    row = F.max_by(F.struct(*frame.columns), order(frame) if by is None else by).alias("row")
     return frame.groupBy(*keys).agg(row).select("row.*")
 
 
@@ -121,6 +127,14 @@ def accepted(fresh: DataFrame, old: DataFrame, keys: Sequence[str]) -> DataFrame
     joined = fresh.withColumn("is", order(fresh)).join(known, reduce(lambda a, b: a & b, same), "left")
     later = F.col("was").isNull() | (F.col("is") > F.col("was"))
     return joined.where(later).select(*fresh.columns)
+
+
+def kept(frame: DataFrame) -> DataFrame:
+    """The rows, computed now and once; Spark lets go of them when nothing refers to them any more.
+
+    Not ``persist``: Spark forgets what was cached of a temporary view when the view gets other rows.
+    """
+    return frame.localCheckpoint()
 
 
 def there(frame: DataFrame) -> DataFrame:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from leatstream.model.objects import DELETED, ROWTIME, UNTIL
 from leatstream.plan.job_spec import SnapshotSpec
-from leatstream_jobs.snapshot_rows import Shape, accepted, newest, of_keys, versions
+from leatstream_jobs.snapshot_rows import Shape, accepted, kept, newest, of_keys, versions
 from leatstream_jobs.snapshot_store import File, Manifest, SnapshotStore
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _MOST_FILES = 8
+_PART = 8  # a batch that changes an eighth of the rows concerns most groups of a few rows
 # How long a deleted row is remembered, so that an older update that comes late does not bring it back.
 TOMBSTONES_MS = 86_400_000
 
@@ -30,6 +31,9 @@ class BatchSnapshots:
         fresh: view to the batch's rows, numbered columns, only where there are any.
         counts: view to the number of these rows.
         newest_times: view to the newest event time in the batch, of all sources; microseconds.
+
+    Attributes:
+        was: view to the rows before the batch of the keys that are in it, once ``save`` has looked them up.
     """
 
     def __init__(
@@ -48,6 +52,8 @@ class BatchSnapshots:
         self.number = number
         self.fresh = fresh
         self.counts = counts
+        self.was: dict[str, DataFrame] = {}
+        self._sizes: dict[str, int] = {}
         self.before = store.before(number)
         times = dict(self.before.newest)
         for view, at in newest_times.items():
@@ -65,10 +71,12 @@ class BatchSnapshots:
             if not spec.versions:
                 rows = newest(rows, shape.keys)
                 old = self.known(view, rows.select(*shape.keys), self.counts[view])
-                rows = rows if old is None else accepted(rows, old, shape.keys)
+                if old is not None:
+                    old = self.was[view] = kept(old)
+                    rows = accepted(rows, old, shape.keys)
             name = f"{view}-{self.number:012d}"
             written = self.store.write(name, rows.coalesce(1))
-            changes[view] = name
+            changes[view], self._sizes[view] = name, written.size
             files[view] = self._merged(view, (*files.get(view, ()), written))
         manifest = Manifest(self.number, files, changes, self.newest)
         self.store.commit(manifest)
@@ -84,11 +92,18 @@ class BatchSnapshots:
         """Every row in the files before the batch, outdated ones too."""
         return self.store.rows(self.before.files.get(view, ()), self.shapes[view].schema)
 
-    def known(self, view: str, keys: DataFrame, count: int | None) -> DataFrame | None:
-        """The newest row before the batch of each of these keys; None if nothing is known at all."""
+    def known(self, view: str, keys: DataFrame | None, count: int | None) -> DataFrame | None:
+        """The newest row before the batch of each of these keys, or of all; None if nothing is known."""
         shape = self.shapes[view]
         rows = self.all_before(view)
-        return None if rows is None else newest(of_keys(rows, shape.keys, keys, count), shape.keys)
+        if rows is None:
+            return None
+        return newest(rows if keys is None else of_keys(rows, shape.keys, keys, count), shape.keys)
+
+    def much(self, view: str) -> bool:
+        """Whether the batch changes a good part of a changelog's rows."""
+        known = sum(file.size for file in self.before.files.get(view, ()))
+        return _PART * self._sizes.get(view, 0) >= known
 
     def _merged(self, view: str, files: tuple[File, ...]) -> tuple[File, ...]:
         """The files, with many small ones made one: all of them, or the later ones beside a large first."""
@@ -99,8 +114,8 @@ class BatchSnapshots:
         rows = self.store.rows(files if whole else later, self.shapes[view].schema)
         if rows is None:
             return files
-        kept = self._kept(view, rows, whole=whole)
-        one = self.store.write(f"{view}-{self.number:012d}-merged", kept)
+        rows = self._kept(view, rows, whole=whole)
+        one = self.store.write(f"{view}-{self.number:012d}-merged", rows)
         return (one,) if whole else (base, one)
 
     def _kept(self, view: str, rows: DataFrame, *, whole: bool) -> DataFrame:

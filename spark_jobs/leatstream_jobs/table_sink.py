@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from leatstream.connectors.base import TableWriter
+from leatstream.connectors.writers import TableWriter
 from leatstream.formats import json
 from leatstream.model.objects import DELETED
 from leatstream.plan.job_spec import SinkSpec

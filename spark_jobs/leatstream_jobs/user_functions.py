@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leatstream.errors import JobError
 from leatstream.model.types import DataType, from_spark, parse_type
 from leatstream.plan.job_spec import FunctionSpec
+from leatstream_jobs.java_functions import register_java
 from leatstream_jobs.user_code import Aggregate, Code, Scalar
 
 if TYPE_CHECKING:
@@ -18,8 +20,16 @@ _RANKS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 _DIGITS = dict(zip(_RANKS, (3, 5, 10, 19), strict=True))
 
 
-def register(spark: SparkSession, functions: Sequence[FunctionSpec], sources: Mapping[str, str]) -> None:
-    """Register the functions of a job; their code runs in Spark's Python workers only.
+def register(
+    spark: SparkSession, functions: Sequence[FunctionSpec], sources: Mapping[str, str], place: Path
+) -> None:
+    """Register the functions of a job; those in Python run in Spark's workers only, those in Java in its JVM.
+
+    Args:
+        spark: the session.
+        functions: of the JobSpec.
+        sources: digest to text, of a jar to its base64.
+        place: directory for jars.
 
     Raises:
         JobError: job-rejected, a source is not what the JobSpec says.
@@ -29,6 +39,9 @@ def register(spark: SparkSession, functions: Sequence[FunctionSpec], sources: Ma
         if hashlib.sha256(source.encode()).hexdigest() != spec.digest:
             detail = f"The source of function {spec.function} is not the one that was planned with."
             raise JobError("job-rejected", detail)
+        if spec.language == "java":
+            register_java(spark, spec, source, place)
+            continue
         code = Code(
             spec.function, spec.file, source, spec.handler, spec.arguments, spec.returns, spec.timeout_seconds
         )

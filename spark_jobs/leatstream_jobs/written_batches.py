@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leatstream.connectors.base import BatchWriter
+from leatstream.connectors.writers import BatchWriter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

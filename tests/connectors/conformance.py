@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pytest
 
-from leatstream.connectors.base import Connector, NewRecord
+from leatstream.connectors.base import Connector
+from leatstream.connectors.entities import NewRecord
 from leatstream.errors import StoreError
 
 Produce = Callable[[str, Sequence[bytes]], None]

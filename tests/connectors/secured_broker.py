@@ -76,6 +76,10 @@ class SecuredBroker:
             "offsets.topic.replication.factor": "1",
             "offsets.topic.num.partitions": "1",
             "auto.create.topics.enable": "false",
+            # Whatever is not denied is allowed.
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "allow.everyone.if.no.acl.found": "true",
+            "super.users": "User:ANONYMOUS",
         }
         escaped = (f"{k}={v.replace(chr(92), chr(92) * 2)}\n" for k, v in properties.items())
         (place / "server.properties").write_text("".join(escaped))
@@ -117,6 +121,27 @@ class SecuredBroker:
             change = UserScramCredentialUpsertion(USER, ScramCredentialInfo(kind, 4096), PASSWORD.encode())
             for outcome in admin.alter_user_scram_credentials([change]).values():
                 outcome.result(30)
+
+    def deny(self, topic: str, what: str) -> None:
+        """Deny the user one operation, ``READ`` or ``WRITE``, on one topic."""
+        from confluent_kafka.admin import (
+            AclBinding,
+            AclOperation,
+            AclPermissionType,
+            AdminClient,
+            ResourcePatternType,
+            ResourceType,
+        )
+
+        pattern = (ResourceType.TOPIC, topic, ResourcePatternType.LITERAL)
+        rules = [
+            AclBinding(*pattern, f"User:{USER}", "*", AclOperation[what], AclPermissionType.DENY),
+            # The first rule of a topic ends what is allowed by having none.
+            AclBinding(*pattern, "User:*", "*", AclOperation.ALL, AclPermissionType.ALLOW),
+        ]
+        admin = AdminClient({"bootstrap.servers": self.open, "log_level": 0})
+        for outcome in admin.create_acls(rules).values():
+            outcome.result(30)
 
     def stop(self) -> None:
         """End it."""

@@ -13,9 +13,10 @@ from conformance import ConnectorConformance, Produce
 from secured_broker import PASSWORD, USER, SecuredBroker
 from token_server import CLIENT, SCOPE, SECRET
 
-from leatstream.connectors.base import Connector, NewRecord
-from leatstream.connectors.kafka import KafkaConnector
-from leatstream.connectors.kafka_settings import librdkafka_settings
+from leatstream.connectors.base import Connector
+from leatstream.connectors.entities import NewRecord
+from leatstream.connectors.kafka.connector import KafkaConnector
+from leatstream.connectors.kafka.settings import librdkafka_settings
 from leatstream.connectors.registry import open_connector
 from leatstream.errors import StoreError
 

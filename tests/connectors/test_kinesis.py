@@ -14,7 +14,7 @@ from aws_server import REGION, aws_server, check_logins
 from conformance import ConnectorConformance, Produce
 
 from leatstream.connectors.base import Connector
-from leatstream.connectors.kinesis import KinesisConnector
+from leatstream.connectors.kinesis.connector import KinesisConnector
 from leatstream.connectors.registry import open_connector
 from leatstream.errors import RequestError, StoreError
 
@@ -152,7 +152,7 @@ class TestKinesis(ConnectorConformance):
     def test_a_reader_replays_a_batch_exactly_with_and_without_its_files(
         self, connector: Connector, entity: str, produce: Produce, tmp_path: Path
     ) -> None:
-        from leatstream.connectors.kinesis_source import KinesisReader, SourcePlan
+        from leatstream.connectors.kinesis.source import KinesisReader, SourcePlan
 
         assert isinstance(connector, KinesisConnector)
         connector.create_entity(entity, {"topic.shards": 2}, {})
@@ -186,7 +186,7 @@ class TestKinesis(ConnectorConformance):
     def test_a_reader_says_that_its_stream_was_made_anew(
         self, connector: Connector, entity: str, produce: Produce, tmp_path: Path
     ) -> None:
-        from leatstream.connectors.kinesis_source import KinesisReader, SourcePlan
+        from leatstream.connectors.kinesis.source import KinesisReader, SourcePlan
 
         assert isinstance(connector, KinesisConnector)
         connector.create_entity(entity, self.size, {})

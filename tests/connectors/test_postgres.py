@@ -12,8 +12,9 @@ import pytest
 from conformance import ConnectorConformance, Produce
 from postgres_server import PASSWORD, PostgresServer
 
-from leatstream.connectors.base import Connector, NewRecord
-from leatstream.connectors.postgres_types import column_type
+from leatstream.connectors.base import Connector
+from leatstream.connectors.entities import NewRecord
+from leatstream.connectors.postgres.types import column_type
 from leatstream.connectors.registry import open_connector
 from leatstream.errors import StoreError
 from leatstream.model.objects import Column

@@ -8,6 +8,7 @@ import struct
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,11 @@ import pytest
 from postgres_server import PASSWORD, PostgresServer
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
-from leatstream.connectors import postgres_cdc_source
-from leatstream.connectors.postgres_cdc import forget
-from leatstream.connectors.postgres_cdc_records import Form
-from leatstream.connectors.postgres_cdc_source import ChangeStream, SourcePlan
-from leatstream.connectors.postgres_settings import PostgresConfig
+from leatstream.connectors.postgres import cdc_source as postgres_cdc_source
+from leatstream.connectors.postgres.cdc import forget
+from leatstream.connectors.postgres.cdc_records import Form
+from leatstream.connectors.postgres.cdc_source import ChangeStream, SourcePlan
+from leatstream.connectors.postgres.settings import PostgresConfig
 
 COLUMNS = (("id", "BIGINT"), ("name", "VARCHAR"), ("big", "VARCHAR"))
 ROW = 'STRUCT<"id" BIGINT, "name" VARCHAR, "big" VARCHAR>'
@@ -419,6 +420,31 @@ def test_a_slot_that_is_gone_or_another_readers(
                 feed(slot="other_plugin")
         finally:
             other.execute("SELECT pg_drop_replication_slot('other_plugin')")
+
+
+def test_a_slot_in_use_is_waited_for_and_then_told_of(
+    postgres: PostgresServer, admin: psycopg.Connection[Any], feed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver that takes over may find its predecessor's connection: so that is waited for, as an absence is."""
+    source = feed()
+    fill(admin, source, 1, 3)
+    source.to_the_end()
+    url = f"postgresql://leat@127.0.0.1:{postgres.port}/shop?replication=database"
+    with closing(psycopg.connect(url, autocommit=True)) as other:
+        started = other.pgconn.exec_(
+            f"START_REPLICATION SLOT {source.plan.slot} LOGICAL 0/0"
+            f" (proto_version '1', publication_names '{source.plan.publication}')".encode()
+        )
+        assert started.status == psycopg.pq.ExecStatus.COPY_BOTH
+        fill(admin, source, 4, 5)
+        assert source.step() == []
+        monkeypatch.setattr(postgres_cdc_source, "_AWAY", 0.0)
+        pid = other.info.backend_pid
+        told = rf"store-unreachable .* is in use by another reader \(process {pid} of the server\)"
+        with pytest.raises(RuntimeError, match=told):
+            source.step()
+    monkeypatch.undo()
+    source.until(lambda: sorted(source.table) == [1, 2, 3, 4, 5])
 
 
 def test_a_named_slot_gives_what_it_has_kept_and_stays(

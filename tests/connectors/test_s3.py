@@ -20,10 +20,10 @@ import pytest
 from aws_server import REGION, aws_server, bucket, check_logins, s3_of
 from conformance import ConnectorConformance, Produce
 
-from leatstream.connectors import s3_admin
 from leatstream.connectors.base import Connector
 from leatstream.connectors.registry import open_connector
-from leatstream.connectors.s3 import S3Connector
+from leatstream.connectors.s3 import admin as s3_admin
+from leatstream.connectors.s3.connector import S3Connector
 from leatstream.errors import RequestError, StoreError
 
 
@@ -268,9 +268,9 @@ def put(address: str, key: str, body: bytes) -> None:
 
 
 def reader(connector: Connector, entity: str, files: int = 100, position: str = "earliest") -> Any:
-    from leatstream.connectors.s3_files import Layout
-    from leatstream.connectors.s3_positions import Bounds
-    from leatstream.connectors.s3_source import S3Reader, SourcePlan
+    from leatstream.connectors.s3.files import Layout
+    from leatstream.connectors.s3.positions import Bounds
+    from leatstream.connectors.s3.source import S3Reader, SourcePlan
 
     assert isinstance(connector, S3Connector)
     bounds = Bounds(files, 1 << 20, 3_600_000)

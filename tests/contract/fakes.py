@@ -12,21 +12,15 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from leatstream.connectors.base import (
-    Capabilities,
-    Connector,
-    Entity,
-    EntityProperty,
-    Guarantee,
-    NewRecord,
-    Record,
-)
-from leatstream.connectors.kafka_settings import KafkaConfig
+from leatstream.connectors.base import Connector
+from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
+from leatstream.connectors.entities import Entity, NewRecord, Record
+from leatstream.connectors.kafka.settings import SECRET_ADDRESSES, KafkaConfig
 from leatstream.connectors.registry import open_connector, with_secrets
 from leatstream.errors import StoreError
 from leatstream.model.objects import Store
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, ViewSchema
-from leatstream.ports import AnalysisRequest
+from leatstream.ports import AnalysisRequest, Sharing
 from leatstream.services.authorization import mint_token
 from leatstream.services.environment import Environment, RuntimeSettings
 from leatstream.services.stores import resolve_store_secrets
@@ -67,6 +61,7 @@ class MemoryConnector(Connector):
     )
     value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf", "json_schema")
     Config: ClassVar[type[BaseModel]] = KafkaConfig
+    secret_addresses: ClassVar[Mapping[str, Any]] = SECRET_ADDRESSES
 
     def __init__(self, name: str, config: BaseModel, cluster: Cluster) -> None:
         super().__init__(name, config)
@@ -182,6 +177,9 @@ class TableDrivers:
     queries: dict[str, str] = field(default_factory=dict)
     states: dict[str, str] = field(default_factory=dict)
     is_ready: bool = True
+    shared: dict[str, list[str]] = field(default_factory=dict)
+    crashed: set[str] = field(default_factory=set)
+    full: str = "the limit of drivers is reached"
 
     def authenticate(self, driver_id: str, token: str) -> bool:
         return self.tokens.get(driver_id) == token
@@ -190,19 +188,46 @@ class TableDrivers:
         self.states[driver_id] = state
 
     def role(self, driver_id: str) -> str | None:
+        if driver_id in self.shared:
+            return "shared"
         return "dedicated" if driver_id in self.tokens else None
 
     def assigned(self, driver_id: str) -> str | None:
         return self.queries.get(driver_id)
 
-    def assign(self, query_id: str) -> str | None:
-        free = next((d for d in self.tokens if d not in self.queries), None)
+    def shares(self, driver_id: str) -> list[str]:
+        return list(self.shared.get(driver_id, ()))
+
+    def assign(self, query_id: str, sharing: Sharing | None = None) -> str | None:
+        if sharing is not None:
+            place = next((d for d in (sharing.near, *self.shared) if d in self.shared), None)
+            if place is not None:
+                self.shared[place].append(query_id)
+            return place
+        alone = (d for d in self.tokens if d not in self.shared)
+        free = next((d for d in alone if d not in self.queries), None)
         if free is not None:
             self.queries[free] = query_id
         return free
 
+    def why_none(self) -> str:
+        return self.full
+
     def release(self, driver_id: str) -> None:
         self.queries.pop(driver_id, None)
+
+    def let_go(self, driver_id: str, query_id: str) -> None:
+        if driver_id not in self.shared:
+            self.end(driver_id)
+        elif query_id in self.shared[driver_id]:
+            self.shared[driver_id].remove(query_id)
+
+    def runs(self, driver_id: str, query_id: str) -> bool:
+        shared = self.shared.get(driver_id)
+        return driver_id in self.tokens and (shared is None or query_id in shared)
+
+    def has_crashed(self, driver_id: str) -> bool:
+        return driver_id in self.crashed
 
     def assignments(self) -> list[tuple[str, str, float]]:
         return [(d, q, 60.0) for d, q in self.queries.items() if d in self.tokens]
@@ -215,6 +240,7 @@ class TableDrivers:
 
     def end(self, driver_id: str, *, grace: float = 0.0) -> None:
         self.tokens.pop(driver_id, None)
+        self.shared.pop(driver_id, None)
 
     def ready(self) -> bool:
         return self.is_ready

@@ -120,7 +120,7 @@ def test_changes_and_removals_wait_as_well(pageviews: TestClient) -> None:
 
 def test_someone_else_was_faster(pageviews: TestClient, fresh: Any, monkeypatch: Any) -> None:
     """What was read has changed: the text runs again; each time anew: it is refused and nothing is kept."""
-    from leatstream.services import atomic
+    from leatstream.services.statements import atomic
 
     real = atomic.keep
     times: list[int] = []

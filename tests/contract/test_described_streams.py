@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from leatstream.connectors.base import Entity
+from leatstream.connectors.entities import Entity
 from leatstream.errors import StoreError
 from leatstream.formats.registry_client import RegistryAddress, Schema
-from leatstream.services.drivers import build_spec
+from leatstream.plan.logical import AnalyzedColumn
+from leatstream.services.queries.drivers import build_spec
 
 PASSWORD = "hunter2-never-shown"
 ORDER = '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"Kind","type":["null","string"]}]}'
@@ -279,6 +280,34 @@ def test_a_planned_registry_is_asked(client: TestClient, registry: MemoryRegistr
     assert registry.address.uris == ("http://new:8080/apis/ccompat/v7",)
     assert registry.address.password == PASSWORD
     assert PASSWORD not in json.dumps(found)
+
+
+@pytest.mark.parametrize("value_format", ["json", "avro", "json_schema"])
+def test_keys_of_maps_are_text(
+    client: TestClient,
+    registry: MemoryRegistry,
+    fresh: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    value_format: str,
+) -> None:
+    """Declared or selected, also deep inside; the plan says which column, and nothing is made."""
+    assert run(client, ORDERS).status_code == 200
+    with_format = f"WITH ('value.format'='{value_format}'"
+    told = run(
+        client, f"CREATE STREAM x (a BIGINT, m ARRAY<MAP<BIGINT, VARCHAR>>) {with_format}, 'topic'='orders')"
+    )
+    assert told.json()["code"] == "type-mismatch"
+    assert told.json()["errors"][0]["detail"] == (
+        f"column m: a map in {value_format} has VARCHAR keys, not BIGINT"
+    )
+    selected = [AnalyzedColumn("Counts", "struct<c:map<int,string>>", True)]
+    monkeypatch.setattr(fresh.env.analyzer, "analyze", lambda *_: selected)
+    told = run(client, f"CREATE STREAM out {with_format}) AS SELECT * FROM orders")
+    assert (told.status_code, told.json()["code"]) == (422, "type-mismatch")
+    (fault,) = told.json()["errors"]
+    assert fault["detail"] == f'column "Counts": a map in {value_format} has VARCHAR keys, not INTEGER'
+    assert fault["position"]["line"] == 1
+    assert "out" not in fresh.cluster.entities
 
 
 def test_a_descriptor_source_describes_bare_messages(

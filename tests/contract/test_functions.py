@@ -7,6 +7,7 @@ import hashlib
 from typing import Any
 
 import pytest
+from java_classes import JOIN, SAME, jar, load, udf_class
 from starlette.testclient import TestClient
 
 STREAM = "CREATE STREAM pageviews (viewtime BIGINT NOT NULL, userid VARCHAR) WITH ('value.format'='json')"
@@ -118,7 +119,7 @@ def test_made_listed_described_and_dropped(shop: Sql) -> None:
             "takes 1 arguments, SQL would give 2",
         ),
         (TWICE.replace("FUNCTION twice", "FUNCTION upper"), "already-exists", "upper is a built-in function"),
-        (TWICE.replace("PYTHON", "JAVA"), "unsupported", "LANGUAGE JAVA"),
+        (TWICE.replace("PYTHON", "JAVA"), "validation", "function source mine holds python, not java"),
         (
             TWICE.replace("'handler'='twice'", "'hander'='twice'"),
             "invalid-property",
@@ -143,10 +144,108 @@ def test_what_is_wrong_is_told(shop: Sql, client: TestClient, text: str, code: s
     assert checked["valid"] is ("was not sent" in words)
 
 
-def test_a_jar_is_kept_and_no_function_is_made_of_it(shop: Sql, client: TestClient) -> None:
-    shop("CREATE FUNCTION_SOURCE old WITH ('file'='udf.jar', 'content'='UEsDBA==')")
-    problem = told(client, TWICE.replace("'mine'", "'old'"))
-    assert (problem["code"], problem["sqlstate"]) == ("unsupported", "0A000")
+JAR = jar(
+    shop__Same=SAME,
+    shop__Raw=udf_class("shop.Raw", 1, [load(1)], typed=False),
+    shop__Hidden=udf_class("shop.Hidden", 1, [load(1)], constructor="(I)V"),
+    shop__Closed=udf_class("shop.Closed", 1, [load(1)], access=0),
+    shop__Other=udf_class("shop.Other", 1, [load(1)], interfaces=["java/util/function/Function"]),
+    shop__Broken=SAME[:40],
+)
+ECHO = (
+    "CREATE FUNCTION echo(x BIGINT) RETURNS BIGINT LANGUAGE JAVA"
+    " WITH ('source.name'='classes', 'class.name'='shop.Same')"
+)
+
+
+@pytest.fixture
+def classes(shop: Sql, client: TestClient) -> Sql:
+    """A jar that was sent as a file."""
+    text = "CREATE FUNCTION_SOURCE classes WITH ('file'='@build/shop.jar')"
+    answer = client.post("/v1/statements", json={"sql": text, "files": {"build/shop.jar": JAR}})
+    assert answer.status_code == 200, answer.text
+    return shop
+
+
+def test_a_function_in_java_goes_to_the_job_with_its_jar(classes: Sql, fresh: Any) -> None:
+    classes(ECHO)
+    found = classes.properties("DESCRIBE FUNCTION echo")
+    assert (found["language"], found["handler"], found["timeout.seconds"]) == ("java", "shop.Same", None)
+    classes("CREATE STREAM same AS SELECT echo(viewtime) AS v FROM pageviews")
+    with fresh.units(write=False) as unit:
+        (query,) = unit.queries.page()
+    (spec,) = query.job["functions"]
+    assert (spec["language"], spec["handler"], spec["file"]) == ("java", "shop.Same", "shop.jar")
+    assert query.code == {spec["digest"]: JAR}
+    assert query.job["mode"] == "micro_batch"
+    assert classes.refused("DROP FUNCTION echo") == "has-dependents"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        (ECHO.replace("Same", "Gone"), "validation", "shop.jar has no class shop.Gone"),
+        (
+            ECHO.replace("x BIGINT", "x BIGINT, y BIGINT"),
+            "validation",
+            "takes 1 arguments (UDF1), SQL would give 2",
+        ),
+        (ECHO.replace("Same", "Raw"), "validation", "must say the types of UDF1"),
+        (ECHO.replace("Same", "Hidden"), "validation", "a public constructor without arguments"),
+        (ECHO.replace("Same", "Closed"), "validation", "must be a public class"),
+        (ECHO.replace("Same", "Other"), "validation", "UDF0 to UDF22; it implements none of them itself"),
+        (ECHO.replace("Same", "Broken"), "validation", "the class shop.Broken of shop.jar cannot be read"),
+        (ECHO.replace("JAVA", "PYTHON"), "validation", "holds java, not python"),
+        (ECHO.replace("shop.Same'", "shop.Same', 'timeout.seconds'=5"), "unsupported", "no time-out"),
+        (
+            "CREATE FUNCTION_SOURCE b WITH ('file'='b.jar', 'content'='UEsDBA==')",
+            "validation",
+            "b.jar is no jar",
+        ),
+        ("CREATE FUNCTION_SOURCE b WITH ('file'='b.jar', 'content'='é')", "validation", "not in base64"),
+    ],
+)
+def test_what_is_wrong_of_java_is_told(
+    classes: Sql, client: TestClient, text: str, code: str, words: str
+) -> None:
+    problem = told(client, text)
+    assert problem["code"] == code
+    assert words in problem["errors"][0]["detail"]
+    assert client.post("/v1/statements:validate", json={"sql": text}).json()["valid"] is False
+
+
+def test_a_new_jar_must_have_what_functions_call(classes: Sql, client: TestClient) -> None:
+    classes(ECHO)
+    for body, words in (
+        ({"file": "shop.jar", "content": jar(shop__Join=JOIN)}, "has no class shop.Same"),
+        ({"file": "mine.py", "content": SOURCE}, "would turn from java to python"),
+    ):
+        answer = client.put("/v1/function-sources/classes", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (422, "validation")
+        assert words in answer.json()["detail"]
+
+
+def test_java_shares_no_driver(classes: Sql, client: TestClient) -> None:
+    """It runs inside the driver's JVM, where it could read what the other queries have, and end them."""
+    classes(ECHO)
+    shared = "FROM pageviews QUERY WITH ('query.driver'='shared')"
+    problem = told(client, f"CREATE STREAM d AS SELECT echo(viewtime) AS a {shared}")
+    assert problem["code"] == "unsupported"
+    assert "function echo is in Java" in problem["errors"][0]["detail"]
+    assert problem["errors"][0]["position"]["line"] == 1
+
+
+def test_two_jars_with_one_class_do_not_go_together(classes: Sql, client: TestClient) -> None:
+    body = {"file": "more.jar", "content": jar(shop__Same=JOIN, shop__Join=JOIN)}
+    assert client.put("/v1/function-sources/more", json=body).status_code == 201
+    classes(ECHO)
+    classes(
+        "CREATE FUNCTION both(x BIGINT, y BIGINT) RETURNS VARCHAR LANGUAGE JAVA"
+        " WITH ('source.name'='more', 'class.name'='shop.Join')"
+    )
+    problem = told(client, "CREATE STREAM d AS SELECT echo(viewtime) AS a, both(1, 2) AS b FROM pageviews")
+    assert problem["code"] == "unsupported"
+    assert "both have a class shop.Same" in problem["detail"]
 
 
 def test_a_query_keeps_its_version_until_it_is_restarted(shop: Sql, client: TestClient, fresh: Any) -> None:

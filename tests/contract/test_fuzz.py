@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from leatstream.errors import RequestError
-from leatstream.services.statement_bodies import columns_of
+from leatstream.services.statements.bodies import columns_of
 from leatstream.sql.lexer import MAX_TOKENS
 from leatstream.sql.parser import MAX_STATEMENTS, parse
 from leatstream.sql.statements import CreateStream

@@ -10,7 +10,7 @@ from urllib.parse import quote as percent
 import pytest
 from starlette.testclient import TestClient
 
-from leatstream.connectors.base import Record
+from leatstream.connectors.entities import Record
 
 KAFKA = {"kafka": {"bootstrap_servers": "localhost:9092"}}
 COLUMNS = [{"name": "viewtime", "type": "BIGINT"}, {"name": "userid", "type": "VARCHAR"}]

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
+from anyio import to_thread
 from starlette.testclient import TestClient
 
-from leatstream.model.objects import QueryState
+from leatstream.model.objects import QueryProgress, QueryState
+from leatstream.rest import log_lines
+from leatstream.services.environment import Principal
+from leatstream.services.queries import removal as remove
+from leatstream.services.queries.drivers import fencing_token
+from leatstream.storage.query_log import KEPT
 
 SQL = "CREATE STREAM views AS SELECT * FROM pageviews"
 QUERY = {"sql": SQL, "database": "demo", "schema": "public", "store": "k"}
@@ -105,15 +115,94 @@ def test_the_job_of_the_version_before_does_not_count(pageviews: TestClient, fre
 def test_metrics_come_and_go_with_queries(pageviews: TestClient, fresh: Any) -> None:
     """State, rows and lag by query; requests by route, never by name."""
     _put_query(pageviews)
-    progress = {"input_rows_total": 5, "sources": [{"relation": "demo.public.pageviews", "lag": 2}]}
+    source = {"relation": "demo.public.pageviews", "lag": 2, "partition_lags": {"0": 2, "1": 0}}
+    progress = {"input_rows_total": 5, "sources": [source], "batch_duration_ms": 1500, "memory_bytes": 7}
+    progress |= {"cpu_seconds_total": 1.25, "watermark": "2020-01-01T00:00:00.000Z"}
     _set_state(fresh, QueryState.RUNNING, metrics=progress)
     text = pageviews.get("/metrics").text
     assert 'leatstream_query_state{query="q",state="running"} 1.0' in text
     assert 'leatstream_query_input_rows_total{query="q"} 5.0' in text
-    assert 'leatstream_query_source_lag_records{query="q",source="demo.public.pageviews"} 2.0' in text
+    lag = 'leatstream_query_source_lag_records{partition="%s",query="q",source="demo.public.pageviews"} %s'
+    assert lag % (0, 2.0) in text
+    assert lag % (1, 0.0) in text
+    for name, value in [("batch_duration_seconds", 1.5), ("memory_bytes", 7.0), ("cpu_seconds_total", 1.25)]:
+        assert f'leatstream_query_{name}{{query="q"}} {value}' in text
+    assert 'leatstream_query_event_time_lag_seconds{query="q"}' in text
+    assert "leatstream_reconcile_seconds_count" in text
+    # Of a job that has ended the state is left, and no figures.
+    _set_state(fresh, QueryState.STOPPED, metrics=progress)
+    stopped = pageviews.get("/metrics").text
+    assert 'leatstream_query_state{query="q",state="stopped"} 1.0' in stopped
+    assert "leatstream_query_input_rows_total{" not in stopped
     assert 'route="/v1/queries/{query}"' in text
     pageviews.delete("/v1/queries/q")
     assert 'query="q"' not in pageviews.get("/metrics").text
+
+
+def test_progress_is_kept_every_fifteen_seconds(pageviews: TestClient, fresh: Any) -> None:
+    """A moment that is too near the last one is left out, and so is a job that has told nothing."""
+    query_id = _put_query(pageviews)["id"]
+    fresh.drivers.tokens["d1"], fresh.drivers.queries["d1"] = "t1", query_id
+    clock = SimpleNamespace(at=fresh.env.clock.now())
+    clock.now = lambda: clock.at
+    fresh.env.clock = clock
+    _set_state(fresh, QueryState.RUNNING, driver_id="d1", attempt=1)
+    with fresh.units(write=False) as unit:
+        token = fencing_token(unit.queries.find("q"))
+    beat = {"query_id": query_id, "attempt": 1, "fencing_token": token, "state": "running"}
+    start = clock.at
+    for seconds, rows in ((0, None), (1, 10), (2, 20), (15, 30), (16, 40), (31, 50)):
+        clock.at = start + timedelta(seconds=seconds)
+        told = {} if rows is None else {"progress": {"input_rows_total": rows}}
+        headers = {"Authorization": "Bearer t1"}
+        answer = pageviews.post("/v1/drivers/d1/heartbeat", json=beat | told, headers=headers)
+        assert answer.status_code == 200, answer.text
+    items = pageviews.get("/v1/queries/q/progress").json()["items"]
+    assert [item["metrics"]["input_rows_total"] for item in items] == [10, 40, 50], "oldest first"
+    assert {item["attempt"] for item in items} == {1}
+    newest = pageviews.get("/v1/queries/q/progress", params={"limit": 1}).json()["items"]
+    assert newest == items[-1:]
+    assert pageviews.get("/v1/queries/other/progress").status_code == 404
+    assert pageviews.get("/v1/queries/q/progress", params={"limit": 0}).status_code == 422
+
+
+def test_progress_is_kept_two_hundred_times(pageviews: TestClient, fresh: Any) -> None:
+    query_id = _put_query(pageviews)["id"]
+    with fresh.units() as unit:
+        for n in range(KEPT + 3):
+            at = fresh.env.clock.now()
+            unit.query_log.add_progress(query_id, QueryProgress(at=at, attempt=1, metrics={"n": n}))
+        unit.commit()
+    items = pageviews.get("/v1/queries/q/progress", params={"limit": 200}).json()["items"]
+    assert [item["metrics"]["n"] for item in items] == list(range(3, KEPT + 3))
+    assert len(pageviews.get("/v1/queries/q/events").json()["items"]) == 1, "events have a ring of their own"
+
+
+def test_log_lines_are_followed_until_the_query_is_gone(
+    pageviews: TestClient, fresh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is there comes first; then each line once; the stream ends with the query."""
+    _put_query(pageviews)
+    _set_state(fresh, QueryState.RUNNING, log_tail=("one",))
+    admin = Principal("admin", "sysadmin")
+    steps = [
+        lambda: None,
+        lambda: _set_state(fresh, QueryState.RUNNING, log_tail=("one", "two\ndata: x")),
+        lambda: remove.delete_query(fresh.env, admin, "q"),
+    ]
+
+    async def next_step(_seconds: float) -> None:
+        await to_thread.run_sync(steps.pop(0))
+
+    monkeypatch.setattr(log_lines, "anyio", SimpleNamespace(sleep=next_step))
+    answer = pageviews.get("/v1/queries/q/logs:follow")
+    assert (answer.status_code, answer.headers["content-type"].split(";")[0]) == (200, "text/event-stream")
+    events = [e.split("\n") for e in answer.text.strip().split("\n\n") if not e.startswith(":")]
+    assert [e[0] for e in events] == ["event: log", "event: log", "event: end"]
+    lines = [json.loads(e[1].removeprefix("data: ")) for e in events]
+    assert lines == [{"line": "one"}, {"line": "two\ndata: x"}, {}]
+    gone = pageviews.get("/v1/queries/q/logs:follow")
+    assert (gone.status_code, gone.json()["code"]) == (404, "not-found")
 
 
 # -- drivers ------------------------------------------------------------------------------------------------
@@ -157,7 +246,7 @@ def test_a_driver_is_given_work_when_there_is_some(pageviews: TestClient, fresh:
         "log": ["started"],
     }
     answer = pageviews.post("/v1/drivers/d1/heartbeat", json=beat, headers=headers)
-    assert answer.json() == {"directive": "continue"}
+    assert answer.json() == {"directive": "continue", "query_name": "q"}
     assert pageviews.get("/v1/queries/q").json()["status"]["state"] == "running"
     assert pageviews.get("/v1/queries/q/logs").json() == {"lines": ["started"]}
     fenced = pageviews.post("/v1/drivers/d1/heartbeat", json={**beat, "attempt": 2}, headers=headers)

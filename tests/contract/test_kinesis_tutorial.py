@@ -10,8 +10,8 @@ import pytest
 from aws_server import REGION, aws_server
 from starlette.testclient import TestClient
 
-from leatstream.connectors.base import Entity
-from leatstream.connectors.kinesis import KinesisConnector
+from leatstream.connectors.entities import Entity
+from leatstream.connectors.kinesis.connector import KinesisConnector
 from leatstream.rest.app import create_app
 
 SECRET = "aws-secret-of-the-test"
@@ -81,6 +81,14 @@ def test_kinesis_to_kafka_needs_partitions_and_replicas(client: TestClient) -> N
     plan = validated(client, COPY.format(",'topic.partitions'=1,'topic.replicas'=1"))["plan"]
     assert plan["sink"]["properties"]["topic.partitions"]["origin"] == "explicit"
     assert plan["mode"] == "micro_batch"
+
+
+def test_records_of_kinesis_have_no_headers(client: TestClient) -> None:
+    sql = COPY.format(",'topic.partitions'=1,'topic.replicas'=1")
+    assert "SELECT *" in sql
+    (problem,) = validated(client, sql.replace("SELECT *", "SELECT rowheaders()['a'] AS a"))["problems"]
+    assert (problem["code"], problem["sqlstate"]) == ("unsupported", "0A000")
+    assert "demo.public.pageviews_kinesis have no headers" in problem["detail"]
 
 
 def test_the_join_into_kinesis_takes_the_shards_of_its_left_most_source(client: TestClient) -> None:

@@ -22,22 +22,27 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from leatstream.connectors.base import Entity
+from leatstream.connectors.entities import Entity
 from leatstream.errors import CatalogError, EngineError, InternalError, StoreError
 from leatstream.model.objects import DesiredState, QueryState
 from leatstream.model.query_states import TRANSITIONS, WITH_DRIVER, is_legal
-from leatstream.services import drivers, queries
+from leatstream.ports import Sharing
 from leatstream.services.environment import Context, Environment, Principal
-from leatstream.services.query_definition import QueryDefinition
-from leatstream.services.query_notes import keep_query
-from leatstream.services.query_removal import delete_query
-from leatstream.services.query_restart import StartWish, restart_query
-from leatstream.services.reconciler import reconcile, release_strays
-from leatstream.services.statements import execute
+from leatstream.services.queries import catalog as queries
+from leatstream.services.queries import drivers
+from leatstream.services.queries.blue_green import replace_beside, rollback
+from leatstream.services.queries.definition import QueryDefinition
+from leatstream.services.queries.notes import keep_query
+from leatstream.services.queries.reconciler import reconcile, release_strays
+from leatstream.services.queries.removal import delete_query
+from leatstream.services.queries.restart import StartWish, restart_query
+from leatstream.services.queries.shared_drivers import note_crashes
+from leatstream.services.queries.taking_over import take_over
+from leatstream.services.statements.running import execute
 
 ANN = Principal("ann", "sysadmin")
 NAMES = ("q1", "q2")
-LIMIT = 3
+LIMIT = 5
 STATEMENTS = ("SELECT * FROM a", "SELECT * FROM a WHERE n > 1", "SELECT * FROM a WHERE n > 2")
 
 
@@ -124,7 +129,10 @@ class Processes:
         process = self.all.get(driver_id)
         return process.query_id if process else None
 
-    def assign(self, query_id: str) -> str | None:
+    def shares(self, driver_id: str) -> list[str]:
+        return []
+
+    def assign(self, query_id: str, sharing: Sharing | None = None) -> str | None:
         def give() -> str | None:
             for name, process in self.all.items():
                 if process.alive and process.query_id is None:
@@ -146,8 +154,20 @@ class Processes:
     def process_id(self, driver_id: str) -> int | None:
         return 4242 if driver_id in self.all else None
 
+    def why_none(self) -> str:
+        return "the limit of drivers is reached"
+
     def is_alive(self, driver_id: str) -> bool:
         return driver_id in self.all and self.all[driver_id].alive
+
+    def runs(self, driver_id: str, query_id: str) -> bool:
+        return self.is_alive(driver_id)
+
+    def has_crashed(self, driver_id: str) -> bool:
+        return driver_id in self.all and not self.all[driver_id].alive
+
+    def let_go(self, driver_id: str, query_id: str) -> None:
+        self.end(driver_id)
 
     def end(self, driver_id: str, *, grace: float = 0.0) -> None:
         def kill() -> None:
@@ -155,6 +175,60 @@ class Processes:
                 self.all[driver_id].alive = self.all[driver_id].working = False
 
         self.fuse.through(kill)
+
+
+@dataclass
+class SharedProcesses(Processes):
+    """Two drivers that queries share. ``all`` has the drivers and, as ``driver/number``, what they work on."""
+
+    seats: dict[str, dict[str, datetime]] = field(default_factory=dict)
+    crashed: set[str] = field(default_factory=set)
+
+    def maintain(self) -> None:
+        self.all = {name: p for name, p in self.all.items() if p.alive}
+        self.seats = {name: seats for name, seats in self.seats.items() if name in self.all}
+        while len(self.seats) < 2:
+            self.made += 1
+            self.all[f"s{self.made}"], self.seats[f"s{self.made}"] = Process(), {}
+
+    def role(self, driver_id: str) -> str | None:
+        return "shared" if driver_id in self.seats else None
+
+    def shares(self, driver_id: str) -> list[str]:
+        return list(self.seats.get(driver_id, {}))
+
+    def runs(self, driver_id: str, query_id: str) -> bool:
+        return self.is_alive(driver_id) and query_id in self.seats[driver_id]
+
+    def has_crashed(self, driver_id: str) -> bool:
+        return driver_id in self.crashed
+
+    def assign(self, query_id: str, sharing: Sharing | None = None) -> str | None:
+        def give() -> str | None:
+            living = [name for name in self.seats if self.all[name].alive]
+            for name in living[: 1 if sharing is not None else None]:
+                self.seats[name][query_id] = self.clock.now()
+                return name
+            return None
+
+        found: str | None = self.fuse.through(give)
+        return found
+
+    def assignments(self) -> list[tuple[str, str, float]]:
+        now = self.clock.now()
+        return [(d, q, (now - at).total_seconds()) for d, s in self.seats.items() for q, at in s.items()]
+
+    def let_go(self, driver_id: str, query_id: str) -> None:
+        self.fuse.through(lambda: self.seats.get(driver_id, {}).pop(query_id, None))
+
+    def end(self, driver_id: str, *, grace: float = 0.0) -> None:
+        self.fuse.through(lambda: self.kill(driver_id))
+
+    def kill(self, driver_id: str) -> None:
+        """The process goes, with all it works on."""
+        for name, process in self.all.items():
+            if name.split("/")[0] == driver_id:
+                process.alive = process.working = False
 
 
 SET_UP = """CREATE STORE k WITH ('type'=KAFKA, 'uris'='b:1', 'tls.disabled'=TRUE); CREATE DATABASE d; USE DATABASE d;
@@ -170,6 +244,8 @@ FAULTS = {
 class Life(RuleBasedStateMachine):
     """One catalog, some drivers, and everything that can happen to them."""
 
+    suffix = ""
+
     @initialize()
     def begin(self) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="leat-life-"))
@@ -177,7 +253,7 @@ class Life(RuleBasedStateMachine):
         self.world.cluster.entities["a"] = Entity("a", {"topic.partitions": 1, "topic.replicas": 1})
         self.fuse = Fuse()
         self.clock = HandClock()
-        self.processes = Processes(self.fuse, self.clock)
+        self.processes = self._processes()
         self.late: list[tuple[str, dict[str, Any]]] = []
         self.ids: set[str] = set()
         self.env = self._open()
@@ -199,7 +275,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(NAMES), sql=st.sampled_from(STATEMENTS), desired=st.sampled_from(DesiredState))
     def put(self, name: str, sql: str, desired: DesiredState) -> None:
-        body = QueryDefinition(f"CREATE STREAM s_{name} AS {sql}", CONTEXT, desired)
+        body = QueryDefinition(f"CREATE STREAM s_{name} AS {sql}{self.suffix}", CONTEXT, desired)
         self._user(lambda: queries.put_query(self.env, ANN, name, body))
 
     @rule(name=st.sampled_from(NAMES), desired=st.sampled_from(DesiredState))
@@ -273,8 +349,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, LIMIT - 1))
     def kill(self, number: int) -> None:
-        process = self.processes.all[self._driver(number)]
-        process.alive = process.working = False
+        self._kill(self._driver(number))
 
     @rule(number=st.integers(0, LIMIT - 1))
     def beat(self, number: int) -> None:
@@ -320,6 +395,9 @@ class Life(RuleBasedStateMachine):
             self.ids.add(query.meta.id)
             assert (query.status.driver_id is not None) == (query.status.state in WITH_DRIVER)
 
+    def _processes(self) -> Processes:
+        return Processes(self.fuse, self.clock)
+
     def _open(self) -> Environment:
         """An API process; the one before is gone with all it had in memory."""
         units, fuse = self.world.units, self.fuse
@@ -343,6 +421,7 @@ class Life(RuleBasedStateMachine):
 
     def _pass(self) -> None:
         release_strays(self.env)
+        note_crashes(self.env, self._queries())
         for query in self._queries():
             reconcile(self.env, query)
 
@@ -358,6 +437,10 @@ class Life(RuleBasedStateMachine):
         """One of the drivers, rather one that works."""
         found = sorted(self.processes.all, key=lambda name: (not self.processes.all[name].working, name))
         return found[number % len(found)]
+
+    def _kill(self, driver: str) -> None:
+        process = self.processes.all[driver]
+        process.alive = process.working = False
 
     def _poll(self, driver: str) -> None:
         process = self.processes.all[driver]
@@ -382,6 +465,7 @@ class Life(RuleBasedStateMachine):
         known = {name: process.spec[name] for name in ("query_id", "attempt", "fencing_token")}
         if state != "running":
             process.alive = process.working = False  # nothing is written after the last report
+        driver = driver.split("/")[0]
         self.late.append((driver, known))
         try:
             return drivers.heartbeat(self.env, driver, {**known, "state": state, **more})["directive"]
@@ -434,6 +518,137 @@ Life.TestCase.settings = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 TestLife = Life.TestCase
+
+VIEW = "CREATE MATERIALIZED VIEW v AS {}"
+PARTS = ("v", "v__green", "v__blue")
+READ = {"relation": "d.public.a", "entity": "a", "end_offsets": {"0": 1}, "lag": 0}
+
+
+class Swaps(Life):
+    """The same with a materialized view whose query is replaced by one beside it, and back."""
+
+    @initialize()
+    def begin(self) -> None:
+        super().begin()
+        body = QueryDefinition(VIEW.format(STATEMENTS[0]), CONTEXT)
+        queries.create_query(self.env, ANN, "v", body)
+        self.replace_beside(STATEMENTS[1])
+
+    @rule(sql=st.sampled_from(STATEMENTS))
+    def replace_beside(self, sql: str) -> None:
+        body = QueryDefinition(VIEW.format(sql), CONTEXT)
+        self._user(lambda: replace_beside(self.env, ANN, "v", body))
+
+    @rule()
+    def rollback(self) -> None:
+        self._user(lambda: rollback(self.env, ANN, "v"))
+
+    @rule(name=st.sampled_from(PARTS), desired=st.sampled_from(DesiredState))
+    def wish_of_a_part(self, name: str, desired: DesiredState) -> None:
+        self.wish(name, desired)
+
+    @rule(name=st.sampled_from(PARTS))
+    def delete_a_part(self, name: str) -> None:
+        self.delete(name, entity=False)
+
+    @rule()
+    def make_it_anew(self) -> None:
+        body = QueryDefinition(VIEW.format(STATEMENTS[0]), CONTEXT)
+        self._user(lambda: queries.create_query(self.env, ANN, "v", body))
+
+    @rule()
+    def a_day(self) -> None:
+        self.clock.time += timedelta(days=2)
+
+    @rule(what=st.sampled_from(("rollback", "delete", "swap")))
+    def take_over_late(self, what: str) -> None:
+        """A pass that acts on what it has read before something else happened."""
+        read = self._queries()
+        if what == "rollback":
+            self.rollback()
+        elif what == "delete":
+            self.delete("v__green", entity=False)
+        else:
+            take_over(self.env, read)
+        take_over(self.env, read)
+
+    @invariant()
+    def the_view_shows_the_rows_of_the_query_that_has_its_name(self) -> None:
+        if not hasattr(self, "env"):
+            return
+        with self.world.units(write=False) as unit:
+            relation, lead = unit.relations.find("d.public.v"), unit.queries.find("v")
+        assert (relation.created_by_query if relation else None) == (lead.meta.id if lead else None)
+
+    def _pass(self) -> None:
+        super()._pass()
+        take_over(self.env, self._queries())
+
+    def _report(self, driver: str, state: str, **more: Any) -> str | None:
+        spec = self.processes.all[driver].spec
+        told = {"progress": {"sources": [READ]}} if spec is not None and spec["sink"]["view"] else {}
+        return super()._report(driver, state, **told, **more)
+
+    def _settle(self) -> None:
+        super()._settle()
+        known = {query.name: query for query in self._queries()}
+        green = known.get("v__green")
+        assert green is None or green.status.state is not QueryState.RUNNING, "it has not taken over"
+        # All of them go together.
+        self._user(lambda: delete_query(self.env, ANN, "v"))
+        super()._settle()
+        assert not {query.name for query in self._queries()} & ({"v"} if "v" in known else set())
+
+
+Swaps.TestCase.settings = settings(Life.TestCase.settings, max_examples=12)
+TestSwaps = Swaps.TestCase
+
+
+class SharedLife(Life):
+    """The same where both queries share drivers, which die with all they have."""
+
+    suffix = " QUERY WITH ('query.driver'='shared')"
+    processes: SharedProcesses
+
+    def _processes(self) -> Processes:
+        return SharedProcesses(self.fuse, self.clock)
+
+    def _kill(self, driver: str) -> None:
+        self.processes.crashed.add(driver.split("/")[0])
+        self.processes.kill(driver.split("/")[0])
+
+    def _poll(self, driver: str) -> None:
+        """Whatever is new for the driver, and what is over goes."""
+        processes = self.processes
+        for name in [n for n, p in processes.all.items() if "/" in n and not p.working]:
+            del processes.all[name]
+        if driver not in processes.seats or not processes.all[driver].alive:
+            return
+        own = [p for n, p in processes.all.items() if n.startswith(f"{driver}/")]
+        running = {p.spec["query_id"]: p.spec["attempt"] for p in own}
+        work = drivers.poll(self.env, driver, {"state": "idle", "running": running})
+        if work is not None and work["spec"]["query_id"] in running:
+            # An attempt waits for the one before it, which hears here that it is over.
+            for name in [n for n, p in processes.all.items() if p.spec == self._spec_of(own, work)]:
+                self._beat(name)
+        elif work is not None:
+            processes.made += 1
+            processes.all[f"{driver}/{processes.made}"] = Process(spec=work["spec"], working=True)
+            Path(work["spec"]["checkpoint"]).mkdir(parents=True, exist_ok=True)
+
+    def _spec_of(self, own: list[Process], work: dict[str, Any]) -> Any:
+        return next(p.spec for p in own if p.spec["query_id"] == work["spec"]["query_id"])
+
+    def _second(self, seconds: float) -> None:
+        super()._second(seconds)
+        for driver in sorted(self.processes.all):
+            self._poll(driver)
+        for driver in sorted(self.processes.all):
+            self._beat(driver)
+
+
+SharedLife.TestCase.settings = settings(Life.TestCase.settings, max_examples=10, stateful_step_count=25)
+TestSharedLife = SharedLife.TestCase
 
 
 def test_a_status_that_the_table_does_not_have_is_not_kept(fresh: Any) -> None:

@@ -41,7 +41,7 @@ def test_it_is_a_relation_of_its_own_kind(view: TestClient) -> None:
 
 
 def test_the_job_is_told_where_to_write(view: TestClient, fresh: Any) -> None:
-    from leatstream.services.drivers import build_spec
+    from leatstream.services.queries.drivers import build_spec
 
     sql(view, "CREATE INDEX by_user ON v (userid)")
     with fresh.units(write=False) as unit:
@@ -132,7 +132,7 @@ def test_a_query_reads_streams_not_views(view: TestClient) -> None:
 
 def fill(client: TestClient, world: Any, *rows: tuple[Any, ...]) -> None:
     """What the job would do: claim the view, and apply one batch."""
-    from leatstream.services.drivers import build_spec
+    from leatstream.services.queries.drivers import build_spec
     from leatstream.views.base import Batch
     from leatstream.views.opening import view_writer
 
@@ -176,7 +176,7 @@ def test_a_view_and_a_stream_do_not_mix(view: TestClient) -> None:
 def test_too_many_rows_are_cut_and_said(
     view: TestClient, fresh: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leatstream.services.snapshots.MOST_ROWS", 2)
+    monkeypatch.setattr("leatstream.services.selects.snapshots.MOST_ROWS", 2)
     fill(view, fresh, (1, "a"), (2, "b"), (3, "c"))
     found = sql(view, "SELECT viewtime FROM v ORDER BY 1")["results"][0]
     assert (found["rows"], found["truncated"]) == ([[1], [2]], True)

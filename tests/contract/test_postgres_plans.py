@@ -9,8 +9,8 @@ import pytest
 from postgres_server import PASSWORD, PostgresServer
 from starlette.testclient import TestClient
 
-from leatstream.connectors.base import Entity
-from leatstream.connectors.postgres import PostgresConnector
+from leatstream.connectors.entities import Entity
+from leatstream.connectors.postgres.connector import PostgresConnector
 from leatstream.rest.app import create_app
 
 VISITS = "CREATE STREAM visits (id BIGINT, name VARCHAR, at TIMESTAMP) WITH ('store'='k','topic'='visits','value.format'='json')"

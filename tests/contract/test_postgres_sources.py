@@ -10,8 +10,8 @@ import pytest
 from postgres_server import PASSWORD, PostgresServer
 from starlette.testclient import TestClient
 
-from leatstream.connectors.base import Entity
-from leatstream.connectors.postgres import PostgresConnector
+from leatstream.connectors.entities import Entity
+from leatstream.connectors.postgres.connector import PostgresConnector
 from leatstream.rest.app import create_app
 
 CONTEXT = {"database": "demo", "schema": "public", "store": "k"}
@@ -159,7 +159,7 @@ def test_the_slots_of_a_deleted_query_go_first(
 def test_a_database_without_logical_decoding(
     client: TestClient, monkeypatch: pytest.MonkeyPatch, table: str
 ) -> None:
-    from leatstream.connectors.postgres_admin import PostgresAdmin
+    from leatstream.connectors.postgres.admin import PostgresAdmin
 
     declare(client, "CHANGELOG", "people", table, "id BIGINT, name VARCHAR, PRIMARY KEY (id)")
     monkeypatch.setattr(PostgresAdmin, "server", lambda *_: {"wal_level": "replica"})

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from leatstream.connectors.base import Entity
-from leatstream.services import drivers, queries
+from leatstream.connectors.entities import Entity
+from leatstream.errors import EngineError
 from leatstream.services.environment import Principal
-from leatstream.services.query_notes import note_event
-from leatstream.services.reconciler import reconcile_all, release_strays
+from leatstream.services.queries import catalog as queries
+from leatstream.services.queries import drivers
+from leatstream.services.queries.notes import note_event
+from leatstream.services.queries.reconciler import reconcile_all, release_strays
 
 ANN = Principal("ann", "sysadmin")
 
@@ -81,6 +83,23 @@ def test_stop_and_start_in_one_breath_starts_again(ready: Any, client: TestClien
     assert beat(ready, "q", "running") == "stop"
     beat(ready, "q", "stopped")
     assert state(ready, "q") == "pending"
+
+
+def test_attempts_go_on_above_what_the_sink_has_seen(ready: Any, client: TestClient) -> None:
+    """As with a catalog from a backup. A job that was given up is not heard, so it cannot do this."""
+    make(client, "q", COPY)
+    reconcile_all(ready.env)
+    behind = {"code": "job-failed", "detail": "x", "retryable": True, "newest_attempt": 17}
+    beat(ready, "q", "failed", error=behind)
+    query = queries.get_query(ready.env, ANN, "q")
+    assert (str(query.status.state), query.status.attempt) == ("pending", 17)
+    assert "newest_attempt" not in (query.status.error or {})
+    ready.drivers.tokens.pop("d1")
+    with ready.env.open_unit() as unit:
+        unit.queries.update(replace(query, status=replace(query.status, next_attempt_at=None)))
+        unit.commit()
+    reconcile_all(ready.env)
+    assert queries.get_query(ready.env, ANN, "q").status.attempt == 18
 
 
 def test_a_failed_query_that_shall_stop_is_stopped(ready: Any, client: TestClient) -> None:
@@ -171,6 +190,24 @@ def test_a_topic_on_which_others_stand_is_not_deleted(ready: Any, client: TestCl
     answer = client.delete("/v1/queries/q")
     assert answer.status_code == 409, answer.text
     assert "other" in answer.json()["detail"]
+
+
+def test_a_query_waits_while_drivers_cannot_be_started(
+    ready: Any, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(_query_id: str, _sharing: Any = None) -> str | None:
+        raise EngineError("engine-unavailable", "the Kubernetes API cannot be reached")
+
+    make(client, "q", COPY)
+    with monkeypatch.context() as patch:
+        patch.setattr(ready.drivers, "assign", away)
+        for _ in range(3):
+            reconcile_all(ready.env)
+        status = client.get("/v1/queries/q").json()["status"]
+        assert (status["state"], status["restarts"]) == ("pending", 0)
+        assert "the Kubernetes API cannot be reached" in status["message"]
+    reconcile_all(ready.env)
+    assert client.get("/v1/queries/q").json()["status"]["state"] == "starting"
 
 
 def test_a_driver_that_holds_a_query_run_by_none_is_ended(ready: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from leatstream.connectors.base import Record
+from leatstream.connectors.entities import Record
 from leatstream.model.objects import QueryState
 
 CONTEXT = {"database": "demo", "schema": "public", "store": "k"}
@@ -252,7 +252,7 @@ def test_a_store_is_updated_and_keeps_what_is_not_named(sql: Sql, client: TestCl
         "CREATE STORE secured COMMENT 'c' WITH ('type'=KAFKA, 'uris'='a:1', 'kafka.sasl.hash_function'=SHA512,"
         " 'kafka.sasl.username'='leat', 'kafka.sasl.password'='first', 'tls.verify_server_hostname'=FALSE)"
     )
-    sql("UPDATE STORE secured WITH ('uris'='b:2')")
+    sql("UPDATE STORE secured WITH ('uris'='b:2', 'kafka.sasl.password'='first')")
     found = client.get("/v1/stores/secured").json()
     assert (found["comment"], found["generation"]) == ("c", 2)
     kafka = found["kafka"]

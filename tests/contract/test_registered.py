@@ -91,7 +91,7 @@ def test_from_a_named_secret_to_a_password_of_its_own(secured: TestClient, fresh
     named = {"mechanism": "plain", "username": "u", "password_secret": "kafka_pw"}
     body["kafka"]["sasl"] = own  # type: ignore[assignment]
     assert secured.put("/v1/stores/k", json=body).status_code == 200
-    assert _run(secured, "UPDATE STORE k WITH ('uris'='h2:9092')").status_code == 200
+    assert _run(secured, "UPDATE STORE k WITH ('kafka.sasl.username'='v')").status_code == 200
     with fresh.env.open_unit(write=False) as unit:
         store = unit.stores.find("k")
     assert fresh.env.connect(store).config.sasl.password.get_secret_value() == "own-password"
@@ -187,7 +187,8 @@ def test_schema_registries(secured: TestClient, fresh: Any) -> None:
         secured,
         "CREATE SCHEMA_REGISTRY r COMMENT 'ours' WITH ('type'=CONFLUENT_CLOUD, 'uris'='https://r.example:443',"
         f" 'confluent_cloud.key'='k', 'confluent_cloud.secret'='{PASSWORD}');"
-        "UPDATE STORE k WITH ('schema_registry.name'=\"r\"); UPDATE SCHEMA_REGISTRY r WITH ('uris'='https://s')",
+        "UPDATE STORE k WITH ('schema_registry.name'=\"r\"); UPDATE SCHEMA_REGISTRY r WITH ('uris'='https://s',"
+        f" 'confluent_cloud.secret'='{PASSWORD}')",
     )
     assert made.status_code == 200, made.text
     shown = secured.get("/v1/schema-registries/r").json()

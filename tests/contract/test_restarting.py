@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from leatstream.connectors.base import Entity
-from leatstream.services import drivers, queries
+from leatstream.connectors.entities import Entity
 from leatstream.services.environment import Principal
-from leatstream.services.reconciler import reconcile_all
+from leatstream.services.queries import catalog as queries
+from leatstream.services.queries import drivers
+from leatstream.services.queries.reconciler import reconcile_all
 
 ANN = Principal("ann", "sysadmin")
 SET_UP = """CREATE STORE k WITH ('type'=KAFKA, 'uris'='b:1', 'tls.disabled'=TRUE); CREATE DATABASE d; USE DATABASE d;

@@ -10,9 +10,9 @@ import pytest
 from aws_server import REGION, aws_server, bucket, s3_of
 from starlette.testclient import TestClient
 
-from leatstream.connectors.s3 import S3Connector
+from leatstream.connectors.s3.connector import S3Connector
 from leatstream.rest.app import create_app
-from leatstream.services.drivers import build_spec
+from leatstream.services.queries.drivers import build_spec
 
 SECRET = "aws-secret-of-the-test"
 CONTEXT = {"database": "demo", "schema": "public", "store": "k"}

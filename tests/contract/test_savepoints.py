@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from leatstream.connectors.base import Entity
-from leatstream.services import drivers, queries, query_origin, savepoints
-from leatstream.services.checkpoint_copies import copy_whole
+from leatstream.connectors.entities import Entity
 from leatstream.services.environment import Principal
-from leatstream.services.reconciler import reconcile_all
-from leatstream.services.savepoints import copy_savepoints
+from leatstream.services.queries import catalog as queries
+from leatstream.services.queries import drivers, savepoints
+from leatstream.services.queries import origin as query_origin
+from leatstream.services.queries.checkpoint_copies import copy_whole
+from leatstream.services.queries.copying import copy_what_waits
+from leatstream.services.queries.reconciler import reconcile_all
 
 ANN = Principal("ann", "sysadmin")
 SET_UP = """CREATE STORE k WITH ('type'=KAFKA, 'uris'='b:1', 'tls.disabled'=TRUE); CREATE DATABASE d; USE DATABASE d;
@@ -54,9 +56,16 @@ def checkpoint(world: Any, name: str = "q") -> Path:
     return root / "queries" / found.meta.id / f"g{found.checkpoint_generation}"
 
 
+def beginning(world: Any) -> None:
+    """What new queries begin with is copied beside the reconciler, which goes on then."""
+    copy_what_waits(world.env)
+    reconcile_all(world.env)
+
+
 def run(world: Any, name: str) -> None:
     """It starts, and its job commits batch 3."""
     reconcile_all(world.env)
+    beginning(world)
     beat(world, name, "running")
     place = checkpoint(world, name)
     for folder, text in (("offsets", 'v1\n{"batchWatermarkMs":0}\n{"a":{"0":7}}'), ("commits", "v1\n{}")):
@@ -72,13 +81,13 @@ def run(world: Any, name: str) -> None:
 def end(world: Any, name: str) -> None:
     """Its job obeys and ends; what was asked for is copied."""
     reconcile_all(world.env)
-    copy_savepoints(world.env)
+    copy_what_waits(world.env)
     gone = query(world, name).status.driver_id
     beat(world, name, "stopped")
     world.drivers.tokens.pop(gone)
     reconcile_all(world.env)
     assert query(world, name).status.state == "stopped"
-    copy_savepoints(world.env)
+    copy_what_waits(world.env)
 
 
 def test_a_savepoint_is_taken_when_the_job_has_ended(world: Any, client: TestClient) -> None:
@@ -107,7 +116,7 @@ def test_a_savepoint_is_taken_when_the_job_has_ended(world: Any, client: TestCli
 def test_a_query_that_goes_on_or_away_leaves_no_half_savepoint(world: Any, client: TestClient) -> None:
     assert client.post("/v1/queries/q:savepoint", json={"name": "s1"}).status_code == 202
     client.patch("/v1/queries/q", json={"desired_state": "running"})
-    copy_savepoints(world.env)
+    copy_what_waits(world.env)
     found = client.get("/v1/savepoints/s1").json()
     assert (found["state"], found["message"]) == (
         "failed",
@@ -115,7 +124,7 @@ def test_a_query_that_goes_on_or_away_leaves_no_half_savepoint(world: Any, clien
     )
     assert client.post("/v1/queries/q:savepoint", json={"name": "s2"}).status_code == 202
     assert client.delete("/v1/queries/q").status_code == 202
-    copy_savepoints(world.env)
+    copy_what_waits(world.env)
     assert client.get("/v1/savepoints/s2").json()["message"].startswith("the query was deleted")
     assert not (Path(world.env.settings.checkpoint_root) / "savepoints").exists()
 
@@ -137,10 +146,10 @@ def stop_for(world: Any, client: TestClient, name: str) -> None:
 
 def test_one_server_alone_copies(world: Any, client: TestClient) -> None:
     stop_for(world, client, "s")
-    copy_savepoints(world.env, frozenset({"another"}))
+    copy_what_waits(world.env, frozenset({"another"}))
     assert client.get("/v1/savepoints/s").json()["state"] == "pending"
     assert folders(world) == []
-    copy_savepoints(world.env, frozenset({query(world).meta.id}))
+    copy_what_waits(world.env, frozenset({query(world).meta.id}))
     assert client.get("/v1/savepoints/s").json()["state"] == "ready"
 
 
@@ -165,7 +174,7 @@ def test_a_copy_that_was_overtaken_is_thrown_away(
         assert meanwhile(client).status_code < 300
 
     monkeypatch.setattr(savepoints, "copy_whole", overtaken)
-    copy_savepoints(world.env)
+    copy_what_waits(world.env)
     found = client.get("/v1/savepoints/s")
     assert (found.json().get("message"), found.status_code) == (told, 404 if told is None else 200)
     assert found.json().get("state") != "ready"
@@ -182,7 +191,7 @@ def test_a_changed_statement_takes_no_savepoint_away(world: Any, client: TestCli
     assert query(world).checkpoint_generation == 2
     world.drivers.tokens.pop(query(world).status.driver_id)
     reconcile_all(world.env)
-    copy_savepoints(world.env)
+    copy_what_waits(world.env)
     found = client.get("/v1/savepoints/s").json()
     assert (found["state"], found["batch"], "FROM a2" in found["sql"]) == ("ready", 3, False)
 
@@ -194,8 +203,8 @@ def test_half_a_copy_does_not_stay(world: Any, client: TestClient, monkeypatch: 
         target.mkdir(parents=True)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("leatstream.services.checkpoint_copies.shutil.copytree", full)
-    copy_savepoints(world.env)
+    monkeypatch.setattr("leatstream.services.queries.checkpoint_copies.shutil.copytree", full)
+    copy_what_waits(world.env)
     found = client.get("/v1/savepoints/s").json()
     assert (found["state"], "No space left on device" in found["message"]) == ("failed", True)
     assert folders(world) == []
@@ -216,6 +225,9 @@ def test_a_new_query_begins_with_it_where_it_fits(world: Any, client: TestClient
     assert made.status_code == 200, made.text
     assert sql(client, "DROP SAVEPOINT s").status_code == 409
     reconcile_all(world.env)
+    assert query(world, "c2").status.message == "the checkpoint of s is being copied"
+    assert not checkpoint(world, "c2").exists()
+    beginning(world)
     assert query(world, "c2").status.state == "starting"
     assert (checkpoint(world, "c2") / "state" / "s").read_text() == "rows"
     assert (checkpoint(world, "c2") / "offsets" / "4").exists()
@@ -230,6 +242,7 @@ def test_a_new_query_begins_where_another_is(world: Any, client: TestClient) -> 
     )
     assert made.status_code == 200, made.text
     reconcile_all(world.env)
+    beginning(world)
     place = checkpoint(world, "q2")
     # The offsets alone, of the last batch that is committed: the other goes on meanwhile.
     assert sorted(p.name for p in place.rglob("*") if p.is_file()) == ["3", "3", "metadata"]
@@ -269,11 +282,30 @@ def test_state_in_use_is_not_copied(
     else:
         go_on()
     reconcile_all(world.env)
+    copy_what_waits(world.env)
     found = query(world, "c2").status
     assert (found.state, found.error["code"]) == ("failed", "invalid-transition")
     assert "counts keeps state" in found.error["detail"]
     assert found.error["hint"].startswith("stop counts")
     assert not checkpoint(world, "c2").exists()
+
+
+def test_a_query_that_goes_while_its_checkpoint_is_copied_leaves_nothing(
+    world: Any, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql(client, "CREATE STREAM b2 AS SELECT n FROM a QUERY WITH ('query.name'='q2', 'from.query'='q')")
+    reconcile_all(world.env)
+    place, copy = checkpoint(world, "q2"), query_origin.copy_offsets
+
+    def overtaken(source: Path, target: Path) -> None:
+        assert client.delete("/v1/queries/q2").status_code in (202, 204)
+        reconcile_all(world.env)
+        copy(source, target)
+
+    monkeypatch.setattr(query_origin, "copy_offsets", overtaken)
+    copy_what_waits(world.env)
+    assert client.get("/v1/queries/q2").status_code == 404
+    assert not place.parent.exists()
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from leatstream.errors import EngineError
-from leatstream.services import drivers, interactive
-from leatstream.services.interactive import sweep
-from leatstream.services.selections import LET_GO_SECONDS, QUEUED_ROWS
+from leatstream.services.queries import drivers
+from leatstream.services.queries.reconciler import release_strays
+from leatstream.services.selects import interactive
+from leatstream.services.selects.interactive import sweep
+from leatstream.services.selects.selections import LET_GO_SECONDS, QUEUED_ROWS
 
 SELECT = "SELECT * FROM demo.public.pageviews"
 
@@ -226,3 +228,39 @@ def start_described(client: TestClient) -> list[list[Any]]:
     assert answer.status_code == 200, answer.text
     found: list[list[Any]] = answer.json()["results"][0]["rows"]
     return found
+
+
+def test_a_driver_that_cannot_be_ended_holds_nobody_up(
+    driver: Driver, fresh: Any, pageviews: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as a pod on a node that is lost."""
+    start(pageviews)
+    driver.take()
+    tried: list[str] = []
+
+    def end(driver_id: str, *, grace: float = 0.0) -> None:
+        tried.append(driver_id)
+        raise EngineError("engine-unavailable", "the pod has not ended")
+
+    monkeypatch.setattr(fresh.drivers, "end", end)
+    monkeypatch.setattr(fresh.drivers, "is_alive", lambda _: False)
+    sweep(fresh.env)
+    now = time.monotonic() + LET_GO_SECONDS + 1
+    with monkeypatch.context() as later:
+        later.setattr(time, "monotonic", lambda: now)
+        sweep(fresh.env)
+    assert fresh.env.selections.find(driver.id) is None
+    release_strays(fresh.env)
+    assert tried == ["d1", "d1"], "it is tried again as a stray"
+
+
+def test_a_select_whose_driver_could_not_be_started_is_not_kept(
+    driver: Driver, fresh: Any, pageviews: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def assign(query_id: str, sharing: Any = None) -> str:
+        raise EngineError("engine-unavailable", "no driver could be started: no room")
+
+    monkeypatch.setattr(fresh.drivers, "assign", assign)
+    answer = pageviews.post("/v1/statements", json={"sql": SELECT})
+    assert (answer.status_code, "no room" in answer.text) == (503, True)
+    assert fresh.env.selections.lasting() == []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from leatstream.connectors.base import Record
+from leatstream.connectors.entities import Record
 
 STREAM = "CREATE STREAM pageviews (viewtime BIGINT NOT NULL, userid VARCHAR) WITH ('value.format'='json')"
 SELECT = "CREATE STREAM views AS SELECT * FROM pageviews"

@@ -9,10 +9,10 @@ import pytest
 from postgres_server import PASSWORD, PostgresServer
 from starlette.testclient import TestClient
 
-from leatstream.connectors.base import Entity
-from leatstream.connectors.postgres import PostgresConnector
+from leatstream.connectors.entities import Entity
+from leatstream.connectors.postgres.connector import PostgresConnector
 from leatstream.rest.app import create_app
-from leatstream.services.drivers import build_spec
+from leatstream.services.queries.drivers import build_spec
 
 ORDERS = "CREATE STREAM orders (id BIGINT NOT NULL, item VARCHAR, n INTEGER) WITH ('store'='k','topic'='orders','value.format'='json')"
 ITEMS = "CREATE CHANGELOG items (item VARCHAR, price DOUBLE, PRIMARY KEY (item)) WITH ('store'='k','topic'='items','value.format'='json')"
@@ -279,6 +279,21 @@ def test_a_lookup_join_is_planned(client: TestClient) -> None:
     ):
         change = validated(client, sql, name="q")["plan"]["change"]
         assert change["class"] == "restart-from-offsets", sql
+
+
+def test_a_changelogs_lookup_join_is_planned(client: TestClient) -> None:
+    """It keeps nothing, so a changed one goes on from its offsets; the key is the changelog's."""
+    run(client, "CREATE TABLE items_t WITH ('topic'='rooms.items')")
+    text = (
+        "CREATE CHANGELOG known WITH ('store'='k','topic.partitions'=1,'topic.replicas'=1) AS"
+        " SELECT c.item, i.price FROM items c {} JOIN items_t i ON c.item = i.item"
+    )
+    plan = validated(client, text.format(""))["plan"]
+    assert [j["kind"] for j in plan["joins"]] == ["lookup-join-changelog-table"]
+    assert (plan["sink"]["kind"], plan["sink"]["primary_key"]) == ("changelog", ["item"])
+    run(client, text.format("") + " QUERY WITH ('query.name'='q')")
+    change = validated(client, text.format("LEFT"), name="q")["plan"]["change"]
+    assert change["class"] == "restart-from-offsets"
 
 
 @pytest.mark.parametrize(

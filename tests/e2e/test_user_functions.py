@@ -1,4 +1,4 @@
-"""A Python function from its file to the records it computed, and its failure told with the line."""
+"""Functions from their file to the records they computed, and a failure told with the line."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import base64
 from typing import Any
 
 import pytest
+from java_classes import JOIN, jar
 
 pytestmark = [pytest.mark.stack]
 SOURCE = """import os
@@ -16,6 +17,26 @@ def tenth(n):
 def worker():
     return os.getpid()
 """
+
+
+def test_a_function_in_java_computes(play: Any) -> None:
+    topic, out = play.stream("words", "a VARCHAR, b VARCHAR"), play.topic("pairs")
+    name = f"{play.name}_pair"
+    play.sql(
+        f"CREATE FUNCTION_SOURCE {play.name}_jar WITH ('file'='@own.jar');"
+        f"CREATE FUNCTION {name}(a VARCHAR, b VARCHAR) RETURNS VARCHAR LANGUAGE JAVA"
+        f" WITH ('source.name'='{play.name}_jar', 'class.name'='shop.Join')",
+        files={"own.jar": jar(shop__Join=JOIN)},
+    )
+    problem = play.refused(f"CREATE STREAM bad WITH ('topic'='{out}') AS SELECT {name}(a, 1) AS t FROM words")
+    assert problem["errors"][0]["detail"] == "The function takes VARCHAR here, not INTEGER."
+    sql = (
+        f"CREATE STREAM pairs WITH ('topic'='{out}') AS SELECT {name}(a, b) AS t FROM words"
+        " WITH ('starting.position'='earliest')"
+    )
+    assert play.run("pairs", sql)["status"]["job"]["mode"] == "micro_batch"
+    play.produce(topic, [{"a": "x", "b": "y"}, {"a": "z"}])
+    assert sorted(row["t"] for row in play.consume(out, 2)) == ["xy", "znull"]
 
 
 def test_a_function_computes_and_fails_with_its_line(play: Any) -> None:

@@ -113,6 +113,20 @@ class Client:
                 raise ProblemAnswer(json.loads(line)["error"])
             yield line
 
+    def log_lines(self, query: str, tail: int) -> Iterator[str]:
+        """Log lines of a query's job as they come, until the query is deleted.
+
+        Args:
+            query: its REST path.
+            tail: how many of those that are there already.
+
+        Raises:
+            ProblemAnswer: there is no such query.
+        """
+        for line in self._lines(query + "/logs:follow", {"tail": tail}):
+            if line.startswith("data: {") and (told := json.loads(line.removeprefix("data: "))):
+                yield told["line"]
+
     def _lines(self, path: str, params: Mapping[str, Any] | None) -> Iterator[str]:
         accept = {"Accept": "application/x-ndjson"}
         request = self._http.build_request("GET", path, params=_given(params), headers=accept)

@@ -34,11 +34,16 @@ def wait_for(client: Client, name: str, states: Iterable[str], timeout: float) -
 def logs(
     context: typer.Context,
     name: Name,
-    tail: Annotated[int, typer.Option(help="How many of the last lines.", min=1)] = 50,
+    tail: Annotated[int, typer.Option(help="How many of the last lines.", min=1, max=1000)] = 50,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new ones as they come.")] = False,
 ) -> None:
     """Show the last lines of the query's job."""
-    answer = open_client(context).call("GET", path(name) + "/logs", params={"tail": tail})
-    for line in answer["lines"]:
+    client = open_client(context)
+    if follow:
+        lines: Iterable[str] = client.log_lines(path(name), tail)
+    else:
+        lines = client.call("GET", path(name) + "/logs", params={"tail": tail})["lines"]
+    for line in lines:
         typer.echo(printable(line))
 
 
@@ -88,6 +93,27 @@ def restart(
     if wait:
         _wait_for_new_attempt(client, name, before, timeout)
     stderr().print(f"Query {name} {'runs again' if wait else 'is restarting'}.", markup=False)
+
+
+@app.command()
+def replace(
+    context: typer.Context,
+    name: Name,
+    file: Annotated[
+        typer.FileText, typer.Argument(metavar="FILE", help="Its statement; - = standard input.")
+    ],
+) -> None:
+    """Start the next version of a materialized view's query beside it, to take over when it has caught up."""
+    answer = open_client(context).call("POST", path(name) + ":replace", body={"sql": file.read()})
+    told = "stays as it is" if answer["name"] == name else f"is to be replaced by {answer['name']}"
+    stderr().print(printable(f"Query {name} {told}."), markup=False)
+
+
+@app.command()
+def rollback(context: typer.Context, name: Name) -> None:
+    """Let the version that the last replacement took over from take over again."""
+    answer = open_client(context).call("POST", path(name) + ":rollback")
+    stderr().print(printable(f"Query {name} is to be replaced by {answer['name']}."), markup=False)
 
 
 @app.command()

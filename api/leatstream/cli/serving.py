@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leatstream.dev.java import Java, find_java, java_environment
+from leatstream.dev.signals import ENDING
 from leatstream.dev.stack import DevOptions, DevSettings, DevStack, ServedApp
 from leatstream.errors import StackError
 
 if TYPE_CHECKING:
+    import socket
+    from types import FrameType
+
+    import uvicorn
+
     from leatstream.settings import Settings
 
 EMBEDDED_STORE = "embedded"
@@ -92,10 +99,54 @@ def no_cut_poll(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
-def run_server() -> int:
-    """Serve as configured by LEATSTREAM_… variables, with the user's own stores; the exit status."""
+class Ending:
+    """Takes the signals that ask for the end, from its making on: before uvicorn listens to any.
+
+    Attributes:
+        asked: whether one has come.
+        server: what is to end then, once it is there.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.server: uvicorn.Server | None = None
+        for number in ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._take)
+
+    def _take(self, _number: int, _frame: FrameType | None) -> None:
+        self.asked = True
+        if self.server is not None:
+            self.server.should_exit = True
+
+
+def api_server(app: Any, before_end: Callable[[], None]) -> uvicorn.Server:
+    """uvicorn, for signals that ``Ending`` takes.
+
+    Args:
+        app: the ASGI application.
+        before_end: done when the end is asked for, while requests are still answered: drivers report by them.
+    """
     import uvicorn
 
+    class Server(uvicorn.Server):
+        @contextlib.contextmanager
+        def capture_signals(self) -> Generator[None, None, None]:
+            yield
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            await asyncio.to_thread(before_end)
+            await super().shutdown(sockets)
+
+    return Server(uvicorn.Config(app, access_log=False, timeout_graceful_shutdown=5))
+
+
+def run_server() -> int:
+    """Serve as configured by LEATSTREAM_… variables, with the user's own stores; the exit status.
+
+    Raises:
+        StackError: the server cannot start.
+    """
     from leatstream.bootstrap import open_runtime
     from leatstream.dev.api_server import listen
     from leatstream.dev.jars import spark_jars
@@ -112,16 +163,16 @@ def run_server() -> int:
     reachable = "127.0.0.1" if settings.host in ("", "0.0.0.0", "::") else settings.host  # noqa: S104
     url = f"http://{reachable}:{listener.getsockname()[1]}"
     environment = driver_environment(java, with_extras(settings, tuple(spark_jars())))
+    ending = Ending()  # from here on there is something to be brought to an end
     runtime = open_runtime(settings, url, environment, migrate_catalog=settings.migrate)
     try:
-        app = create_app(runtime.env)
+        server = ending.server = api_server(create_app(runtime.env), runtime.end_drivers)
         settle_memory()
-        config = uvicorn.Config(app, access_log=False, timeout_graceful_shutdown=5)
         logging.getLogger("uvicorn.error").addFilter(no_cut_poll)
-        # uvicorn raises the signal that ended it once more: it must not end this process before its drivers.
-        for ending in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(ending, lambda *_: None)
-        uvicorn.Server(config).run(sockets=[listener])
+        if not ending.asked:
+            server.run(sockets=[listener])
+            if not server.started:
+                raise StackError("part-failed", f"The API could not begin to serve at {url}.")
     finally:
         runtime.close()
     return 0

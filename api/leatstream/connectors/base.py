@@ -7,266 +7,35 @@ imported inside methods, so that importing a connector costs nothing.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel
 
+from leatstream.connectors.entities import OptionFault
 from leatstream.errors import JobError, StoreError
 from leatstream.model.types import DataType
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+    from leatstream.connectors.capabilities import Capabilities, EntityProperty
+    from leatstream.connectors.entities import (
+        Entity,
+        Misfit,
+        NewRecord,
+        Record,
+        SourceWatch,
+        Table,
+    )
+    from leatstream.connectors.writers import BatchTarget, BatchWriter, TableReader, TableWriter
     from leatstream.errors import Position
     from leatstream.model.objects import Column, Relation
     from leatstream.plan.job_spec import JobSpec, LookupSpec, SinkSpec, SourceSpec
 
 # Set on the session by the job: one micro-batch's bound per source, which a SourceSpec does not carry.
 MAX_OFFSETS = "leatstream.max_offsets_per_trigger"
-
-
-@dataclass(frozen=True, slots=True)
-class Guarantee:
-    """A delivery guarantee of a sink, and when it holds."""
-
-    name: str
-    condition: str
-
-
-@dataclass(frozen=True, slots=True)
-class Capabilities:
-    """What a kind can be used for; shown by REST and the docs, and asked by the planner.
-
-    Attributes:
-        source: queries can read it.
-        sink: queries can write it.
-        create_as: ``CREATE … AS SELECT`` makes a new entity in it.
-        cdc: changes of its tables can be read as they are made.
-        view: it can hold materialized views.
-        create_entity: entities can be created and deleted.
-        print_records: PRINT shows records.
-        insert_values: ``INSERT … VALUES`` writes records.
-        realtime: queries over it can run in real-time mode.
-        lookup: rows of its tables can be joined with a stream's (``table_reader``).
-        batches: changelog operators can write it, batch by batch (``write_batch``).
-        delivery: what its sinks promise.
-    """
-
-    source: bool = False
-    sink: bool = False
-    create_as: bool = False
-    cdc: bool = False
-    view: bool = False
-    create_entity: bool = False
-    print_records: bool = False
-    insert_values: bool = False
-    realtime: bool = False
-    lookup: bool = False
-    batches: bool = False
-    delivery: tuple[Guarantee, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class EntityProperty:
-    """A property of this kind's entities that a sink needs a value for.
-
-    Attributes:
-        name: canonical relation property, such as ``topic.partitions``.
-        aliases: other accepted names, such as ``kafka.partitions``.
-        inheritable: whether the left-most source of the same kind may give it.
-        minimum: smallest legal value.
-    """
-
-    name: str
-    aliases: tuple[str, ...]
-    inheritable: bool = True
-    minimum: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class TableColumn:
-    """A column of a table in a store.
-
-    Attributes:
-        type: the type that a relation's column has for it.
-        native: the type in the store's words, such as ``character varying(20)``.
-        filled: whether it may be left out of a row although it is NOT NULL: it has a default.
-        generated: whether the store alone writes it.
-        enum: whether its type is an enumeration.
-    """
-
-    name: str
-    type: DataType
-    native: str = ""
-    not_null: bool = False
-    filled: bool = False
-    generated: bool = False
-    enum: bool = False
-    comment: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """What an entity with columns has.
-
-    Attributes:
-        unique: column names of each unique key that rows can be matched by, the primary key's first.
-        details: what else is told of it: name to value.
-    """
-
-    columns: tuple[TableColumn, ...]
-    primary_key: tuple[str, ...] = ()
-    unique: tuple[tuple[str, ...], ...] = ()
-    details: Mapping[str, str | int | None] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Misfit:
-    """Why rows cannot be written to a table, and what may be done about it."""
-
-    detail: str
-    hint: str
-
-
-Nested = Callable[[str, DataType, "SparkColumn"], "SparkColumn"]
-
-
-class BatchWriter(Protocol):
-    """Writes micro-batches, each once, for one attempt of a query."""
-
-    def write(self, frame: DataFrame, number: int) -> None:
-        """Write one micro-batch, once, whatever is repeated.
-
-        Args:
-            frame: what the kind's sinks take: records, or the rows of ``TableWriter``.
-            number: of the batch.
-
-        Raises:
-            RuntimeError: with a mark of ``store_marks``: what the store says.
-        """
-
-
-class TableWriter(BatchWriter, Protocol):
-    """Writes rows to a table, for one attempt of a query."""
-
-    def texts(self, values: Sequence[SparkColumn], nested: Nested) -> list[SparkColumn]:
-        """The sink's columns in the form that ``write`` takes: VARCHAR, or what the store needs.
-
-        Args:
-            values: one for each column of the sink.
-            nested: makes JSON of an ARRAY, MAP or STRUCT, from its column's name, type and value.
-        """
-
-    def write(self, frame: DataFrame, number: int) -> None:
-        """Write one micro-batch, once, whatever is repeated.
-
-        Args:
-            frame: ``key`` and ``value``, structs of ``c0``, ``c1``, … by the sink's columns: the key columns
-                and all columns. A row without ``value`` takes the row of its key back.
-            number: of the batch.
-
-        Raises:
-            RuntimeError: with a mark of ``store_marks``: what the store says.
-        """
-
-
-class TableReader(Protocol):
-    """Looks up a table's rows by values of some of its columns."""
-
-    def texts(self, values: Sequence[SparkColumn], nested: Nested) -> list[SparkColumn]:
-        """The keys' values, of their columns' types, in the form that ``rows`` takes."""
-
-    def rows(self, keys: DataFrame) -> DataFrame:
-        """The rows of these keys as ``value``: JSON texts, as ``formats.json`` reads them.
-
-        Args:
-            keys: a column for each key column, in their order, without NULL.
-
-        Raises:
-            RuntimeError: when it is computed, with a mark of ``store_marks``: what the store says.
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class Entity:
-    """A topic, data stream, table or path in a store.
-
-    Attributes:
-        properties: canonical property name to live value; None where it has no fixed value.
-        configs: the entity's own settings in the store's words, only those set for it.
-        table: of kinds whose entities are tables; columns and keys only where it is asked for by name.
-        details: what else the store tells of it, such as the number of its files; for people.
-    """
-
-    name: str
-    properties: Mapping[str, int | None] = field(default_factory=dict)
-    configs: Mapping[str, str] = field(default_factory=dict)
-    table: Table | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class SourceWatch:
-    """What a source's store keeps for its reader, in bytes.
-
-    Attributes:
-        name: of the reader's place in the store, such as a replication slot.
-        lag: how far the reader is behind.
-        kept: what the store cannot throw away because of it.
-        left: what may still be written before the reader loses its place; None where there is no bound.
-    """
-
-    name: str
-    lag: int
-    kept: int
-    left: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A record as it lies in the store. ``timestamp`` is epoch milliseconds."""
-
-    key: bytes | None
-    value: bytes | None
-    partition: int | str
-    offset: int | str
-    timestamp: int | None
-    headers: tuple[tuple[str, bytes | None], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class NewRecord:
-    """A record to be written. The store gives it its place and its time."""
-
-    key: bytes | None
-    value: bytes | None
-
-
-@dataclass(frozen=True, slots=True)
-class OptionFault:
-    """What is wrong with a property of a relation."""
-
-    name: str
-    detail: str
-    hint: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class BatchTarget:
-    """Whose rows a writer of rows writes: enough to tell a batch of theirs from any other.
-
-    Attributes:
-        checkpoint: URI of the directory that is this query generation's own.
-    """
-
-    query_id: str
-    query_name: str
-    generation: int
-    checkpoint: str
 
 
 class Connector(ABC):
@@ -289,6 +58,8 @@ class Connector(ABC):
     keyed: ClassVar[bool] = True
     takes_rows: ClassVar[bool] = False
     holds_schemas: ClassVar[bool] = False
+    secret_addresses: ClassVar[Mapping[str, Any]] = {}
+    """Dotted paths of the settings that say whom secrets are told, and how safely, to their defaults."""
 
     def __init__(self, name: str, config: BaseModel) -> None:
         self.name = name

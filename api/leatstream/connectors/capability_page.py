@@ -11,7 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from leatstream.connectors.base import Capabilities, Connector
+from leatstream.connectors.base import Connector
+from leatstream.connectors.capabilities import Capabilities
 from leatstream.connectors.kinds import KIND_PROPERTIES
 
 _COLUMNS = {
@@ -24,6 +25,7 @@ _COLUMNS = {
     "insert_values": "INSERT … VALUES",
     "create_entity": "create, delete",
     "realtime": "real-time mode",
+    "headers": "headers of records",
     "lookup": "joined as tables",
     "batches": "sink of changelog operators",
 }

@@ -6,7 +6,7 @@ is. A connector class takes its ``entity_properties`` from here.
 
 from __future__ import annotations
 
-from leatstream.connectors.base import EntityProperty
+from leatstream.connectors.capabilities import EntityProperty
 
 # Properties of a relation that name its table: database, schema, table.
 TABLE_NAMES = ("postgresql.db.name", "postgresql.schema.name", "postgresql.table.name")

@@ -11,10 +11,10 @@ from leatstream.errors import RequestError
 
 def connector_classes() -> dict[str, type[Connector]]:
     """Kind to connector class, for every kind that can be used."""
-    from leatstream.connectors.kafka import KafkaConnector
-    from leatstream.connectors.kinesis import KinesisConnector
-    from leatstream.connectors.postgres import PostgresConnector
-    from leatstream.connectors.s3 import S3Connector
+    from leatstream.connectors.kafka.connector import KafkaConnector
+    from leatstream.connectors.kinesis.connector import KinesisConnector
+    from leatstream.connectors.postgres.connector import PostgresConnector
+    from leatstream.connectors.s3.connector import S3Connector
 
     classes: tuple[type[Connector], ...] = (KafkaConnector, KinesisConnector, PostgresConnector, S3Connector)
     return {c.kind: c for c in classes}

@@ -112,7 +112,11 @@ def ensure(jar_set: JarSet, progress: Progress | None = None) -> list[Path]:
     Raises:
         StackError: ``jars-unavailable``.
     """
-    jars = locked(jar_set)
+    return bring(locked(jar_set), progress)
+
+
+def bring(jars: Sequence[Jar], progress: Progress | None = None) -> list[Path]:
+    """Bring these jars into the cache and check them; as ``ensure``."""
     if _unfit(jars):
         with exclusive("jars"):
             missing = _unfit(jars)  # another process may have fetched them while we waited

@@ -1,50 +1,46 @@
-"""A pool of driver processes on this machine: one analyzer, a few kept warm, one per running query."""
+"""A pool of drivers: one analyzer, some warm, one per query or shared. A launcher knows where they run."""
 
 from __future__ import annotations
 
 import hmac
 import logging
-import shutil
-import subprocess
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-import psutil
-
-from leatstream.engine.processes import DriverCommand, end_driver, is_running
-from leatstream.ports import Clock, DriverRow, OpenUnit
+from leatstream.engine.admission import Admission
+from leatstream.errors import EngineError
+from leatstream.ports import Clock, DriverRow, Launcher, OpenUnit, Sharing
 from leatstream.services.authorization import hash_token, mint_token
 from leatstream.services.environment import new_id
+from leatstream.services.selects.interactive import is_selection
 
 _log = logging.getLogger(__name__)
 State = Literal["starting", "warming", "idle", "assigned"]
 _START_SILENCE, _SILENCE = 240.0, 120.0  # seconds
-_LOGS_KEPT = 40
 _REFILL_DELAY = 3.0
+_LOOK = 0.05
+_EMPTY = 60.0  # seconds after which a shared driver without queries ends
+_CRASHES_KEPT = 100
 
 
 @dataclass(slots=True)
 class _Driver:
-    """A driver that is or was there; ``process`` is None for one adopted from before a restart.
+    """A driver that is or was there.
 
     Attributes:
         heard: when it last asked for work (monotonic seconds).
-        given: when it was given its query.
+        given: when it was given its query, or its newest.
+        queries: of a shared driver, each with when it was given.
     """
 
     row: DriverRow
     state: State
-    process: subprocess.Popen[bytes] | None = None
     heard: float = field(default_factory=time.monotonic)
     given: float = 0.0
-
-    def alive(self) -> bool:
-        if self.process is not None:
-            return self.process.poll() is None
-        return is_running(self.row.id, self.row.pid)
+    queries: dict[str, float] = field(default_factory=dict)
 
     def silent(self) -> bool:
         """Whether a driver that waits for work has not asked for any for too long: it hangs."""
@@ -58,9 +54,11 @@ class LocalPool:
     Args:
         open_unit: units of work; drivers are remembered in the catalog, so that a restarted API adopts them.
         clock: the time.
-        command: how to start one.
+        launcher: starts and ends them.
         warm: how many idle drivers to keep ready.
-        limit: most dedicated drivers at a time.
+        limit: most drivers for queries at a time.
+        heap: bytes that the heap of a driver of a role may have; None where drivers run elsewhere.
+        seats: most queries of a shared driver.
         server: id of this server; drivers of others are left alone.
         wake: called when a driver may have new work.
     """
@@ -69,18 +67,23 @@ class LocalPool:
         self,
         open_unit: OpenUnit,
         clock: Clock,
-        command: DriverCommand,
+        launcher: Launcher,
         *,
         warm: int,
         limit: int,
         server: str,
         wake: Callable[[], None],
+        heap: Callable[[str], int] | None = None,
+        seats: int = 50,
     ) -> None:
         self._open_unit = open_unit
         self._clock = clock
-        self._command = command
+        self._launcher = launcher
         self._warm = warm
-        self._limit = limit
+        self._admission = Admission(limit, heap)
+        self._seats = seats
+        self._why = ""
+        self._crashed: dict[str, None] = {}
         self._server = server
         self._wake = wake
         self._lock = threading.RLock()
@@ -94,20 +97,24 @@ class LocalPool:
                 if row.server not in (None, self._server):
                     continue
                 driver = _Driver(row, "assigned" if row.query_id else "warming")
+                if row.role == "shared":
+                    # The catalog tells what it runs; it says so itself as well.
+                    queries = unit.queries.page(limit=100_000)
+                    driver.queries = {q.meta.id: 0.0 for q in queries if q.status.driver_id == row.id}
                 self._drivers[row.id] = driver
         for driver in list(self._drivers.values()):
-            if not driver.alive():
+            if not self._alive(driver):
                 self._forget(driver)
         return len(self._drivers)
 
     def maintain(self) -> None:
         """Reap the dead, keep one analyzer and the warm ones; one start at a time, as starting costs CPU."""
+        # All are looked at before the first is ended: that may take long, and they can be heard meanwhile.
+        for driver in self._unwanted():
+            self._try_forget(driver)
         with self._lock:
             if self._closed:
                 return
-            for driver in list(self._drivers.values()):
-                if not driver.alive() or driver.silent():
-                    self._forget(driver)
             roles = [d for d in self._drivers.values() if d.row.role == "analyzer"]
             if not roles:
                 self._start("analyzer")
@@ -117,26 +124,45 @@ class LocalPool:
             since = max((d.given for d in self._drivers.values()), default=0.0)
             if time.monotonic() - since < _REFILL_DELAY:
                 return
-            if len(free) < self._warm and len(self._dedicated()) < self._limit and len(starting) < 2:
+            if len(free) < self._warm and len(starting) < 2 and self._may_start("dedicated"):
                 self._start("dedicated")
+
+    def _unwanted(self) -> list[_Driver]:
+        """Drivers that are dead, hang, or are shared by none any more."""
+        found = []
+        with self._lock:
+            for driver in () if self._closed else list(self._drivers.values()):
+                shared, alive = driver.row.role == "shared", self._alive(driver)
+                if shared and not alive:
+                    self._crashed = dict.fromkeys([*self._crashed, driver.row.id][-_CRASHES_KEPT:])
+                empty = shared and not driver.queries and driver.state == "idle"
+                if not alive or driver.silent() or (empty and _age(driver.given) > _EMPTY):
+                    found.append(driver)
+        return found
 
     def _dedicated(self) -> list[_Driver]:
         return [d for d in self._drivers.values() if d.row.role == "dedicated"]
 
+    def _may_start(self, role: str) -> bool:
+        drivers = [(d.row.role, d.row.pid) for d in self._drivers.values()]
+        self._why = self._admission.refusal(drivers, role) or ""
+        return not self._why
+
     def _start(self, role: str) -> _Driver:
         token, _, token_hash = mint_token()
         driver_id = new_id("drv")
-        process = self._command.start(driver_id, role, token)
+        pid = self._launcher.start(driver_id, role, token)
+        now = self._clock.now()
         row = DriverRow(
             id=driver_id,
             role=role,
             token_hash=token_hash,
-            pid=process.pid,
-            started_at=psutil.Process(process.pid).create_time(),
-            created_at=self._clock.now(),
+            pid=pid,
+            started_at=now.timestamp(),
+            created_at=now,
             server=self._server,
         )
-        driver = _Driver(row, "starting", process)
+        driver = _Driver(row, "starting")
         self._drivers[driver_id] = driver
         with self._open_unit() as unit:
             unit.drivers.add(row)
@@ -145,20 +171,23 @@ class LocalPool:
 
     def _forget(self, driver: _Driver) -> None:
         """Clear away what a dead driver leaves: its JVM, its row, its scratch directory."""
-        if driver.process is not None:
-            driver.process.kill()  # a child so young that its environment cannot be read yet goes too
-        end_driver(driver.row.id, driver.row.pid, 0)
-        if driver.process is not None:
-            driver.process.wait()
+        self._launcher.end(driver.row.id, driver.row.pid, 0)
         self._drivers.pop(driver.row.id, None)
         with self._open_unit() as unit:
             unit.drivers.delete(driver.row.id)
             unit.commit()
-        shutil.rmtree(self._command.work_dir / driver.row.id, ignore_errors=True)
-        (self._command.work_dir / f"{driver.row.id}.token").unlink(missing_ok=True)
-        logs = sorted(self._command.log_dir.glob("drv_*.log"))  # ids sort by time
-        for old in logs[:-_LOGS_KEPT]:
-            old.unlink(missing_ok=True)
+        self._launcher.clear(driver.row.id)
+
+    def _try_forget(self, driver: _Driver) -> None:
+        try:
+            self._launcher.end(driver.row.id, driver.row.pid, 0)
+            with self._lock:
+                self._forget(driver)
+        except EngineError as error:  # a cluster that is away must not keep the other drivers waiting
+            _log.warning("driver %s was not cleared away: %s", driver.row.id, error.detail)
+
+    def _alive(self, driver: _Driver) -> bool:
+        return self._launcher.is_alive(driver.row.id, driver.row.pid)
 
     def authenticate(self, driver_id: str, token: str) -> bool:
         """Whether this is the token the driver was started with."""
@@ -179,7 +208,7 @@ class LocalPool:
             self._wake()
 
     def role(self, driver_id: str) -> str | None:
-        """``dedicated`` or ``analyzer``; None for one that should not be there."""
+        """``dedicated``, ``shared`` or ``analyzer``; None for one that should not be there."""
         driver = self._drivers.get(driver_id)
         return driver.row.role if driver else None
 
@@ -188,16 +217,23 @@ class LocalPool:
         driver = self._drivers.get(driver_id)
         return driver.row.query_id if driver else None
 
-    def assign(self, query_id: str) -> str | None:
+    def shares(self, driver_id: str) -> list[str]:
+        """Ids of the queries that a shared driver was given, in that order."""
+        driver = self._drivers.get(driver_id)
+        return list(driver.queries) if driver else []
+
+    def assign(self, query_id: str, sharing: Sharing | None = None) -> str | None:
         """Give a driver to a query: an idle one, else one that is warming, else a new one below the limit."""
         with self._lock:
             if self._closed:
                 return None
-            free = [d for d in self._dedicated() if d.row.query_id is None and d.alive()]
+            if sharing is not None:
+                return self._seat(query_id, sharing)
+            free = [d for d in self._dedicated() if d.row.query_id is None and self._alive(d)]
             free.sort(key=lambda d: (d.state != "idle", d.row.created_at))
             if free:
                 driver = free[0]
-            elif len(self._dedicated()) < self._limit:
+            elif self._may_start("dedicated"):
                 driver = self._start("dedicated")
             else:
                 return None
@@ -209,13 +245,48 @@ class LocalPool:
                 unit.commit()
             return driver.row.id
 
+    def _seat(self, query_id: str, sharing: Sharing) -> str | None:
+        """A place in a shared driver: the one that is named, else the fullest, so that few are needed."""
+        shared = [d for d in self._drivers.values() if d.row.role == "shared" and self._alive(d)]
+        found = next((d for d in shared if query_id in d.queries), None)
+        free = [d for d in shared if len(d.queries) < self._seats]
+        free.sort(key=lambda d: (d.row.id != sharing.near, -len(d.queries), d.row.id))
+        driver = found or next(iter(free), None)
+        if driver is None:
+            if not self._may_start("shared"):
+                # A warm driver that waits for nothing in particular makes room.
+                spare = next((d for d in self._dedicated() if d.state == "idle" and not d.row.query_id), None)
+                if spare is None:
+                    return None
+                self._try_forget(spare)
+                if not self._may_start("shared"):
+                    return None
+            driver = self._start("shared")
+        driver.given = time.monotonic()
+        driver.queries[query_id] = driver.given
+        return driver.row.id
+
+    def why_none(self) -> str:
+        """What kept ``assign`` from giving a driver."""
+        return self._why or "the pool is closing"
+
+    def let_go(self, driver_id: str, query_id: str) -> None:
+        """The driver is done with a query: it ends, unless it is shared, which goes on with the others."""
+        with self._lock:
+            driver = self._drivers.get(driver_id)
+            if driver is not None and driver.row.role == "shared":
+                driver.queries.pop(query_id, None)
+                driver.given = time.monotonic()
+                return
+        self.end(driver_id)
+
     def release(self, driver_id: str) -> None:
         """Take a driver's query back from it: it waits for work again."""
         with self._lock:
             driver = self._drivers.get(driver_id)
             if driver is None or self._closed:
                 return
-            others = [d for d in self._dedicated() if d.row.query_id is None and d.alive()]
+            others = [d for d in self._dedicated() if d.row.query_id is None and self._alive(d)]
             if len(others) > self._warm:
                 # One more than are kept warm may wait, so that SELECTs one after another start no JVM each.
                 self._forget(driver)
@@ -231,17 +302,34 @@ class LocalPool:
         """Driver, id of the query it was given, and seconds since then."""
         now = time.monotonic()
         drivers = list(self._drivers.values())
-        return [(d.row.id, d.row.query_id, now - d.given) for d in drivers if d.row.query_id is not None]
+        alone = [(d.row.id, d.row.query_id, now - d.given) for d in drivers if d.row.query_id is not None]
+        return [
+            *alone,
+            *((d.row.id, q, now - given) for d in drivers for q, given in list(d.queries.items())),
+        ]
 
     def process_id(self, driver_id: str) -> int | None:
         """Its process id; None for a driver that is not known."""
         driver = self._drivers.get(driver_id)
-        return driver.row.pid if driver else None
+        return driver.row.pid or None if driver else None
 
     def is_alive(self, driver_id: str) -> bool:
         """Whether its process is there."""
         driver = self._drivers.get(driver_id)
-        return driver is not None and driver.alive()
+        return driver is not None and self._alive(driver)
+
+    def runs(self, driver_id: str, query_id: str) -> bool:
+        """Whether its process is there and, if it is shared, still has the query."""
+        driver = self._drivers.get(driver_id)
+        if driver is None or not self._alive(driver):
+            return False
+        return driver.row.role != "shared" or query_id in driver.queries
+
+    def has_crashed(self, driver_id: str) -> bool:
+        """Whether a shared driver has ended by itself since this server is there."""
+        driver = self._drivers.get(driver_id)
+        ended = driver is not None and driver.row.role == "shared" and not self._alive(driver)
+        return driver_id in self._crashed or ended
 
     def end(self, driver_id: str, *, grace: float = 0.0) -> None:
         """End the process and its children; returns when they are gone."""
@@ -249,7 +337,7 @@ class LocalPool:
             driver = self._drivers.get(driver_id)
         if driver is None:
             return
-        end_driver(driver.row.id, driver.row.pid, grace)
+        self._launcher.end(driver.row.id, driver.row.pid, grace)
         with self._lock:
             self._forget(driver)
 
@@ -258,16 +346,43 @@ class LocalPool:
         drivers = list(self._drivers.values())
         analyzer = any(d.row.role == "analyzer" and d.state == "idle" for d in drivers)
         warm = sum(d.row.role == "dedicated" and d.state == "idle" for d in drivers)
-        return analyzer and (warm > 0 or self._warm == 0)
+        return analyzer and (warm > 0 or self._warm == 0) and not self._closed
 
-    def close(self) -> None:
-        """End every driver; running queries go on from their checkpoints at the next start."""
+    def close(self, grace: float = 0.0) -> None:
+        """End every driver; running queries go on from their checkpoints at the next start.
+
+        Args:
+            grace: seconds for drivers that run a query to bring the batch at work to its end; what is cut off
+                is repeated later. Meanwhile they must be answered, as before.
+        """
         with self._lock:
             self._closed = True
             drivers = list(self._drivers.values())
+        self._wait_for_batches([d for d in drivers if d.queries or _has_query(d.row)], grace)
         with self._lock:
             for driver in drivers:
                 try:
                     self._forget(driver)
                 except Exception as error:  # without a catalog, too, no driver stays
                     _log.warning("driver %s was not cleared away: %s", driver.row.id, type(error).__name__)
+
+    def _wait_for_batches(self, drivers: list[_Driver], grace: float) -> None:
+        """Tell drivers to end and wait until they have, or ``grace`` seconds."""
+        if grace <= 0:
+            return
+        for driver in drivers:
+            self._launcher.ask_to_end(driver.row.id, driver.row.pid, grace)
+        end = time.monotonic() + grace
+        while any(self._alive(driver) for driver in drivers):
+            if time.monotonic() >= end:
+                _log.warning("drivers were still at work after %g s; they are cut off", grace)
+                return
+            time.sleep(_LOOK)
+
+
+def _has_query(row: DriverRow) -> bool:
+    return row.query_id is not None and not is_selection(row.query_id)
+
+
+def _age(since: float) -> float:
+    return time.monotonic() - since

@@ -8,9 +8,9 @@ import time
 
 from leatstream.engine.local_pool import LocalPool
 from leatstream.services.environment import Environment
-from leatstream.services.interactive import sweep
-from leatstream.services.reconciler import reconcile_all, release_strays
-from leatstream.services.savepoints import copy_savepoints
+from leatstream.services.queries.copying import copy_what_waits
+from leatstream.services.queries.reconciler import reconcile_all, release_strays
+from leatstream.services.selects.interactive import sweep
 
 _log = logging.getLogger(__name__)
 _PASS_SECONDS = 1.0
@@ -25,17 +25,25 @@ class ReconcileLoop:
         self._pool = pool
         self._stop = threading.Event()
         self._last = time.monotonic()
+        self._mine: frozenset[str] | None = frozenset()
+        self._seen_mine = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
+        # Copies take long: nobody but those who asked for them shall wait.
+        self._copier = threading.Thread(target=self._copy, name="checkpoint copies", daemon=True)
 
     def start(self) -> None:
         """Begin."""
         self._thread.start()
+        self._copier.start()
 
     def stop(self) -> None:
         """End after the present pass."""
         self._stop.set()
+        self._seen_mine.set()
         self._env.changed.notify()
         self._thread.join(timeout=30)
+        # What is half copied is begun anew by the next server; drivers shall not wait for it to end in order.
+        self._copier.join(timeout=5)
 
     def _reconcile(self) -> None:
         now = time.monotonic()
@@ -45,8 +53,21 @@ class ReconcileLoop:
         self._last = now
         sweep(self._env)
         release_strays(self._env)
-        mine = reconcile_all(self._env)
-        copy_savepoints(self._env, mine)
+        self._mine = reconcile_all(self._env)
+        self._env.passes.seconds += time.monotonic() - now
+        self._env.passes.count += 1
+        self._seen_mine.set()
+
+    def _copy(self) -> None:
+        self._seen_mine.wait()
+        seen = self._env.changed.value
+        while not self._stop.is_set():
+            try:
+                copy_what_waits(self._env, self._mine)
+            except Exception:  # the next pass sees the same state again
+                _log.exception("a pass over checkpoints to copy failed")
+                self._stop.wait(_PASS_SECONDS)
+            seen = self._env.changed.wait(seen, _PASS_SECONDS)
 
     def _run(self) -> None:
         seen = self._env.changed.value

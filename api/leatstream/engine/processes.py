@@ -1,20 +1,24 @@
-"""Driver processes of this machine: how one is started, recognised and ended."""
+"""Driver processes of this machine: how one is started, recognised and ended (a ``ports.Launcher``)."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 
+from leatstream.errors import EngineError
+
 # In the environment of a driver and of all that it starts.
 DRIVER_MARK = "LEATSTREAM_DRIVER_ID"
 _OURS = "LEATSTREAM_"
+_LOGS_KEPT = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +30,12 @@ class DriverCommand:
         work_dir: scratch directory; tokens wait here (0600) until the driver has read them.
         log_dir: one log file per driver.
         environment: of the process: Java, jars, JVM options. No secrets.
+        cluster: more of it for drivers that run queries: where their executors are.
         slots: task slots.
         warm_up_kafka: bootstrap servers of a broker to warm up against, or None.
         orphan_seconds: how long a driver goes on without the API.
+        stop_seconds: how long a driver may take to end in order.
+        shared: what the environment of a shared driver has instead.
     """
 
     url_file: Path
@@ -38,6 +45,12 @@ class DriverCommand:
     slots: int
     warm_up_kafka: str | None = None
     orphan_seconds: float = 120.0
+    stop_seconds: float = 0.0
+    cluster: Mapping[str, str] = field(default_factory=dict)
+    shared: Mapping[str, str] = field(default_factory=dict)
+
+    def _environment(self, role: str) -> dict[str, str]:
+        return {**self.environment, **(self.shared if role == "shared" else {})}
 
     def start(self, driver_id: str, role: str, token: str) -> subprocess.Popen[bytes]:
         """Start a driver in a process group of its own; it outlives this process on purpose."""
@@ -50,12 +63,14 @@ class DriverCommand:
         argv = [sys.executable, "-m", "leatstream_jobs", "--driver-id", driver_id, "--role", role]
         argv += ["--url-file", str(self.url_file), "--token-file", str(token_file)]
         argv += ["--slots", str(self.slots), "--work-dir", str(self.work_dir / driver_id)]
-        argv += ["--orphan-seconds", str(self.orphan_seconds)]
+        argv += ["--orphan-seconds", str(self.orphan_seconds), "--stop-seconds", str(self.stop_seconds)]
         if self.warm_up_kafka:
             argv += ["--warm-up-kafka", self.warm_up_kafka]
         # Our own variables may hold the catalog's address or a token; a driver gets those it needs by name.
         environment = {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}
-        environment |= {**self.environment, DRIVER_MARK: driver_id}
+        environment |= {**self._environment(role), DRIVER_MARK: driver_id}
+        if role != "analyzer":  # it reads no data
+            environment |= self.cluster
         with (self.log_dir / f"{driver_id}.log").open("ab") as log:
             return subprocess.Popen(
                 argv,
@@ -65,6 +80,76 @@ class DriverCommand:
                 env=environment,
                 start_new_session=True,
             )
+
+
+class LocalLauncher:
+    """Drivers as processes of this machine; their executors may be on a cluster."""
+
+    def __init__(self, command: DriverCommand) -> None:
+        self._command = command
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, driver_id: str, role: str, token: str) -> int:
+        """Start one; it outlives this process on purpose."""
+        try:
+            process = self._command.start(driver_id, role, token)
+        except OSError as error:
+            # It is tried again soon, under another id: nothing of this one may stay, least of all its token.
+            self.clear(driver_id)
+            with contextlib.suppress(OSError):
+                (self._command.log_dir / f"{driver_id}.log").unlink()
+            raise EngineError(
+                "engine-unavailable", f"no driver could be started: {error.strerror or error}"
+            ) from None
+        self._children[driver_id] = process
+        return process.pid
+
+    def is_alive(self, driver_id: str, pid: int) -> bool:
+        """Whether its process is there; the end of a child is taken down."""
+        child = self._children.get(driver_id)
+        return child.poll() is None if child is not None else is_running(driver_id, pid)
+
+    def ask_to_end(self, driver_id: str, pid: int, grace: float) -> None:
+        """Tell the process to end in order; nothing is waited for."""
+        if self.is_alive(driver_id, pid):
+            with contextlib.suppress(psutil.Error):
+                psutil.Process(pid).terminate()
+
+    def end(self, driver_id: str, pid: int, grace: float) -> None:
+        """End the process and everything it started; returns when all is gone."""
+        child = self._children.get(driver_id)
+        if child is not None and grace == 0:
+            child.kill()  # a child so young that its environment cannot be read yet goes too
+        end_driver(driver_id, pid, grace)
+        if child is not None:
+            child.kill()
+            child.wait()
+
+    def clear(self, driver_id: str) -> None:
+        """Remove its scratch directory, a token that it did not read, and the oldest logs."""
+        self._children.pop(driver_id, None)
+        work_dir = self._command.work_dir
+        shutil.rmtree(work_dir / driver_id, ignore_errors=True)
+        (work_dir / f"{driver_id}.token").unlink(missing_ok=True)
+        forget_logs(self._command.log_dir)
+
+    def log(self, driver_id: str) -> str:
+        """Its log file's text."""
+        return read_log(self._command.log_dir, driver_id)
+
+
+def read_log(log_dir: Path, driver_id: str) -> str:
+    """The text of a driver's log file; empty if there is none."""
+    try:
+        return (log_dir / f"{driver_id}.log").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def forget_logs(log_dir: Path) -> None:
+    """Remove all but the newest logs of drivers."""
+    for old in sorted(log_dir.glob("drv_*.log"))[:-_LOGS_KEPT]:  # ids sort by time
+        old.unlink(missing_ok=True)
 
 
 def is_running(driver_id: str, pid: int) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from leatstream.formats.avro_schema import AvroType, UnfitSchema
+from leatstream.formats.avro_schema import AvroType, Parts, UnfitSchema
 from leatstream.model.objects import Column
 from leatstream.model.types import DataType
 
@@ -46,21 +46,22 @@ def columns_of(schema: AvroType) -> tuple[Column, ...]:
     """
     if schema.kind != "record" or not schema.fields:
         raise UnfitSchema(f"it describes {schema.kind}, not a record with fields")
-    columns = []
+    columns, parts = [], Parts()
     for name, part in zip(schema.fields, schema.parts, strict=True):
         try:
-            columns.append(Column(name, column_type(part)))
+            columns.append(Column(name, column_type(part, parts)))
         except UnfitSchema as error:
             raise UnfitSchema(f"field {name[:100]}: {error}") from None
     return tuple(columns)
 
 
-def column_type(kind: AvroType) -> DataType:
+def column_type(kind: AvroType, parts: Parts) -> DataType:
     """The column type that holds every value of a schema's type.
 
     Raises:
         UnfitSchema: there is none.
     """
+    parts.another()
     there = kind.present()
     if there.logical == "decimal":
         if there.precision <= 38:
@@ -71,11 +72,12 @@ def column_type(kind: AvroType) -> DataType:
     if there.kind in _COLUMN_KINDS:
         return DataType(_COLUMN_KINDS[there.kind])
     if there.kind == "array":
-        return DataType("ARRAY", arguments=(column_type(there.parts[0]),))
+        return DataType("ARRAY", arguments=(column_type(there.parts[0], parts),))
     if there.kind == "map":
-        return DataType("MAP", arguments=(DataType("VARCHAR"), column_type(there.parts[0])))
+        return DataType("MAP", arguments=(DataType("VARCHAR"), column_type(there.parts[0], parts)))
     if there.kind == "record" and there.fields:
-        return DataType("STRUCT", arguments=tuple(map(column_type, there.parts)), fields=there.fields)
+        inner = tuple(column_type(part, parts) for part in there.parts)
+        return DataType("STRUCT", arguments=inner, fields=there.fields)
     raise UnfitSchema(f"no column type holds {there.kind}")
 
 

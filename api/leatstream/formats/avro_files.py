@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from leatstream.formats.avro_columns import column_type
 from leatstream.formats.avro_reading import AvroReader
-from leatstream.formats.avro_schema import AvroType, UnfitSchema, parse_schema, smallest
+from leatstream.formats.avro_schema import AvroType, Parts, UnfitSchema, parse_schema, smallest
 from leatstream.formats.avro_writing import Write, record_writer, write_bytes, write_long
 from leatstream.formats.plain_values import Undecodable
 from leatstream.formats.values import from_plain, json_record
@@ -78,10 +78,10 @@ def _row(columns: Sequence[Column], reader: AvroReader, record: Any) -> bytes:
 
 def _columns_of(schema: AvroType) -> tuple[Column, ...]:
     """What can be shown of records: the fields that have a column type."""
-    found = []
+    found, parts = [], Parts()
     for name, part in zip(schema.fields, schema.parts, strict=True) if schema.kind == "record" else ():
         try:
-            found.append(Column(name, column_type(part)))
+            found.append(Column(name, column_type(part, parts)))
         except UnfitSchema:
             continue
     if not found:

@@ -22,6 +22,23 @@ class UnfitSchema(ValueError):
     """A schema that cannot be used; its text is a sentence that names fields and types and no value."""
 
 
+class Parts:
+    """Counts the types that a column's type is made of.
+
+    A schema that names a type twice, which names another twice, and so on, is short and would give columns
+    without end.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def another(self) -> None:
+        """Count one; UnfitSchema where they are too many."""
+        self.count += 1
+        if self.count > _MOST_FIELDS:
+            raise UnfitSchema(f"its columns would have more than {_MOST_FIELDS} parts")
+
+
 @dataclass(frozen=True, slots=True)
 class AvroType:
     """A type of a schema.
@@ -198,13 +215,16 @@ def _logical(plain: AvroType, node: dict[str, Any]) -> AvroType:
     return plain
 
 
-def smallest(kind: AvroType) -> int:
-    """Fewest bytes that a value takes."""
+def smallest(kind: AvroType, known: dict[int, int] | None = None) -> int:
+    """Fewest bytes that a value takes; ``known`` is what was found already, by a type's identity."""
+    known = {} if known is None else known
     if kind.kind == "null":
         return 0
-    if kind.kind == "record":
-        return sum(map(smallest, kind.parts))
-    return kind.size if kind.kind == "fixed" else 1
+    if kind.kind != "record":
+        return kind.size if kind.kind == "fixed" else 1
+    if id(kind) not in known:
+        known[id(kind)] = sum(smallest(part, known) for part in kind.parts)
+    return known[id(kind)]
 
 
 def plain_schema(kind: AvroType, seen: set[str] | None = None) -> Any:

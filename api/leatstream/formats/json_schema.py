@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from leatstream.formats.avro_schema import UnfitSchema
+from leatstream.formats.avro_schema import Parts, UnfitSchema
 from leatstream.model.objects import Column
 from leatstream.model.types import DataType
 
@@ -60,10 +60,12 @@ class _Documents:
 
     def __init__(self, main: Any, references: Mapping[str, str]) -> None:
         self.main = main
+        self._parts = Parts()
         self._others = {name: _parsed(text) for name, text in references.items()}
 
     def column_type(self, home: Any, node: Any, depth: int) -> DataType:
         """The column type that holds every value of a node."""
+        self._parts.another()
         home, there = self.present(home, node, depth)
         kind = _type_of(there)
         if kind == "string":

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from leatstream.formats.avro_schema import UnfitSchema
+from leatstream.formats.avro_schema import Parts, UnfitSchema
 from leatstream.formats.proto_text import read_proto
 from leatstream.formats.registry_client import Schema
 from leatstream.model.objects import Column
@@ -134,17 +134,19 @@ def columns_of(message: Any) -> tuple[Column, ...]:
     """
     if not message.fields:
         raise UnfitSchema(f"message {message.full_name} has no fields")
-    return tuple(Column(f.name, column_type(f)) for f in message.fields)
+    parts = Parts()
+    return tuple(Column(f.name, _column_type(f, (), parts)) for f in message.fields)
 
 
-def column_type(field: Any, seen: tuple[str, ...] = ()) -> DataType:
+def _column_type(field: Any, seen: tuple[str, ...], parts: Parts) -> DataType:
     """The column type of a field; UnfitSchema where there is none."""
+    parts.another()
     if is_map(field):
         key, value = field.message_type.fields_by_name["key"], field.message_type.fields_by_name["value"]
-        return DataType("MAP", arguments=(_single(key, seen), _single(value, seen)))
+        return DataType("MAP", arguments=(_single(key, seen, parts), _single(value, seen, parts)))
     if field.is_repeated:
-        return DataType("ARRAY", arguments=(_single(field, seen),))
-    return _single(field, seen)
+        return DataType("ARRAY", arguments=(_single(field, seen, parts),))
+    return _single(field, seen, parts)
 
 
 def is_map(field: Any) -> bool:
@@ -152,7 +154,7 @@ def is_map(field: Any) -> bool:
     return field.message_type is not None and field.message_type.GetOptions().map_entry
 
 
-def _single(field: Any, seen: tuple[str, ...]) -> DataType:
+def _single(field: Any, seen: tuple[str, ...], parts: Parts) -> DataType:
     if field.type in _UNSIGNED:
         return DataType("DECIMAL", (20, 0))
     if field.type in _KINDS:
@@ -164,11 +166,11 @@ def _single(field: Any, seen: tuple[str, ...]) -> DataType:
     if name == DURATION:
         return DataType("DECIMAL", (21, 9))
     if name in WRAPPERS:
-        return _single(message.fields_by_name["value"], seen)
+        return _single(message.fields_by_name["value"], seen, parts)
     if name in seen or name.startswith("google.protobuf.") or not message.fields:
         why = "holds itself" if name in seen else "has no column type"
         raise UnfitSchema(f"field {field.name}: message {name} {why}")
-    inner = tuple(column_type(f, (*seen, name)) for f in message.fields)
+    inner = tuple(_column_type(f, (*seen, name), parts) for f in message.fields)
     return DataType("STRUCT", arguments=inner, fields=tuple(f.name for f in message.fields))
 
 

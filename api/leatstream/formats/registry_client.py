@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import ssl
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from leatstream.errors import StoreError
+from leatstream.model.certificates import trust_of
 
 TIMEOUT = 5.0  # seconds of one call, over all addresses
 _TYPE = "application/vnd.schemaregistry.v1+json"
@@ -189,7 +189,7 @@ class RegistryClient:
             pair = f"{self.address.username}:{self.address.password or ''}".encode()
             headers["Authorization"] = "Basic " + base64.b64encode(pair).decode()
         if self._client is None:
-            self._client = httpx2.Client(verify=self._context(), follow_redirects=False)
+            self._client = httpx2.Client(verify=trust_of(self.address.ca_certificate), follow_redirects=False)
         content = None if body is None else json.dumps(body).encode()
         end = time.monotonic() + timeout
         with self._client.stream(method, url, content=content, headers=headers, timeout=timeout) as answer:
@@ -201,10 +201,6 @@ class RegistryClient:
                 if time.monotonic() > end:
                     raise httpx2.ReadTimeout("the answer takes too long")
             return answer.status_code, data
-
-    def _context(self) -> ssl.SSLContext | bool:
-        pem = self.address.ca_certificate
-        return True if pem is None else ssl.create_default_context(cadata=pem)
 
     def _answer(self, status: int, data: bytes) -> dict[str, Any] | None:
         try:
@@ -264,16 +260,6 @@ def _document(schema: Schema) -> dict[str, Any]:
 def _sentence(text: str, limit: int = 600) -> str:
     plain = " ".join(text.split())
     return plain if len(plain) <= limit else plain[: limit - 1] + "…"
-
-
-def is_certificate(text: str) -> bool:
-    """Whether a text is PEM of certificates that can be read."""
-    try:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.load_verify_locations(cadata=text)
-    except (ssl.SSLError, ValueError):
-        return False
-    return bool(context.get_ca_certs())
 
 
 def texts_of(schema: Schema) -> Iterator[str]:

@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from leatstream.connectors.base import Entity, EntityProperty
+from leatstream.connectors.capabilities import EntityProperty
+from leatstream.connectors.entities import Entity
 from leatstream.errors import Faults, Position
 from leatstream.model.objects import Effective, Origin
 

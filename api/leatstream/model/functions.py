@@ -39,9 +39,10 @@ class UserFunction:
     Attributes:
         arguments: names and types; a call's arguments must fit them without loss.
         source: name of the function source.
-        handler: the function, or class for an aggregate, in the source.
+        handler: the function, or class for an aggregate, in the source; of Java the class with its package.
         aggregate: whether it gives one value for many rows.
-        timeout_seconds: how long its calls may take together in one partition of one batch.
+        timeout_seconds: how long its calls may take together in one partition of one batch; of Java no calls.
+        language: ``python`` or ``java``.
     """
 
     meta: Meta
@@ -53,6 +54,7 @@ class UserFunction:
     aggregate: bool
     timeout_seconds: int = DEFAULT_TIMEOUT_SECONDS
     comment: str | None = None
+    language: str = PYTHON
 
     @property
     def signature(self) -> str:
@@ -62,7 +64,7 @@ class UserFunction:
 
 @dataclass(frozen=True, slots=True)
 class FunctionDefinition:
-    """What a user says of a function."""
+    """What a user says of a function; without a language its source tells it."""
 
     arguments: tuple[Column, ...]
     returns: DataType
@@ -70,3 +72,4 @@ class FunctionDefinition:
     handler: str
     timeout_seconds: int = DEFAULT_TIMEOUT_SECONDS
     comment: str | None = None
+    language: str | None = None

@@ -15,6 +15,7 @@ HIDDEN_PREFIX = "__leat_"
 ROWTIME = "__leat_rowtime"
 ROWKEY = "__leat_rowkey"
 ROWMETA = "__leat_rowmeta"
+ROWHEADERS = "__leat_rowheaders"
 DELETED = "__leat_deleted"
 # Until when a version of a changelog's row held: the time of the next one.
 UNTIL = "__leat_until"
@@ -220,8 +221,12 @@ class QueryStatus:
         observed_generation: generation of the spec the job runs.
         error: ``{code, detail, retryable}`` of the failure, kept until the next start.
         metrics: last progress: rows in and out, rates, batch duration, watermark, skipped rows, offsets.
-        restarts: restarts since the user last started it.
+        restarts: restarts in a row after faults of its own, without work done in between.
+        outages: tries in a row that ended because a store was away.
+        progress_at: when its progress was last added to the log of it.
         next_attempt_at: when the next start may happen (back-off).
+        crashes: how often in a row a shared driver has died with the query in it.
+        apart: it wants to share a driver, but is suspected of killing those: it has one of its own.
     """
 
     state: QueryState = QueryState.PENDING
@@ -236,8 +241,12 @@ class QueryStatus:
     metrics: Mapping[str, Any] = field(default_factory=dict)
     log_tail: tuple[str, ...] = ()
     restarts: int = 0
+    outages: int = 0
+    progress_at: datetime | None = None
     next_attempt_at: datetime | None = None
     entity_ready: bool = False
+    crashes: int = 0
+    apart: bool = False
 
 
 class QueryKind(StrEnum):
@@ -299,6 +308,9 @@ class Query:
         checkpoint_generation: directory of the checkpoint; a new one when old state cannot be kept.
         start: where the checkpoint of its number begins; else, as the statement says.
         origin: what its first checkpoint is a copy of; None = it begins empty.
+        beside: id of the query that it is to take over from, or, with ``kept_until``, that took over from it.
+        beside_relation: what the sink's relation becomes when this query takes over.
+        kept_until: when it goes, with its rows and its checkpoint.
     """
 
     meta: Meta
@@ -320,6 +332,9 @@ class Query:
     checkpoint_generation: int = 1
     start: StartFrom | None = None
     origin: CheckpointOrigin | None = None
+    beside: str | None = None
+    beside_relation: Relation | None = None
+    kept_until: datetime | None = None
     deleting: bool = False
     status: QueryStatus = field(default_factory=QueryStatus)
 
@@ -340,6 +355,15 @@ class QueryEvent:
     generation: int
     reason: str | None = None
     error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryProgress:
+    """What a query's job told at a moment: see ``QueryStatus.metrics``."""
+
+    at: datetime
+    attempt: int
+    metrics: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

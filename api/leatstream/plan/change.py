@@ -8,7 +8,9 @@ from typing import Any, Literal
 from leatstream.model.objects import QueryKind
 from leatstream.plan.job_spec import JobSpec, OperatorSpec, SourceSpec
 
-ChangeClass = Literal["none", "hot", "restart-keep-state", "restart-from-offsets", "new-state", "refused"]
+ChangeClass = Literal[
+    "none", "hot", "restart-keep-state", "restart-from-offsets", "new-state", "blue-green", "refused"
+]
 # The job is not touched.
 UNTOUCHED = ("none", "hot")
 
@@ -114,7 +116,11 @@ def _seen(job: JobSpec) -> JobSpec:
 
 def _begun(job: JobSpec) -> JobSpec:
     """The job without what counts at its first start only."""
-    unset: dict[str, Any] = {"starting_position": "latest", "starting_timestamp_ms": None}
+    unset: dict[str, Any] = {
+        "starting_position": "latest",
+        "starting_timestamp_ms": None,
+        "starting_offsets": {},
+    }
     return job.model_copy(update={"sources": [s.model_copy(update=unset) for s in job.sources]})
 
 
@@ -148,7 +154,7 @@ def _operator(job: JobSpec) -> OperatorSpec | None:
     operator = job.operator
     if operator is None or operator.pattern is None:
         return operator
-    numbered = [node for node in operator.pattern.measures if node[0] == "number"][:1]
+    numbered = [["number"] for node in operator.pattern.measures if ["number"] in (node, node[-1])][:1]
     pattern = operator.pattern.model_copy(update={"measures": numbered, "results": {}})
     return operator.model_copy(update={"pattern": pattern})
 

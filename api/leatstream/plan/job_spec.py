@@ -22,6 +22,13 @@ class Mode(StrEnum):
     MICRO_BATCH = "micro_batch"
 
 
+class Isolation(StrEnum):
+    """Whether the query has a driver of its own, or one together with others."""
+
+    DEDICATED = "dedicated"
+    SHARED = "shared"
+
+
 class Delivery(StrEnum):
     """What reaches the sink after a failure."""
 
@@ -107,6 +114,7 @@ class SourceSpec(_Document):
         primary_key: of a changelog: a record without value takes back the row that its key names. The view
             has ``__leat_deleted`` BOOLEAN too, then.
         options: in the store kind's own words, such as ``s3.csv.header``; checked by its connector.
+        headers: whether the view has ``__leat_rowheaders`` MAP<STRING, BINARY> too.
     """
 
     view: str
@@ -130,6 +138,7 @@ class SourceSpec(_Document):
     primary_key: list[str] = Field(default_factory=list)
     options: dict[str, str] = Field(default_factory=dict)
     feed: ChangeFeed | None = None
+    headers: bool = False
 
 
 class ViewDatabase(_Document):
@@ -245,6 +254,9 @@ class PatternSpec(_Document):
         define: variable to its condition, a node as ``leatstream_jobs.pattern_values`` has it.
         measures: a node for each result.
         results: column to type, in the product's words.
+        to_next, to_row, to_variables: where the next match may begin: in the row after the first one, in the
+            first or last row of these variables, else behind the last row.
+        all_rows: whether a match gives each of its rows, else one.
         memory: how many rows before a match are asked for.
     """
 
@@ -258,6 +270,9 @@ class PatternSpec(_Document):
     results: dict[str, str]
     within_ms: int | None = None
     to_next: bool = False
+    to_row: Literal["first", "last"] | None = None
+    to_variables: list[str] = Field(default_factory=list)
+    all_rows: bool = False
     memory: int = 0
 
 
@@ -267,6 +282,7 @@ class OperatorSpec(_Document):
     kind: str
     snapshots: list[SnapshotSpec] = Field(default_factory=list)
     links: list[LinkSpec] = Field(default_factory=list)
+    groups: LinkSpec | None = None
     pattern: PatternSpec | None = None
 
 
@@ -290,6 +306,7 @@ class FunctionSpec(_Document):
     handler: str
     digest: str
     timeout_seconds: int
+    language: Literal["python", "java"] = "python"
 
 
 class JobSpec(_Document):
@@ -308,7 +325,9 @@ class JobSpec(_Document):
         state: digests of what the state is made of, by part, for ``plan.change``; no business of the driver.
         checkpoint: URI of the checkpoint directory, owned by this query generation.
         conf: Spark SQL settings frozen with the checkpoint, such as ``spark.sql.shuffle.partitions``.
-        max_offsets_per_trigger: bound of one micro-batch.
+        max_offsets_per_trigger: bound of one micro-batch, in records of each source.
+        target_batch_ms: how long a micro-batch shall last: it takes fewer records than the bound where those
+            would last longer. None = always as many.
         available_now: whether the job ends when it has worked off what there is at its start.
     """
 
@@ -333,9 +352,11 @@ class JobSpec(_Document):
     functions: list[FunctionSpec] = Field(default_factory=list)
     state: dict[str, str] = Field(default_factory=dict)
     max_offsets_per_trigger: int = 500_000
+    target_batch_ms: int | None = None
     realtime_batch_ms: int = 60_000
     trigger_interval_ms: int = 0
     available_now: bool = False
+    driver: Isolation = Isolation.DEDICATED
 
     @property
     def checkpoint_name(self) -> str:

@@ -16,6 +16,8 @@ INTERVAL_JOIN = "interval-join-stream-stream"
 TEMPORAL_JOIN = "temporal-join-stream-changelog"
 CHANGELOG_JOIN = "join-changelog-changelog"
 LOOKUP_JOIN = "lookup-join-stream-table"
+CHANGELOG_LOOKUP_JOIN = "lookup-join-changelog-table"
+LOOKUP_JOINS = (LOOKUP_JOIN, CHANGELOG_LOOKUP_JOIN)
 
 
 class JoinType(StrEnum):
@@ -34,6 +36,7 @@ class Scan:
         view: name of the temporary view that stands for it in the compiled SQL, such as ``leat_src_0``.
         alias: what the user calls it in the statement.
         properties: source properties of its WITH clause, canonical keys, checked.
+        headers: whether the headers of its records are read.
     """
 
     view: str
@@ -41,6 +44,7 @@ class Scan:
     relation: Relation
     position: Position
     properties: Mapping[str, str] = field(default_factory=dict)
+    headers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,7 @@ class Link:
 
     Attributes:
         view: of the changelog whose primary key the values are; of the left-most scan itself for groups.
-        relation: the left-most input as Spark SQL, to stand in FROM.
+        relation: Spark SQL to stand in FROM: the left-most input; for groups all that is joined.
         values: Spark SQL expressions over it.
     """
 
@@ -131,11 +135,14 @@ class KeyedOperator:
 
     Attributes:
         kind: ``temporal-join``, ``changelog-join`` or ``changelog-aggregate``.
+        links: of the joins.
+        groups: what rows are grouped by.
     """
 
     kind: str
     snapshots: tuple[Snapshot, ...]
     links: tuple[Link, ...]
+    groups: Link | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +272,7 @@ class LogicalPlan:
         )
 
     def _joins_state(self) -> bool:
-        return any(join.kind != LOOKUP_JOIN for join in self.joins)
+        return any(join.kind not in LOOKUP_JOINS for join in self.joins)
 
     @property
     def left_most(self) -> Scan:

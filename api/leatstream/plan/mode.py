@@ -54,7 +54,7 @@ def _obstacle(shape: Shape) -> str | None:
     if shape.lookups:
         return "a table's rows are looked up batch by batch, which Spark's real-time mode does not do"
     if shape.user_functions:
-        return "functions in Python run in worker processes, batch by batch"
+        return "users' functions run batch by batch"
     if shape.described:
         return "Avro, Protobuf and JSON Schema are read and written in worker processes, batch by batch"
     if not (shape.realtime_sources and shape.realtime_sink):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One row that fulfils the condition of this name; without a condition any row."""
+    """One row that fulfils the condition of this name; without a condition any row.
+
+    ``hidden``: in an exclusion, whose rows are matched and not told.
+    """
 
     name: str
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +96,44 @@ def size(term: Term) -> int:
     return sum(map(size, term.parts))
 
 
+def hidden(term: Term) -> Term:
+    """The same with none of its rows told."""
+    if isinstance(term, Variable):
+        return Variable(term.name, hidden=True)
+    if isinstance(term, Repeat):
+        return Repeat(hidden(term.part), term.least, term.most, term.greedy)
+    parts = tuple(map(hidden, term.parts))
+    return Sequence(parts) if isinstance(term, Sequence) else Choice(parts)
+
+
+def fewest(term: Term, names: Collection[str]) -> int:
+    """How many rows of these variables every match has at least."""
+    if isinstance(term, Variable):
+        return int(term.name in names)
+    if isinstance(term, Repeat):
+        return term.least * fewest(term.part, names)
+    found = [fewest(part, names) for part in term.parts]
+    return sum(found) if isinstance(term, Sequence) else min(found)
+
+
+def firsts(term: Term) -> set[str]:
+    """The variables that may take a match's first row."""
+    if isinstance(term, Variable):
+        return {term.name}
+    if isinstance(term, Repeat):
+        return firsts(term.part)
+    found: set[str] = set()
+    for part in term.parts:
+        found |= firsts(part)
+        if isinstance(term, Sequence) and shortest(part):
+            break
+    return found
+
+
 def as_json(term: Term) -> list[Any]:
     """The form it has in a JobSpec."""
     if isinstance(term, Variable):
-        return ["variable", term.name]
+        return ["variable", term.name, *([True] if term.hidden else [])]
     if isinstance(term, Repeat):
         return ["repeat", as_json(term.part), term.least, term.most, term.greedy]
     return ["sequence" if isinstance(term, Sequence) else "choice", [as_json(part) for part in term.parts]]
@@ -104,7 +142,7 @@ def as_json(term: Term) -> list[Any]:
 def from_json(body: list[Any]) -> Term:
     """Read back what ``as_json`` wrote."""
     if body[0] == "variable":
-        return Variable(body[1])
+        return Variable(body[1], *body[2:])
     if body[0] == "repeat":
         return Repeat(from_json(body[1]), body[2], body[3], body[4])
     parts = tuple(from_json(part) for part in body[1])

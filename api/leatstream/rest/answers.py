@@ -17,9 +17,9 @@ TEXTS = {
     422: "The request is not valid; `errors` holds every fault.",
     500: "An unexpected error; the server's log tells more under the request id.",
     502: "The store refused the operation.",
-    503: "The store or the engine cannot be reached now.",
+    503: "The store, the engine or the catalog cannot be reached now.",
 }
-_ALWAYS = (401, 403, 422, 500)
+_ALWAYS = (401, 403, 422, 500, 503)
 _BODY = (400, 409, 412, 413)
 _STORE = (409, 502, 503)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
 from starlette.types import Scope
 
 from leatstream.model.objects import Query, QueryState
+from leatstream.model.query_states import WITH_DRIVER
 from leatstream.services.environment import Environment
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -57,7 +59,12 @@ class QueryMetrics:
         lag = GaugeMetricFamily(
             "leatstream_query_source_lag_records",
             "Records in the source that the query has not read yet.",
-            labels=("query", "source"),
+            labels=("query", "source", "partition"),
+        )
+        event_lag = GaugeMetricFamily(
+            "leatstream_query_event_time_lag_seconds",
+            "How far the watermark is behind the clock.",
+            labels=("query",),
         )
         slots = {
             name: GaugeMetricFamily(f"leatstream_query_slot_{name}", text, labels=("query", "source", "slot"))
@@ -67,14 +74,24 @@ class QueryMetrics:
             for one in QueryState:
                 state.add_metric((query.name, one.value), float(query.status.state is one))
             restarts.add_metric((query.name,), float(query.status.restarts))
+            if query.status.state not in WITH_DRIVER:
+                continue  # its last figures are no news
+            _add(event_lag, (query.name,), _behind_clock(query, self._env.clock.now()))
             for name, family in numbers.items():
-                _add(family, (query.name,), query.status.metrics.get(_PROGRESS.get(name, name)))
+                _add(family, (query.name,), _figure(query, name))
             for source in query.status.metrics.get("sources") or ():
                 relation, slot = str(source.get("relation")), source.get("slot") or {}
-                _add(lag, (query.name, relation), source.get("lag"))
+                for partition, left in (source.get("partition_lags") or {}).items():
+                    _add(lag, (query.name, relation, str(partition)), left)
                 for name, family in slots.items():
                     _add(family, (query.name, relation, str(slot.get("name"))), slot.get(name))
-        return [state, restarts, *numbers.values(), lag, *slots.values()]
+        passes = SummaryMetricFamily(
+            "leatstream_reconcile_seconds",
+            "Time of the passes over all queries of this server.",
+            count_value=self._env.passes.count,
+            sum_value=self._env.passes.seconds,
+        )
+        return [state, restarts, *numbers.values(), lag, event_lag, *slots.values(), passes]
 
 
 _NUMBERS: tuple[tuple[str, Any, str], ...] = (
@@ -84,7 +101,19 @@ _NUMBERS: tuple[tuple[str, Any, str], ...] = (
     ("late_rows", CounterMetricFamily, "Rows left out because they came too late for their window."),
     ("input_rows_per_second", GaugeMetricFamily, "Rate of reading."),
     ("processed_rows_per_second", GaugeMetricFamily, "Rate of processing."),
-    ("batch_duration_ms", GaugeMetricFamily, "Duration of the last batch in milliseconds."),
+    ("output_rows_per_second", GaugeMetricFamily, "Rate of writing, where the sink counts rows."),
+    ("batch_duration_seconds", GaugeMetricFamily, "Duration of the last batch."),
+    ("batch_limit", GaugeMetricFamily, "Records of each source that the next batch takes at most."),
+    (
+        "memory_bytes",
+        GaugeMetricFamily,
+        "Resident memory of the query's driver, JVM and workers included; of one that is shared, the whole.",
+    ),
+    (
+        "cpu_seconds",
+        CounterMetricFamily,
+        "Processor time of the query's driver in the present attempt; of one that is shared, the whole.",
+    ),
     ("state_rows", GaugeMetricFamily, "Rows kept as state."),
     ("state_bytes", GaugeMetricFamily, "Bytes kept as state."),
 )
@@ -92,7 +121,22 @@ _SLOTS = (
     ("lag_bytes", "Bytes of its log that the database has written since the query was last done with it."),
     ("kept_bytes", "Bytes of its log that the database keeps because of the query."),
 )
-_PROGRESS = {name: f"{name}_total" for name in ("input_rows", "output_rows", "skipped_rows", "late_rows")}
+_COUNTED = ("input_rows", "output_rows", "skipped_rows", "late_rows", "cpu_seconds")
+
+
+def _figure(query: Query, name: str) -> Any:
+    told = query.status.metrics
+    if name == "batch_duration_seconds":
+        took = told.get("batch_duration_ms")
+        return None if took is None else took / 1000
+    return told.get(f"{name}_total" if name in _COUNTED else name)
+
+
+def _behind_clock(query: Query, now: datetime) -> float | None:
+    watermark = query.status.metrics.get("watermark")
+    if not watermark:
+        return None
+    return max(0.0, (now - datetime.fromisoformat(str(watermark))).total_seconds())
 
 
 def _add(family: Any, labels: tuple[str, ...], value: Any) -> None:

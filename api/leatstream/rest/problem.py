@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
-from leatstream.errors import Fault, InternalError, LeatstreamError, RequestError
+from leatstream.errors import CatalogAway, Fault, InternalError, LeatstreamError, RequestError
 
 MEDIA_TYPE = "application/problem+json"
 TOO_LARGE = RequestError("too-large", "The request body is larger than 1 MiB.", hint="Split it up.")
@@ -88,6 +88,9 @@ def answer(error: LeatstreamError, instance: str, request_id: str) -> JSONRespon
 
 def unexpected(error: Exception, instance: str, request_id: str) -> JSONResponse:
     """The answer to an error that nobody raised on purpose: logged with its traceback, told without it."""
+    if isinstance(error, CatalogAway):
+        _log.warning("request %s (%s) failed: the catalog does not answer", request_id, instance)
+        return answer(error.told(), instance, request_id)
     _log.error("request %s (%s) failed", request_id, instance, exc_info=error)
     told = InternalError(
         "internal",

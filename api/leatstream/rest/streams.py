@@ -11,11 +11,11 @@ import anyio
 from anyio import to_thread
 from fastapi.responses import StreamingResponse
 
-from leatstream.connectors.base import Record
+from leatstream.connectors.entities import Record
 from leatstream.errors import LeatstreamError
 from leatstream.rest.problem import fault_json
-from leatstream.services.interactive import End
-from leatstream.services.selections import Row
+from leatstream.services.selects.interactive import End
+from leatstream.services.selects.selections import Row
 
 NDJSON = "application/x-ndjson"
 EVENTS = "text/event-stream"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from leatstream.connectors.base import Entity
+from leatstream.connectors.entities import Entity
 from leatstream.errors import RequestError
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.model.functions import (

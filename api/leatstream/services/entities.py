@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from leatstream.connectors.base import Connector, Entity, Record
+from leatstream.connectors.base import Connector
+from leatstream.connectors.entities import Entity, Record
 from leatstream.errors import Faults, StoreError
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
 from leatstream.model.names import quote
 from leatstream.services.authorization import READ, WRITE, authorize
 from leatstream.services.databases import refuse_dependents
-from leatstream.services.described_records import readable
 from leatstream.services.environment import Environment, Page, Principal, Stored
 from leatstream.services.pages import make_page
+from leatstream.services.statements.described_records import readable
 from leatstream.services.stores import get_store
 from leatstream.services.table_shapes import TableShape, bring_table
 

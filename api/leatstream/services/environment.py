@@ -15,8 +15,8 @@ from leatstream.errors import CatalogError
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.model.objects import Meta, Query, Store
 from leatstream.ports import Analyzer, Clock, Drivers, Leases, OpenUnit, SecretBox, ViewStore
-from leatstream.services.leases import SoleServer
-from leatstream.services.selections import Selections
+from leatstream.services.queries.leases import SoleServer
+from leatstream.services.selects.selections import Selections
 from leatstream.services.signal import Signal
 
 T = TypeVar("T")
@@ -100,6 +100,7 @@ class RuntimeSettings:
         stop_grace: seconds a job may take to stop before it is ended.
         backoff_initial, backoff_maximum: seconds between restarts, doubling.
         backoff_jitter: share of such a pause that chance may take off it.
+        keep_replaced: seconds that a query is kept after another has taken over from it.
         max_restarts: restarts in a row before a query is given up as failed.
         default_store: store taken when neither statement nor context names one.
     """
@@ -117,7 +118,16 @@ class RuntimeSettings:
     backoff_maximum: float = 30.0
     backoff_jitter: float = 0.25
     max_restarts: int = 8
+    keep_replaced: float = 86_400.0
     default_store: str | None = None
+
+
+@dataclass(slots=True)
+class Passes:
+    """How many passes the reconciler has made in this process, and how long they took together."""
+
+    count: int = 0
+    seconds: float = 0.0
 
 
 @dataclass(slots=True)
@@ -131,6 +141,7 @@ class Environment:
         selections: interactive SELECTs that last.
         open_registry: opens a client of a schema registry that answers within some seconds; no I/O.
         leases: which queries this server looks after.
+        awaited_copies: ids of new queries that wait for a copy of the checkpoint that they begin with.
         staged: whether changes wait for a commit of all, so that nothing outside the catalog may follow yet.
     """
 
@@ -148,6 +159,8 @@ class Environment:
     selections: Selections = field(default_factory=Selections)
     open_registry: Callable[[RegistryAddress, float], RegistryClient] = RegistryClient
     leases: Leases = field(default_factory=SoleServer)
+    awaited_copies: set[str] = field(default_factory=set)
+    passes: Passes = field(default_factory=Passes)
     staged: bool = False
 
 

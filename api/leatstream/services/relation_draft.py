@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from leatstream.connectors.base import Connector, Entity
+from leatstream.connectors.base import Connector
+from leatstream.connectors.entities import Entity
 from leatstream.errors import Faults, RequestError, StoreError
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
 from leatstream.model.names import Fqn, quote
@@ -21,10 +22,10 @@ from leatstream.model.objects import (
     Store,
 )
 from leatstream.services.environment import Environment
-from leatstream.services.sink_formats import primary_key_formats
+from leatstream.services.planning.sink_formats import check_map_keys, primary_key_formats
+from leatstream.services.planning.table_sinks import TABLE_FORMAT, refuse_records, table_entity
 from leatstream.services.store_fit import check_declared_fit, kind_options
 from leatstream.services.table_relations import check_table_store, refuse_times, table_definition
-from leatstream.services.table_sinks import TABLE_FORMAT, refuse_records, table_entity
 from leatstream.sql.relation_properties import RelationProperties
 
 # Two values of these may be equal and be written differently, or cannot be compared.
@@ -112,6 +113,8 @@ def draft_relation(
     elif not table:
         check_declared_fit(connector, read, body.kind is RelationKind.CHANGELOG, faults, _pointer)
     options = kind_options(connector, read, body.columns, value_format, faults, _pointer)
+    if not connector.tables:
+        check_map_keys(value_format, body.columns, faults, pointer="#/columns")
     faults.raise_if_any()
     entity = connector.find_entity(entity_name, env.settings.store_timeout)
     if entity is None and planned_entity is not None:

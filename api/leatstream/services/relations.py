@@ -24,9 +24,9 @@ from leatstream.services.environment import (
     Stored,
     new_meta,
 )
-from leatstream.services.live_stores import LiveStores
 from leatstream.services.pages import repository_page
-from leatstream.services.record_schemas import with_columns
+from leatstream.services.planning.live_stores import LiveStores
+from leatstream.services.planning.record_schemas import with_columns
 from leatstream.services.relation_draft import (
     DraftRelation,
     RelationDefinition,
@@ -216,10 +216,10 @@ def list_relations(
 
 
 def query_dependents(unit: UnitOfWork, fqn: Fqn) -> list[str]:
-    """Queries that read or write the relation, for messages."""
+    """Queries that read or write the relation, for messages; not those that only stand beside its own."""
     name = str(fqn)
-    queries = unit.queries.page(limit=100_000)
-    return [f"query {q.name}" for q in queries if not q.deleting and (name in q.sources or name == q.sink)]
+    queries = [q for q in unit.queries.page(limit=100_000) if not q.deleting]
+    return [f"query {q.name}" for q in queries if name in q.sources or (name == q.sink and not q.beside)]
 
 
 def delete_relation(

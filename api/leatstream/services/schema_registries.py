@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from leatstream.errors import CatalogError, Faults, LeatstreamError
-from leatstream.formats.registry_client import RegistryAddress, RegistryClient, is_certificate
+from leatstream.formats.registry_client import RegistryAddress, RegistryClient
+from leatstream.model.certificates import is_certificate
 from leatstream.model.names import quote
 from leatstream.model.objects import Meta
 from leatstream.model.registered import SchemaRegistry
@@ -16,7 +17,13 @@ from leatstream.services.authorization import READ, WRITE, authorize
 from leatstream.services.databases import refuse_dependents
 from leatstream.services.environment import Environment, Page, Precondition, Principal, Stored
 from leatstream.services.pages import repository_page
-from leatstream.services.secret_values import SecretValue, forget_own, settle
+from leatstream.services.secret_values import (
+    SecretValue,
+    forget_own,
+    moved_settings,
+    refuse_elsewhere,
+    settle,
+)
 from leatstream.services.upsert import upsert
 
 KINDS = ("confluent", "confluent_cloud", "apicurio")
@@ -57,8 +64,13 @@ def put_registry(
     with env.open_unit() as unit:
         old = unit.schema_registries.find(name)
         before = old.secrets if old else {}
-        settled = settle(env, unit, secrets or {}, before, old.secret_names if old else {}, "#")
         cleaned = ",".join(part.strip() for part in uris.split(",") if part.strip())
+        if old is not None:
+            now = {"uris": cleaned, "ca_certificate": ca_certificate}
+            was = {"uris": old.uris, "ca_certificate": old.ca_certificate}
+            moved = moved_settings(was, now, dict.fromkeys(now))
+            refuse_elsewhere(secrets or {}, before, old.secret_names, moved, "#")
+        settled = settle(env, unit, secrets or {}, before, old.secret_names if old else {}, "#")
         check_registry(
             kind, cleaned, username, has_password="password" in settled.known, ca_certificate=ca_certificate
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from leatstream.errors import Faults, InternalError
 from leatstream.model.registered import SecretName
@@ -99,6 +100,54 @@ def settle(
     stored = {path: stored_value(env, unit, reference) for path, reference in old.items()}
     own = frozenset(known) - frozenset(names)
     return SettledSecrets(known, own, new, names, shared, changed=known != stored)
+
+
+def refuse_elsewhere(
+    given: Mapping[str, SecretValue],
+    old: Mapping[str, str],
+    old_names: Mapping[str, str],
+    moved: Sequence[str],
+    pointer: str,
+) -> None:
+    """A stored value goes to no other place than the one it was given for: it has to be said again.
+
+    Otherwise who may change an address but does not know the secret could have it sent to himself.
+
+    Args:
+        given: field path to value, to the name of a secret, or None: the object's own value stays.
+        old: references that the object has now.
+        old_names: names among them.
+        moved: the settings that say where secrets go, and that are no longer what they were.
+        pointer: of the object in a request body.
+
+    Raises:
+        RequestError: validation, for each secret that would be kept.
+    """
+    faults = Faults()
+    kept = [path for path, value in given.items() if value is None and path in old and path not in old_names]
+    for path in kept if moved else ():
+        detail = f"{path} must be given again: it would now be sent elsewhere, as {', '.join(moved)} changed"
+        hint = "a stored secret is kept only for the place that it was given for"
+        faults.add("validation", detail, pointer=f"{pointer}/{path.replace('.', '/')}", hint=hint)
+    faults.raise_if_any()
+
+
+def moved_settings(old: Mapping[str, Any], new: Mapping[str, Any], addresses: Mapping[str, Any]) -> list[str]:
+    """The settings that have changed, of these; fewer servers of a list are no other place.
+
+    Args:
+        old: settings that are stored.
+        new: those that take their place.
+        addresses: dotted path to default.
+    """
+
+    def places(settings: Any, path: str) -> set[str]:
+        for part in path.split("."):
+            settings = settings.get(part) if isinstance(settings, Mapping) else None
+        value = addresses[path] if settings is None else settings
+        return {part.strip() for part in str(value).split(",")}
+
+    return [path for path in addresses if not places(new, path) <= places(old, path)]
 
 
 def stored_value(env: Environment, unit: UnitOfWork, reference: str) -> str | None:

@@ -12,7 +12,7 @@ from leatstream.services.authorization import READ, authorize
 from leatstream.services.databases import PUBLIC, get_database, require_database
 from leatstream.services.environment import Context, Environment, Precondition, Principal
 from leatstream.services.schemas import get_schema, require_schema
-from leatstream.services.statement_bodies import qualify_schema, single
+from leatstream.services.statements.bodies import qualify_schema, single
 from leatstream.services.stores import get_store, require_store
 from leatstream.services.upsert import upsert
 from leatstream.sql.statements import Use

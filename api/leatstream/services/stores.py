@@ -18,7 +18,13 @@ from leatstream.services.authorization import READ, WRITE, authorize
 from leatstream.services.databases import refuse_dependents
 from leatstream.services.environment import Environment, Page, Precondition, Principal, Stored
 from leatstream.services.pages import repository_page
-from leatstream.services.secret_values import SecretValue, forget_own, settle
+from leatstream.services.secret_values import (
+    SecretValue,
+    forget_own,
+    moved_settings,
+    refuse_elsewhere,
+    settle,
+)
 from leatstream.services.upsert import upsert
 
 _TEST_FIELDS = ("state", "message", "error_code", "server", "checked_at")
@@ -62,6 +68,8 @@ def put_store(
                 pointer=f"#/{kind}",
             )
         before = old.secrets if old else {}
+        if old is not None:
+            refuse_moved_secrets(env, old, config, secrets)
         settled = settle(env, unit, secrets, before, old.secret_names if old else {}, f"#/{kind}")
         check_config(env, kind, config, settled.known)
         require_registry_of(unit, schema_registry)
@@ -146,6 +154,16 @@ def check_config(env: Environment, kind: str, config: Mapping[str, Any], secrets
             path = "/".join(str(part) for part in item["loc"])
             faults.add("validation", item["msg"], pointer=f"#/{kind}/{path}".rstrip("/"))
         faults.raise_if_any()
+
+
+def refuse_moved_secrets(
+    env: Environment, old: Store, config: Mapping[str, Any], secrets: Mapping[str, SecretValue]
+) -> None:
+    """Refuse to send a secret that is stored to another place than the one it was given for."""
+    connector_class = env.connector_classes.get(old.kind)
+    addresses = connector_class.secret_addresses if connector_class else {}
+    moved = moved_settings(old.config, config, addresses)
+    refuse_elsewhere(secrets, old.secrets, old.secret_names, moved, f"#/{old.kind}")
 
 
 def split_secrets(

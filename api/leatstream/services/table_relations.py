@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from leatstream.connectors.base import Connector, Entity
+from leatstream.connectors.base import Connector
+from leatstream.connectors.entities import Entity
 from leatstream.errors import Faults, Position, RequestError, StoreError
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import Column, Relation

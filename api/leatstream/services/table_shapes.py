@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from leatstream.connectors.base import Connector, Entity
+from leatstream.connectors.base import Connector
+from leatstream.connectors.entities import Entity
 from leatstream.errors import Faults, LeatstreamError, Position, RequestError, StoreError
 from leatstream.model.names import quote
 from leatstream.model.objects import Column
-from leatstream.services.statement_bodies import columns_of
+from leatstream.services.statements.bodies import columns_of
 from leatstream.sql import statements as ast
 from leatstream.sql.parser import parse
 from leatstream.sql.relation_properties import TABLE_COLUMNS

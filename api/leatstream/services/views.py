@@ -11,7 +11,7 @@ from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import READ, WRITE, authorize
 from leatstream.services.catalog_view import CatalogView, did_you_mean, qualify
 from leatstream.services.environment import Context, Environment, Principal, next_meta, view_table
-from leatstream.services.query_removal import delete_query, wait_gone
+from leatstream.services.queries.removal import delete_query, wait_gone
 from leatstream.services.relations import require_relation
 from leatstream.sql import statements as ast
 

@@ -17,9 +17,9 @@ MAX_STATEMENTS = 100
 MAX_TEXT = 200_000
 ALLOWED = (s.Use, s.CreateStream, s.CreateAs, s.InsertInto, s.CreateVirtual)
 # Another value at each call: two statements that read such a relation would see different ones.
-_NOW = ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "now", "proctime")
-_RANDOM = ("rand", "rand_integer", "random", "randn", "shuffle", "uuid", "unix_timestamp")
-CHANGING = frozenset((*_NOW, *_RANDOM))
+NOW = ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "now", "proctime")
+RANDOM = ("rand", "rand_integer", "random", "randn", "shuffle", "uuid", "unix_timestamp")
+CHANGING = frozenset((*NOW, *RANDOM))
 
 
 def is_word(token: Token | None, word: str) -> bool:

@@ -11,7 +11,7 @@ from leatstream.errors import LeatstreamError, Position, RequestError
 from leatstream.model.names import quote
 from leatstream.model.objects import HIDDEN_PREFIX, Relation, RelationKind
 from leatstream.model.types import parse_type
-from leatstream.plan.logical import Aggregation, LogicalPlan, Scan
+from leatstream.plan.logical import LOOKUP_JOINS, Aggregation, JoinType, LogicalPlan, Scan
 from leatstream.sql.lexer import Source
 from leatstream.sql.passes.changelogs import (
     check_changelog_join,
@@ -32,6 +32,7 @@ from leatstream.sql.passes.lookups import (
     check_lookup_keys,
     check_lookup_place,
     check_lookup_state,
+    check_one_row,
     lookups,
     refuse_table_first,
 )
@@ -47,6 +48,7 @@ from leatstream.sql.passes.scope import (
     Input,
     Item,
     Output,
+    asked_headers,
     place,
     selects,
 )
@@ -105,7 +107,9 @@ def bind(
     except RecursionError:
         whole = place(select) or Source(text).position(0, len(text))
         raise RequestError("too-complex", "The query nests too deep.", position=whole) from None
-    scans, joins = tuple(binder.binding.scans), tuple(binder.binding.joins)
+    asked = binder.binding.headers | set(asked_headers(bound))
+    scans = tuple(replace(s, headers=s.view in asked) for s in binder.binding.scans)
+    joins = tuple(binder.binding.joins)
     source_map = SpanMap(tuple(renderer.marks), tuple(renderer.filters))
     aggregation = _aggregation(bound)
     keys = aggregation.keys if aggregation is not None and aggregation.update else binder.primary_key
@@ -272,7 +276,12 @@ class _Binder:
         bound = BoundSelect(inputs, joins, items, condition, place(node), group)
         check_place(bound, depth, self.binding, changelog=self.changelog)
         check_lookup_place(bound, depth, self.binding)
-        bound.upserts = self.changelog and inputs[0].keyed and not joins and group is None
+        apart = all(join.kind in LOOKUP_JOINS for join in joins)
+        bound.upserts = self.changelog and inputs[0].keyed and apart and group is None
+        if bound.upserts:
+            check_one_row(bound, self.binding)
+            for join in joins:
+                join.kept = join.type is JoinType.INNER
         return bound
 
     def _checks(self, left: Input, right: Input) -> tuple[CheckJoin, CheckOn]:

@@ -34,7 +34,7 @@ _RECORD = """
 In a join each takes the alias of a relation: `rowtime(p)`.
 """
 _AGGREGATE = """
-With [GROUP BY](index.md#aggregates-and-windows), in SELECT and HAVING. NULL is passed over by all but
+With [GROUP BY](aggregates.md), in SELECT and HAVING. NULL is passed over by all but
 `count(*)`; a group without any value gives NULL, 0 for the counts, an empty array for the arrays. `sum` and
 `avg` fail the query when they overflow. `array_agg`, `collect_set`, `listagg`, `median`, `mode` and
 `percentile` keep every value of a group as state: give them a window.

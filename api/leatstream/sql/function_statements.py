@@ -31,11 +31,9 @@ class FunctionStatements(WritingStatements):
         self.expect("returns")
         returns, place = self.type_text()
         self.expect("language")
-        language = self._curr
+        language = self._curr.text.lower()
         if not self.take("python") and not self.take("java"):
             self.unexpected("PYTHON or JAVA")
-        if language.text.lower() == "java":
-            self.refuse("LANGUAGE JAVA", at=language, hint="write the function in Python")
         comment = self._comment()
         self.expect("with")
         return s.CreateFunction(
@@ -44,6 +42,7 @@ class FunctionStatements(WritingStatements):
             arguments=arguments,
             returns=returns,
             returns_position=place,
+            language=language,
             properties=self.properties(),
             comment=comment,
             **how,

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import permutations
+from typing import Literal
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from leatstream.errors import Position
-from leatstream.plan.pattern import Choice, Repeat, Sequence, Term, Variable, size
+from leatstream.plan.pattern import Choice, Repeat, Sequence, Term, Variable, hidden, size
 from leatstream.sql.lexer import Source
 from leatstream.sql.tokens_reader import MAX_DEPTH
 from leatstream.sql.unnest import UnnestParser
@@ -30,7 +31,9 @@ class PatternClause:
     Attributes:
         places: of the clauses by their first word, and of each variable where it first stands in the pattern.
         subsets: names for several variables.
-        to_next: AFTER MATCH SKIP TO NEXT ROW, else PAST LAST ROW.
+        to_next: AFTER MATCH SKIP TO NEXT ROW.
+        to_row, to_name: AFTER MATCH SKIP TO FIRST or LAST of a variable; without either PAST LAST ROW.
+        all_rows: ALL ROWS PER MATCH.
         refused: what, where, and what to write instead.
     """
 
@@ -38,7 +41,9 @@ class PatternClause:
     term: Term = field(default_factory=lambda: Sequence(()))
     within_ms: int | None = None
     to_next: bool = False
-    ordered: bool = False
+    to_row: Literal["first", "last"] | None = None
+    to_name: str = ""
+    all_rows: bool = False
     subsets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     places: dict[str, Position] = field(default_factory=dict)
     refused: list[tuple[str, Position, str | None]] = field(default_factory=list)
@@ -126,13 +131,12 @@ class MatchParser(UnnestParser):
             self.expect("row", "per", "match")
         elif self.take("all"):
             self.expect("rows", "per", "match")
-            for words in (("show", "empty", "matches"), ("omit", "empty", "matches")):
-                if self.take(*words):
-                    break
-            else:
-                if self.take("with"):
-                    self.expect("unmatched", "rows")
-            self._not_run(clause, "ALL ROWS PER MATCH", start, "write ONE ROW PER MATCH")
+            clause.all_rows = True
+            if self.take("show", "empty", "matches") or self.take("omit", "empty", "matches"):
+                return  # A pattern that no row can match is refused, so there are none.
+            if self.take("with"):
+                self.expect("unmatched", "rows")
+                self._not_run(clause, "WITH UNMATCHED ROWS", start, "write ALL ROWS PER MATCH alone")
 
     def _after_match(self, clause: PatternClause) -> None:
         if not self.take("after"):
@@ -146,11 +150,12 @@ class MatchParser(UnnestParser):
         if self.take("next", "row"):
             clause.to_next = True
             return
+        clause.to_row = "last"
         if self.is_word("first", "last") and not self.is_word("pattern", ahead=1):
+            clause.to_row = "first" if self.is_word("first") else "last"
             self._advance()
-        self.part("a pattern variable")
-        hint = "write AFTER MATCH SKIP PAST LAST ROW or AFTER MATCH SKIP TO NEXT ROW"
-        self._not_run(clause, "AFTER MATCH SKIP TO a variable", start, hint)
+        clause.to_name = self.part("a pattern variable")
+        clause.places["skip"] = self.since(start)
 
     def _subset(self, clause: PatternClause) -> None:
         first = self._curr
@@ -203,9 +208,10 @@ class MatchParser(UnnestParser):
             found = self._alternatives(clause)
             self.expect_mark(TokenType.DASH, "-}")
             self.expect_mark(TokenType.R_BRACE, "}")
-            hint = "it is for ALL ROWS PER MATCH only: leave {- and -} out"
-            self._not_run(clause, "An exclusion {- … -}", start, hint)
-            return found
+            if not clause.all_rows:
+                hint = "it is for ALL ROWS PER MATCH only: leave {- and -} out"
+                self._not_run(clause, "An exclusion {- … -} with ONE ROW PER MATCH", start, hint)
+            return hidden(found)
         if self.is_word("permute") and self.is_mark(TokenType.L_PAREN, 1):
             self._advance(2)
             parts = self.many(lambda: self._concatenation(clause))

@@ -207,6 +207,11 @@ class NounStatements(Leat.Parser):
         start = self._start_point()
         return s.RestartQuery(**self._base(first), name=name, start=start)
 
+    def _rollback_statement(self, first: Token) -> s.Statement:
+        self._advance()
+        self.expect("query")
+        return s.RollbackQuery(**self._base(first), name=self._one("a query's name"))
+
     def _start_point(self) -> s.StartPoint | None:
         if not self.take("from"):
             return None

@@ -110,6 +110,7 @@ class StatementParser(FunctionStatements):
             "print": self._print_statement,
             "terminate": self._query_statement,
             "restart": self._query_statement,
+            "rollback": self._rollback_statement,
             "update": self._update_statement,
             "generate": self._generate_statement,
         }

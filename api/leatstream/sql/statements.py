@@ -322,12 +322,13 @@ class CreateFunctionSource(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateFunction(Statement):
-    """CREATE [OR REPLACE] FUNCTION [IF NOT EXISTS] name(arguments) RETURNS type LANGUAGE PYTHON WITH (…)"""
+    """CREATE [OR REPLACE] FUNCTION [IF NOT EXISTS] name(arguments) RETURNS type LANGUAGE word WITH (…)"""
 
     name: Name
     arguments: tuple[ColumnDefinition, ...]
     returns: str
     returns_position: Position
+    language: str
     properties: Properties
     if_not_exists: bool = False
     or_replace: bool = False
@@ -486,6 +487,13 @@ class RestartQuery(Statement):
 
     name: Name
     start: StartPoint | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollbackQuery(Statement):
+    """ROLLBACK QUERY name"""
+
+    name: Name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

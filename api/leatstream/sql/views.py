@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leatstream.model.objects import DELETED, ROWKEY, ROWMETA, ROWTIME, UNTIL, RelationKind
+from leatstream.model.objects import DELETED, ROWHEADERS, ROWKEY, ROWMETA, ROWTIME, UNTIL, RelationKind
 from leatstream.plan.logical import Scan, ViewSchema
 
 HIDDEN_DDL = (
@@ -11,6 +11,9 @@ HIDDEN_DDL = (
 )
 
 KEYED_DDL = f"`{DELETED}` BOOLEAN, `{UNTIL}` TIMESTAMP"
+
+
+HEADERS_DDL = f"`{ROWHEADERS}` MAP<STRING, BINARY>"
 
 
 def view_schema(scan: Scan) -> ViewSchema:
@@ -22,4 +25,5 @@ def view_schema(scan: Scan) -> ViewSchema:
         )
     columns = [f"`{c.name.replace('`', '``')}` {c.type.spark()}" for c in scan.relation.columns]
     keyed = [KEYED_DDL] if scan.relation.kind is RelationKind.CHANGELOG else []
-    return ViewSchema(scan.view, ", ".join([*columns, HIDDEN_DDL, *keyed]))
+    more = [HEADERS_DDL] if scan.headers else []
+    return ViewSchema(scan.view, ", ".join([*columns, HIDDEN_DDL, *keyed, *more]))

@@ -18,6 +18,7 @@ ROW_LOCKS = "leatstream_row_locks"
 # One writer at a time on PostgreSQL as well: services look first and then write, and must not race.
 _WRITER_LOCK = 0x6C656174
 _BUSY_SECONDS = 15
+_CONNECT_SECONDS = 10
 
 
 def make_engine(url: str) -> sa.Engine:
@@ -39,6 +40,7 @@ def make_engine(url: str) -> sa.Engine:
         engine = sa.create_engine(
             parsed.set(drivername="postgresql+psycopg"),
             pool_pre_ping=True,
+            connect_args={} if "connect_timeout" in parsed.query else {"connect_timeout": _CONNECT_SECONDS},
             pool_size=10,
             max_overflow=30,
             **options,
@@ -62,6 +64,17 @@ def make_engine(url: str) -> sa.Engine:
     sa.event.listen(engine, "connect", _connect_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def is_away(error: sa.exc.DBAPIError) -> bool:
+    """Whether the database was not there or went away; a statement that it refused is no such case."""
+    state = getattr(error.orig, "sqlstate", None) or ""
+    # Connection faults, and servers that shut down, crash or start.
+    if error.connection_invalidated or state.startswith("08") or state in ("57P01", "57P02", "57P03"):
+        return True
+    # psycopg gives no SQLSTATE where no server has answered.
+    is_fault = isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError)
+    return is_fault and hasattr(error.orig, "sqlstate") and not state
 
 
 def _prepare_file(name: str | None) -> None:

@@ -104,6 +104,23 @@ class CatalogLeases:
             _log.warning("leases could not be given back: %s", type(error).__name__)
         self._engine.dispose()
 
+    def withdraw(self) -> None:
+        """Say that a server which could not start does not live after all.
+
+        Its leases stay as they are: drivers of its last run may be at work, and hold its queries until they
+        have ended by themselves.
+        """
+        self._over.set()
+        if self._keeper.is_alive():
+            self._keeper.join(timeout=10)
+        silent = sa.update(servers).where(servers.c.id == self._server).values(seen_at=_now() - self._lease)
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(silent)
+        except sa.exc.SQLAlchemyError as error:
+            _log.warning("the catalog could not be told of the end: %s", type(error).__name__)
+        self._engine.dispose()
+
     def _keep_on(self) -> None:
         while not self._over.wait(self._lease.total_seconds() / 3):
             try:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
-from leatstream.errors import InternalError
+from leatstream.errors import CatalogAway, InternalError
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.objects import Database, Query, Relation, Schema, Store
 from leatstream.model.registered import (
     Application,
     DescriptorSource,
     Savepoint,
+    SavepointState,
     SchemaRegistry,
     Secret,
     SessionDefaults,
 )
 from leatstream.ports import DriverRows, QueryLogRows, Repository, SecretRows, TokenRows, UnitOfWork
-from leatstream.storage import codec
-from leatstream.storage.engine import WRITE, make_engine
+from leatstream.storage import codec, tables
+from leatstream.storage.engine import WRITE, is_away, make_engine
 from leatstream.storage.query_log import SqlQueryLogRows
 from leatstream.storage.repositories import SqlDriverRows, SqlRepository, SqlSecretRows, SqlTokenRows
 
@@ -65,6 +66,13 @@ class SqlUnitOfWork:
         """Principal name and role of a live API token by its SHA-256, or None."""
         return self._tokens.find(token_hash, datetime.now(UTC))
 
+    def waiting_savepoints(self) -> Sequence[Savepoint]:
+        """Those that have still to be copied; the others are not read."""
+        table = tables.savepoints
+        pending = table.c.document["state"].as_string() == SavepointState.PENDING.value
+        rows = self._connection.execute(sa.select(table).where(pending).order_by(table.c.key)).mappings()
+        return [codec.from_row(codec.SAVEPOINTS, dict(row)) for row in rows]
+
 
 class SqlUnits:
     """Opens units of work on one database (``ports.OpenUnit``)."""
@@ -83,9 +91,14 @@ class SqlUnits:
     @contextmanager
     def _open(self, write: bool) -> Iterator[UnitOfWork]:
         alone = self._alone() if write else nullcontext()
-        with alone, (self._writing if write else self._reading).connect() as connection:
-            connection.begin()
-            yield SqlUnitOfWork(connection)
+        try:
+            with alone, (self._writing if write else self._reading).connect() as connection:
+                connection.begin()
+                yield SqlUnitOfWork(connection)
+        except sa.exc.DBAPIError as error:
+            if is_away(error):
+                raise CatalogAway(str(error.orig)) from error
+            raise
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

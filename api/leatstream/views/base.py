@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from leatstream.errors import StoreError
+from leatstream.errors import AttemptBehindError, StoreError
 from leatstream.model.types import DataType, parse_type
 from leatstream.plan.job_spec import JobSpec
 
@@ -88,8 +88,12 @@ class ViewWriter(Protocol):
         Rows of another generation are thrown away.
 
         Raises:
-            StoreError: a newer attempt has claimed it, or the database does not answer.
+            AttemptBehindError: a newer attempt has claimed it.
+            StoreError: the database does not answer.
         """
+
+    def committed(self) -> int | None:
+        """Number of the last batch of this generation that was there at ``open``."""
 
     def apply(self, batch: Batch) -> bool:
         """Apply a batch in one transaction; False if it had been applied before, and nothing was done.
@@ -102,9 +106,17 @@ class ViewWriter(Protocol):
         """End the connection."""
 
 
+_NEWER = "A newer attempt of the query writes this materialized view now."
+
+
 def fenced() -> StoreError:
     """A newer attempt writes the view."""
-    return StoreError("store-rejected", "A newer attempt of the query writes this materialized view now.")
+    return StoreError("store-rejected", _NEWER)
+
+
+def behind(newest: int) -> AttemptBehindError:
+    """A newer attempt has written the view before this one began."""
+    return AttemptBehindError(_NEWER, newest)
 
 
 def with_times(table: Table, batch: Batch) -> Sequence[tuple[Any, ...]]:

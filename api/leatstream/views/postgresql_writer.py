@@ -11,7 +11,7 @@ from psycopg import sql
 
 from leatstream.errors import StoreError
 from leatstream.model.types import DataType
-from leatstream.views.base import TIME, Batch, Table, fenced, with_times
+from leatstream.views.base import TIME, Batch, Table, behind, fenced, with_times
 
 SCHEMA = "leatstream_views"
 # NULLS NOT DISTINCT, which keys with NULL need, came with 15.
@@ -93,6 +93,7 @@ class PostgresWriter:
         self._url, self._password = url, password
         self._table, self._attempt = table, attempt
         self._connection: psycopg.Connection[Any] | None = None
+        self._last: int | None = None
 
     def open(self) -> None:
         """Claim the table for this attempt."""
@@ -104,7 +105,7 @@ class PostgresWriter:
                 cursor.execute(_STATE)
                 state = self._state(cursor, "generation, attempt")
                 if state is not None and state[1] > self._attempt:
-                    raise fenced()
+                    raise behind(state[1])
                 if state is None or state[0] != self._table.generation:
                     self._make(cursor)
                 cursor.execute(
@@ -113,6 +114,13 @@ class PostgresWriter:
                 )
                 for name, columns in self._table.indexes:
                     cursor.execute(index_statement(self._table.name, name, columns))
+
+                found = self._state(cursor, "batch")
+                self._last = found[0] if found is not None else None
+
+    def committed(self) -> int | None:
+        """Number of the last batch of this generation that was there at ``open``."""
+        return self._last
 
     def apply(self, batch: Batch) -> bool:
         """Apply a batch, once."""

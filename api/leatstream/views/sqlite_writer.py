@@ -12,7 +12,7 @@ from typing import Any
 
 from leatstream.errors import StoreError
 from leatstream.model.types import DataType
-from leatstream.views.base import TIME, Batch, Table, fenced, with_times
+from leatstream.views.base import TIME, Batch, Table, behind, fenced, with_times
 
 BUSY_SECONDS = 15.0
 _STATE = """CREATE TABLE IF NOT EXISTS leat_view (
@@ -66,6 +66,7 @@ class SqliteWriter:
         self._table = table
         self._attempt = attempt
         self._connection: sqlite3.Connection | None = None
+        self._last: int | None = None
         self._upsert, self._forget = _statements(table)
 
     def open(self) -> None:
@@ -76,12 +77,17 @@ class SqliteWriter:
                 cursor.execute(_STATE)
                 state = cursor.execute("SELECT generation, attempt FROM leat_view").fetchone()
                 if state is not None and state[1] > self._attempt:
-                    raise fenced()
+                    raise behind(state[1])
                 if state is None or state[0] != self._table.generation:
                     self._make(cursor)
                 cursor.execute("UPDATE leat_view SET attempt = ?", (self._attempt,))
                 for name, columns in self._table.indexes:
                     cursor.execute(index_statement(name, columns))
+                (self._last,) = cursor.execute("SELECT batch FROM leat_view").fetchone()
+
+    def committed(self) -> int | None:
+        """Number of the last batch of this generation that was there at ``open``."""
+        return self._last
 
     def apply(self, batch: Batch) -> bool:
         """Apply a batch, once."""

@@ -12,7 +12,9 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
-from leatstream.errors import StackError
+from leatstream.bootstrap import open_runtime
+from leatstream.errors import CatalogAway, StackError
+from leatstream.settings import Settings
 from leatstream.storage.announcements import Announcements
 from leatstream.storage.engine import make_engine
 from leatstream.storage.leases import CatalogLeases
@@ -80,6 +82,29 @@ def test_a_query_has_one_server_at_a_time(catalog: str) -> None:
     one.hand_over("q2")
     assert one.renew() == {"q1", "q2", "q3"}, "given back, and kept where there is nobody else"
     one.close()
+
+
+def test_a_server_that_cannot_start_does_not_count_as_one_that_lives(
+    catalog: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its leases stay: drivers of its last run may be at work."""
+    add_queries(catalog, "q1")
+    settings = Settings(catalog_url=catalog, data_dir=tmp_path / "own")
+    other = CatalogLeases(catalog, "other", "elsewhere", 60, 15)
+
+    def broken(*_: Any) -> None:
+        last = CatalogLeases(catalog, next(iter(other.others())), "here", 60, 15)
+        assert last.renew() == {"q1"}
+        raise StackError("part-failed", "not today")
+
+    monkeypatch.setattr("leatstream.bootstrap.prove_keys", broken)
+    for _ in range(2):  # nothing is held that the next try needs
+        with pytest.raises(StackError, match="not today"):
+            open_runtime(settings, "http://h", {})
+    assert other.others() == {}
+    assert other.join()
+    assert other.renew() == frozenset()
+    other.close()
 
 
 def test_a_silent_server_keeps_its_queries_until_its_drivers_have_ended(
@@ -224,3 +249,22 @@ def test_a_change_is_heard_by_the_others(catalog: str, postgres: Any, eventually
     eventually(told, 10, "words after the line was down")
     for each in both:
         each.close()
+
+
+def test_a_database_that_goes_away_in_the_midst_of_a_unit(catalog: str, postgres: Any) -> None:
+    units = open_units(catalog)
+
+    def lose_it() -> None:
+        with units() as unit:
+            unit.databases.page(limit=1)
+            with postgres.connect("postgres") as connection:
+                connection.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'sharing'"
+                )
+            unit.databases.page(limit=1)
+
+    with pytest.raises(CatalogAway):
+        lose_it()
+    with units() as unit:
+        assert unit.databases.page(limit=1) == []
+    units.close()

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
-from leatstream_jobs.attempt import Attempt
+from leatstream.connectors.base import Connector
+from leatstream.plan.job_spec import StoreRef
+from leatstream_jobs.attempt import Attempt, Open
 from leatstream_jobs.driver import LogTail
 
 
 class Service:
     """The API's side: takes heartbeats and says when to stop."""
+
+    query_name = None
 
     def __init__(self, enough: Callable[[Mapping[str, Any]], bool], seconds: float) -> None:
         self.enough, self.end = enough, time.monotonic() + seconds
@@ -35,11 +41,16 @@ class Service:
 
 
 class Host:
-    """What an attempt asks of its driver."""
+    """What an attempt asks of its driver (``leatstream_jobs.attempt.Host``)."""
+
+    heartbeat_seconds = 1.0
+    look_seconds = 0.1
+    stop_asked = False
 
     def __init__(self, service: Service) -> None:
         self.client, self.tail = service, LogTail()
-        self.slots, self.orphan_seconds, self.stop_asked = 2, 60.0, False
+        self.slots, self.orphan_seconds, self.stop_seconds = 2, 60.0, 0.0
+        self.work_dir = Path("/nowhere")  # no job here calls functions in Java
 
     def is_orphan(self) -> bool:
         """The API answers always."""
@@ -47,6 +58,18 @@ class Host:
 
     def reached(self) -> None:
         """Nothing is to be noted."""
+
+    def connector(self, store: StoreRef, secrets: Mapping[str, str], make: Open) -> Connector:
+        """A new one each time."""
+        return make(store.kind, store.name, store.config, secrets)
+
+    def cut_off(self, spark: SparkSession, query: StreamingQuery | None) -> None:
+        """The session is that of all tests, and goes on."""
+        if query is not None:
+            query.stop()
+
+    def jvm_lost(self) -> None:
+        """The tests would see it."""
 
 
 def attempt(

@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 # importlib mode leaves the test's own folder out, and the one that all tests share
 from small_api import Pool, SmallApi
 
-from leatstream.connectors.kafka import KafkaConnector
+from leatstream.connectors.kafka.connector import KafkaConnector
 from leatstream.connectors.registry import open_connector
 
 

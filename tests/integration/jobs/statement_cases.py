@@ -22,8 +22,8 @@ from leatstream.model.objects import HIDDEN_PREFIX, Column, Meta, Relation, Rela
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, SinkSpec, SourceSpec
 from leatstream.plan.logical import AnalyzedColumn, LogicalPlan
-from leatstream.services.sink_columns import new_columns
-from leatstream.services.sink_formats import sink_formats
+from leatstream.services.planning.sink_columns import new_columns
+from leatstream.services.planning.sink_formats import sink_formats
 from leatstream.sql.binder import bind
 from leatstream.sql.parser import parse
 from leatstream.sql.relation_properties import read_relation_properties

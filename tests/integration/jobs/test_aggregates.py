@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 from statement_cases import NOW, Pairs, job_of, ordered, shown_key
 
-from leatstream.connectors.kafka import KafkaConnector
+from leatstream.connectors.kafka.connector import KafkaConnector
 from leatstream_jobs import run_query
 
 pytestmark = pytest.mark.spark

@@ -17,7 +17,7 @@ from statement_cases import ordered, run_case
 
 pytestmark = pytest.mark.spark
 FOLDER = Path(__file__).parents[2] / "fixtures" / "queries"
-TOPICS = ("windows", "grouping", "distinct", "unnest")
+TOPICS = ("windows", "grouping", "distinct", "unnest", "select", "joins")
 PATHS = {f"{topic}/{p.stem}": p for topic in TOPICS for p in sorted((FOLDER / topic).glob("*.json"))}
 REWRITE = bool(os.environ.get("LEATSTREAM_REWRITE_CASES"))
 

@@ -16,23 +16,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
+import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
-from leatstream.connectors.kafka import KafkaConnector
+from leatstream.connectors.kafka.connector import KafkaConnector
 from leatstream.errors import StoreError
 from leatstream.model.names import Fqn
 from leatstream.model.objects import HIDDEN_PREFIX, Column, Meta, Relation, RelationKind
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, SinkSpec, SourceSpec, StoreRef
 from leatstream.plan.logical import AnalyzedColumn, LogicalPlan
-from leatstream.services.changelog_inserts import check_upserts
-from leatstream.services.planned_job import _delay, _operator, read_source_options
-from leatstream.services.sink_columns import new_columns, wrap_insert
-from leatstream.services.sink_formats import primary_key_formats, sink_formats
+from leatstream.services.planning.sink_columns import new_columns, wrap_insert
+from leatstream.services.planning.sink_formats import primary_key_formats, sink_formats
+from leatstream.services.planning.specs import operator_spec, watermark_delay
+from leatstream.services.statements.changelog_inserts import check_upserts
 from leatstream.sql.binder import bind
 from leatstream.sql.parser import parse
 from leatstream.sql.relation_properties import RelationProperties, read_relation_properties
+from leatstream.sql.source_properties import read_source_options
 from leatstream.sql.statements import CreateAs, CreateChangelogAs, InsertInto, Name
 from leatstream.sql.views import view_schema
 from leatstream_jobs import run_query
@@ -214,7 +216,7 @@ def _job(plan: LogicalPlan, sink: SinkSpec, checkpoint: str) -> JobSpec:
             key_format=scan.relation.key_format,
             timestamp=scan.relation.timestamp,
             starting_position="earliest",
-            watermark_delay_ms=_delay(plan, 10_000),
+            watermark_delay_ms=watermark_delay(plan, 10_000),
             primary_key=list(scan.relation.primary_key),
         )
         for scan in plan.streams
@@ -230,7 +232,7 @@ def _job(plan: LogicalPlan, sink: SinkSpec, checkpoint: str) -> JobSpec:
         sink=sink,
         mode="micro_batch",
         mode_reason="test",
-        operator=_operator(plan, [read_source_options(scan.properties) for scan in plan.streams]),
+        operator=operator_spec(plan, [read_source_options(scan.properties) for scan in plan.streams]),
         checkpoint=checkpoint,
         conf={"spark.sql.shuffle.partitions": "2"},
     )
@@ -289,8 +291,13 @@ RANDOM = {
         "CREATE CHANGELOG c AS SELECT a.id, a.n, r.name FROM accounts a JOIN regions r ON a.region = r.code",
         ("accounts", "regions"),
     ),
+    "joined_groups": (
+        "CREATE CHANGELOG c AS SELECT r.name, count(*) AS c, sum(a.n) AS total, min(a.id) AS low FROM accounts a"
+        " LEFT JOIN regions r ON a.region = r.code WHERE a.n > 9 GROUP BY r.name",
+        ("accounts", "regions"),
+    ),
 }
-RELATIONS = {
+RELATIONS: dict[str, dict[str, Any]] = {
     "views": {"columns": "id VARCHAR, n BIGINT"},
     "accounts": {"columns": "id VARCHAR, region VARCHAR, n BIGINT", "primary_key": ["id"]},
     "regions": {"columns": "code VARCHAR, name VARCHAR", "primary_key": ["code"]},
@@ -308,7 +315,7 @@ def _records(chance: random.Random, batch: int, names: tuple[str, ...], model: M
                 found[name].append(["x", view, at])
                 continue
             key = f"k{chance.randint(0, 13)}" if name == "accounts" else f"r{chance.randint(0, 4)}"
-            value: Any = {"code": key, "name": f"n{chance.randint(0, 99)}"}
+            value: Any = {"code": key, "name": f"n{chance.randint(0, 3)}"}
             if name == "accounts":
                 value = {"id": key, "region": f"r{chance.randint(0, 5)}", "n": chance.randint(0, 99)}
             value = None if chance.random() < 0.15 else value
@@ -327,19 +334,21 @@ def _wanted(kind: str, model: Model, records: dict[str, Any]) -> Any:
             row = model.as_of(view["id"], at) or {}
             rows.append(["x", {"n": view["n"], "region": row.get("region"), "m": row.get("n")}])
         return _ordered(rows)
-    accounts = model.now("accounts")
-    if kind == "aggregate":
-        groups: dict[str, list[int]] = {}
-        for row in accounts.values():
-            groups.setdefault(row["region"], []).append(row["n"])
-        shown = {k: v for k, v in groups.items() if len(v) < 12}
-        return {k: {"region": k, "c": len(v), "total": sum(v), "top": max(v)} for k, v in shown.items()}
-    names = model.now("regions")
-    return {
-        k: {"id": k, "n": v["n"], "name": names[v["region"]]["name"]}
-        for k, v in accounts.items()
-        if v["region"] in names
-    }
+    return {row[next(iter(row))]: row for row in _batch_answer(RANDOM[kind][0], model)}
+
+
+def _batch_answer(sql: str, model: Model) -> list[dict[str, Any]]:
+    """DuckDB's rows for the same SELECT, over the rows that are there now."""
+    with duckdb.connect() as connection:
+        for name in ("accounts", "regions"):
+            connection.execute(f"CREATE TABLE {name} ({RELATIONS[name]['columns']})")
+            rows = [list(row.values()) for row in model.now(name).values()]
+            if rows:
+                marks = ", ".join("?" * len(rows[0]))
+                connection.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
+        found = connection.execute(sql.removeprefix("CREATE CHANGELOG c AS "))
+        names = [column[0] for column in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
 @pytest.mark.parametrize("kind", RANDOM)

@@ -27,8 +27,8 @@ from leatstream.model.objects import Column, QueryKind, Relation
 from leatstream.plan.change import Change, changed_kind, classify
 from leatstream.plan.job_spec import ColumnSpec, JobSpec
 from leatstream.plan.logical import LogicalPlan
-from leatstream.services.sink_columns import new_columns
-from leatstream.services.sink_formats import sink_formats
+from leatstream.services.planning.sink_columns import new_columns
+from leatstream.services.planning.sink_formats import sink_formats
 from leatstream.sql.binder import bind
 from leatstream.sql.parser import parse
 from leatstream.sql.relation_properties import read_relation_properties

@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 from small_api import Pool, SmallApi
 
-from leatstream.connectors.kafka import KafkaConnector
+from leatstream.connectors.kafka.connector import KafkaConnector
 
 FILTER = "SELECT id, upper(name) AS name, __leat_rowkey, __leat_rowtime FROM leat_src_0 WHERE name <> 'x'"
 COLUMNS = "id BIGINT NOT NULL, name VARCHAR"

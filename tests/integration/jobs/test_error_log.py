@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from statement_cases import job_of
 
-from leatstream.connectors.kafka import KafkaConnector
+from leatstream.connectors.kafka.connector import KafkaConnector
 from leatstream.plan.job_spec import JobSpec
 from leatstream_jobs import run_query
 from leatstream_jobs.progress import Progress

@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from leatstream.connectors.kafka import KafkaConnector
+from leatstream.connectors.kafka.connector import KafkaConnector
 from leatstream.errors import JobError
 from leatstream.formats import json, primitive
 from leatstream.formats.values import json_record, primitive_key

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,10 +15,11 @@ from pyspark.sql import SparkSession
 from test_changelogs import Run
 
 from leatstream.connectors.base import Connector
-from leatstream.connectors.kafka_admin import KafkaAdmin
-from leatstream.connectors.kafka_settings import KafkaConfig
-from leatstream.connectors.kafka_transactions import BATCHES, Target, last_batch, write_records
+from leatstream.connectors.kafka.admin import KafkaAdmin
+from leatstream.connectors.kafka.settings import KafkaConfig
+from leatstream.connectors.kafka.transactions import BATCHES, Target, last_batch, write_records
 from leatstream.connectors.registry import open_connector
+from leatstream.errors import AttemptBehindError, JobError
 from leatstream.plan.job_spec import Delivery, StoreRef
 
 pytestmark = pytest.mark.spark
@@ -66,12 +68,15 @@ class TopicRun(Run):
 
 
 @pytest.fixture
-def run(spark: SparkSession, kafka_broker: str, tmp_path: Path) -> Iterator[TopicRun]:
+def run(
+    spark: SparkSession, kafka_broker: str, tmp_path: Path, eventually: Callable[..., Any]
+) -> Iterator[TopicRun]:
     one = TopicRun(spark, tmp_path, SQL, kafka_broker)
     yield one
     one.target.drop_entity(one.topic)
     one.target.forget_batches(one.topic, 10.0)
-    assert not KafkaAdmin("k", KafkaConfig(bootstrap_servers=kafka_broker)).topic(BATCHES + one.topic, 5.0)
+    admin = KafkaAdmin("k", KafkaConfig(bootstrap_servers=kafka_broker))
+    eventually(lambda: admin.topic(BATCHES + one.topic, 5.0) is None, 20, "the batch topic is gone")
 
 
 def items(*numbers: int) -> dict[str, list[list[Any]]]:
@@ -91,6 +96,41 @@ def test_a_batch_that_is_repeated_is_written_once(run: TopicRun) -> None:
     run.run()
     assert run.ids() == list(range(80))
     assert "_leat" not in " ".join(entity.name for entity in run.target.list_entities())
+
+
+def test_a_checkpoint_from_a_backup_is_told_and_loses_nothing(run: TopicRun, tmp_path: Path) -> None:
+    """Its batches have numbers that the topic knows already, and other records: they would pass for replays."""
+    checkpoint, backup = run.commits.parent, tmp_path / "backup"
+    run.give(items(*range(10)))
+    run.run()
+    shutil.copytree(checkpoint, backup)
+    run.give(items(*range(10, 20)))
+    run.run()
+    shutil.rmtree(checkpoint)
+    shutil.copytree(backup, checkpoint)
+    run.give(items(*range(20, 30)))
+    for _ in range(2):
+        with pytest.raises(JobError, match="knows of batch 0, but the sink holds batch 1") as told:
+            run.run()
+        assert told.value.code == "checkpoint-damaged"
+    shutil.rmtree(checkpoint)
+    with pytest.raises(JobError, match="knows of nothing"):
+        run.run()
+    # The way out: a checkpoint of another name, as RESTART QUERY … FROM makes it.
+    anew = run.spec.checkpoint.replace("/g1", "/g2")
+    run.spec = run.spec.model_copy(update={"checkpoint": anew, "attempt": 2})
+    run.run()
+    assert run.ids() == sorted([*range(20), *range(30)])
+
+
+def test_an_attempt_below_the_last_tells_that_one(run: TopicRun) -> None:
+    run.give(items(1))
+    run.spec = run.spec.model_copy(update={"attempt": 7})
+    run.run()
+    run.spec = run.spec.model_copy(update={"attempt": 3})
+    with pytest.raises(AttemptBehindError, match="newer attempt") as told:
+        run.run()
+    assert told.value.newest == 7
 
 
 def records(*values: int) -> Iterator[pa.RecordBatch]:
@@ -165,7 +205,7 @@ def test_of_two_tasks_with_one_batch_one_writes(target: Callable[..., Target]) -
 def test_the_last_number_is_found_behind_many_that_were_given_up(
     target: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leatstream.connectors.kafka_transactions._WINDOWS", (1, 2))
+    monkeypatch.setattr("leatstream.connectors.kafka.transactions._WINDOWS", (1, 2))
     one = target()
     assert last_batch(KafkaAdmin("k", one.config), one) is None
     assert written(one, 7, records(1)) == 1

@@ -14,7 +14,7 @@ import pytest
 from aws_server import REGION, aws_server
 from small_api import Pool, SmallApi
 
-from leatstream.connectors.kinesis import KinesisConnector
+from leatstream.connectors.kinesis.connector import KinesisConnector
 from leatstream.connectors.registry import open_connector
 
 SECRET, REFERENCE = "a-secret-of-aws", "secret://catalog/1/secret_access_key"

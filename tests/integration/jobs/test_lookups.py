@@ -16,10 +16,11 @@ from psycopg import sql
 from pyspark.sql import SparkSession
 from test_changelogs import META, Run
 
-from leatstream.connectors import postgres_lookup
-from leatstream.connectors.base import Connector, TableColumn
-from leatstream.connectors.base import Table as StoreTable
-from leatstream.connectors.postgres_workers import kept_connection
+from leatstream.connectors.base import Connector
+from leatstream.connectors.entities import Table as StoreTable
+from leatstream.connectors.entities import TableColumn
+from leatstream.connectors.postgres import lookup as postgres_lookup
+from leatstream.connectors.postgres.workers import kept_connection
 from leatstream.connectors.registry import open_connector
 from leatstream.errors import LeatstreamError
 from leatstream.model.names import Fqn
@@ -44,7 +45,7 @@ GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO shop;
 INSERT INTO {schema}.items VALUES
   ('lamp', 'a lamp', 12.5, '{{a,"b \\"c"}}', '{{"k": 1}}'), ('chair', E'a\\tchair\\n', 99, NULL, NULL), ('unread', NULL, 1, NULL, NULL);
 INSERT INTO {schema}.stock VALUES (1, 'lamp', 10, '2026-01-01 12:00+02'), (2, 'lamp', 20, NULL), (1, 'chair', 5, NULL);
-INSERT INTO {schema}.offers VALUES ('lamp', 10), ('lamp', 20), (NULL, 30);
+INSERT INTO {schema}.offers VALUES ('lamp', 10), ('lamp', 20), (NULL, 30), ('zero', 0);
 INSERT INTO {schema}.codes VALUES ('00000000-0000-0000-0000-00000000000a', '2026-02-03', '\\x00ff', true, 7, 'fine');
 """
 
@@ -53,11 +54,17 @@ class LookupRun(Run):
     """A statement over files and tables."""
 
     def __init__(
-        self, spark: SparkSession, folder: Path, text: str, tables: dict[str, str], world: World
+        self,
+        spark: SparkSession,
+        folder: Path,
+        text: str,
+        tables: dict[str, str],
+        world: World,
+        relations: dict[str, Any],
     ) -> None:
         self.tables = {name: _table(world.schema, name, columns) for name, columns in tables.items()}
         self.world = world
-        super().__init__(spark, folder, text, ORDERS)
+        super().__init__(spark, folder, text, relations)
         lookups = [
             LookupSpec(
                 view=one.scan.view,
@@ -83,13 +90,17 @@ class LookupRun(Run):
 
     def rows(self, *records: dict[str, Any]) -> list[Any]:
         """One batch of these records; gives the values it wrote, in order."""
-        self.give({"s": [[str(r.get("id")), r, 0] for r in records]})
+        return sorted((v for _, v in self.pairs("s", [[str(r.get("id")), r, 0] for r in records])), key=repr)
+
+    def pairs(self, name: str, records: list[list[Any]]) -> list[Any]:
+        """One batch of one relation's records (key, value, seconds of their time); gives what it wrote."""
+        self.give({name: records})
         self.store.written = []
         if self.query is None:
             self.started = run_query.start(self.spark, self.spec, self.connect, 2)
             self.query = self.started.query
         self.query.processAllAvailable()
-        return sorted((value for _, value in self.store.written), key=repr)
+        return sorted(self.store.written, key=repr)
 
     def failure(self, *records: dict[str, Any]) -> Failure:
         """The batch's failure, as the driver reports it."""
@@ -108,6 +119,7 @@ def _table(schema: str, name: str, columns: str) -> Relation:
     return Relation(
         meta=META,
         fqn=Fqn("demo", "public", name),
+        primary_key=("item",) if name == "items" else (),
         kind=RelationKind.TABLE,
         columns=tuple(Column(n, t) for n, t in zip(kind.fields, kind.arguments, strict=True)),
         store="pg",
@@ -151,8 +163,8 @@ def world(postgres: PostgresServer) -> Iterator[World]:
 def run(spark: SparkSession, tmp_path: Path, world: World) -> Iterator[Callable[..., LookupRun]]:
     made: list[LookupRun] = []
 
-    def start(text: str, **tables: str) -> LookupRun:
-        made.append(LookupRun(spark, tmp_path / str(len(made)), text, tables, world))
+    def start(text: str, relations: dict[str, Any] = ORDERS, **tables: str) -> LookupRun:
+        made.append(LookupRun(spark, tmp_path / str(len(made)), text, tables, world, relations))
         return made[-1]
 
     yield start
@@ -209,6 +221,41 @@ def test_left_joins_keep_rows_and_conditions_beside_the_key_count(run: Callable[
     ]
 
 
+def test_a_changelogs_rows_are_looked_up_when_they_change(
+    run: Callable[..., LookupRun], world: World
+) -> None:
+    """Of several records of a key in one batch the last one in the topic counts, whatever its time."""
+    carts = {"c": {"columns": "id VARCHAR, item VARCHAR, n BIGINT", "primary_key": ["id"]}}
+    world.do("INSERT INTO {schema}.items VALUES ('sofa', 'a sofa'), ('stool', 'a stool')")
+
+    def cart(key: str, item: str | None, n: int, at: int = 0) -> list[Any]:
+        return [key, {"id": key, "item": item, "n": n}, at]
+
+    text = "CREATE CHANGELOG o AS SELECT c.id, i.name, c.n FROM c {} JOIN items i ON c.item = i.item WHERE c.n > 0"
+    items = "item VARCHAR, name VARCHAR"
+    inner, left = (run(text.format(kind), carts, items=items) for kind in ("", "LEFT"))
+    first = [
+        cart("a", "stool", 1, 9),
+        cart("a", "sofa", 2),
+        cart("b", "no", 3),
+        cart("c", None, 0),
+        ["d", None, 0],
+    ]
+    a, b = ("a", {"id": "a", "name": "a sofa", "n": 2}), ("b", {"id": "b", "name": None, "n": 3})
+    assert inner.pairs("c", first) == [a, ("b", None), ("c", None), ("d", None)]
+    assert left.pairs("c", first) == [a, b, ("c", None), ("d", None)]
+    world.do(
+        "UPDATE {schema}.items SET name = 'wide' WHERE item = 'sofa'; DELETE FROM {schema}.items WHERE item = 'stool'"
+    )
+    # Only what changes is looked up again, and with the table's rows as they are now.
+    again = [cart("b", "sofa", 4), cart("c", "stool", 5), cart("e", "sofa", 6), ["e", None, 0]]
+    b, e = ("b", {"id": "b", "name": "wide", "n": 4}), ("e", None)
+    assert inner.pairs("c", again) == [b, ("c", None), e]
+    assert left.pairs("c", again) == [b, ("c", {"id": "c", "name": None, "n": 5}), e]
+    stream = run(text.replace("CHANGELOG", "STREAM").format("LEFT"), carts, items=items)
+    assert sorted(v["n"] for _, v in stream.pairs("c", first)) == [1, 2, 3]
+
+
 def test_keys_of_several_columns_and_one_table_behind_another(run: Callable[..., LookupRun]) -> None:
     """The second table's key is a value of the first one's row, and an expression."""
     job = run(
@@ -230,6 +277,15 @@ def test_keys_of_several_columns_and_one_table_behind_another(run: Callable[...,
         {"id": 3, "n": None, "made": None, "name": None},
         {"id": 4, "n": None, "made": None, "name": None},
     ]
+
+
+def test_minus_zero_is_zero(run: Callable[..., LookupRun]) -> None:
+    """Its row is read once for both, or each of them would meet it twice."""
+    text = "CREATE STREAM o AS SELECT s.id FROM s JOIN offers f ON f.percent = CAST(s.item AS DOUBLE)"
+    found = run(text, offers="item VARCHAR, percent DOUBLE").rows(
+        *(order(n, item) for n, item in enumerate(("-0.0", "0.0", "0")))
+    )
+    assert [row["id"] for row in found] == [0, 1, 2]
 
 
 def test_texts_that_are_no_keys_find_nothing(run: Callable[..., LookupRun]) -> None:

@@ -14,8 +14,8 @@ from postgres_server import PASSWORD, PostgresServer
 from pyspark.sql import DataFrame, SparkSession
 
 from leatstream.connectors.base import MAX_OFFSETS
-from leatstream.connectors.postgres_cdc import forget, read_changes, watch
-from leatstream.connectors.postgres_settings import PostgresConfig
+from leatstream.connectors.postgres.cdc import forget, read_changes, watch
+from leatstream.connectors.postgres.settings import PostgresConfig
 from leatstream.plan.job_spec import ChangeFeed, ColumnSpec, SourceSpec, StoreRef
 
 Batches = dict[int, list[tuple[Any, ...]]]

@@ -18,9 +18,9 @@ from pyspark.sql import SparkSession
 from test_changelogs import Run
 
 from leatstream.connectors.base import Connector
-from leatstream.connectors.postgres_workers import kept, kept_connection
+from leatstream.connectors.postgres.workers import kept, kept_connection
 from leatstream.connectors.registry import open_connector
-from leatstream.errors import LeatstreamError
+from leatstream.errors import AttemptBehindError, JobError, LeatstreamError
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import Delivery, JobSpec, StoreRef
@@ -173,6 +173,14 @@ def test_an_older_attempt_and_an_older_checkpoint_cannot_write(run: Callable[...
     job.give(items(2))
     told = job.failure(job.spec.model_copy(update={"attempt": 2}))
     assert "newer attempt" in told.detail
+    with pytest.raises(AttemptBehindError) as behind:
+        job.run(job.spec.model_copy(update={"attempt": 2}))
+    assert behind.value.newest == 3
+    lost = Path(job.spec.checkpoint.removeprefix("file://"))
+    lost.rename(lost.with_name("aside"))
+    with pytest.raises(JobError, match="knows of nothing, but the sink holds batch 0"):
+        job.run(job.spec.model_copy(update={"attempt": 3}))
+    lost.with_name("aside").rename(lost)
     anew = job.spec.model_copy(update={"attempt": 4, "checkpoint": job.spec.checkpoint.replace("/g1", "/g2")})
     job.run(anew)
     assert [row[0] for row in job.rows()] == [1, 1, 2]

@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 from secured_broker import certificate
 from test_postgres_sink import ITEMS, TableRun
 
-from leatstream.connectors.base import NewRecord
-from leatstream.connectors.postgres_cdc import forget, read_changes
-from leatstream.connectors.postgres_settings import PostgresConfig
+from leatstream.connectors.entities import NewRecord
+from leatstream.connectors.postgres.cdc import forget, read_changes
+from leatstream.connectors.postgres.settings import PostgresConfig
 from leatstream.connectors.registry import open_connector
 from leatstream.errors import StoreError
 from leatstream.plan.job_spec import ChangeFeed, ColumnSpec, SourceSpec, StoreRef

@@ -20,13 +20,13 @@ from aws_server import REGION, aws_server, bucket, s3_of
 from pyspark.sql import SparkSession
 from small_api import Pool, SmallApi
 
-from leatstream.connectors.base import BatchTarget
 from leatstream.connectors.registry import open_connector
-from leatstream.connectors.s3 import S3Connector
-from leatstream.connectors.s3_options import read_options
-from leatstream.connectors.s3_sink import S3Sink
-from leatstream.connectors.s3_write import SinkPlan
+from leatstream.connectors.s3.connector import S3Connector
+from leatstream.connectors.s3.options import read_options
+from leatstream.connectors.s3.sink import S3Sink
+from leatstream.connectors.s3.write import SinkPlan
 from leatstream.connectors.store_marks import find_mark
+from leatstream.connectors.writers import BatchTarget
 from leatstream.formats.avro_columns import schema_text
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attempts import attempt, written
+from attempts import Host, attempt, written
 from pyspark.sql import SparkSession
 from statement_cases import FileStore, job_of
 
-from leatstream.services.checkpoint_copies import copy_offsets, copy_whole, offsets_of
-from leatstream_jobs import attempt as attempts
+from leatstream.services.queries.checkpoint_copies import copy_offsets, copy_whole, offsets_of
 from leatstream_jobs import run_query
 
 pytestmark = pytest.mark.spark
@@ -32,7 +31,7 @@ def test_offsets_alone_while_the_other_goes_on(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(attempts, "HEARTBEAT", 0.1)
+    monkeypatch.setattr(Host, "heartbeat_seconds", 0.1)
     source, blue, green = topic(1), topic(1), topic(1)
     scan = {"entity": source, "columns": "id BIGINT"}
     produce(source, *({"id": n} for n in range(5)))

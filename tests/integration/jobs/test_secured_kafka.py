@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from secured_broker import PASSWORD, USER, SecuredBroker
 from token_server import CLIENT, SCOPE, SECRET
 
-from leatstream.connectors.base import NewRecord
-from leatstream.connectors.kafka import KafkaConnector
-from leatstream.connectors.kafka_settings import java_settings
+from leatstream.connectors.entities import NewRecord
+from leatstream.connectors.kafka.connector import KafkaConnector
+from leatstream.connectors.kafka.settings import java_settings
 from leatstream.connectors.registry import open_connector
 from leatstream.dev.jars import msk_jars
-from leatstream.errors import JobError
-from leatstream.plan.job_spec import ColumnSpec, SinkSpec, StoreRef
+from leatstream.errors import JobError, StoreError
+from leatstream.plan.job_spec import ColumnSpec, JobSpec, SinkSpec, StoreRef
+from leatstream_jobs.failures import chain_of, classify
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +78,50 @@ def test_both_sides_log_in(spark: Any, secured: SecuredBroker, mechanism: str) -
     frame.select("key", "value").write.format("kafka").options(**options).option("topic", sink).save()
     (record,) = [r for r in store.read_records(sink, from_beginning=True, limit=1, idle_timeout=10) if r]
     assert (record.key, record.value) == (b"k", b"v")
+
+
+def test_one_topic_that_is_denied_is_told_and_the_others_work(
+    spark: Any, secured: SecuredBroker, eventually: Callable[..., Any]
+) -> None:
+    """Both ways and both sides; trying again would not help, and nothing is written."""
+    store = login(secured, "plain")
+    for topic in ("open.to.all", "unread", "unwritten"):
+        store.create_entity(topic, {"topic.partitions": 1, "topic.replicas": 1}, {})
+        store.write_records(topic, [NewRecord(b"k", b"v")])
+    secured.deny("unread", "READ")
+    secured.deny("unwritten", "WRITE")
+
+    def refused(call: Callable[[], Any]) -> str | None:
+        try:
+            call()
+        except StoreError as error:
+            return f"{error.code}: {error.detail}"
+        return None
+
+    read = functools.partial(store.read_records, from_beginning=True, limit=1, idle_timeout=10)
+    # A broker hears of a rule a little later than it is made.
+    told = eventually(lambda: refused(lambda: list(read("unread"))), what="the rule about reading")
+    assert told.startswith("store-auth-failed: ")
+    assert "may not read topic unread" in told
+    write = functools.partial(store.write_records, records=[NewRecord(b"k", b"v")])
+    told = eventually(lambda: refused(lambda: write("unwritten")), what="the rule about writing")
+    assert told.startswith("store-auth-failed: ")
+    assert "may not write to topic unwritten" in told
+    assert [r.value for r in read("open.to.all") if r] == [b"v"]
+    options = {f"kafka.{name}": value for name, value in java_settings(store.settings).items()}
+
+    def frame(topic: str) -> Any:
+        found = spark.read.format("kafka").options(**options).option("subscribe", topic).load()
+        return found.select("key", "value")
+
+    assert len(frame("open.to.all").collect()) == 1
+    into = frame("open.to.all").write.format("kafka").options(**options).option("topic", "unwritten")
+    for job in (frame("unread").collect, into.save):
+        with pytest.raises(Exception) as caught:  # noqa: PT011  (py4j's own class)
+            job()
+        failure = classify(chain_of(caught.value), JobSpec.model_construct(sources=[]))
+        assert failure.detail.startswith("A store refused the job's login or access:"), failure.detail
+        assert failure.retryable is False
 
 
 def msk(broker: SecuredBroker) -> KafkaConnector:

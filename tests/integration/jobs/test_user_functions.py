@@ -141,7 +141,7 @@ def answers(
     hidden = (NOW, None, None)
     spark.createDataFrame([(*row, *hidden) for row in rows], view.ddl).createOrReplaceTempView(view.name)
     found = specs(plan, timeout)
-    register(spark, found, {DIGEST: SOURCE})
+    register(spark, found, {DIGEST: SOURCE}, Path("unused"))
     try:
         return [row[0] for row in spark.sql(plan.sql).collect()]
     finally:
@@ -248,7 +248,7 @@ def test_an_aggregate_of_a_window(spark: SparkSession, job: Callable[..., Any], 
             [{"k": "a", "n": 1, "at": at(7)}, {"k": "b", "n": 4, "at": at(8)}],
         ],
         "find_function": FUNCTIONS.get,
-        "register": lambda plan: register(spark, specs(plan), {DIGEST: SOURCE}),
+        "register": lambda plan: register(spark, specs(plan), {DIGEST: SOURCE}, tmp_path),
     }
     written, _, _ = run_case(spark, case, job, tmp_path)
     rows = [sorted((v["k"], v["spread"], v["kk"]) for _, v in batch if v) for batch in written]

@@ -17,14 +17,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from leatstream.connectors.kafka import KafkaConnector
+from leatstream.connectors.kafka.connector import KafkaConnector
 from leatstream.model.names import Fqn
 from leatstream.model.objects import HIDDEN_PREFIX, Column, Meta, Relation, RelationKind
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import ColumnSpec, JobSpec
 from leatstream.plan.logical import AnalyzedColumn
 from leatstream.ports import Snapshot
-from leatstream.services.sink_columns import new_columns
+from leatstream.services.planning.sink_columns import new_columns
 from leatstream.sql.binder import bind
 from leatstream.sql.parser import parse
 from leatstream.sql.statements import CreateMaterializedViewAs

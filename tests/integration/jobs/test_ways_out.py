@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attempts import attempt, written
+from attempts import Host, attempt, written
 from pyspark.sql import SparkSession
 
-from leatstream.connectors.kafka import KafkaConnector
-from leatstream_jobs import attempt as attempts
+from leatstream.connectors.kafka.connector import KafkaConnector
+from leatstream_jobs import source_checks
 
 pytestmark = pytest.mark.spark
 SQL = "SELECT id, __leat_rowkey, __leat_rowtime FROM leat_src_0"
@@ -20,8 +20,8 @@ SQL = "SELECT id, __leat_rowkey, __leat_rowtime FROM leat_src_0"
 
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempts, "HEARTBEAT", 0.1)
-    monkeypatch.setattr(attempts, "SOURCE_CHECK", 0.05)
+    monkeypatch.setattr(Host, "heartbeat_seconds", 0.1)
+    monkeypatch.setattr(source_checks, "SOURCE_CHECK", 0.05)
 
 
 def numbers(*wanted: int) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from leatstream.model.types import DataType, parse_type
 from leatstream.model.view_values import encode
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, SinkSpec, StoreRef, ViewSpec
 from leatstream.ports import Snapshot, ViewStore
-from leatstream.services.snapshots import reader
+from leatstream.services.selects.snapshots import reader
 from leatstream.sql.parser import parse
 from leatstream.sql.snapshot.compiler import Source, compile_select
 from leatstream.sql.statements import Name, Select

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from leatstream.errors import EngineError, StoreError
+from leatstream.errors import AttemptBehindError, EngineError, StoreError
 from leatstream.model.types import parse_type
 from leatstream.model.view_values import encode
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, SinkSpec, StoreRef, ViewSpec
@@ -143,8 +143,10 @@ def test_an_older_attempt_cannot_write(target: Callable[..., Target]) -> None:
     new = view.writer(attempt=2)
     with pytest.raises(StoreError, match="newer attempt"):
         old.apply(view.batch(1, ("a", 7)))
-    with pytest.raises(StoreError, match="newer attempt"):
+    with pytest.raises(AttemptBehindError, match="newer attempt") as behind:
         view.writer(attempt=1)
+    assert behind.value.newest == 2
+    assert (old.committed(), new.committed()) == (None, 0)
     assert new.apply(view.batch(1, ("a", 2)))
     assert view.read() == ([("a", 2)], Freshness(1, NOW, None))
 

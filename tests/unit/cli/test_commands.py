@@ -162,6 +162,16 @@ def test_query_logs(service: Service, leat: Leat) -> None:
     assert leat("query", "logs", "q").out == "one\ntwo\\x1b[0m\n"
 
 
+def test_query_logs_as_they_come(service: Service, leat: Leat) -> None:
+    events = ": idle\n\n" + "".join(
+        f"event: log\ndata: {json.dumps({'line': line})}\n\n" for line in ("one", "two\x1b[0m")
+    )
+    answer = httpx2.Response(200, text=events + "event: end\ndata: {}\n\n")
+    service.answers["GET", "/v1/queries/q/logs:follow"] = [answer]
+    assert leat("query", "logs", "q", "--follow", "--tail", "7").out == "one\ntwo\\x1b[0m\n"
+    assert dict(service.requests[0].url.params) == {"tail": "7"}
+
+
 def test_query_events_and_history(service: Service, leat: Leat) -> None:
     event = {
         "at": "2026-01-01T00:00:00Z",

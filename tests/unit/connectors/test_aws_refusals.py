@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from botocore.stub import Stubber
 
-from leatstream.connectors.kinesis import KinesisConnector
+from leatstream.connectors.kinesis.connector import KinesisConnector
 from leatstream.connectors.registry import open_connector
-from leatstream.connectors.s3 import S3Connector
+from leatstream.connectors.s3.connector import S3Connector
 from leatstream.errors import StoreError
 
 KEYS = {"region": "eu-west-1", "access_key_id": "AKIAEXAMPLE"}

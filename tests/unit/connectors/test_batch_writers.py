@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from leatstream.connectors.kafka_settings import KafkaConfig
-from leatstream.connectors.kafka_transactions import KafkaBatchWriter, Target, _told
+from leatstream.connectors.kafka.settings import KafkaConfig
+from leatstream.connectors.kafka.transactions import KafkaBatchWriter, Target, _told
 
 
 class Frame:
@@ -23,12 +23,13 @@ class Frame:
 
 
 @pytest.mark.parametrize("role", ["source", "sink", "table"])
-def test_whose_fault_it_was_is_kept(role: str) -> None:
+def test_whose_fault_it_was_is_kept(role: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch is computed where it is written: what its sources say passes through here, too."""
     spec: Any = SimpleNamespace(
         query_id="q", attempt=1, checkpoint_name="g1", sink=SimpleNamespace(entity="t")
     )
     admin: Any = SimpleNamespace(topic=lambda _name, _timeout: "it is there")
+    monkeypatch.setattr("leatstream.connectors.kafka.transactions.last_batch", lambda *_: None)
     writer = KafkaBatchWriter("k", KafkaConfig(bootstrap_servers="b:1"), spec, admin)
     mark = f"LEAT_STORE {role} entity-not-found It is gone. LEAT_STORE_END"
     frame: Any = Frame(f"Job aborted: Traceback … RuntimeError: {mark} at org.apache")

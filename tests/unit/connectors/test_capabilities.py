@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from leatstream.connectors.base import Connector
-from leatstream.connectors.capability_page import matrix, page
+from leatstream.connectors.capabilities import Capabilities
+from leatstream.connectors.capability_page import _COLUMNS, matrix, page
 from leatstream.connectors.kinds import KIND_PROPERTIES
 from leatstream.connectors.registry import connector_classes
+from leatstream.rest.schemas.server import CapabilitiesView
 
 
 def test_every_kind_of_the_scope_has_a_row() -> None:
@@ -25,6 +29,12 @@ def test_what_a_class_claims_it_has() -> None:
         assert found.tables is (found.table_writer is not Connector.table_writer), kind
         assert bool(claims.delivery) is claims.sink, kind
         assert claims.create_as is (claims.sink and claims.create_entity), kind
+
+
+def test_page_and_rest_tell_every_capability() -> None:
+    known = {one.name for one in fields(Capabilities)} - {"delivery"}
+    assert known == set(_COLUMNS)
+    assert known <= set(CapabilitiesView.model_fields)
 
 
 def test_the_page_names_what_is_missing() -> None:

@@ -12,10 +12,10 @@ import pytest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from leatstream.connectors.aws_access import AwsIdentity
-from leatstream.connectors.kafka_admin import KafkaAdmin
-from leatstream.connectors.kafka_msk import LIFE, sign_in
-from leatstream.connectors.kafka_settings import KafkaConfig
+from leatstream.connectors.aws.access import AwsIdentity
+from leatstream.connectors.kafka.admin import KafkaAdmin
+from leatstream.connectors.kafka.msk import LIFE, sign_in
+from leatstream.connectors.kafka.settings import KafkaConfig
 from leatstream.errors import StoreError
 
 ROLE = "arn:aws:iam::123456789012:role/leatstream"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from leatstream.connectors.kafka import KafkaConnector
-from leatstream.connectors.kafka_settings import KafkaConfig, java_settings, librdkafka_settings
+from leatstream.connectors.kafka.connector import KafkaConnector
+from leatstream.connectors.kafka.settings import KafkaConfig, java_settings, librdkafka_settings
 from leatstream.connectors.kinds import KIND_PROPERTIES
 from leatstream.connectors.registry import connector_classes, open_connector
 from leatstream.errors import RequestError

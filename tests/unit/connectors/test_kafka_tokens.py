@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from leatstream.connectors.kafka_login import KafkaOauth
-from leatstream.connectors.kafka_tokens import fetch_token
+from leatstream.connectors.kafka.login import KafkaOauth
+from leatstream.connectors.kafka.tokens import fetch_token
 from leatstream.errors import StoreError
 
 

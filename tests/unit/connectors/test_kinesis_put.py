@@ -8,7 +8,7 @@ import boto3
 import pytest
 from botocore.stub import ANY, Stubber
 
-from leatstream.connectors.kinesis_put import MOST_BYTES, partition_key, put, requests
+from leatstream.connectors.kinesis.put import MOST_BYTES, partition_key, put, requests
 from leatstream.errors import StoreError
 
 

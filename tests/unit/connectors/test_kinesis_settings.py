@@ -8,9 +8,9 @@ import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError, NoCredentialsError
 from pydantic import ValidationError
 
-from leatstream.connectors.aws_errors import store_error
-from leatstream.connectors.kinesis import KinesisConnector
-from leatstream.connectors.kinesis_settings import KinesisConfig
+from leatstream.connectors.aws.errors import store_error
+from leatstream.connectors.kinesis.connector import KinesisConnector
+from leatstream.connectors.kinesis.settings import KinesisConfig
 from leatstream.connectors.registry import open_connector
 from leatstream.connectors.store_marks import find_mark, marked
 from leatstream.errors import StoreError

@@ -10,9 +10,9 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from leatstream.connectors import kinesis_shards
-from leatstream.connectors.kinesis_records import records
-from leatstream.connectors.kinesis_shards import Gone, Walk, reread
+from leatstream.connectors.kinesis import shards as kinesis_shards
+from leatstream.connectors.kinesis.records import records
+from leatstream.connectors.kinesis.shards import Gone, Walk, reread
 
 MADE = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)
 MADE_MS = "1767323045678"
@@ -269,8 +269,8 @@ def test_records_that_have_expired_fail_a_repeated_batch(
 
 
 def test_printing_moves_from_an_ended_shard_to_its_children(on: Setting) -> None:
-    from leatstream.connectors.kinesis_admin import KinesisAdmin
-    from leatstream.connectors.kinesis_settings import KinesisConfig
+    from leatstream.connectors.kinesis.admin import KinesisAdmin
+    from leatstream.connectors.kinesis.settings import KinesisConfig
 
     class Stubbed(KinesisAdmin):
         def client(self, timeout: float) -> Any:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from leatstream.connectors.base import Entity, Table, TableColumn
-from leatstream.connectors.postgres_cdc import check_source, readable
-from leatstream.connectors.postgres_types import read_type
+from leatstream.connectors.entities import Entity, Table, TableColumn
+from leatstream.connectors.postgres.cdc import check_source, readable
+from leatstream.connectors.postgres.types import read_type
 from leatstream.errors import Position, RequestError, StoreError
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Column, Meta, Relation, RelationKind

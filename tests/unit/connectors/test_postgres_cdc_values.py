@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leatstream.connectors.postgres_cdc_position import Mark, Position, read_offset
-from leatstream.connectors.postgres_cdc_values import declared, key_writer, row_writer, writer
-from leatstream.connectors.postgres_pgoutput import UNCHANGED
+from leatstream.connectors.postgres.cdc_position import Mark, Position, read_offset
+from leatstream.connectors.postgres.cdc_values import declared, key_writer, row_writer, writer
+from leatstream.connectors.postgres.pgoutput import UNCHANGED
 from leatstream.model.types import parse_type
 
 JSONB = 3802

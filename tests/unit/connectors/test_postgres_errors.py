@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from leatstream.connectors.postgres_errors import store_error
+from leatstream.connectors.postgres.errors import store_error
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leatstream.connectors.postgres_pgoutput import (
+from leatstream.connectors.postgres.pgoutput import (
     UNCHANGED,
     Begin,
     Change,

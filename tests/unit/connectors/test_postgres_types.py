@@ -9,11 +9,11 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from leatstream.connectors.base import Table, TableColumn
-from leatstream.connectors.postgres_errors import store_error
-from leatstream.connectors.postgres_fit import misfits
-from leatstream.connectors.postgres_sink import _bytes
-from leatstream.connectors.postgres_types import column_type, fits, read_type
+from leatstream.connectors.entities import Table, TableColumn
+from leatstream.connectors.postgres.errors import store_error
+from leatstream.connectors.postgres.fit import misfits
+from leatstream.connectors.postgres.sink import _bytes
+from leatstream.connectors.postgres.types import column_type, fits, read_type
 from leatstream.model.objects import Column
 from leatstream.model.types import known_types, parse_type
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from leatstream.connectors.s3_files import Layout, Row, rows
+from leatstream.connectors.s3.files import Layout, Row, rows
 
 
 def read(data: bytes, layout: Layout, name: str = "f") -> list[Row]:

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leatstream.connectors import s3_positions
-from leatstream.connectors.s3_admin import Found, is_data
-from leatstream.connectors.s3_positions import Bounds, advance, batch_of, beginning, pending
+from leatstream.connectors.s3 import positions as s3_positions
+from leatstream.connectors.s3.admin import Found, is_data
+from leatstream.connectors.s3.positions import Bounds, advance, batch_of, beginning, pending
 
 BOUNDS = Bounds(files=3, size=100, late_ms=1000)
 

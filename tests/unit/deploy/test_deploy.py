@@ -91,3 +91,17 @@ def test_compose_starts_servers_that_share_what_they_must() -> None:
     assert mounts[0]["/shared"] == mounts[1]["/shared"]
     assert mounts[0]["/var/lib/leatstream"] != mounts[1]["/var/lib/leatstream"]
     assert {v for mount in mounts for v in mount.values()} <= compose["volumes"].keys()
+
+
+def test_what_ends_a_server_waits_for_its_jobs() -> None:
+    """Else batches are cut off at each rolling update, and their records written twice."""
+    rest = 35  # seconds: open requests, the catalog, the drivers' own end
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
+    grace = int(Settings.model_fields["stop_grace_seconds"].default)
+    for name in ("server-1", "server-2"):
+        assert int(compose["services"][name]["stop_grace_period"].removesuffix("s")) >= grace + rest
+    pods = (CHART / "templates" / "deployment.yaml").read_text("utf-8")
+    added = re.findall(
+        r"terminationGracePeriodSeconds: {{ add .Values.drivers.stopGraceSeconds (\d+) }}", pods
+    )
+    assert [int(more) >= rest for more in added] == [True]

@@ -6,14 +6,18 @@ import ast
 import json
 import re
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
+from sqlglot import exp
 
 from leatstream.cli.exits import Exit
 from leatstream.errors import FAMILIES
 from leatstream.model.query_states import TRANSITIONS
 from leatstream.model.types import known_types
+from leatstream.services.planning.query_properties import QUERY_PROPERTIES
 from leatstream.settings import Settings
+from leatstream.sql import constants, statements
 from leatstream.sql.function_table import functions, refusals
 from leatstream.sql.parser import parse
 from leatstream.sql.relation_properties import read_relation_properties
@@ -66,6 +70,53 @@ def test_sql_is_read(text: str) -> None:
         elif isinstance(statement, CreateStream | CreateAs | InsertInto):
             changelog = isinstance(statement, CreateChangelog | CreateChangelogAs)
             read_relation_properties(statement.properties, changelog=changelog)
+
+
+def told_statements() -> list[statements.Statement]:
+    """Every statement in the SQL reference, those inside of others too."""
+    found: list[statements.Statement] = []
+    for page in sorted((ROOT / "docs" / "sql").glob("*.md")):
+        for language, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+            found += parse(text) if language == "sql" else []
+    for one in found:
+        if isinstance(one, statements.CreateApplication):
+            found += one.statements
+        elif isinstance(one, statements.DescribeStatement):
+            found.append(one.statement)
+    return found
+
+
+def test_every_statement_has_an_example() -> None:
+    """Each class, and each noun or word that a class takes."""
+    told = told_statements()
+    kinds = [
+        kind
+        for kind in vars(statements).values()
+        if isinstance(kind, type) and issubclass(kind, statements.Statement)
+    ]
+    abstract = {statements.Statement, statements.CreateRegistered, CreateAs}
+    assert [kind.__name__ for kind in kinds if kind not in {type(one) for one in told} | abstract] == []
+    missing = []
+    for kind in kinds:
+        for member in ("noun", "what"):
+            words = get_args(
+                get_type_hints(kind, localns={"exp": exp, "Constant": constants.Constant}).get(member)
+            )
+            found = {getattr(one, member, None) for one in told if type(one) is kind}
+            missing += [f"{kind.__name__} {word}" for word in words if word not in found]
+    assert missing == []
+
+
+def test_every_query_property_is_listed() -> None:
+    page = (ROOT / "docs" / "sql" / "queries.md").read_text(encoding="utf-8")
+    table = page.split("## Query properties")[1].split("## SELECT")[0]
+    assert set(QUERY_PROPERTIES) - set(re.findall(r"`([\w.]+)`", table)) == set()
+
+
+def test_every_page_of_the_sql_reference_is_listed() -> None:
+    index = (ROOT / "docs" / "sql" / "index.md").read_text(encoding="utf-8")
+    pages = {page.name for page in (ROOT / "docs" / "sql").glob("*.md")} - {"index.md"}
+    assert pages - set(re.findall(r"\]\(([\w-]+\.md)", index)) == set()
 
 
 @pytest.mark.parametrize("text", blocks("python"))

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from leatstream.engine.local_pool import LocalPool
+from leatstream.engine.processes import LocalLauncher
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
@@ -40,7 +44,7 @@ class Catalog:
     def _open(self) -> Iterator[Any]:
         if self.away:
             raise ConnectionError("the catalog is away")
-        rows = SimpleNamespace(add=lambda _: None, delete=lambda _: None, list=list)
+        rows = SimpleNamespace(add=lambda _: None, update=lambda _: None, delete=lambda _: None, list=list)
         yield SimpleNamespace(drivers=rows, commit=lambda: None)
 
 
@@ -48,7 +52,7 @@ def test_a_server_that_ends_without_its_catalog_leaves_no_driver(tmp_path: Path)
     catalog, command = Catalog(), Sleepers(tmp_path)
     made: Any = command
     clock: Any = SimpleNamespace(now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    pool = LocalPool(catalog, clock, made, warm=1, limit=2, server="srv_1", wake=lambda: None)
+    pool = LocalPool(catalog, clock, LocalLauncher(made), warm=1, limit=2, server="srv_1", wake=lambda: None)
     try:
         pool.maintain()
         assert len(command.started) == 2, "an analyzer and a warm one"
@@ -59,3 +63,91 @@ def test_a_server_that_ends_without_its_catalog_leaves_no_driver(tmp_path: Path)
         for process in command.started:
             process.kill()
             process.wait()
+
+
+class Obedient(Sleepers):
+    """Starts what ends a moment after SIGTERM, or, if it is stubborn, only by force."""
+
+    def __init__(self, directory: Path, stubborn: bool) -> None:
+        super().__init__(directory)
+        self.stubborn = stubborn
+
+    def start(self, driver_id: str, role: str, token: str) -> subprocess.Popen[bytes]:
+        ready, told = self.work_dir / f"{driver_id}.ready", self.work_dir / f"{driver_id}.told"
+        lines = ["import pathlib, signal, sys, time", "def end(*_):", f"    open({str(told)!r}, 'w').close()"]
+        lines += ["" if self.stubborn else "    time.sleep(0.2); sys.exit()", "signal.signal(15, end)"]
+        lines += [f"open({str(ready)!r}, 'w').close()", "while True: time.sleep(0.05)"]
+        argv = [sys.executable, "-c", "\n".join(lines)]
+        self.started.append(subprocess.Popen(argv, start_new_session=True))
+        return self.started[-1]
+
+
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_drivers_at_work_are_told_to_end_and_waited_for(
+    tmp_path: Path, stubborn: bool, eventually: Callable[..., Any]
+) -> None:
+    command, clock = (
+        Obedient(tmp_path, stubborn),
+        SimpleNamespace(now=lambda: datetime(2026, 1, 1, tzinfo=UTC)),
+    )
+    made: Any = command
+    arguments: Any = (Catalog(), clock, LocalLauncher(made))
+    pool = LocalPool(*arguments, warm=1, limit=3, server="srv_1", wake=lambda: None)
+    try:
+        busy, selecting = pool.assign("qry_1"), pool.assign("stm_1")
+        assert busy is not None
+        assert selecting is not None
+        pool.maintain()
+        eventually(lambda: len(list(tmp_path.glob("*.ready"))) == len(command.started), 20)
+        pool.close(grace=0.5 if stubborn else 20)
+        assert [p.poll() is not None for p in command.started] == [True] * len(command.started)
+        # Only a query's batch is worth waiting for: the others are ended at once.
+        assert [path.stem for path in tmp_path.glob("*.told")] == [busy]
+        assert command.started[0].returncode == (-9 if stubborn else 0)
+        assert not pool.ready()
+    finally:
+        for process in command.started:
+            process.kill()
+            process.wait()
+
+
+class Slow:
+    """A launcher whose drivers are all dead, and end only when they are let."""
+
+    def __init__(self) -> None:
+        self.gone: list[str] = []
+        self.ending, self.let = threading.Event(), threading.Event()
+
+    def start(self, driver_id: str, role: str, token: str) -> int:
+        return 1
+
+    def is_alive(self, driver_id: str, pid: int) -> bool:
+        return bool(self.gone)
+
+    def end(self, driver_id: str, pid: int, grace: float) -> None:
+        self.ending.set()
+        assert self.let.wait(20)
+        self.gone.append(driver_id)
+
+    def clear(self, driver_id: str) -> None:
+        pass
+
+
+def test_others_are_heard_while_a_dead_driver_takes_long_to_go() -> None:
+    launcher: Any = Slow()
+    clock: Any = SimpleNamespace(now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    pool = LocalPool(Catalog(), clock, launcher, warm=0, limit=3, server="srv_1", wake=lambda: None)
+    pool.maintain()
+    analyzer = next(iter(pool._drivers))
+    reaper = threading.Thread(target=pool.maintain, daemon=True)
+    reaper.start()
+    assert launcher.ending.wait(20)
+    caller = threading.Thread(target=pool.report, args=(analyzer, "idle", 1), daemon=True)
+    caller.start()
+    caller.join(20)
+    heard = not caller.is_alive()
+    launcher.let.set()
+    reaper.join(20)
+    assert heard
+    assert analyzer in launcher.gone
+    assert len(pool._drivers) == 1, "another has its place"

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from leatstream.engine.processes import DRIVER_MARK, DriverCommand, end_driver, is_running
+from leatstream.engine.processes import DRIVER_MARK, DriverCommand, LocalLauncher, end_driver, is_running
+from leatstream.errors import EngineError
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 PARENT = [
@@ -93,3 +94,13 @@ def test_a_driver_gets_no_secret_of_the_server(tmp_path: Path, monkeypatch: pyte
     finally:
         process.kill()
         process.wait()
+
+
+def test_what_cannot_be_started_says_why_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "gone"))
+    launcher = LocalLauncher(DriverCommand(tmp_path / "url", tmp_path / "work", tmp_path / "logs", {}, 2))
+    with pytest.raises(EngineError, match="No such file or directory"):
+        launcher.start("drv_e", "dedicated", "the-token")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

@@ -213,3 +213,30 @@ def test_print_shows_the_whole_object() -> None:
     reader = RegisteredJson(Registry(Schema("JSON", "{}")))  # type: ignore[arg-type]
     for _ in range(2):
         assert reader.text(HEAD + b'{"a": 1.50, "b": {"c": []}}') == b'{"a":1.50,"b":{"c":[]}}'
+
+
+def test_schemas_that_double_at_each_step_are_refused_at_once() -> None:
+    """A few hundred bytes that would give columns of 2**30 parts."""
+    steps = range(30)
+    node = {f"d{i}": {"properties": {k: {"$ref": f"#/$defs/d{i + 1}"} for k in "ab"}} for i in steps}
+    text = json.dumps({"$defs": node | {"d30": {"type": "integer"}}, **node["d0"]})
+    with pytest.raises(UnfitSchema, match="more than 5000 parts"):
+        registered_schema.columns_of(Schema("JSON", text))
+
+    def record(i: int) -> dict[str, Any]:
+        fields = [{"name": "a", "type": record(i + 1) if i < 29 else "null"}]
+        return {"type": "record", "name": f"R{i}", "fields": [*fields, {"name": "b", "type": f"R{i + 1}"}]}
+
+    # The innermost has nothing that it could name.
+    of_nulls = json.dumps(record(0)).replace('"type": "R30"', '"type": "null"')
+    with pytest.raises(UnfitSchema, match="more than 5000 parts"):
+        registered_schema.columns_of(Schema("AVRO", of_nulls.replace('"null"', '"int"')))
+    items = {"type": "array", "items": json.loads(of_nulls)}
+    text = json.dumps({"type": "record", "name": "T", "fields": [{"name": "l", "type": items}]})
+    with pytest.raises(UnfitSchema, match="take no bytes"):
+        registered_schema.columns_of(Schema("AVRO", text))
+    proto = 'syntax = "proto3";\n' + "\n".join(
+        f"message M{i} {{ M{i + 1} a = 1; M{i + 1} b = 2; }}" for i in steps
+    )
+    with pytest.raises(UnfitSchema, match="more than 5000 parts"):
+        registered_schema.columns_of(Schema("PROTOBUF", proto + "\nmessage M30 { int32 n = 1; }"))

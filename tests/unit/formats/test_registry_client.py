@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from leatstream.errors import StoreError
-from leatstream.formats.registry_client import RegistryAddress, RegistryClient, Schema, is_certificate
+from leatstream.formats.registry_client import RegistryAddress, RegistryClient, Schema
 
 PASSWORD = "hunter2-never-shown"
 
@@ -154,8 +154,3 @@ def test_a_registry_that_is_silent_ends_in_time(double: RegistryDouble) -> None:
 def test_the_next_address_is_tried(double: RegistryDouble) -> None:
     double.answers["/subjects"] = (200, [])
     client(f"http://127.0.0.1:1,{double.url}").test()
-
-
-def test_certificates() -> None:
-    assert not is_certificate("-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n")
-    assert not is_certificate("no certificate at all, whatever its length may be ............")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from leatstream.connectors.base import Entity
+from leatstream.connectors.entities import Entity
 from leatstream.connectors.kinds import KIND_PROPERTIES
 from leatstream.errors import RequestError
 from leatstream.inference.sink_properties import LeftMostSource, SinkRequest, infer_sink_properties

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, Mode, SinkSpec, SourceSpec, StoreRef
-from leatstream_jobs.attempt import Attempt
+from leatstream_jobs.attempt import Attempt, Host
+from leatstream_jobs.driver import Driver, LogTail
+from leatstream_jobs.protocol import ApiUnreachable, Client
+from leatstream_jobs.shared_driver import Seat, SharedDriver
 
 STORE = StoreRef(name="s", kind="kafka", config={})
 COLUMNS = [ColumnSpec(name="a", type="BIGINT")]
@@ -55,11 +60,123 @@ class Disk:
 def test_a_job_outlives_a_disk_that_is_full_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     driver: Any = SimpleNamespace()
     spark: Any = SimpleNamespace()
-    monkeypatch.setattr("leatstream_jobs.attempt.SOURCE_CHECK", 0.0)
+    monkeypatch.setattr("leatstream_jobs.source_checks.SOURCE_CHECK", 0.0)
     attempt: Any = Attempt(driver, spark, SPEC.model_dump(mode="json"))
-    attempt._known, attempt._state = Disk(), "running"
+    disk = attempt._sources._known = Disk()
+    attempt._state = "running"
     started = SimpleNamespace(scans=[SimpleNamespace(source=SOURCE, connector=Store())])
     for _ in range(3):
         attempt._check_sources(started)
         assert attempt._failure is None
-    assert attempt._known.tries == [{"leat_src_0": "t the first"}] * 2, "kept once"
+    assert disk.tries == [{"leat_src_0": "t the first"}] * 2, "kept once"
+
+
+class Watched:
+    """A running query."""
+
+    isActive = True
+
+    def __init__(self) -> None:
+        self.stopped = 0
+        self._jsq = SimpleNamespace(recentProgress=list)
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+
+class Faulty(Store):
+    """A store whose connector has a fault of its own."""
+
+    def incarnation(self, entity: str, timeout: float) -> str:
+        raise KeyError("of our own")
+
+
+class Heard:
+    """The API's side, and what a driver has besides."""
+
+    query_name: str | None = None
+    heartbeat_seconds, look_seconds, stop_seconds, stop_asked = 1.0, 0.0, 0.0, False
+
+    def __init__(self, lonely: bool = False) -> None:
+        self.lonely, self.cut, self.beats = lonely, 0, []  # type: ignore[var-annotated]
+        self.client, self.tail = self, LogTail()
+        self.orphan_seconds = 1.0
+
+    def heartbeat(self, body: dict[str, Any]) -> str:
+        self.beats.append(body)
+        if self.lonely:
+            raise ApiUnreachable("it is away")
+        return "continue"
+
+    def reached(self) -> None:
+        pass
+
+    def is_orphan(self) -> bool:
+        return self.lonely
+
+    def cut_off(self, spark: Any, query: Any) -> None:
+        self.cut += 1
+
+
+def watched(monkeypatch: pytest.MonkeyPatch, host: Heard, store: Store) -> tuple[Any, Watched]:
+    """An attempt whose query runs."""
+    gateway = SimpleNamespace(sparkContext=SimpleNamespace(_gateway=None))
+    attempt: Any = Attempt(host, gateway, SPEC.model_dump(mode="json"))  # type: ignore[arg-type]
+    query = Watched()
+    scans = [SimpleNamespace(source=SOURCE, connector=store)]
+
+    def start() -> Any:
+        attempt._state = "running"
+        attempt._started = SimpleNamespace(query=query, scans=scans, batches=None)
+        return attempt._started
+
+    monkeypatch.setattr(attempt, "_start", start)
+    monkeypatch.setattr(attempt, "_look", lambda _: None)
+    return attempt, query
+
+
+def test_a_fault_of_our_own_ends_the_query_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = Heard()
+    attempt, query = watched(monkeypatch, host, Faulty())
+    assert attempt.run() == 1
+    assert (query.stopped, host.beats[-1]["state"], host.cut) == (1, "failed", 0)
+    assert host.beats[-1]["error"]["code"] == "job-failed"
+
+
+def test_no_query_goes_on_that_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = Heard()
+    attempt, _ = watched(monkeypatch, host, Faulty())
+
+    def broken(_: object) -> Any:
+        raise TypeError("while the fault is told")
+
+    monkeypatch.setattr(attempt, "_explain", broken)
+    with pytest.raises(TypeError):
+        attempt.run()
+    assert host.cut == 1
+
+
+def test_an_orphan_stops_before_it_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = Heard(lonely=True)
+    attempt, query = watched(monkeypatch, host, Store())
+    said: list[int] = []
+    monkeypatch.setattr(query, "stop", lambda: said.append(len(host.beats)))
+    attempt.run()
+    assert said == [1], "only the beat that it began with; the API's silence would cost ten seconds more"
+
+
+def test_whoever_runs_attempts_has_what_they_ask_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path, str(request.config.rootpath / "tests/integration/jobs")])
+    import attempts  # the one that tests with Spark use, which run more rarely than this one
+
+    transport: Any = SimpleNamespace(another=SimpleNamespace)
+    usual: Any = {"role": "shared", "slots": 1, "work_dir": tmp_path, "warm_up_kafka": None}
+    shared = SharedDriver(Client(transport, "d"), orphan_seconds=1.0, **usual)
+    alone = Driver(Client(transport, "d"), orphan_seconds=1.0, **usual)
+    nobody: Any = None
+    needed = {name for name in (*Host.__annotations__, *vars(Host)) if not name.startswith("_")}
+    assert {"client", "heartbeat_seconds", "connector"} <= needed
+    for host in (alone, Seat(shared, "q"), attempts.Host(nobody)):
+        assert needed - set(dir(host)) == set(), type(host)

@@ -29,6 +29,25 @@ MARK = 'LEAT_UNDECODABLE leat_src_0 {"topic":"t","partition":1,"offset":42} LEAT
 
 
 @pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (
+            "the request included a message larger than the max message size",
+            "Raise the topic's max.message.bytes",
+        ),
+        ("larger than 33554432, which is the value of the max.request.size", "32 MiB that are sent at most"),
+    ],
+)
+def test_whose_bound_a_record_exceeds(message: str, told: str) -> None:
+    link = Link(
+        "org.apache.kafka.common.errors.RecordTooLargeException", f"RecordTooLargeException: {message}"
+    )
+    failure = classify([link], SPEC)
+    assert (failure.condition, failure.retryable) == ("RECORD_TOO_LARGE", False)
+    assert told in failure.detail
+
+
+@pytest.mark.parametrize(
     ("message", "condition", "code", "retryable"),
     [
         (
@@ -44,6 +63,8 @@ MARK = 'LEAT_UNDECODABLE leat_src_0 {"topic":"t","partition":1,"offset":42} LEAT
         ("SaslAuthenticationException: no", None, "job-failed", False),
         ("x", "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE", "checkpoint-damaged", False),
         ("x", "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS", "checkpoint-damaged", False),
+        ("[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND] block rdd_1_2 not found", None, "job-failed", True),
+        ("x", "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND", "job-failed", True),
         ("x", "DIVIDE_BY_ZERO", "job-failed", False),
         ("x", "STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED", "job-rejected", False),
         ("AnalysisException: x", "UNRESOLVED_COLUMN", "job-rejected", False),
@@ -89,6 +110,28 @@ def test_codes(message: str, condition: str | None, code: str, retryable: bool) 
 def test_nonsense_in_a_checkpoint_is_told_from_a_disk_that_is_away(name: str, frame: str, code: str) -> None:
     chain = [Link("org.apache.spark.SparkException", "x"), Link(name, "x", frames=(frame,))]
     assert classify(chain, SPEC).code == code
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment. Call: x",
+        "org.apache.kafka.common.config.ConfigException: No resolvable bootstrap urls given in bootstrap.servers",
+        "x.PythonException: psycopg.errors.AdminShutdown: terminating connection",
+        "LEAT_STORE sink store-unreachable busy LEAT_STORE_END",
+    ],
+)
+def test_a_server_that_is_away_is_told_from_a_fault_of_the_job(message: str) -> None:
+    failure = classify([Link("x.SparkException", message)], SPEC)
+    assert (failure.code, failure.condition) == ("job-failed", "store-unreachable")
+    assert failure.as_json()["retryable"] is True
+
+
+def test_a_topic_that_may_be_deleted_is_not_waited_for_for_ever() -> None:
+    message = (
+        "org.apache.kafka.common.errors.TimeoutException: Topic t not present in metadata after 60000 ms."
+    )
+    assert classify([Link("x.SparkException", message)], SPEC).condition != "store-unreachable"
 
 
 def test_the_place_of_an_undecodable_record_is_named() -> None:

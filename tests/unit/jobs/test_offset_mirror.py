@@ -15,12 +15,16 @@ class Tools:
 
     def __init__(self) -> None:
         self.told: list[tuple[str, str, dict[str, int]]] = []
+        self.forgotten: list[str] = []
         self.broken = False
 
     def mirror_offsets(self, query: str, entity: str, offsets: dict[str, int], timeout: float) -> None:
         if self.broken:
             raise StoreError("store-auth-failed", "the user may not do that")
         self.told.append((query, entity, offsets))
+
+    def forget_offsets(self, query: str, timeout: float) -> None:
+        self.forgotten.append(query)
 
 
 class Ends:
@@ -85,3 +89,24 @@ def test_positions_that_are_no_counts_stay_where_they_are(clock: SimpleNamespace
     ends.offsets = {"d.s.r": {"shardId-0": "49590338271490256608559692538361571095921575989136588898"}}
     OffsetMirror("q").look(scans, ends)  # type: ignore[arg-type]
     assert tools.told == []
+
+
+def test_who_takes_over_tells_under_its_new_name_and_leaves_no_other(clock: SimpleNamespace) -> None:
+    tools, ends, scans = scene()
+    ends.offsets = {"d.s.r": {"0": 5}}
+    mirror = OffsetMirror("q__green")
+    for name in (None, "q__green", "q", "q"):
+        mirror.rename(name)
+        mirror.look(scans, ends)  # type: ignore[arg-type]
+    assert tools.told == [("q__green", "t", {"0": 5}), ("q", "t", {"0": 5})], "at once, and nothing twice"
+    assert tools.forgotten == ["q__green"]
+
+
+def test_who_has_handed_its_name_on_tells_no_more(clock: SimpleNamespace) -> None:
+    tools, ends, scans = scene()
+    ends.offsets = {"d.s.r": {"0": 5}}
+    mirror = OffsetMirror("q")
+    mirror.rename("q__blue")
+    mirror.rename("q__green")  # it was called back before it had ended
+    mirror.look(scans, ends, last=True)  # type: ignore[arg-type]
+    assert (tools.told, tools.forgotten) == ([], [])

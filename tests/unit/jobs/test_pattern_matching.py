@@ -11,7 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leatstream.plan.pattern import Choice, Repeat, Sequence, Term, Variable, longest, shortest, size
+from leatstream.plan.pattern import (
+    Choice,
+    Repeat,
+    Sequence,
+    Term,
+    Variable,
+    fewest,
+    firsts,
+    longest,
+    shortest,
+    size,
+)
 from leatstream_jobs import pattern_matching
 from leatstream_jobs.pattern_matching import Matcher, Pattern, State
 from leatstream_jobs.pattern_values import PatternError, Row, Taken, Values
@@ -56,7 +67,7 @@ def ways(
 
 
 def expected(
-    term: Term, rows: list[tuple[int, int]], define: dict[str, Condition], within: int, to_next: bool
+    term: Term, rows: list[tuple[int, int]], define: dict[str, Condition], within: int, skip: str
 ) -> list[list[tuple[str, int]]]:
     found, start = [], 0
     while start < len(rows):
@@ -70,7 +81,13 @@ def expected(
         best = next(ways(term, [], start, check), None)
         if best is not None:
             found.append(best[1])
-        start = start + 1 if best is None or to_next else best[0]
+        if best is None or skip == "next":
+            start += 1
+        elif skip == "past":
+            start = best[0]
+        else:
+            of_b = [at for name, at in best[1] if name == "b"]
+            start = of_b[0] if skip == "first" else of_b[-1]
     return found
 
 
@@ -131,8 +148,14 @@ def cells(at: int, n: int) -> Row:
 @settings(max_examples=300)
 @given(st.data(), terms(), st.integers(0, 12), st.booleans())
 def test_like_backtracking_in_any_portions(
-    data: st.DataObject, term: Term, within: int, to_next: bool
+    data: st.DataObject, term: Term, within: int, all_rows: bool
 ) -> None:
+    skips = ["past", "next"]
+    if "b" not in firsts(term) and fewest(term, "b"):
+        skips += ["first", "last"]
+    elif fewest(term, "b") > 1:
+        skips.append("last")
+    skip = data.draw(st.sampled_from(skips))
     chosen = {name: data.draw(st.sampled_from([*NODES, None])) for name in "abc"}
     steps = data.draw(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=9))
     rows, clock = [], 0
@@ -141,7 +164,7 @@ def test_like_backtracking_in_any_portions(
         rows.append((clock, n))
     define = {name: NODES[key][1] for name, key in chosen.items() if key}
     nodes = {name: NODES[key][0] for name, key in chosen.items() if key}
-    wanted = expected(term, rows, define, within, to_next)
+    wanted = expected(term, rows, define, within, skip)
 
     measures = [
         ["number"],
@@ -149,8 +172,20 @@ def test_like_backtracking_in_any_portions(
         ["count", None, None],
         ["classifier"],
         ["cell", 0, [None, False, 0, 0], None],
+        ["final", ["count", None, None]],
     ]
-    pattern = Pattern(term, ["integer"] * 3, nodes, measures, within * SECOND, to_next, memory=1)
+    pattern = Pattern(
+        term,
+        ["integer"] * 3,
+        nodes,
+        measures,
+        within * SECOND,
+        to_next=skip == "next",
+        to_row=skip if skip in ("first", "last") else None,
+        to_variables=["b"],
+        all_rows=all_rows,
+        memory=1,
+    )
     matcher, state, found = Matcher(pattern), State(), []
     waiting = [cells(*one) for one in rows]
     late = -1
@@ -170,8 +205,10 @@ def test_like_backtracking_in_any_portions(
             str(len(taken)),
             taken[-1][0],
             str(rows[taken[0][1]][1]),
+            str(len(match)),
         ]
-        for i, taken in enumerate(wanted)
+        for i, match in enumerate(wanted)
+        for taken in ([match[: n + 1] for n in range(len(match))] if all_rows else [match])
     ]
 
 

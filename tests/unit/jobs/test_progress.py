@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from leatstream.connectors.base import SourceWatch
+from leatstream.connectors.entities import SourceWatch
 from leatstream.plan.job_spec import ColumnSpec, SourceSpec, StoreRef
 from leatstream_jobs.analyze import plain_message, simple_type
 from leatstream_jobs.progress import Progress
@@ -55,15 +55,22 @@ def test_totals_add_up_and_sources_are_found_by_entity() -> None:
         "output_rows_total": 8,
         "input_rows_per_second": None,
         "processed_rows_per_second": 12.346,
+        "output_rows_per_second": None,
         "batch_duration_ms": 5,
         "watermark": None,
         "skipped_rows_total": 4,
         "late_rows_total": 6,
         "state_rows": 3,
         "state_bytes": 8,
+        "batch_limit": None,
         "sources": [
-            {"relation": "r.b", "entity": "b", "end_offsets": {"0": 5}, "lag": 4},
-            {"relation": "r.a", "entity": "a", "end_offsets": {"0": 1, "1": 2}, "lag": None},
+            {"relation": "r.b", "entity": "b", "end_offsets": {"0": 5}, "lag": 4, "partition_lags": {"0": 4}},
+            {
+                "relation": "r.a",
+                "entity": "a",
+                "end_offsets": {"0": 1, "1": 2},
+                "lag": None,
+            },
         ],
     }
 

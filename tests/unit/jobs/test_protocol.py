@@ -38,10 +38,14 @@ def client(*answers: Any) -> tuple[Client, Scripted]:
 
 def test_calls_go_where_the_protocol_says() -> None:
     api, transport = client(
-        (200, {"work": None}), (200, {"directive": "stop"}), (200, {}), (200, {"values": {"r": "v"}})
+        (200, {"work": None}),
+        (200, {"directive": "stop", "query_name": "q now"}),
+        (200, {}),
+        (200, {"values": {"r": "v"}}),
     )
     assert api.poll({"state": "idle"}) is None
     assert api.heartbeat({"state": "running"}) == "stop"
+    assert api.query_name == "q now"
     api.send_analysis("a b", {"columns": []})
     assert api.resolve_secrets(["r"]) == {"r": "v"}
     assert [path for path, _ in transport.sent] == [

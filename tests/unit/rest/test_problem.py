@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from leatstream.errors import (
     FAMILIES,
     AccessError,
+    CatalogAway,
     CatalogError,
     Fault,
     Position,
@@ -128,3 +129,11 @@ def test_sql_faults_point_at_the_sql_member() -> None:
     with pytest.raises(RequestError) as caught, problem.about_sql():
         raise RequestError("validation", "d", faults=faults)
     assert [fault.pointer for fault in caught.value.faults] == ["#/sql", None, "#/x"]
+
+
+def test_a_catalog_that_is_away_is_no_internal_error() -> None:
+    told = problem.unexpected(CatalogAway("connection to 10.0.0.1 refused"), "/v1/queries", "r1")
+    body = json.loads(bytes(told.body))
+    assert (told.status_code, told.headers["Retry-After"]) == (503, "1")
+    assert (body["code"], body["sqlstate"]) == ("catalog-unreachable", "57015")
+    assert "10.0.0.1" not in json.dumps(body)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from leatstream.connectors.base import Record
+from leatstream.connectors.entities import Record
 from leatstream.errors import StoreError
 from leatstream.rest import streams
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from leatstream.model.objects import Meta, Query, QueryKind, QueryState, QueryStatus
-from leatstream.services.change_feeds import FAR_BEHIND, NEARLY_LOST, behind
+from leatstream.services.planning.change_feeds import FAR_BEHIND, NEARLY_LOST, behind
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 META = Meta(id="qry_1", generation=1, created_at=NOW, updated_at=NOW, created_by="a", owner="o")

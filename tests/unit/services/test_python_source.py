@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leatstream.errors import RequestError
-from leatstream.services.python_source import check_handler, check_syntax
+from leatstream.services.functions.python_source import check_handler, check_syntax
 
 GOOD = """
 import sys

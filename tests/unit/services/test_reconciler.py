@@ -8,7 +8,8 @@ import pytest
 
 from leatstream.model.objects import DesiredState, Meta, Query, QueryKind, QueryState, QueryStatus
 from leatstream.services.environment import RuntimeSettings
-from leatstream.services.reconciler import Action, Observed, after_loss, backoff, decide
+from leatstream.services.queries.losses import after_loss, backoff
+from leatstream.services.queries.reconciler import Action, Observed, decide
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SETTINGS = RuntimeSettings(checkpoint_root="/c", log_dir=Path("/l"), max_restarts=3, backoff_jitter=0)
@@ -138,8 +139,45 @@ def test_a_vanished_driver_leaves_the_query_lost_until_the_next_try() -> None:
 
 
 def test_a_loss_after_a_long_run_counts_from_one() -> None:
-    status = QueryStatus(state=QueryState.RUNNING, since=NOW - timedelta(minutes=5), restarts=3)
+    since = NOW - timedelta(minutes=5)
+    status = QueryStatus(state=QueryState.RUNNING, since=since, restarts=3, driver_id="d")
     assert after_loss(SETTINGS, status, NOW, "x").restarts == 1
+
+
+def test_a_loss_after_committed_work_counts_from_one() -> None:
+    worked = {"batch_id": 7, "input_rows_total": 10}
+    status = QueryStatus(state=QueryState.RUNNING, since=NOW, restarts=3, driver_id="d", metrics=worked)
+    assert after_loss(SETTINGS, status, NOW, "x").restarts == 1
+    # Rows of a batch that is still at work, or no rows, are no work done; nor is that of an older attempt.
+    for useless in ({"batch_id": None, "input_rows_total": 10}, {"batch_id": 7, "input_rows_total": 0}):
+        again = after_loss(SETTINGS, replace(status, metrics=useless), NOW, "x")
+        assert again.state is QueryState.FAILED
+    assert after_loss(SETTINGS, replace(status, driver_id=None), NOW, "x").state is QueryState.FAILED
+
+
+OUTAGE = {"code": "job-failed", "condition": "store-unreachable", "detail": "k is away", "retryable": True}
+
+
+@pytest.mark.parametrize("cause", [OUTAGE, {"code": "store-unreachable", "detail": "k is away"}])
+def test_a_store_that_is_away_is_waited_for_as_long_as_it_takes(cause: dict[str, object]) -> None:
+    status = QueryStatus(state=QueryState.STARTING, since=NOW, restarts=2, driver_id="d")
+    delays = []
+    for _ in range(50):
+        status = after_loss(SETTINGS, status, NOW, "x", cause)
+        assert (status.state, status.error, status.driver_id) == (QueryState.PENDING, cause, None)
+        assert "k is away; try " in (status.message or "")
+        assert status.next_attempt_at is not None
+        delays.append((status.next_attempt_at - NOW).total_seconds())
+    assert delays[:8] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+    assert delays[-1] == 30.0
+    # The store is back, and the job itself is ill: that row counts from its own beginning.
+    ill = {"code": "job-failed", "detail": "ill", "retryable": True}
+    row = []
+    for _ in range(SETTINGS.max_restarts + 1):
+        status = after_loss(SETTINGS, status, NOW, "x", ill)
+        row.append(status.state)
+    assert row == [QueryState.PENDING] * SETTINGS.max_restarts + [QueryState.FAILED]
+    assert status.error == ill
 
 
 def test_pauses_are_spread_by_chance_below_the_doubling_limit() -> None:

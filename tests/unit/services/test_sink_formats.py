@@ -12,7 +12,7 @@ from leatstream.model.names import Fqn
 from leatstream.model.objects import Column, Meta, Origin, Relation, RelationKind
 from leatstream.model.types import parse_type
 from leatstream.plan.logical import Aggregation, Window
-from leatstream.services.sink_formats import sink_formats
+from leatstream.services.planning.sink_formats import sink_formats
 from leatstream.sql.relation_properties import read_relation_properties
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -72,7 +72,8 @@ RELATIONS["products"] = make_relation(
     RelationKind.TABLE,
     "id",
 )
-RELATIONS["makers"] = make_relation("makers", {"id": "VARCHAR", "city": "VARCHAR"}, RelationKind.TABLE)
+RELATIONS["makers"] = make_relation("makers", {"id": "VARCHAR", "city": "VARCHAR"}, RelationKind.TABLE, "id")
+RELATIONS["logs"] = make_relation("logs", {"name": "VARCHAR", "n": "BIGINT"}, RelationKind.TABLE)
 
 
 def resolve(name: Name) -> Relation:

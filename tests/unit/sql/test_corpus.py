@@ -56,10 +56,13 @@ def outcome(bind_text: Callable[[str], LogicalPlan], text: str) -> str:
         kept = ", ".join(f"{s.view}({', '.join(s.keys)})" for s in plan.operator.snapshots)
         lines.append(f"operator {plan.operator.kind} keeps {kept}")
         lines += [f"link {one.view} {', '.join(one.values)} of {one.relation}" for one in plan.operator.links]
+        groups = plan.operator.groups
+        lines += [f"groups {', '.join(groups.values)} of {groups.relation}"] if groups else []
     for lookup in plan.lookups:
         kept = f" kept {lookup.cache_ttl_ms} ms" if lookup.cache_ttl_ms else ""
         keys = ", ".join(lookup.keys)
         lines.append(f"lookup {lookup.scan.view}({keys}) {', '.join(lookup.values)} of {lookup.left}{kept}")
+    lines += [f"headers of {scan.view}" for scan in plan.scans if scan.headers]
     if plan.pattern is not None:
         lines.append(f"pattern over {plan.pattern.input}")
     return "\n".join(lines)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from leatstream.connectors.postgres_settings import PostgresConfig
+from leatstream.connectors.postgres.settings import PostgresConfig
 from leatstream.errors import RequestError
 from leatstream.model.registered import SecretName
 from leatstream.sql.parser import parse

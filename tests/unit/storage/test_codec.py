@@ -67,8 +67,12 @@ STATUS = QueryStatus(
     metrics={"input_rows_total": 5, "sources": [{"end_offsets": {"0": 9}, "lag": None}]},
     log_tail=("a", "b"),
     restarts=2,
+    outages=1,
+    progress_at=MOMENT,
     next_attempt_at=MOMENT,
     entity_ready=True,
+    crashes=2,
+    apart=True,
 )
 OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
     (codec.DATABASES, Database(meta=META, name='Ünï"code', comment="c")),
@@ -198,6 +202,7 @@ OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
             handler="h",
             aggregate=True,
             timeout_seconds=5,
+            language="java",
             comment="c",
         ),
     ),
@@ -225,6 +230,17 @@ OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
             start=StartFrom(
                 position="offsets", timestamp_ms=1, offsets={"d.s.r": {"0": 7}}, checkpoint_generation=2
             ),
+            beside="qry_2",
+            beside_relation=Relation(
+                meta=META,
+                fqn=Fqn("d", "s", "r"),
+                kind=RelationKind.MATERIALIZED_VIEW,
+                columns=(Column("a", parse_type(TYPE)),),
+                store="",
+                entity="",
+                value_format="",
+            ),
+            kept_until=MOMENT,
             deleting=True,
             status=STATUS,
         ),

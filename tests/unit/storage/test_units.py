@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leatstream.errors import CatalogError, StackError
+from leatstream.errors import CatalogAway, CatalogError, StackError
 from leatstream.model.objects import Database, Meta, Schema
 from leatstream.ports import DriverRow, OpenUnit, SecretBox, UnitOfWork
 from leatstream.storage.repositories import end_of_prefix
@@ -31,6 +31,12 @@ def _meta(object_id: str) -> Meta:
 
 def _database(name: str) -> Database:
     return Database(meta=_meta(f"db_{name}"), name=name)
+
+
+def test_a_database_that_is_not_there() -> None:
+    away = open_units("postgresql://leat@127.0.0.1:1/catalog")
+    with pytest.raises(CatalogAway), away(write=False):
+        raise AssertionError("a unit was opened")
 
 
 def test_fits_the_ports(units: SqlUnits) -> None:

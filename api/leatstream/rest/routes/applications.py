@@ -13,8 +13,8 @@ from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre
 from leatstream.rest.problem import about_sql
 from leatstream.rest.schemas.applications import ApplicationBody, ApplicationList, ApplicationView
 from leatstream.rest.waiting import WaitFor, WaitTime, look_until
-from leatstream.services import application_removal as removal
-from leatstream.services import applications as service
+from leatstream.services.applications import catalog as service
+from leatstream.services.applications import removal
 from leatstream.services.environment import Environment
 
 router = APIRouter(prefix="/v1", tags=["applications"])

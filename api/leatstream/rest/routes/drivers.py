@@ -11,9 +11,9 @@ from fastapi import APIRouter, Body, Path
 from starlette.concurrency import run_in_threadpool
 
 from leatstream.rest.deps import DriverToken, Env
-from leatstream.services import drivers as service
-from leatstream.services import interactive
 from leatstream.services.environment import Environment
+from leatstream.services.queries import drivers as service
+from leatstream.services.selects import interactive
 
 router = APIRouter(prefix="/v1/drivers/{driver}", include_in_schema=False)
 
@@ -75,18 +75,26 @@ async def take_rows(env: Env, token: DriverToken, driver: DriverPath, body: Repo
 
 @router.post("/secrets")
 async def resolve_secrets(
-    env: Env, token: DriverToken, driver: DriverPath, body: Annotated[dict[str, list[str]], Body()]
+    env: Env, token: DriverToken, driver: DriverPath, body: Report
 ) -> dict[str, dict[str, str]]:
     """Resolve the secret references of the driver's own query."""
-    references = body.get("references", [])
-    return {"values": await _as_driver(env, driver, token, service.resolve_secrets, references)}
+    asked = _texts(body, "references"), _query(body)
+    return {"values": await _as_driver(env, driver, token, service.resolve_secrets, *asked)}
 
 
 @router.post("/function-sources")
 async def function_sources(
-    env: Env, token: DriverToken, driver: DriverPath, body: Annotated[dict[str, list[str]], Body()]
+    env: Env, token: DriverToken, driver: DriverPath, body: Report
 ) -> dict[str, dict[str, str]]:
     """The source texts of the functions that the driver's own query calls."""
-    return {
-        "sources": await _as_driver(env, driver, token, service.function_sources, body.get("digests", []))
-    }
+    asked = _texts(body, "digests"), _query(body)
+    return {"sources": await _as_driver(env, driver, token, service.function_sources, *asked)}
+
+
+def _texts(body: dict[str, Any], name: str) -> list[str]:
+    return [str(text) for text in body.get(name) or ()]
+
+
+def _query(body: dict[str, Any]) -> str | None:
+    """For which of its queries a shared driver asks."""
+    return str(body["query_id"]) if body.get("query_id") else None

@@ -14,8 +14,8 @@ from leatstream.rest.schemas.functions import (
     FunctionSourceList,
     FunctionSourceView,
 )
-from leatstream.services import functions as service
 from leatstream.services.environment import Precondition, Stored
+from leatstream.services.functions import catalog as service
 
 router = APIRouter(prefix="/v1", tags=["function-sources"])
 _NEW = Precondition(must_be_new=True)

@@ -9,8 +9,8 @@ from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
 from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
 from leatstream.rest.schemas.functions import FunctionBody, FunctionCreation, FunctionList, FunctionView
-from leatstream.services import functions as service
 from leatstream.services.environment import Precondition, Stored
+from leatstream.services.functions import catalog as service
 
 router = APIRouter(prefix="/v1", tags=["functions"])
 _NEW = Precondition(must_be_new=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Any
 
+from anyio import to_thread
 from fastapi import APIRouter, Query, Response
+from fastapi.responses import StreamingResponse
 
 from leatstream.errors import RequestError
 from leatstream.model import objects
@@ -22,6 +25,7 @@ from leatstream.rest.deps import (
     PreMatch,
     location,
 )
+from leatstream.rest.log_lines import follow_lines
 from leatstream.rest.problem import about_sql
 from leatstream.rest.schemas.queries import (
     QueryBody,
@@ -31,17 +35,23 @@ from leatstream.rest.schemas.queries import (
     QueryList,
     QueryLogs,
     QueryPatch,
+    QueryProgressList,
+    QueryProgressView,
     QueryVersionView,
     QueryView,
+    ReplaceBody,
     RestartBody,
     page_view,
 )
+from leatstream.rest.streams import EVENTS
 from leatstream.rest.waiting import WaitFor, WaitTime, look_until
-from leatstream.services import queries as service
-from leatstream.services import query_log
-from leatstream.services import query_removal as remove
-from leatstream.services import query_restart as restarting
 from leatstream.services.environment import Stored
+from leatstream.services.queries import blue_green
+from leatstream.services.queries import catalog as service
+from leatstream.services.queries import log as query_log
+from leatstream.services.queries import removal as remove
+from leatstream.services.queries import restart as restarting
+from leatstream.services.queries.definition import definition_of
 from leatstream.sql.canonical import canonical
 
 router = APIRouter(prefix="/v1", tags=["queries"])
@@ -78,6 +88,30 @@ def restart_query(
     What that loses and repeats stands in `status.message`.
     """
     return _view(restarting.restart_query(env, caller, query, body.to_domain() if body else None), response)
+
+
+@router.post("/queries/{query}:replace", status_code=202, responses=WRITING_STORE)
+def replace_query(
+    env: Env, caller: Caller, query: NamePath, body: ReplaceBody, pre: PreMatch, response: Response
+) -> QueryView:
+    """Start the next version of a materialized view's query beside it, to take over when it has caught up.
+
+    It is named like the query, with `__green` behind; the one that it takes over from is kept for a while,
+    stopped, as `__blue`. Deleting `__green` calls the replacement off.
+    """
+    definition = replace(definition_of(service.get_query(env, caller, query)), sql=body.sql)
+    definition = replace(definition, desired_state=objects.DesiredState.RUNNING)
+    with about_sql():
+        green = blue_green.replace_beside(env, caller, query, definition, pre)
+        if green is None:
+            return _view(service.put_query(env, caller, query, definition, pre).item, response)
+    return _view(green, response)
+
+
+@router.post("/queries/{query}:rollback", status_code=202, responses=WRITING_STORE)
+def rollback_query(env: Env, caller: Caller, query: NamePath, response: Response) -> QueryView:
+    """Let the version that a replacement took over from take over again, when it has caught up."""
+    return _view(blue_green.rollback(env, caller, query), response)
 
 
 @router.get("/queries/{query:noun}", responses=READING)
@@ -152,13 +186,11 @@ def delete_query(
     return _view(left, response)
 
 
+Tail = Annotated[int, Query(ge=1, le=1000, description="How many of the last lines at most.")]
+
+
 @router.get("/queries/{query}/logs", responses=READING)
-def get_query_logs(
-    env: Env,
-    caller: Caller,
-    query: NamePath,
-    tail: Annotated[int, Query(ge=1, le=1000, description="How many lines at most.")] = 50,
-) -> QueryLogs:
+def get_query_logs(env: Env, caller: Caller, query: NamePath, tail: Tail = 50) -> QueryLogs:
     """Show the last log lines of the query's job."""
     return QueryLogs(lines=service.query_logs(env, caller, query, tail))
 
@@ -171,6 +203,25 @@ def list_query_events(env: Env, caller: Caller, query: NamePath, limit: Newest =
     """Show what happened to the query's job: changes of state with time, attempt and reason."""
     found = query_log.query_events(env, caller, query, limit)
     return QueryEvents(items=[QueryEventView.model_validate(e, from_attributes=True) for e in found])
+
+
+@router.get("/queries/{query}/progress", responses=READING)
+def list_query_progress(env: Env, caller: Caller, query: NamePath, limit: Newest = 50) -> QueryProgressList:
+    """Show what the query's job told of its progress lately, a moment every 15 seconds."""
+    found = query_log.query_progress(env, caller, query, limit)
+    return QueryProgressList(items=[QueryProgressView.model_validate(p, from_attributes=True) for p in found])
+
+
+@router.get("/queries/{query}/logs:follow", responses=READING)
+async def follow_query_logs(env: Env, caller: Caller, query: NamePath, tail: Tail = 50) -> StreamingResponse:
+    """Stream the log lines of the query's job as they come, as server-sent events, until it is deleted.
+
+    The first events are the last lines that there are.
+    """
+    await to_thread.run_sync(service.query_logs, env, caller, query)
+    headers = {"X-Accel-Buffering": "no"}
+    lines = follow_lines(lambda: service.query_logs(env, caller, query, 1000), tail)
+    return StreamingResponse(lines, media_type=EVENTS, headers=headers)
 
 
 @router.get("/queries/{query}/history", responses=READING)

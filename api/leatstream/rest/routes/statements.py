@@ -23,7 +23,9 @@ from leatstream.rest.schemas.statements import (
     ValidationAnswer,
     ValidationBody,
 )
-from leatstream.services import interactive, statements, validation
+from leatstream.services.selects import interactive
+from leatstream.services.statements import running as statements
+from leatstream.services.statements import validation
 
 router = APIRouter(prefix="/v1", tags=["statements"])
 

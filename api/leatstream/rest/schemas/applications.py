@@ -8,8 +8,8 @@ from leatstream.model.objects import DesiredState, QueryState
 from leatstream.rest.schemas.base import OMIT, Body, Comment, Name, ObjectView, View, meta_fields, terraform
 from leatstream.rest.schemas.plans import ApplicationPlan
 from leatstream.rest.schemas.queries import Sql
-from leatstream.services.application_making import ApplicationDefinition
-from leatstream.services.applications import ShownApplication
+from leatstream.services.applications.catalog import ShownApplication
+from leatstream.services.applications.making import ApplicationDefinition
 from leatstream.services.environment import Context, Page
 
 _EXAMPLE = """BEGIN APPLICATION demo

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, model_validator
 
-from leatstream.connectors.base import Entity, Table
+from leatstream.connectors.entities import Entity, Table
 from leatstream.errors import Faults
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type

@@ -78,7 +78,7 @@ class PlanChange(View):
 
     class_: str = Field(
         alias="class",
-        description="none, hot, restart-keep-state, restart-from-offsets, new-state or refused.",
+        description="none, hot, restart-keep-state, restart-from-offsets, new-state, blue-green or refused.",
     )
     reason: str = Field(description="Why, one sentence.")
 
@@ -100,6 +100,9 @@ class Plan(View):
     mode: str = Field(description="realtime or micro_batch.")
     mode_reason: str | None = Field(None, description="Why this mode.")
     delivery: str | None = Field(None, description="Delivery guarantee.")
+    driver: str | None = Field(
+        None, description="dedicated, or shared with other queries.", json_schema_extra=OMIT
+    )
     change: PlanChange | None = Field(
         None, description="What the change does to the job.", json_schema_extra=OMIT
     )

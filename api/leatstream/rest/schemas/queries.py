@@ -23,10 +23,10 @@ from leatstream.rest.schemas.base import (
     terraform,
 )
 from leatstream.rest.schemas.plans import Plan
-from leatstream.services.change_feeds import behind
 from leatstream.services.environment import Context, Page
-from leatstream.services.query_definition import QueryDefinition
-from leatstream.services.query_restart import StartWish
+from leatstream.services.planning.change_feeds import behind
+from leatstream.services.queries.definition import QueryDefinition
+from leatstream.services.queries.restart import StartWish
 
 Offset = Annotated[StrictInt, Field(ge=0, le=2**62)]
 Sql = Annotated[str, Field(min_length=1, max_length=500_000)]
@@ -167,6 +167,18 @@ class RestartBody(Body):
         return StartWish(self.from_, self.timestamp, self.offsets)
 
 
+class ReplaceBody(Body):
+    """The next version of a query that keeps a materialized view."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"sql": "CREATE MATERIALIZED VIEW v AS SELECT userid FROM pageviews"}]
+        }
+    )
+
+    sql: Sql = Field(description="The statement. Unqualified names are read as those of the present one.")
+
+
 _CONTEXT = ("database", "schema_", "store")
 
 
@@ -193,7 +205,7 @@ class JobErrorView(View):
 class Condition(View):
     """One aspect of a query's state."""
 
-    type: str = Field(description="EntityReady, JobRunning, SlotBehind or Deleting.")
+    type: str = Field(description="EntityReady, JobRunning, SlotBehind, TakingOver, Kept or Deleting.")
     status: bool
     message: str | None = None
 
@@ -248,6 +260,12 @@ def _conditions(query: Query, status: QueryStatus) -> list[Condition]:
         Condition(type="EntityReady", status=status.entity_ready),
         Condition(type="JobRunning", status=status.state is QueryState.RUNNING, message=status.message),
     ]
+    if query.kept_until is not None:
+        until = query.kept_until.isoformat(timespec="seconds")
+        found.append(Condition(type="Kept", status=True, message=f"until {until}, for ROLLBACK QUERY"))
+    elif query.beside is not None:
+        message = "it takes over when it has caught up"
+        found.append(Condition(type="TakingOver", status=True, message=message))
     found += [Condition(type="SlotBehind", status=True, message=text) for text in behind(query)]
     return [*found, Condition(type="Deleting", status=True)] if query.deleting else found
 
@@ -322,6 +340,20 @@ class QueryEventView(View):
     generation: int = Field(description="Version of the query.")
     reason: str | None = Field(None, description="Why, one sentence.")
     error: str | None = Field(None, description="Code of the failure, such as source-gone.")
+
+
+class QueryProgressView(View):
+    """What the query's job told at a moment."""
+
+    at: datetime = Field(description="When.")
+    attempt: int = Field(description="Counts starts of the job.")
+    metrics: dict[str, Any] = Field(description="Such as status.metrics of the query.")
+
+
+class QueryProgressList(View):
+    """What a query's job told lately, oldest first."""
+
+    items: list[QueryProgressView]
 
 
 class QueryEvents(View):

@@ -40,6 +40,8 @@ class CapabilitiesView(View):
     print_records: bool = Field(description="PRINT shows records.")
     insert_values: bool = Field(description="`INSERT … VALUES` writes records.")
     realtime: bool = Field(description="Queries over it can run in real-time mode.")
+    headers: bool = Field(description="Its records have headers that queries can read.")
+    lookup: bool = Field(description="Rows of its tables can be joined with a stream's.")
     batches: bool = Field(description="Changelog operators can write it.")
     delivery: list[GuaranteeView] = Field(description="What its sinks promise.")
     properties: list[str] = Field(description="Properties that a new sink needs, inferred or given.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from leatstream.errors import InternalError
-from leatstream.model.objects import ROWTIME
+from leatstream.model.objects import ROWMETA, ROWTIME
 from leatstream.sql.function_table import functions
 from leatstream.sql.passes.group_calls import write_group_call
 from leatstream.sql.passes.quoting import name
@@ -18,13 +18,23 @@ if TYPE_CHECKING:
     from leatstream.sql.passes.render import Renderer
 
 
+_PLACE = ("topic", "partition", "offset", "timestamp_type")
+
+
+def _hidden(value: str, column: str, *, whole: bool) -> str:
+    """A record's time, key, place or headers; the place without what single kinds of store add to it."""
+    if column == ROWMETA and whole:
+        return "named_struct(" + ", ".join(f"'{part}', {value}.`{part}`" for part in _PLACE) + ")"
+    return f"unix_millis({value})" if column == ROWTIME else value
+
+
 def write_call(r: Renderer, node: Any) -> None:
     """Write a function call."""
     word, arguments = str(node.this), node.expressions
     if "bound" in node.meta:
         ref, column, _ = node.meta["bound"]
         value = f"{name(ref)}.{name(column)}"
-        r.put(f"unix_millis({value})" if column == ROWTIME else value)
+        r.put(_hidden(value, column, whole=not isinstance(node.parent, exp.Dot)))
         return
     use = use_of(node)
     if use is not None:

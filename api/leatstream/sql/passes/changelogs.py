@@ -11,6 +11,7 @@ from leatstream.model.names import quote
 from leatstream.plan.logical import (
     CHANGELOG_JOIN,
     INTERVAL_JOIN,
+    LOOKUP_JOINS,
     TEMPORAL_JOIN,
     Join,
     JoinType,
@@ -18,11 +19,13 @@ from leatstream.plan.logical import (
     Link,
     Snapshot,
 )
+from leatstream.sql.applications import CHANGING, RANDOM
 from leatstream.sql.passes.joins import JOIN_TYPES, conjuncts, refs, refuse_missing_on, refuse_type
 from leatstream.sql.passes.render import Renderer
 from leatstream.sql.passes.scope import Binding, BoundJoin, BoundQuery, BoundSelect, BoundUnion, Input, place
 
 _OWN = "write it into a stream or changelog of its own"
+_CHANCE = frozenset(RANDOM) - {"unix_timestamp"}
 
 
 def check_changelog_join(
@@ -119,11 +122,13 @@ def check_place(query: BoundSelect, depth: int, binding: Binding, *, changelog: 
             detail = f"{given.shown} is a changelog, whose rows change: windows of time are for streams."
             hint = "group by a column that holds the time, such as CAST(at AS DATE)"
             faults.add("unsupported", detail, position=at, hint=hint)
-    if query.joins and query.inputs[0].keyed and not changelog:
-        at = query.joins[0].right.scan.position if query.joins[0].right.scan else query.position
+    joined = next((join.right for join in query.joins if join.kind not in LOOKUP_JOINS), None)
+    if joined is not None and query.inputs[0].keyed and not changelog:
+        at = joined.scan.position if joined.scan else query.position
         detail = "A join of changelogs is a changelog, not a stream: its rows change."
         hint = "write CREATE CHANGELOG, and then a stream from that"
         faults.add("unsupported", detail, position=at, hint=hint)
+    _check_repeatable(query, faults)
     if keyed:
         for join in binding.joins:
             if join.kind == INTERVAL_JOIN:
@@ -135,6 +140,28 @@ def check_place(query: BoundSelect, depth: int, binding: Binding, *, changelog: 
                 at = keyed[0].scan.position if keyed[0].scan is not None else query.position
                 detail = f"{given.shown} keeps groups, which cannot be beside a changelog."
                 faults.add("unsupported", detail, position=at, hint=f"{_OWN}: {given.shown}")
+
+
+def _check_repeatable(query: BoundSelect, faults: Faults) -> None:
+    """Joins and groups of changelogs compute old rows again, which must come out as they were written."""
+    group, joins = query.group, [join for join in query.joins if join.kind == CHANGELOG_JOIN]
+    if not query.inputs[0].keyed or (group is None and not joins):
+        return
+    places = [
+        ("GROUP BY", CHANGING, group.keys if group is not None else []),
+        ("HAVING", _CHANCE, [group.having] if group is not None and group.having is not None else []),
+        ("WHERE", _CHANCE, [query.where] if query.where is not None else []),
+        ("ON", _CHANCE, [join.on for join in joins]),
+    ]
+    for where, words, parts in places:
+        for node in (node for part in parts for node in part.find_all(exp.Anonymous)):
+            word = str(node.this).lower()
+            if word in words and not (word == "unix_timestamp" and node.expressions):
+                detail = (
+                    f"{word.upper()} cannot stand in {where} over a changelog: old rows are computed again "
+                    "to be taken back, and it gives another value at each call."
+                )
+                faults.add("unsupported", detail, position=place(node), hint=_OWN)
 
 
 def _grouped(query: BoundQuery | None) -> bool:
@@ -175,14 +202,15 @@ def keyed_operator(query: BoundQuery) -> KeyedOperator | None:
     if not isinstance(query, BoundSelect) or not any(given.keyed for given in query.inputs):
         return None
     first = query.inputs[0]
-    if first.keyed and not query.joins:
-        if query.group is None:
-            return None
-        values = written(query.group.keys)
-        return KeyedOperator("changelog-aggregate", _snapshots([first]), (_link(first, first, values),))
-    kind = "changelog-join" if first.keyed else "temporal-join"
     kept = [given for given in query.inputs if given.keyed]
-    return KeyedOperator(kind, _snapshots(kept, versions=not first.keyed), tuple(_links(query)))
+    links = tuple(_links(query))
+    if query.group is not None:
+        groups = _link(first, query, written(query.group.keys))
+        return KeyedOperator("changelog-aggregate", _snapshots(kept), links, groups)
+    if first.keyed and all(join.kind in LOOKUP_JOINS for join in query.joins):
+        return None
+    kind = "changelog-join" if first.keyed else "temporal-join"
+    return KeyedOperator(kind, _snapshots(kept, versions=not first.keyed), links)
 
 
 def _links(query: BoundSelect) -> Iterator[Link]:
@@ -190,12 +218,14 @@ def _links(query: BoundSelect) -> Iterator[Link]:
     for join in query.joins:
         read = set[str]().union(*(refs(value) or set() for value in join.values))
         if read <= {first.ref}:
-            yield _link(join.right, first, written(join.values))
+            yield _link(join.right, BoundSelect([first], [], [], None), written(join.values))
 
 
-def _link(changed: Input, first: Input, values: tuple[str, ...]) -> Link:
+def _link(changed: Input, rows: BoundSelect, values: tuple[str, ...]) -> Link:
     renderer = Renderer()
-    renderer.relation(first)
+    renderer.relation(rows.inputs[0])
+    for join in rows.joins:
+        renderer.join(join)
     return Link(changed.scan.view if changed.scan is not None else "", renderer.text, values)
 
 

@@ -41,7 +41,10 @@ class Columns:
         if any(name.lower().startswith(HIDDEN_PREFIX) for name in names):
             detail = f"Names that start with {HIDDEN_PREFIX} belong to leatstream."
             self.faults.add(
-                "unknown-column", detail, position=place, hint="use rowtime(), rowkey() or rowmeta()"
+                "unknown-column",
+                detail,
+                position=place,
+                hint="use rowtime(), rowkey(), rowmeta() or rowheaders()",
             )
             return
         found = self._qualified(names) or self._plain(names)

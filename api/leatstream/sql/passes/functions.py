@@ -143,8 +143,13 @@ class Functions:
             detail = f"{name} is for records; {given.shown} is a table, whose rows have none."
             self.faults.add("unsupported", detail, position=at)
             return
-        if name == "rowmeta" and given.query is not None:
-            detail = "rowmeta is known for relations only, not for a sub-select."
+        if name == "rowheaders" and given.keyed:
+            detail = f"rowheaders is for streams; {given.shown} is a changelog, whose rows many records make."
+            self.faults.add("unsupported", detail, position=at)
+            return
+        if name in ("rowmeta", "rowheaders") and given.scan is None:
+            detail = f"{name} is known for relations only, not for a sub-select."
             self.faults.add("unsupported", detail, position=at, hint="select it inside and name it with AS")
             return
+        given.headers |= name == "rowheaders"
         node.meta["bound"] = (given.ref, f"__leat_{name}", [])

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from leatstream.errors import Faults, Position
 from leatstream.model.names import quote
-from leatstream.plan.logical import JoinType
+from leatstream.plan.logical import CHANGELOG_JOIN, JoinType
 from leatstream.sql.passes.columns import Columns
 from leatstream.sql.passes.expressions import check
 from leatstream.sql.passes.functions import Functions, is_aggregate
@@ -102,15 +102,17 @@ def check_grouping(
 
 
 def _refuse_joined(inputs: Sequence[Input], binding: Binding, at: Position, *, update: bool) -> None:
-    """Joined rows can be grouped by windows, each of which is written once; Spark updates no such group."""
+    """Joined streams can be grouped by windows, each written once; Spark updates no group of theirs."""
     apart = "write the join into a stream of its own, and group that"
+    if inputs[0].keyed and binding.joins and all(join.kind == CHANGELOG_JOIN for join in binding.joins):
+        return  # Their rows are taken back, so that groups of them can be told anew.
     if sum(given.unnested is None for given in inputs) > 1:
         inside = "write FROM TUMBLE((SELECT … FROM a JOIN b WITHIN … ON …), SIZE …) and group that"
         hint = apart if any(given.keyed or given.table for given in inputs) else inside
         binding.faults.add("unsupported", "GROUP BY beside a join is not supported.", position=at, hint=hint)
     elif binding.joins and (update or inputs[0].window is None):
         hint = "write CREATE STREAM over a window, or the join into a stream of its own"
-        detail = "A changelog of groups of joined rows is not supported."
+        detail = "A changelog of groups of joined streams is not supported: Spark does not update them."
         binding.faults.add("unsupported", detail, position=at, hint=hint)
     elif any(join.type is JoinType.FULL for join in binding.joins):
         detail = "Windows over a FULL join are not supported: its rows have the time of either side."

@@ -1,13 +1,22 @@
-"""Tables in FROM: joins of a stream's rows with a table's, looked up when the rows are processed."""
+"""Tables in FROM: rows of a stream or changelog joined with a table's, looked up when they are processed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
 from leatstream.errors import Position
-from leatstream.plan.logical import LOOKUP_JOIN, Join, JoinType, Lookup
+from leatstream.model.names import quote
+from leatstream.plan.logical import (
+    CHANGELOG_LOOKUP_JOIN,
+    LOOKUP_JOIN,
+    LOOKUP_JOINS,
+    Join,
+    JoinType,
+    Lookup,
+)
+from leatstream.sql.applications import NOW, RANDOM
 from leatstream.sql.passes.changelogs import whole_column, written
 from leatstream.sql.passes.joins import JOIN_TYPES, conjuncts, refs, refuse_missing_on, refuse_type
 from leatstream.sql.passes.render import Renderer
@@ -16,6 +25,7 @@ from leatstream.sql.source_properties import LOOKUP_TTL
 
 _OWN = "write the join into a stream of its own, and the rest from that"
 _NO_KEYS = ("ARRAY", "MAP", "STRUCT")
+_ONCE = "write them into a stream of their own before, where they are called once"
 
 
 def check_lookup_join(
@@ -31,14 +41,6 @@ def check_lookup_join(
         hint = "write LEFT JOIN: a table's rows that no record asks for are not read"
         faults.add("unsupported", "FULL JOIN is not supported with tables.", position=at, hint=hint)
         return None
-    if left[0].keyed:
-        detail = (
-            f"A changelog cannot be joined with a table ({left[0].shown} and {right.shown}): a row of the "
-            "table that changes would change the result, and nobody tells of that."
-        )
-        hint = f"declare a CHANGELOG over the store's table behind {right.shown}, and join that"
-        faults.add("unsupported", detail, position=at, hint=hint)
-        return None
     if node.meta["within"] is not None:
         detail = "WITHIN is for two streams; a table's rows are those that are there when a record comes."
         faults.add("unsupported", detail, position=node.meta["within"][-1], hint="leave WITHIN out")
@@ -46,8 +48,9 @@ def check_lookup_join(
     if on is None:
         refuse_missing_on(node, left[0], right, binding)
         return None
-    binding.joins.append(Join(join_type, 0, 0, left[0].shown, right.shown, at, LOOKUP_JOIN))
-    return BoundJoin(join_type, right, left[0].ref, on, kind=LOOKUP_JOIN)
+    kind = CHANGELOG_LOOKUP_JOIN if left[0].keyed else LOOKUP_JOIN
+    binding.joins.append(Join(join_type, 0, 0, left[0].shown, right.shown, at, kind))
+    return BoundJoin(join_type, right, left[0].ref, on, kind=kind)
 
 
 def check_lookup_keys(join: BoundJoin, left: list[Input], binding: Binding) -> None:
@@ -65,6 +68,8 @@ def check_lookup_keys(join: BoundJoin, left: list[Input], binding: Binding) -> N
                 return
             if column is not None and read and read <= lefts and _comparable(join.right, column):
                 found.setdefault(column, other)
+    if not _same_each_time(join, left, found, binding):
+        return
     if found:
         join.keys, join.values = tuple(found), tuple(found.values())
         return
@@ -78,6 +83,60 @@ def check_lookup_keys(join: BoundJoin, left: list[Input], binding: Binding) -> N
     )
 
 
+def check_one_row(query: BoundSelect, binding: Binding) -> None:
+    """A changelog's row has one row of each table at most: its primary key is that of the result."""
+    for join in query.joins:
+        scan = join.right.scan
+        if join.kind != CHANGELOG_LOOKUP_JOIN or scan is None or not join.keys:
+            continue
+        key = scan.relation.primary_key
+        missing = [name for name in key if name not in join.keys]
+        if key and not missing:
+            continue
+        if key:
+            shown = ", ".join(f"{join.right.shown}.{quote(name)}" for name in missing)
+            detail = f"ON must equate the whole primary key of {join.right.shown}; {shown} is missing"
+            hint = "add it, or write CREATE STREAM, where a row may have many of the table's"
+        else:
+            detail = f"{join.right.shown} has no PRIMARY KEY"
+            hint = "declare the table with one, or write CREATE STREAM"
+        binding.faults.add(
+            "unsupported",
+            f"{detail}: a changelog's row could have several rows of the table under one key.",
+            position=place(join.on),
+            hint=hint,
+        )
+
+
+def _same_each_time(
+    join: BoundJoin, left: list[Input], keys: Mapping[str, exp.Expression], binding: Binding
+) -> bool:
+    """Refuse what gives another value at each call: rows are looked up by values that the join sees again."""
+    shown = join.right.shown
+    # Only tables follow the first join: of what is before it is told once.
+    before = left if len(left) == 1 else []
+    inside = [part for given in before for select in selects(given.query) for part in _expressions(select)]
+    places = [
+        ("ON of a join with a table", RANDOM, [join.on]),
+        (f"what the rows of {shown} are looked up by", NOW, list(keys.values())),
+        (f"a sub-select before the join with {shown}", RANDOM, inside),
+    ]
+    known = len(binding.faults.items)
+    for where, names, expressions in places:
+        for node in (n for e in expressions for n in e.find_all(exp.Anonymous)):
+            word = str(node.this).lower()
+            if word in names and not (word == "unix_timestamp" and node.expressions):
+                detail = f"{word.upper()} cannot stand in {where}: it gives another value at each call."
+                binding.faults.add("unsupported", detail, position=place(node), hint=_ONCE)
+    return len(binding.faults.items) == known
+
+
+def _expressions(select: BoundSelect) -> Iterator[exp.Expression]:
+    yield from (item.value for item in select.items)
+    if select.where is not None:
+        yield select.where
+
+
 def _comparable(table: Input, column: str) -> bool:
     kind = next((c.type for c in table.columns or () if c.name == column), None)
     return kind is not None and kind.kind not in _NO_KEYS
@@ -86,7 +145,7 @@ def _comparable(table: Input, column: str) -> bool:
 def refuse_table_first(given: Input, others: list[exp.Expression], binding: Binding) -> None:
     """A table stands behind JOIN only."""
     at = given.scan.position if given.scan is not None else None
-    detail = f"{given.shown} is a table, which a query can only join with a stream before it."
+    detail = f"{given.shown} is a table, which a query can only join with a stream or changelog before it."
     hint = (
         f"begin with the stream: FROM <stream> JOIN {given.shown} ON …"
         if others
@@ -115,7 +174,7 @@ def check_lookup_place(query: BoundSelect, depth: int, binding: Binding) -> None
 
 def check_lookup_state(query: BoundQuery, binding: Binding, at: Position | None) -> None:
     """A query that looks rows up keeps nothing from one batch to the next."""
-    first = next((join for join in binding.joins if join.kind == LOOKUP_JOIN), None)
+    first = next((join for join in binding.joins if join.kind in LOOKUP_JOINS), None)
     if first is None:
         return
 
@@ -123,7 +182,7 @@ def check_lookup_state(query: BoundQuery, binding: Binding, at: Position | None)
         detail = f"{what} beside a join with a table is not supported."
         binding.faults.add("unsupported", detail, position=position, hint=_OWN)
 
-    other = next((join for join in binding.joins if join.kind != LOOKUP_JOIN), None)
+    other = next((join for join in binding.joins if join.kind not in LOOKUP_JOINS), None)
     if other is not None:
         refuse("A join of streams or changelogs", other.position)
     if binding.distinct:
@@ -147,7 +206,7 @@ def lookups(query: BoundQuery) -> tuple[Lookup, ...]:
 def _lookups(query: BoundSelect) -> Iterator[Lookup]:
     for index, join in enumerate(query.joins):
         scan = join.right.scan
-        if join.kind != LOOKUP_JOIN or scan is None:
+        if join.kind not in LOOKUP_JOINS or scan is None:
             continue
         renderer = Renderer()
         renderer.relation(query.inputs[0])

@@ -92,7 +92,15 @@ class Operation:
     position: Position | None
 
 
-Part = Cell | Aggregate | Special | Operation
+@dataclass(frozen=True, slots=True)
+class Final:
+    """A part as of the last row of the match, also for rows before it."""
+
+    part: Cell | Aggregate | Special
+    position: Position | None
+
+
+Part = Cell | Aggregate | Special | Operation | Final
 
 
 class PatternColumns(Columns):
@@ -217,7 +225,14 @@ def leaves(node: exp.Expression) -> Iterator[exp.Expression]:
                 yield from leaves(child)
 
 
-def part_of(leaf: exp.Expression, cells: Cells, current: str | None) -> Part:
+def measure_of(leaf: exp.Expression, cells: Cells) -> Part:
+    """A leaf of MEASURES as a part."""
+    part = part_of(leaf, cells, None)
+    final = any(node.meta.get("when") == "final" for node in leaf.walk())
+    return Final(part, part.position) if final else part
+
+
+def part_of(leaf: exp.Expression, cells: Cells, current: str | None) -> Cell | Aggregate | Special:
     """A leaf as a part; ``current`` is the variable whose condition it stands in."""
     at, name = place(leaf), str(leaf.this)
     if _called(leaf, *SPECIALS):

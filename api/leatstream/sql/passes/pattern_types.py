@@ -7,7 +7,7 @@ from typing import Any
 
 from leatstream.errors import Faults, Position
 from leatstream.model.types import DataType, from_spark
-from leatstream.sql.passes.pattern_parts import Aggregate, Cell, Operation, Part, Special
+from leatstream.sql.passes.pattern_parts import Aggregate, Cell, Final, Operation, Part, Special
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INTEGER": 10, "BIGINT": 20}
@@ -48,6 +48,9 @@ class Typed:
                 variables = None if where.variables is None else list(where.variables)
                 chosen = [variables, where.last, where.skip, where.shift]
             return ["cell", part.number, chosen, part.absent], self._cell(part.number, part.position)
+        if isinstance(part, Final):
+            node, kind = self.write(part.part)
+            return ["final", node], kind
         if isinstance(part, Aggregate):
             return self._aggregate(part)
         if isinstance(part, Special):

@@ -13,7 +13,17 @@ from leatstream.model.objects import HIDDEN_PREFIX, ROWKEY, ROWMETA, ROWTIME
 from leatstream.model.types import DataType
 from leatstream.plan.job_spec import PatternSpec
 from leatstream.plan.logical import RowPattern, TypedPattern, ViewSchema
-from leatstream.plan.pattern import Choice, Repeat, Term, as_json, longest, shortest, variables
+from leatstream.plan.pattern import (
+    Choice,
+    Repeat,
+    Term,
+    as_json,
+    fewest,
+    firsts,
+    longest,
+    shortest,
+    variables,
+)
 from leatstream.plan.pattern import Sequence as Row_sequence
 from leatstream.sql.match_recognize import PatternClause
 from leatstream.sql.passes.columns import Columns, suggestion
@@ -22,13 +32,14 @@ from leatstream.sql.passes.items import check_twice
 from leatstream.sql.passes.pattern_parts import (
     Cell,
     Cells,
+    Final,
     Operation,
     Part,
     PatternColumns,
     PatternFunctions,
     condition,
     leaves,
-    part_of,
+    measure_of,
 )
 from leatstream.sql.passes.pattern_types import Typed, match_ddl
 from leatstream.sql.passes.quoting import name as quoted
@@ -39,6 +50,7 @@ from leatstream.sql.passes.scope import (
     BoundSelect,
     Input,
     Item,
+    asked_headers,
     place,
     selects,
 )
@@ -67,7 +79,7 @@ class PatternBinder:
         self._variables = {name: (name,) for name in named} | self._clause.subsets
 
     def bind(self, alias: str | None) -> Input:
-        """The matches: the columns of PARTITION BY, then the measures."""
+        """The matches: the columns of PARTITION BY, the measures, with ALL ROWS the input's other columns."""
         clause, faults = self._clause, self._faults
         before = len(faults.items)
         for what, position, hint in clause.refused:
@@ -75,14 +87,20 @@ class PatternBinder:
         self._check_input()
         self._check_order()
         self._check_pattern()
+        self._check_skip()
         inner = Input(self._binding.next_ref(), (), "MATCH_RECOGNIZE", (), view=VIEW)
         items = self._partitions(inner)
         define = self._define()
         measures, parts = self._measures(inner)
         items += measures
+        if clause.all_rows:
+            items += self._others(items, parts, inner)
         check_twice(items, faults)
         if len(faults.items) == before:
             self._binding.patterns.append(self._pattern(items, define, parts))
+            given = self._given
+            own = {given.scan.view} if given.headers and given.scan is not None else set[str]()
+            self._binding.headers |= own | set(asked_headers(given.query))
         bound = BoundSelect([inner], [], items, None, clause.position)
         shown = quote(alias) if alias else "MATCH_RECOGNIZE"
         names = (alias,) if alias else ()
@@ -152,6 +170,24 @@ class PatternBinder:
             hint = "write WITHIN 10 MINUTES behind the pattern, or {1,20} for +"
             self._refuse("A pattern without an end and without WITHIN", at, hint)
 
+    def _check_skip(self) -> None:
+        """Where the next match begins is behind where this one began, and it is there in every match."""
+        clause = self._clause
+        if clause.to_row is None:
+            return
+        at, name, known = clause.places["skip"], clause.to_name, set(variables(clause.term))
+        members = clause.subsets.get(name, (name,))
+        if not known & set(members):
+            hint = suggestion(name, known | set(clause.subsets))
+            self._faults.add("unknown-column", f"The pattern has no variable {name}.", position=at, hint=hint)
+            return
+        least, begins = fewest(clause.term, members), firsts(clause.term) & set(members)
+        hint = "write AFTER MATCH SKIP PAST LAST ROW or AFTER MATCH SKIP TO NEXT ROW"
+        if not least:
+            self._refuse(f"SKIP TO {name}, which a match may be without,", at, hint)
+        elif begins and (clause.to_row == "first" or least < 2):
+            self._refuse(f"SKIP TO {name}, which may be the row that the match begins with,", at, hint)
+
     def _partitions(self, inner: Input) -> list[Item]:
         columns = Columns([self._given], self._faults)
         items = []
@@ -200,12 +236,26 @@ class PatternBinder:
                 whole = isinstance(node.this, exp.Column)
                 known = node.this.meta.get("type") if whole else None
                 for leaf in list(leaves(node.this)):
-                    part = part_of(leaf, self._cells, None)
+                    part = measure_of(leaf, self._cells)
                     if part not in parts:
                         parts.append(part)
                     leaf.replace(_column(leaf, inner, f"m{parts.index(part)}"))
             items.append(Item(name, node.this, known, place(node) or self._clause.position))
         return items, parts
+
+    def _others(self, items: Sequence[Item], parts: list[Part], inner: Input) -> list[Item]:
+        """The columns of the row itself that are not there already."""
+        named = {item.name for item in items[: len(self._node.args["partition_by"])]}
+        found = []
+        for column in self._given.columns or ():
+            if column.name in named:
+                continue
+            at = self._clause.position
+            value = exp.Column(this=exp.Identifier(this=column.name, quoted=True))
+            value.meta.update({"parts": [(column.name, None)], "bound": (self._given.ref, column.name, [])})
+            parts.append(Cell(self._cells.number(value), None, None, at))
+            found.append(Item(column.name, _column(value, inner, f"m{len(parts) - 1}"), column.type, at))
+        return found
 
     def _checked(self, value: exp.Expression, *, defines: bool) -> bool:
         before = len(self._faults.items)
@@ -249,6 +299,11 @@ class PatternBinder:
                 results={name: str(kind) for name, kind in results.items()},
                 within_ms=clause.within_ms,
                 to_next=clause.to_next,
+                to_row=clause.to_row,
+                to_variables=list(clause.subsets.get(clause.to_name, (clause.to_name,)))
+                if clause.to_row
+                else [],
+                all_rows=clause.all_rows,
                 memory=max(map(_back, [*define.values(), *parts]), default=0),
             )
             return TypedPattern(spec, ViewSchema(VIEW, match_ddl(results, _HIDDEN)))
@@ -312,4 +367,6 @@ def _back(part: Part) -> int:
     """How many rows before a match a part may ask for."""
     if isinstance(part, Operation):
         return max(map(_back, part.parts), default=0)
+    if isinstance(part, Final):
+        return _back(part.part)
     return part.navigation.shift if isinstance(part, Cell) and part.navigation is not None else 0

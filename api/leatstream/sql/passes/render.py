@@ -15,7 +15,7 @@ from sqlglot import exp
 from leatstream.errors import InternalError, Position
 from leatstream.model.objects import DELETED, ROWKEY, ROWTIME, UNTIL
 from leatstream.model.types import parse_type
-from leatstream.plan.logical import INTERVAL_JOIN, TEMPORAL_JOIN, JoinType, Window
+from leatstream.plan.logical import INTERVAL_JOIN, LOOKUP_JOINS, TEMPORAL_JOIN, JoinType, Window
 from leatstream.sql.passes.calls import write_call
 from leatstream.sql.passes.quoting import literal, name
 from leatstream.sql.passes.scope import (
@@ -155,6 +155,9 @@ class Renderer:
                 self.put(" OR NOT coalesce(")
                 self._filter(query.where)
                 self.put(", FALSE)")
+            for join in query.joins:
+                # An equality never holds for NULL, so the column tells whether a row was found.
+                self.put(f" OR {name(join.right.ref)}.{name(join.keys[0])} IS NULL" if join.kept else "")
             self.put(f") AS {name(DELETED)}, ")
         elif group is not None and group.update and group.having is not None:
             # A group that was written and passes no more must be taken back.
@@ -163,7 +166,8 @@ class Renderer:
 
     def _where(self, query: BoundSelect) -> None:
         given = query.inputs[0]
-        alone = given.keyed and not query.joins and query.group is None
+        apart = all(join.kind in LOOKUP_JOINS for join in query.joins)
+        alone = given.keyed and apart and query.group is None
         if query.upserts or (query.where is None and not alone):
             return
         self.put(" WHERE ")
@@ -251,7 +255,7 @@ class Renderer:
 
     def _join(self, join: BoundJoin) -> None:
         words = {JoinType.INNER: "INNER", JoinType.LEFT: "LEFT OUTER", JoinType.FULL: "FULL OUTER"}
-        self.put(f" {words[join.type]} JOIN ")
+        self.put(f" {words[JoinType.LEFT if join.kept else join.type]} JOIN ")
         self._input(join.right)
         self.put(" ON (")
         self.expr(join.on)

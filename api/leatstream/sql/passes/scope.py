@@ -45,6 +45,7 @@ class Input:
         window: of TUMBLE and its kin; its columns are the last two.
         unnested: of UNNEST; such rows come with each row of the inputs before.
         view: of the matches of MATCH_RECOGNIZE: the view that stands for them in the compiled SQL.
+        headers: whether the headers of its records are asked for.
     """
 
     ref: str
@@ -56,6 +57,7 @@ class Input:
     window: Window | None = None
     unnested: Unnested | None = None
     view: str | None = None
+    headers: bool = False
 
     @property
     def keyed(self) -> bool:
@@ -77,6 +79,7 @@ class BoundJoin:
         before_ms, after_ms: of an interval join.
         values: of a join with a changelog: what its primary key's columns are equated with, in their order;
             with a table: what its columns ``keys`` are equated with.
+        kept: whether a changelog's row that finds nothing stays, as one that is taken back.
     """
 
     type: JoinType
@@ -88,6 +91,7 @@ class BoundJoin:
     after_ms: int = 0
     values: tuple[exp.Expression, ...] = ()
     keys: tuple[str, ...] = ()
+    kept: bool = False
 
 
 @dataclass(slots=True)
@@ -168,9 +172,18 @@ def selects(query: BoundQuery | None) -> Iterator[BoundSelect]:
             yield from selects(given.query)
 
 
+def asked_headers(query: BoundQuery | None) -> Iterator[str]:
+    """The views of which a query asks for the headers of records."""
+    for select in selects(query):
+        yield from (given.scan.view for given in select.inputs if given.headers and given.scan is not None)
+
+
 @dataclass(slots=True)
 class Binding:
-    """What binding one statement gathers."""
+    """What binding one statement gathers.
+
+    ``headers``: the views of which row patterns ask for the headers of records.
+    """
 
     faults: Faults = field(default_factory=Faults)
     scans: list[Scan] = field(default_factory=list)
@@ -178,6 +191,7 @@ class Binding:
     inputs: int = 0
     distinct: bool = False
     patterns: list[RowPattern] = field(default_factory=list)
+    headers: set[str] = field(default_factory=set)
 
     def next_ref(self) -> str:
         """A new alias for the compiled SQL."""

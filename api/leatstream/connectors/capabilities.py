@@ -1,0 +1,65 @@
+"""What a store kind can be used for, and what its new entities need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """A delivery guarantee of a sink, and when it holds."""
+
+    name: str
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a kind can be used for; shown by REST and the docs, and asked by the planner.
+
+    Attributes:
+        source: queries can read it.
+        sink: queries can write it.
+        create_as: ``CREATE … AS SELECT`` makes a new entity in it.
+        cdc: changes of its tables can be read as they are made.
+        view: it can hold materialized views.
+        create_entity: entities can be created and deleted.
+        print_records: PRINT shows records.
+        insert_values: ``INSERT … VALUES`` writes records.
+        realtime: queries over it can run in real-time mode.
+        headers: its records have headers that queries can read.
+        lookup: rows of its tables can be joined with a stream's (``table_reader``).
+        batches: changelog operators can write it, batch by batch (``write_batch``).
+        delivery: what its sinks promise.
+    """
+
+    source: bool = False
+    sink: bool = False
+    create_as: bool = False
+    cdc: bool = False
+    view: bool = False
+    create_entity: bool = False
+    print_records: bool = False
+    insert_values: bool = False
+    realtime: bool = False
+    headers: bool = False
+    lookup: bool = False
+    batches: bool = False
+    delivery: tuple[Guarantee, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EntityProperty:
+    """A property of this kind's entities that a sink needs a value for.
+
+    Attributes:
+        name: canonical relation property, such as ``topic.partitions``.
+        aliases: other accepted names, such as ``kafka.partitions``.
+        inheritable: whether the left-most source of the same kind may give it.
+        minimum: smallest legal value.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    inheritable: bool = True
+    minimum: int = 1

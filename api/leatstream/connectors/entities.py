@@ -1,0 +1,118 @@
+"""What stores tell of their entities and records, in one form for every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from leatstream.model.types import DataType
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column of a table in a store.
+
+    Attributes:
+        type: the type that a relation's column has for it.
+        native: the type in the store's words, such as ``character varying(20)``.
+        filled: whether it may be left out of a row although it is NOT NULL: it has a default.
+        generated: whether the store alone writes it.
+        enum: whether its type is an enumeration.
+    """
+
+    name: str
+    type: DataType
+    native: str = ""
+    not_null: bool = False
+    filled: bool = False
+    generated: bool = False
+    enum: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What an entity with columns has.
+
+    Attributes:
+        unique: column names of each unique key that rows can be matched by, the primary key's first.
+        details: what else is told of it: name to value.
+    """
+
+    columns: tuple[TableColumn, ...]
+    primary_key: tuple[str, ...] = ()
+    unique: tuple[tuple[str, ...], ...] = ()
+    details: Mapping[str, str | int | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """Why rows cannot be written to a table, and what may be done about it."""
+
+    detail: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A topic, data stream, table or path in a store.
+
+    Attributes:
+        properties: canonical property name to live value; None where it has no fixed value.
+        configs: the entity's own settings in the store's words, only those set for it.
+        table: of kinds whose entities are tables; columns and keys only where it is asked for by name.
+        details: what else the store tells of it, such as the number of its files; for people.
+    """
+
+    name: str
+    properties: Mapping[str, int | None] = field(default_factory=dict)
+    configs: Mapping[str, str] = field(default_factory=dict)
+    table: Table | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceWatch:
+    """What a source's store keeps for its reader, in bytes.
+
+    Attributes:
+        name: of the reader's place in the store, such as a replication slot.
+        lag: how far the reader is behind.
+        kept: what the store cannot throw away because of it.
+        left: what may still be written before the reader loses its place; None where there is no bound.
+    """
+
+    name: str
+    lag: int
+    kept: int
+    left: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record as it lies in the store. ``timestamp`` is epoch milliseconds."""
+
+    key: bytes | None
+    value: bytes | None
+    partition: int | str
+    offset: int | str
+    timestamp: int | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewRecord:
+    """A record to be written. The store gives it its place and its time."""
+
+    key: bytes | None
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class OptionFault:
+    """What is wrong with a property of a relation."""
+
+    name: str
+    detail: str
+    hint: str | None = None

@@ -1,0 +1,117 @@
+"""Writing records: in large requests, each record until it is taken, in the order of its key."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from leatstream.connectors.aws.errors import THROTTLED, is_throttled
+from leatstream.errors import StoreError
+
+MOST_RECORDS = 500
+MOST_BYTES = 5 * 1024 * 1024
+_LONGEST_KEY = 256
+_FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds
+_PATIENCE = 120.0  # seconds without one record taken
+_LATER = THROTTLED | {"InternalFailure"}
+
+Entry = dict[str, Any]
+
+
+def partition_key(key: bytes | None) -> str:
+    """Kinesis's key for a record's: the text itself where it can be one, else a digest of it.
+
+    Records without a key are spread over the shards.
+    """
+    if not key:
+        return uuid.uuid4().hex
+    try:
+        text = key.decode()
+    except UnicodeDecodeError:
+        return hashlib.sha256(key).hexdigest()
+    return text if len(text) <= _LONGEST_KEY else hashlib.sha256(key).hexdigest()
+
+
+def requests(records: Iterable[tuple[bytes | None, bytes]]) -> Iterator[list[Entry]]:
+    """Cut records (key, value) into lists that fit into one request."""
+    entries: list[Entry] = []
+    size = 0
+    for key, value in records:
+        name = partition_key(key)
+        entry: Entry = {"PartitionKey": name, "Data": value}
+        length = len(value) + len(name.encode())
+        if entries and (len(entries) == MOST_RECORDS or size + length > MOST_BYTES):
+            yield entries
+            entries, size = [], 0
+        entries.append(entry)
+        size += length
+    if entries:
+        yield entries
+
+
+def put(
+    client: Any,
+    stream: str,
+    entries: Sequence[Entry],
+    now: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+    patience: float = _PATIENCE,
+) -> int:
+    """Write one request's records; returns when Kinesis has taken all of them.
+
+    A record that was not taken is sent again, together with the records of the same key that came after it
+    and were taken: they then stand twice, but the key's last record is the last one. Nothing else repeats.
+
+    Returns:
+        How many records were sent, repetitions included.
+
+    Raises:
+        StoreError: store-rejected or store-unreachable, when Kinesis takes nothing for ``patience`` seconds.
+        botocore's own errors, for what waiting does not cure.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    left, refusals, sent, end = list(entries), 0, 0, now() + patience
+    while True:
+        try:
+            answer = client.put_records(StreamName=stream, Records=left)
+        except (BotoCoreError, ClientError) as error:
+            if not is_throttled(error) or now() >= end:
+                raise
+            results: list[Any] = []
+        else:
+            sent, results = sent + len(left), answer["Records"]
+            codes = {r["ErrorCode"] for r in results if r.get("ErrorCode")}
+            if not codes:
+                return sent
+            if codes - _LATER:
+                raise StoreError(
+                    "store-rejected", f"Kinesis refused records for stream {stream}: {min(codes - _LATER)}."
+                )
+            if any(not r.get("ErrorCode") for r in results):
+                refusals, end = 0, now() + patience
+            left = _again(left, results)
+        if now() >= end:
+            raise StoreError(
+                "store-unreachable",
+                f"Stream {stream} took no record for {patience:g} s: its shards are written to their limit.",
+                hint="Give it more shards.",
+            )
+        refusals += 1
+        wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** min(refusals - 1, 8))
+        sleep(wait * random.uniform(0.5, 1.0))
+
+
+def _again(sent: Sequence[Entry], results: Sequence[Any]) -> list[Entry]:
+    """Failed entries, and later ones of a failed entry's key, in their order."""
+    behind: set[str] = set()
+    left: list[Entry] = []
+    for entry, result in zip(sent, results, strict=True):
+        if result.get("ErrorCode") or entry["PartitionKey"] in behind:
+            behind.add(entry["PartitionKey"])
+            left.append(entry)
+    return left

@@ -1,0 +1,1 @@
+"""PostgreSQL: tables as sinks and for lookups, and their changes as sources."""

@@ -1,0 +1,68 @@
+"""Whether rows can be written to a table that is there, or read from it: all that is in the way, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leatstream.connectors.entities import Misfit, Table
+from leatstream.connectors.postgres.cdc import readable
+from leatstream.connectors.postgres.types import column_type, fits
+from leatstream.model.names import quote
+from leatstream.model.objects import Column
+
+
+def misfits(table: Table, columns: Sequence[Column], primary_key: Sequence[str]) -> list[Misfit]:
+    """What keeps rows of these columns from the table; with a primary key, rows replace each other by it."""
+    there = {column.name: column for column in table.columns}
+    found: list[Misfit] = []
+    for column in columns:
+        target = there.get(column.name)
+        if target is None:
+            names = ", ".join(quote(c.name) for c in table.columns)
+            found.append(Misfit(f"the table has no column {quote(column.name)}", f"it has {names}"))
+        elif target.generated:
+            hint = "leave it out of the SELECT"
+            found.append(Misfit(f"column {quote(column.name)} is written by PostgreSQL alone", hint))
+        elif not fits(column.type, target.native, enum=target.enum):
+            found.append(
+                Misfit(
+                    f"column {quote(column.name)} is {column.type}, which does not fit into {target.native}",
+                    f"CAST({quote(column.name)} AS {target.type}), or ALTER the table to "
+                    f"{column_type(column.type)}",
+                )
+            )
+    given = {column.name for column in columns}
+    for target in table.columns:
+        if target.not_null and target.name not in given and not (target.filled or target.generated):
+            detail = (
+                f"column {quote(target.name)} of the table is NOT NULL, has no default and is not written"
+            )
+            found.append(Misfit(detail, f"add a column {quote(target.name)} to the SELECT"))
+    return [*found, *_key_misfits(table, primary_key)]
+
+
+def read_misfits(table: Table, columns: Sequence[Column], primary_key: Sequence[str]) -> list[Misfit]:
+    """What keeps the table's rows from being read as these columns."""
+    there = {column.name: column for column in table.columns}
+    found: list[Misfit] = []
+    for column in columns:
+        source = there.get(column.name)
+        if source is None:
+            names = ", ".join(quote(c.name) for c in table.columns)
+            found.append(Misfit(f"the table has no column {quote(column.name)}", f"it has {names}"))
+        elif not readable(column.type, source.native):
+            detail = f"column {quote(column.name)} is {column.type}, but {source.native} in the table"
+            found.append(Misfit(detail, f"it can be read as {source.type} or VARCHAR"))
+        elif column.not_null and not source.not_null:
+            detail = f"column {quote(column.name)} is NOT NULL, but may be NULL in the table"
+            found.append(Misfit(detail, "leave NOT NULL out, or ALTER the table"))
+    return [*found, *_key_misfits(table, primary_key)]
+
+
+def _key_misfits(table: Table, primary_key: Sequence[str]) -> list[Misfit]:
+    if not primary_key or any(set(key) == set(primary_key) for key in table.unique):
+        return []
+    shown = ", ".join(map(quote, primary_key))
+    keys = "; ".join(", ".join(map(quote, key)) for key in table.unique) or "none"
+    detail = f"rows replace each other by {shown}, but the table has no unique key of just these columns"
+    return [Misfit(detail, f"its unique keys: {keys}")]

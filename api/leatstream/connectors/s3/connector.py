@@ -1,0 +1,220 @@
+"""S3: prefixes of a bucket as entities, their files read and written with boto3 and pyarrow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import BaseModel
+
+from leatstream.connectors.base import MAX_OFFSETS, Connector
+from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
+from leatstream.connectors.entities import Entity, OptionFault, Record
+from leatstream.connectors.kinds import KIND_PROPERTIES
+from leatstream.connectors.s3 import options as s3_options
+from leatstream.connectors.s3.admin import LEGAL, S3Admin
+from leatstream.connectors.s3.records import records
+from leatstream.connectors.s3.settings import S3Config
+from leatstream.connectors.writers import BatchTarget
+from leatstream.errors import Faults, JobError, StoreError
+from leatstream.model.objects import Column
+from leatstream.model.types import parse_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from leatstream.plan.job_spec import SinkSpec, SourceSpec
+
+_ROW_BYTES = 512  # what a row is taken to be, where rows bound a batch
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+class S3Connector(Connector):
+    """A bucket, or what lies below a prefix of it; its directories are the entities."""
+
+    kind: ClassVar[str] = "s3"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        source=True,
+        sink=True,
+        create_as=True,
+        create_entity=True,
+        print_records=True,
+        delivery=(Guarantee("exactly_once", "the files of a batch appear one by one, each once and whole"),),
+    )
+    entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["s3"]
+    Config: ClassVar[type[BaseModel]] = S3Config
+    secret_addresses: ClassVar[Mapping[str, Any]] = {"endpoint_url": None}
+    value_formats: ClassVar[tuple[str, ...]] = s3_options.VALUE_FORMATS
+    keyed: ClassVar[bool] = False
+    takes_rows: ClassVar[bool] = True
+    holds_schemas: ClassVar[bool] = True
+
+    def __init__(self, name: str, config: BaseModel) -> None:
+        super().__init__(name, config)
+        if not isinstance(config, S3Config):
+            raise TypeError("an S3 store takes an S3Config")
+        self.settings = config
+        self.admin = S3Admin(name, config)
+
+    @classmethod
+    def secret_fields(cls) -> tuple[str, ...]:
+        """Dotted paths of secret config fields."""
+        return ("secret_access_key",)
+
+    @classmethod
+    def entity_name_fault(cls, name: str) -> str | None:
+        """Why there cannot be a directory of this name, or None."""
+        if LEGAL.match(name):
+            return None
+        said = "a directory's name has 1 to 128 of the characters a-z, A-Z, 0-9, '.', '_', '=' and '-'"
+        return f"{said}, the first a letter or digit; what lies deeper is for a store with a longer prefix"
+
+    @classmethod
+    def needed_properties(cls, configs: Mapping[str, str]) -> tuple[EntityProperty, ...]:
+        """None; RequestError for settings, which directories do not have."""
+        _refuse_configs(configs)
+        return ()
+
+    @classmethod
+    def relation_options(
+        cls, given: Mapping[str, Any], columns: Sequence[str], value_format: str
+    ) -> tuple[dict[str, str], list[OptionFault]]:
+        """The properties ``s3.…`` of a relation."""
+        return s3_options.check_options(given, columns, value_format)
+
+    @classmethod
+    def trigger_interval_ms(cls, options: Mapping[str, str]) -> int:
+        """Files are written every so often, or there would be a great many small ones."""
+        return s3_options.read_options(options, "json").interval_ms
+
+    @classmethod
+    def carried_format(cls, value_format: str) -> str:
+        """Rows of every format come as JSON objects."""
+        return "json"
+
+    # -- admin half ------------------------------------------------------------------------------------------
+
+    def test(self, timeout: float) -> None:
+        """Reach S3 and list a key."""
+        self.admin.reach(timeout)
+
+    def list_entities(self, timeout: float = 5.0) -> list[Entity]:
+        """The directories below the store's prefix, by name."""
+        return [Entity(name) for name in self.admin.directories(timeout)]
+
+    def find_entity(self, entity: str, timeout: float = 5.0) -> Entity | None:
+        """The directory with number, size and format of its files."""
+        return self.admin.describe(entity, timeout) if LEGAL.match(entity) else None
+
+    def incarnation(self, entity: str, timeout: float = 5.0) -> str | None:
+        """The name: a directory is nothing but its files."""
+        return entity if LEGAL.match(entity) and self.admin.exists(entity, timeout) else None
+
+    def create_entity(
+        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
+    ) -> None:
+        """Put a marker there, unless there is something already."""
+        fault = self.entity_name_fault(entity)
+        if fault is not None:
+            raise StoreError("store-rejected", f"{entity!r} cannot be the name of a directory: {fault}.")
+        _refuse_configs(configs)
+        if not self.admin.exists(entity, timeout):
+            self.admin.mark(entity, timeout)
+
+    def update_entity(
+        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
+    ) -> None:
+        """There is nothing to change."""
+        if self.incarnation(entity, timeout) is None:
+            raise StoreError("entity-not-found", f"{entity} does not exist in store {self.name}.")
+        _refuse_configs(configs)
+
+    def drop_entity(self, entity: str, timeout: float = 10.0) -> None:
+        """Delete every file below the prefix, and the marker."""
+        if LEGAL.match(entity):
+            self.admin.remove(entity, timeout)
+
+    def property_limits(self, timeout: float = 5.0) -> Mapping[str, int]:
+        """None."""
+        return {}
+
+    def read_records(
+        self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
+    ) -> Iterator[Record | None]:
+        """Rows of the files, the oldest file first."""
+        if self.incarnation(entity) is None:
+            raise StoreError("entity-not-found", f"{entity} does not exist in store {self.name}.")
+        return records(self.admin, entity, from_beginning, limit, idle_timeout)
+
+    # -- Spark half ------------------------------------------------------------------------------------------
+
+    def read_stream(self, spark: SparkSession, source: SourceSpec, *, realtime: bool) -> DataFrame:
+        """Rows of the files as JSON objects, without keys; file and row are the position."""
+        from pyspark.sql import functions as F
+
+        from leatstream.connectors.s3.files import Layout
+        from leatstream.connectors.s3.positions import Bounds
+        from leatstream.connectors.s3.source import DDL, S3Reader, SourcePlan
+        from leatstream.connectors.scan_source import read_scan
+
+        options = s3_options.read_options(source.options, source.value_format)
+        declared = tuple(Column(c.name, parse_type(c.type)) for c in source.columns)
+        columns = {c.name: c.type.kind for c in declared}
+        most = int(spark.conf.get(MAX_OFFSETS, "500000") or "500000") * _ROW_BYTES
+        plan = SourcePlan(
+            store=self.name,
+            config=self.settings,
+            entity=source.entity,
+            layout=Layout(source.value_format, columns, options.header, options.delimiter, declared),
+            starting_position=source.starting_position,
+            starting_ms=source.starting_timestamp_ms,
+            bounds=Bounds(options.batch_files, min(options.batch_bytes, most), options.late_ms),
+        )
+        frame = read_scan(spark, f"leatstream_s3_{source.view}", DDL, S3Reader, plan)
+        # rowmeta() has the same members for every kind of store.
+        position = F.struct(
+            F.lit(source.entity).alias("topic"),
+            F.lit(None).cast("int").alias("partition"),
+            F.col("row").alias("offset"),
+            F.lit(1).alias("timestamp_type"),
+            "file",
+            "fault",
+        )
+        key = F.lit(None).cast("binary").alias("key")
+        return frame.select(key, "value", "timestamp", position.alias("__leat_rowmeta"))
+
+    def write_stream(self, frame: DataFrame, sink: SinkSpec, *, realtime: bool) -> DataStreamWriter:
+        """Files are written of rows; see ``write_rows``."""
+        raise NotImplementedError
+
+    def write_rows(self, frame: DataFrame, sink: SinkSpec, target: BatchTarget) -> DataStreamWriter:
+        """A writer of rows into files; exactly once.
+
+        Raises:
+            JobError: job-rejected, for Avro without the schema that the plan makes of the columns.
+        """
+        from leatstream.connectors.s3.sink import S3Sink
+        from leatstream.connectors.s3.write import SinkPlan
+
+        if sink.value_format == "avro" and sink.value_schema is None:
+            raise JobError("job-rejected", f"Files of {sink.relation} have no schema to be written by.")
+        plan = SinkPlan(
+            store=self.name,
+            config=self.settings,
+            prefix=self.admin.prefix(sink.entity),
+            stem=f"{_UNSAFE.sub('_', target.query_name)[:60]}-{target.query_id[-8:]}-g{target.generation}",
+            value_format=sink.value_format,
+            options=s3_options.read_options(sink.options, sink.value_format),
+            columns=tuple(Column(c.name, parse_type(c.type), c.not_null) for c in sink.columns),
+            schema=sink.value_schema,
+        )
+        return frame.writeStream.foreachBatch(S3Sink(plan, target).apply)
+
+
+def _refuse_configs(configs: Mapping[str, str]) -> None:
+    faults = Faults()
+    for name in sorted(configs):
+        faults.add("invalid-property", f"{name} is no setting of a directory in S3", hint="there is none")
+    faults.raise_if_any()

@@ -1,0 +1,63 @@
+"""Reading an entity's records for people: its files, the oldest first, then those that come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from leatstream.connectors.entities import Record
+from leatstream.connectors.s3.admin import Found, S3Admin, format_of
+from leatstream.connectors.s3.errors import is_changed, is_gone, s3_error
+from leatstream.connectors.s3.files import Layout, Row, rows
+from leatstream.connectors.s3.objects import open_file
+from leatstream.errors import StoreError
+
+_PAUSE = 0.5  # seconds between two looks
+_TIMEOUT = 5.0
+
+
+def records(
+    admin: S3Admin, entity: str, from_beginning: bool, limit: int | None, idle_timeout: float | None
+) -> Iterator[Record | None]:
+    """Records file by file, by what the files' names tell of their format; None now and then while idle.
+
+    Raises:
+        StoreError: entity-not-found or store-auth-failed, also while reading.
+    """
+    known = set() if from_beginning else {file.key for file in admin.files(entity, _TIMEOUT)}
+    sent, quiet = 0, time.monotonic()
+    while True:
+        fresh = [file for file in admin.files(entity, _TIMEOUT) if file.key not in known]
+        for file in sorted(fresh, key=lambda f: (f.modified, f.key)):
+            known.add(file.key)
+            for record in _read(admin, entity, file):
+                yield record
+                sent, quiet = sent + 1, time.monotonic()
+                if limit is not None and sent >= limit:
+                    return
+        if idle_timeout is not None and time.monotonic() - quiet >= idle_timeout:
+            return
+        yield None
+        time.sleep(_PAUSE)
+        if not admin.exists(entity, _TIMEOUT):
+            raise StoreError("entity-not-found", f"{entity} does not exist in store {admin.store} any more.")
+
+
+def _read(admin: S3Admin, entity: str, file: Found) -> Iterator[Record]:
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    told = format_of(file.key)
+    try:
+        opened = open_file(admin.client(_TIMEOUT), admin.config.bucket, file)
+        for chunk in rows(file.key, opened, Layout(told or "json")):
+            yield from (_record(file, entity, admin, row) for row in chunk)
+    except (BotoCoreError, ClientError) as error:
+        if is_gone(error) or is_changed(error):
+            return  # it is not the file any more that was listed
+        raise s3_error(admin.store, f"reading {file.key}", error, admin.config, _TIMEOUT) from None
+
+
+def _record(file: Found, entity: str, admin: S3Admin, row: Row) -> Record:
+    """A record: its file below the entity stands for the partition, the row for the offset."""
+    value = row.value if row.fault is None else f"the file cannot be read: {row.fault}".encode()
+    return Record(None, value, file.key[len(admin.prefix(entity)) :], row.number, file.modified)

@@ -1,0 +1,49 @@
+"""Whether one more driver may start: the limit of drivers, and the machine's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from leatstream.engine import memory
+
+
+class Admission:
+    """Says no, with the reason, before the machine does it by ending processes.
+
+    Args:
+        limit: most drivers for queries at a time.
+        heap: bytes that the heap of a driver of a role may have; None where drivers run elsewhere.
+        available: bytes that processes may still take.
+        resident: bytes that a process, by its id, holds with its children.
+    """
+
+    def __init__(
+        self,
+        limit: int,
+        heap: Callable[[str], int] | None,
+        available: Callable[[], int] = memory.available,
+        resident: Callable[[int], int] = memory.resident,
+    ) -> None:
+        self._limit = limit
+        self._heap = heap
+        self._available = available
+        self._resident = resident
+
+    def refusal(self, drivers: Iterable[tuple[str, int]], role: str) -> str | None:
+        """Why no driver of this role may start beside these (role and process id); None if it may."""
+        drivers = list(drivers)
+        if sum(one != "analyzer" for one, _ in drivers) >= self._limit:
+            return f"the limit of drivers is reached (LEATSTREAM_MAX_DRIVERS is {self._limit})"
+        if self._heap is None:
+            return None
+        # A young JVM has not taken yet what it may take.
+        promised = sum(max(0, self.need(one) - self._resident(pid)) for one, pid in drivers)
+        left, need = max(0, self._available() - promised), self.need(role)
+        if left >= need:
+            return None
+        what = f"it needs {memory.shown(need)}, {memory.shown(left)} is left"
+        return f"there is memory for no other driver: {what}"
+
+    def need(self, role: str) -> int:
+        """Bytes that a driver may come to hold."""
+        return (self._heap(role) if self._heap is not None else 0) + memory.BESIDE_HEAP

@@ -1,0 +1,126 @@
+"""From settings to the launcher of drivers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from leatstream.engine.clusters import Cluster
+from leatstream.engine.kubernetes_api import KubernetesApi, find_address
+from leatstream.engine.memory import size
+from leatstream.engine.pod_manifests import PodPlan, read_template
+from leatstream.engine.pods import PodLauncher
+from leatstream.engine.processes import DriverCommand, LocalLauncher
+from leatstream.errors import StackError
+from leatstream.ports import Launcher
+from leatstream.settings import Settings
+
+
+def open_launcher(
+    settings: Settings, server: str, url_file: Path, environment: Mapping[str, str]
+) -> Launcher:
+    """The launcher that the settings name.
+
+    Args:
+        settings: of the server.
+        server: its id.
+        url_file: file that holds the API's address, for drivers of this machine.
+        environment: Java, jars and the like for drivers; no secrets.
+
+    Raises:
+        StackError: ``part-failed``, the settings do not fit together, or the cluster refuses us.
+    """
+    told = {
+        "LEATSTREAM_DRIVER_MEMORY": settings.driver_memory,
+        "LEATSTREAM_DRIVER_JVM_OPTIONS": settings.driver_jvm_options,
+        **environment,
+    }
+    data_dir = settings.data_dir.resolve()
+    if settings.launcher == "kubernetes":
+        return _pods(settings, server, data_dir / "logs" / "drivers", told)
+    cluster = _cluster(settings)
+    return LocalLauncher(
+        DriverCommand(
+            url_file=url_file,
+            work_dir=data_dir / "drivers",
+            log_dir=data_dir / "logs" / "drivers",
+            environment=told,
+            slots=slots(settings),
+            cluster=cluster.environment() if cluster is not None else {},
+            warm_up_kafka=settings.warm_up_kafka,
+            orphan_seconds=settings.driver_orphan_seconds,
+            stop_seconds=settings.stop_grace_seconds,
+            shared={"LEATSTREAM_DRIVER_MEMORY": settings.shared_memory},
+        )
+    )
+
+
+def heaps(settings: Settings) -> Callable[[str], int] | None:
+    """Bytes of a driver's heap by its role; None where drivers do not take this machine's memory."""
+    if settings.launcher == "kubernetes":
+        return None
+    sizes = {"shared": size(settings.shared_memory)}
+    return lambda role: sizes.get(role, size(settings.driver_memory))
+
+
+def slots(settings: Settings) -> int:
+    """Tasks at once of one query."""
+    cluster = _cluster(settings)
+    return cluster.slots if cluster is not None else settings.driver_slots
+
+
+def _cluster(settings: Settings) -> Cluster | None:
+    """Where executors run; None = in the drivers."""
+    if settings.launcher in ("local", "kubernetes"):
+        return None
+    return Cluster(
+        kind="yarn" if settings.launcher == "yarn" else "standalone",
+        master=settings.spark_master,
+        executors=settings.executors,
+        executor_cores=settings.executor_cores,
+        executor_memory=settings.executor_memory,
+        driver_host=settings.driver_host,
+        conf=settings.spark_conf,
+        hadoop_conf=os.environ.get("HADOOP_CONF_DIR") or os.environ.get("YARN_CONF_DIR", ""),
+        yarn_queue=settings.yarn_queue,
+        yarn_principal=settings.yarn_principal,
+        yarn_keytab=settings.yarn_keytab,
+    )
+
+
+def _pods(settings: Settings, server: str, log_dir: Path, environment: Mapping[str, str]) -> PodLauncher:
+    faults = []
+    if settings.catalog.startswith("sqlite"):
+        faults.append("the catalog is SQLite, and pods cannot reach the files of its materialized views")
+    if not settings.kubernetes_image:
+        faults.append("LEATSTREAM_KUBERNETES_IMAGE is not set")
+    if not settings.driver_api_url:
+        faults.append("LEATSTREAM_DRIVER_API_URL is not set, so drivers would not find this server")
+    if faults:
+        raise StackError(
+            "part-failed", "; ".join(faults), hint="docs/deploy.md tells what each launcher needs"
+        )
+    plan = PodPlan(
+        image=settings.kubernetes_image,
+        service_account=settings.kubernetes_service_account,
+        environment=environment,
+        slots=settings.driver_slots,
+        cpu=settings.kubernetes_cpu,
+        memory=settings.kubernetes_memory,
+        shared={"LEATSTREAM_DRIVER_MEMORY": settings.shared_memory},
+        shared_memory=settings.kubernetes_shared_memory,
+        orphan_seconds=settings.driver_orphan_seconds,
+        stop_seconds=settings.stop_grace_seconds,
+        warm_up_kafka=settings.warm_up_kafka,
+        template=read_template(settings.kubernetes_pod_template),
+    )
+    address = find_address(
+        settings.kubernetes_url,
+        settings.kubernetes_namespace,
+        settings.kubernetes_token_file,
+        settings.kubernetes_ca_file,
+    )
+    launcher = PodLauncher(KubernetesApi(address), plan, server, settings.driver_api_url, log_dir)
+    launcher.check()
+    return launcher

@@ -1,0 +1,1 @@
+"""Applications: statements that are made, changed and taken away together."""

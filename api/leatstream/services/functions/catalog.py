@@ -1,0 +1,263 @@
+"""Function sources, and the functions made of them. No user's code runs here."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+from leatstream.errors import CatalogError, RequestError
+from leatstream.model.functions import (
+    DEFAULT_TIMEOUT_SECONDS,
+    JAVA,
+    LONGEST_SOURCE,
+    PYTHON,
+    FunctionDefinition,
+    FunctionSource,
+    UserFunction,
+)
+from leatstream.model.names import quote
+from leatstream.model.objects import HIDDEN_PREFIX, Meta
+from leatstream.ports import UnitOfWork
+from leatstream.services.authorization import READ, WRITE, authorize
+from leatstream.services.databases import refuse_dependents
+from leatstream.services.environment import Environment, Page, Precondition, Principal, Stored
+from leatstream.services.functions.java_source import check_class, check_jar
+from leatstream.services.functions.python_source import check_handler, check_syntax
+from leatstream.services.pages import repository_page
+from leatstream.services.upsert import upsert
+from leatstream.sql.function_table import functions, refusals
+
+_MOST_ARGUMENTS = 32
+_LONGEST_TIMEOUT = 3600
+_ANY = Precondition()
+
+
+def put_function_source(
+    env: Environment,
+    principal: Principal,
+    name: str,
+    file: str,
+    content: str,
+    comment: str | None = None,
+    pre: Precondition = _ANY,
+) -> Stored[FunctionSource]:
+    """Create or replace; functions that stand on it must still be there in a new text.
+
+    Raises:
+        RequestError: validation, the text is no Python, or a function would lose its handler.
+    """
+    authorize(principal, WRITE, "function source", name)
+    language = check_source(file, content)
+    with env.open_unit() as unit:
+        for function in functions_of(unit, name):
+            if language != function.language:
+                detail = f"function {quote(function.name)} would turn from {function.language} to {language}"
+                raise RequestError("validation", detail, hint="drop the function first")
+            aggregate = _offered(language, content, file, function.handler, len(function.arguments))
+            if aggregate is not function.aggregate:
+                detail = f"function {quote(function.name)} would turn from scalar to aggregate, or back"
+                raise RequestError("validation", detail, hint="drop the function first")
+
+        def make(meta: Meta, old: FunctionSource | None) -> FunctionSource:
+            return make_source(meta, name, file, content, comment)
+
+        stored = upsert(env, principal, unit.function_sources, name, "function source", "fns", pre, make)
+        unit.commit()
+    return stored
+
+
+def check_source(file: str, content: str) -> str:
+    """The language of a source; RequestError if it is none."""
+    if len(content.encode()) > LONGEST_SOURCE:
+        detail = f"a function source has at most {LONGEST_SOURCE // 1024} KiB"
+        raise RequestError("validation", detail, pointer="#/content")
+    ending = file.rsplit(".", 1)[-1].lower()
+    if ending == "jar":
+        check_jar(content, file)
+        return JAVA
+    if ending != "py":
+        detail = f"the file {file} of a function source ends in .py or .jar"
+        raise RequestError("validation", detail, pointer="#/file")
+    check_syntax(content, file)
+    return PYTHON
+
+
+def get_function_source(env: Environment, principal: Principal, name: str) -> FunctionSource:
+    """The source; CatalogError not-found."""
+    authorize(principal, READ, "function source", name)
+    with env.open_unit(write=False) as unit:
+        return require_source(unit, name)
+
+
+def require_source(unit: UnitOfWork, name: str) -> FunctionSource:
+    """The source inside a unit; CatalogError not-found."""
+    found = unit.function_sources.find(name)
+    if found is None:
+        raise CatalogError("not-found", f"function source {quote(name)} does not exist", sqlstate="3D018")
+    return found
+
+
+def list_function_sources(
+    env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
+) -> Page[FunctionSource]:
+    """One page of sources by name."""
+    authorize(principal, READ, "function sources")
+    with env.open_unit(write=False) as unit:
+        return repository_page(
+            unit.function_sources, lambda s: s.name, "function-sources", page_size, page_token
+        )
+
+
+def delete_function_source(
+    env: Environment, principal: Principal, name: str, pre: Precondition = _ANY
+) -> None:
+    """Delete; CatalogError has-dependents names the functions that stand on it."""
+    authorize(principal, WRITE, "function source", name)
+    with env.open_unit() as unit:
+        source = require_source(unit, name)
+        pre.check(source.meta.generation, "function source", name)
+        used = [f"function {quote(f.name)}" for f in functions_of(unit, name)]
+        refuse_dependents(f"function source {quote(name)}", used)
+        unit.function_sources.delete(source.meta.id)
+        unit.commit()
+
+
+def put_function(
+    env: Environment,
+    principal: Principal,
+    name: str,
+    body: FunctionDefinition,
+    pre: Precondition = _ANY,
+) -> Stored[UserFunction]:
+    """Create or replace; one that queries call keeps its arguments and type.
+
+    Raises:
+        RequestError: what is wrong with it.
+        CatalogError: not-found for its source; has-dependents.
+    """
+    authorize(principal, WRITE, "function", name)
+    with env.open_unit() as unit:
+        source = require_source(unit, body.source)
+
+        def make(meta: Meta, old: UserFunction | None) -> UserFunction:
+            return make_function(meta, name, body, source)
+
+        old = unit.functions.find(name)
+        if old is not None and replace(make(old.meta, old), comment=old.comment) != old:
+            refuse_dependents(f"function {quote(name)}", callers(unit, name))
+        stored = upsert(env, principal, unit.functions, name, "function", "fn", pre, make)
+        unit.commit()
+    return stored
+
+
+def make_source(meta: Meta, name: str, file: str, content: str, comment: str | None = None) -> FunctionSource:
+    """A function source, checked; RequestError if it is none."""
+    return FunctionSource(
+        meta=meta,
+        name=name,
+        file=file,
+        language=check_source(file, content),
+        content=content,
+        digest=hashlib.sha256(content.encode()).hexdigest(),
+        comment=comment,
+    )
+
+
+def make_function(meta: Meta, name: str, body: FunctionDefinition, source: FunctionSource) -> UserFunction:
+    """A function, checked against its source; RequestError with what is wrong."""
+    return UserFunction(
+        meta=meta,
+        name=name,
+        arguments=body.arguments,
+        returns=body.returns,
+        source=body.source,
+        handler=body.handler,
+        aggregate=check_function(name, body, source),
+        timeout_seconds=body.timeout_seconds,
+        comment=body.comment,
+        language=source.language,
+    )
+
+
+def check_function(name: str, body: FunctionDefinition, source: FunctionSource) -> bool:
+    """Check a definition against its source; whether it is an aggregate."""
+    if name.lower() in functions() or name.lower() in refusals():
+        raise CatalogError("already-exists", f"{name} is a built-in function", hint="choose another name")
+    if name.startswith(HIDDEN_PREFIX):
+        raise RequestError("validation", f"names that start with {HIDDEN_PREFIX} belong to leatstream")
+    names = [a.name for a in body.arguments]
+    if len(set(names)) < len(names):
+        raise RequestError("validation", "two arguments have the same name", pointer="#/arguments")
+    if len(names) > _MOST_ARGUMENTS:
+        raise RequestError("validation", f"a function has at most {_MOST_ARGUMENTS} arguments")
+    if not 1 <= body.timeout_seconds <= _LONGEST_TIMEOUT:
+        detail = f"a function's time-out is 1 to {_LONGEST_TIMEOUT} seconds"
+        raise RequestError("validation", detail, pointer="#/timeout_seconds")
+    if body.language not in (None, source.language):
+        detail = f"function source {quote(source.name)} holds {source.language}, not {body.language}"
+        hint = f"write LANGUAGE {source.language.upper()}"
+        raise RequestError("validation", detail, pointer="#/source", hint=hint)
+    if source.language == JAVA and body.timeout_seconds != DEFAULT_TIMEOUT_SECONDS:
+        detail = "functions in Java have no time-out: the driver's JVM, where they run, cannot stop them"
+        raise RequestError("unsupported", detail, pointer="#/timeout_seconds", hint="leave it out")
+    aggregate = _offered(source.language, source.content, source.file, body.handler, len(names))
+    if aggregate and not names:
+        raise RequestError("validation", "an aggregate takes at least one argument", pointer="#/arguments")
+    return aggregate
+
+
+def _offered(language: str, content: str, file: str, handler: str, arguments: int) -> bool:
+    """Check that a function can be made of what a source calls so; whether it is an aggregate."""
+    if language == JAVA:
+        check_class(content, file, handler, arguments)
+        return False
+    return check_handler(content, file, handler, arguments)
+
+
+def get_function(env: Environment, principal: Principal, name: str) -> UserFunction:
+    """The function; CatalogError not-found."""
+    authorize(principal, READ, "function", name)
+    with env.open_unit(write=False) as unit:
+        return require_function(unit, name)
+
+
+def require_function(unit: UnitOfWork, name: str) -> UserFunction:
+    """The function inside a unit; CatalogError not-found."""
+    found = unit.functions.find(name)
+    if found is None:
+        raise CatalogError("not-found", f"function {quote(name)} does not exist", sqlstate="3D017")
+    return found
+
+
+def list_functions(
+    env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
+) -> Page[UserFunction]:
+    """One page of users' functions by name; the built-in ones are no objects."""
+    authorize(principal, READ, "functions")
+    with env.open_unit(write=False) as unit:
+        return repository_page(unit.functions, lambda f: f.name, "functions", page_size, page_token)
+
+
+def delete_function(env: Environment, principal: Principal, name: str, pre: Precondition = _ANY) -> None:
+    """Delete; CatalogError has-dependents names the queries that call it."""
+    authorize(principal, WRITE, "function", name)
+    with env.open_unit() as unit:
+        function = require_function(unit, name)
+        pre.check(function.meta.generation, "function", name)
+        refuse_dependents(f"function {quote(name)}", callers(unit, name))
+        unit.functions.delete(function.meta.id)
+        unit.commit()
+
+
+def functions_of(unit: UnitOfWork, source: str) -> list[UserFunction]:
+    """The functions that stand on a source."""
+    return [f for f in unit.functions.page(limit=100_000) if f.source == source]
+
+
+def callers(unit: UnitOfWork, name: str) -> list[str]:
+    """The queries that call a function, as people are told."""
+    return [
+        f"query {quote(q.name)}"
+        for q in unit.queries.page(limit=100_000)
+        if any(f["function"] == name for f in q.job.get("functions") or ())
+    ]

@@ -1,0 +1,1 @@
+"""From a continuous statement to a checked plan and its job."""

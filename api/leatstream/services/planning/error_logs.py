@@ -1,0 +1,47 @@
+"""Topics for records that cannot be read: which a job can write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leatstream.errors import Faults
+from leatstream.plan.job_spec import SinkSpec
+from leatstream.plan.logical import LogicalPlan
+from leatstream.services.planning.live_stores import LiveStores
+from leatstream.sql.source_properties import SourceOptions
+
+
+def check_error_logs(
+    live: LiveStores, logical: LogicalPlan, options: Sequence[SourceOptions], sink: SinkSpec
+) -> None:
+    """Check the log topics of a plan's sources.
+
+    A job writes to one store only, in one batch with its results, so a log lies in the sink's store.
+
+    Raises:
+        RequestError: a log in another store, or that does not exist, or is read or written by the query.
+        StoreError: the store cannot be asked.
+    """
+    faults = Faults()
+    for scan, option in zip(logical.streams, options, strict=True):
+        topic = option.log_topic
+        if topic is None:
+            continue
+        kind, store = sink.store.kind, sink.store.name
+        taken = [(store, sink.entity), *((s.relation.store, s.relation.entity) for s in logical.scans)]
+        if logical.operator is not None or logical.pattern is not None or logical.lookups:
+            what = "read changelogs, join tables or match patterns"
+            detail = f"IGNORE_AND_LOG is not supported in queries that {what}"
+            faults.add("unsupported", detail, position=scan.position, hint="write IGNORE")
+        elif kind != "kafka" or option.log_store not in (None, store):
+            detail = f"the log of undecodable records lies in the sink's store '{store}', a Kafka one"
+            hint = "write IGNORE, or leave the log's store out"
+            faults.add("unsupported", detail, position=scan.position, hint=hint)
+        elif (store, topic) in taken:
+            detail = f"the log topic '{topic}' is read or written by the query itself"
+            faults.add("invalid-property", detail, position=scan.position)
+        elif live.entity(store, topic) is None:
+            detail = f"the log topic '{topic}' does not exist in store '{store}'"
+            hint = f"CREATE ENTITY {topic} IN STORE {store}"
+            faults.add("invalid-property", detail, position=scan.position, hint=hint)
+    faults.raise_if_any()

@@ -1,0 +1,285 @@
+"""The JobSpec of a planned statement: sources, sink, mode, settings. No identity, no checkpoint yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leatstream.connectors.base import Connector
+from leatstream.connectors.entities import Entity
+from leatstream.errors import Faults, RequestError
+from leatstream.formats.described import FORMATS as DESCRIBED
+from leatstream.model.functions import JAVA
+from leatstream.model.names import quote
+from leatstream.plan.job_spec import (
+    READER_KIND,
+    Delivery,
+    Isolation,
+    JobSpec,
+    Mode,
+    SinkSpec,
+    SourceSpec,
+    StoreRef,
+)
+from leatstream.plan.logical import LogicalPlan
+from leatstream.plan.mode import Shape, choose_mode
+from leatstream.services.environment import Environment
+from leatstream.services.planning.change_feeds import change_feeds
+from leatstream.services.planning.error_logs import check_error_logs
+from leatstream.services.planning.live_stores import LiveStores
+from leatstream.services.planning.query_properties import (
+    DRIVER,
+    MODE,
+    TRIGGER,
+    available_now,
+    check_words,
+    isolation_of,
+    refuse_unswappable,
+    target_batch_ms,
+    wanted_mode,
+)
+from leatstream.services.planning.specs import lookup_spec, operator_spec, source_spec, watermark_delay
+from leatstream.sql.relation_properties import RelationProperties
+from leatstream.sql.source_properties import read_source_options
+from leatstream.sql.statements import Properties
+
+# A query that looks for records all the time leaves nothing to those beside it.
+_SHARED_INTERVAL = 500
+# One task writes what goes to a store in one transaction.
+_OFFSETS, _VIEW_OFFSETS, _BATCH_OFFSETS = 500_000, 50_000, 100_000
+
+
+def plan_job(
+    live: LiveStores,
+    logical: LogicalPlan,
+    sink: SinkSpec,
+    sql: str,
+    properties: Properties,
+    guarantee: str | None = None,
+) -> JobSpec:
+    """Write the JobSpec.
+
+    Args:
+        live: stores and entities.
+        logical: the bound SELECT.
+        sink: where the rows go.
+        sql: Spark SQL whose columns are the sink's, then the hidden ones.
+        properties: of QUERY WITH.
+        guarantee: delivery as the user asked for it; None = what the sink promises first.
+
+    Raises:
+        RequestError: ``unsupported`` or ``invalid-property``, for what the job cannot do.
+    """
+    env = live.env
+    check_words(properties)
+    wanted = wanted_mode(properties)
+    once = available_now(properties)
+    refuse_unswappable(properties, view=sink.view is not None)
+    isolation = isolation_of(properties)
+    shared = isolation is Isolation.SHARED
+    if shared:
+        _refuse_shared_java(logical, properties)
+    _check_sources(live, logical)
+    _check_sink(env, logical, sink.store)
+    options = [read_source_options(scan.properties) for scan in logical.streams]
+    check_error_logs(live, logical, options, sink)
+    feeds = change_feeds(live, logical, options, sink.store.kind)
+    delay = watermark_delay(logical, env.settings.watermark_delay_ms)
+    sources = [
+        source_spec(live, scan, option, delay, feed, once=once)
+        for scan, option, feed in zip(logical.streams, options, feeds, strict=True)
+    ]
+    partitions = [_partitions(live.source_entity(scan.relation)) for scan in logical.streams]
+    delivery = _delivery(env, sink, guarantee)
+    mode, reason = choose_mode(
+        Shape(
+            delivery=delivery,
+            stateful=logical.stateful,
+            realtime_sources=all(_realtime(env, source.store.kind) for source in sources),
+            realtime_sink=_realtime(env, sink.store.kind),
+            skips_records=any(source.on_error == "ignore" for source in sources),
+            source_partitions=partitions,
+            slots=env.settings.slots,
+            lookups=bool(logical.lookups),
+            user_functions=bool(logical.functions),
+            described=any(f in DESCRIBED for f in _formats(sources, sink)),
+            wanted="micro_batch" if once or shared else wanted,
+        )
+    )
+    if shared:
+        reason = "it shares its driver, where real-time mode would hold task slots for itself all the time"
+    if once:
+        reason = "it works off what there is, batch by batch, and completes"
+        _check_once(sources, properties)
+    if wanted == "realtime" and mode is not Mode.REALTIME:
+        raise RequestError(
+            "unsupported",
+            f"this query cannot run in real-time mode: {reason}",
+            position=properties[MODE].position,
+            hint="leave the query property 'mode' out",
+        )
+    return JobSpec(
+        query_id="",
+        query_name="",
+        generation=0,
+        attempt=0,
+        fencing_token="",
+        sql=sql,
+        sources=sources,
+        sink=sink,
+        mode=mode,
+        mode_reason=reason,
+        output_mode="update" if _updated_by_spark(logical) else "append",
+        operator=operator_spec(logical, options),
+        lookups=[lookup_spec(live, one) for one in logical.lookups],
+        distinct=logical.distinct,
+        delivery=delivery,
+        max_offsets_per_trigger=_most_offsets(env, sink, delivery, lookups=bool(logical.lookups)),
+        target_batch_ms=target_batch_ms(properties, mode),
+        checkpoint="",
+        state=dict(logical.state),
+        conf={"spark.sql.shuffle.partitions": _shuffle_partitions(logical, partitions)},
+        trigger_interval_ms=max(_interval(env, sink), _SHARED_INTERVAL if shared else 0),
+        available_now=once,
+        driver=isolation,
+    )
+
+
+def _most_offsets(env: Environment, sink: SinkSpec, delivery: Delivery, *, lookups: bool) -> int:
+    # A view's batch passes through the driver's own process, so it is bounded more tightly.
+    if sink.view is not None:
+        return _VIEW_OFFSETS
+    connector_class = env.connector_classes.get(sink.store.kind)
+    in_one_task = connector_class is not None and not connector_class.takes_rows
+    # A batch that looks rows up is held until it is joined.
+    return _BATCH_OFFSETS if lookups or (in_one_task and delivery is Delivery.EXACTLY_ONCE) else _OFFSETS
+
+
+def _check_sources(live: LiveStores, logical: LogicalPlan) -> None:
+    faults = Faults()
+    for scan in logical.streams:
+        kind = live.store(scan.relation.store).kind
+        connector_class = live.env.connector_classes.get(kind)
+        if connector_class is not None and not connector_class.capabilities.source:
+            detail = f"{scan.relation.fqn} is in a store of kind {kind}, which queries cannot read yet"
+            faults.add("unsupported", detail, position=scan.position)
+    faults.raise_if_any()
+
+
+def _delivery(env: Environment, sink: SinkSpec, wanted: str | None) -> Delivery:
+    # A view's batch is one transaction that holds its number, so that none counts twice.
+    if sink.view is not None:
+        return Delivery.EXACTLY_ONCE
+    connector_class = env.connector_classes.get(sink.store.kind)
+    promised = connector_class.capabilities.delivery if connector_class else ()
+    names = [guarantee.name for guarantee in promised]
+    if wanted in names:
+        return Delivery(wanted)
+    return Delivery(names[0]) if names else Delivery.AT_LEAST_ONCE
+
+
+def _interval(env: Environment, sink: SinkSpec) -> int:
+    connector_class = env.connector_classes.get(sink.store.kind)
+    return connector_class.trigger_interval_ms(sink.options) if connector_class else 0
+
+
+def _formats(sources: Sequence[SourceSpec], sink: SinkSpec) -> list[str | None]:
+    read = [f for source in sources for f in (source.value_format, source.key_format)]
+    return [*read, sink.value_format, sink.key_format]
+
+
+def _check_sink(env: Environment, logical: LogicalPlan, store: StoreRef) -> None:
+    if store.kind == READER_KIND:
+        return
+    connector_class = env.connector_classes.get(store.kind)
+    if connector_class is not None and not connector_class.capabilities.sink:
+        raise RequestError(
+            "unsupported",
+            f"queries cannot write to stores of kind {store.kind} yet",
+            position=logical.left_most.position,
+            hint="write to a store of another kind",
+        )
+    batchwise = _batchwise(logical)
+    if batchwise is not None and not (connector_class and connector_class.capabilities.batches):
+        raise RequestError(
+            "unsupported",
+            f"{batchwise} cannot write to {_shown(store)}",
+            position=logical.left_most.position,
+            hint="write to a Kafka store, and copy from there by a query of its own",
+        )
+
+
+def _batchwise(logical: LogicalPlan) -> str | None:
+    """What of the query is worked off batch by batch, in Python; None where Spark runs all of it."""
+    if logical.operator is not None:
+        return "joins with changelogs and aggregates over them"
+    if logical.pattern is not None:
+        return "MATCH_RECOGNIZE"
+    return "joins with tables" if logical.lookups else None
+
+
+def _shown(store: StoreRef) -> str:
+    return "materialized views" if store.kind == "view" else f"stores of kind {store.kind}"
+
+
+def _updated_by_spark(logical: LogicalPlan) -> bool:
+    return logical.operator is None and logical.aggregation is not None and logical.aggregation.update
+
+
+def refuse_unbuilt(given: RelationProperties, properties: Properties, sink: Connector) -> None:
+    """Refuse, at plan, what the jobs cannot do; RequestError with every fault."""
+    faults = Faults()
+    promised = [guarantee.name for guarantee in sink.capabilities.delivery]
+    if given.delivery_guarantee not in (None, Delivery.AT_LEAST_ONCE.value, *promised):
+        reason = f"exactly_once is not built yet for stores of kind {sink.kind}"
+        _unbuilt(faults, properties, "delivery.guarantee", reason, "at_least_once")
+    if given.sink_timestamp_strategy not in (None, "proc.time"):
+        reason = "Spark's Kafka sink does not write a record's time"
+        _unbuilt(faults, properties, "sink.timestamp.strategy", reason, "proc.time")
+    faults.raise_if_any()
+
+
+def _unbuilt(faults: Faults, properties: Properties, name: str, reason: str, instead: str) -> None:
+    value = properties.get(name)
+    position = value.position if value else None
+    faults.add("unsupported", f"{name}: {reason}", position=position, hint=f"use {instead}")
+
+
+def _refuse_shared_java(logical: LogicalPlan, properties: Properties) -> None:
+    """Java runs inside the driver's JVM, which keeps one version of a class and hides nothing from it."""
+    for use in logical.functions:
+        if use.function.language == JAVA:
+            raise RequestError(
+                "unsupported",
+                f"function {quote(use.function.name)} is in Java: it could read and end the queries that "
+                "share its driver",
+                position=properties[DRIVER].position,
+                hint=f"leave '{DRIVER}' out, or write the function in Python",
+            )
+
+
+def _check_once(sources: Sequence[SourceSpec], properties: Properties) -> None:
+    place = properties[TRIGGER].position
+    kinds = sorted({source.store.kind for source in sources if source.store.kind != "kafka"})
+    if kinds:
+        raise RequestError(
+            "unsupported",
+            f"'{TRIGGER}' = 'available_now' reads Kafka; this query reads stores of kind {', '.join(kinds)}",
+            position=place,
+            hint="leave it out: the query then runs until it is stopped",
+        )
+
+
+def _realtime(env: Environment, kind: str) -> bool:
+    connector_class = env.connector_classes.get(kind)
+    return connector_class is not None and connector_class.capabilities.realtime
+
+
+def _partitions(entity: Entity | None) -> int:
+    """How many tasks read the entity."""
+    first = next(iter(entity.properties.values()), None) if entity else None
+    return first or 1
+
+
+def _shuffle_partitions(logical: LogicalPlan, partitions: Sequence[int]) -> str:
+    """Frozen with the checkpoint of a stateful query, so it follows the sources and not the machine."""
+    return str(max([2, *partitions])) if logical.stateful or logical.lookups else "1"

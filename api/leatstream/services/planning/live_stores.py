@@ -1,0 +1,81 @@
+"""Stores and their live entities as one planning run sees them, each asked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from leatstream.connectors.base import Connector
+from leatstream.connectors.entities import Entity
+from leatstream.errors import Position, RequestError
+from leatstream.formats.registry_client import RegistryClient
+from leatstream.model.names import quote
+from leatstream.model.objects import Relation, Store
+from leatstream.model.registered import SchemaRegistry
+from leatstream.services.catalog_view import CatalogView
+from leatstream.services.environment import Environment
+
+
+@dataclass(slots=True)
+class LiveStores:
+    """Reads stores from the catalog view and entities from the stores, and remembers both."""
+
+    env: Environment
+    view: CatalogView
+    stores: dict[str, Store] = field(default_factory=dict)
+    _connectors: dict[str, Connector] = field(default_factory=dict)
+    _entities: dict[tuple[str, str], Entity | None] = field(default_factory=dict)
+    _registries: dict[str, RegistryClient] = field(default_factory=dict)
+
+    def store(self, name: str, position: Position | None = None) -> Store:
+        """The store; RequestError if there is none of this name."""
+        if name not in self.stores:
+            self.stores[name] = self.view.require_store(name, position)
+        return self.stores[name]
+
+    def connector(self, name: str) -> Connector:
+        """The store's connector."""
+        if name not in self._connectors:
+            self._connectors[name] = self.env.connect(self.store(name))
+        return self._connectors[name]
+
+    def registry(self, store: str) -> SchemaRegistry | None:
+        """The schema registry that the store names, or None."""
+        name = self.store(store).schema_registry
+        return self.view.find_registry(name) if name is not None else None
+
+    def registry_client(self, store: str, format_: str, position: Position | None = None) -> RegistryClient:
+        """A client of the store's schema registry.
+
+        Raises:
+            RequestError: property-required, the store names none and the format needs one.
+        """
+        registry = self.registry(store)
+        if registry is None:
+            raise RequestError(
+                "property-required",
+                f"{format_} needs a schema registry, and store {quote(store)} names none",
+                position=position,
+                hint=f"UPDATE STORE {quote(store)} WITH ('schema_registry.name' = …), or another format",
+            )
+        if registry.name not in self._registries:
+            self._registries[registry.name] = self.view.open_registry(self.env, registry)
+        return self._registries[registry.name]
+
+    def entity(self, store: str, entity: str) -> Entity | None:
+        """The live entity, or one that the same plan makes, or None."""
+        key = (store, entity)
+        if key not in self._entities:
+            live = self.connector(store).find_entity(entity, self.env.settings.store_timeout)
+            self._entities[key] = live or self.view.planned_entity(store, entity)
+        return self._entities[key]
+
+    def source_entity(self, relation: Relation) -> Entity | None:
+        """The live entity; where a plan is still to make it, what the plan says of it."""
+        found = self.entity(relation.store, relation.entity)
+        if found is None and (self.view.is_assumed(relation) or relation.created_by_query is not None):
+            declared = self.connector(relation.store).entity_properties
+            planned = {
+                p.name: relation.effective[p.name].value for p in declared if p.name in relation.effective
+            }
+            return Entity(relation.entity, planned) if planned or not declared else None
+        return found

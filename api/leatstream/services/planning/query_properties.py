@@ -1,0 +1,125 @@
+"""The words of QUERY WITH: what a query's properties mean, and what is wrong with them."""
+
+from __future__ import annotations
+
+from leatstream.errors import Faults, RequestError
+from leatstream.plan.job_spec import Isolation, Mode
+from leatstream.sql.statements import Properties
+
+NAME = "query.name"
+MODE = "mode"
+TRIGGER = "query.trigger"
+TARGET = "query.target.batch.seconds"
+REPLACE_MODE = "replace.mode"
+DRIVER = "query.driver"
+QUERY_PROPERTIES = (NAME, MODE, "from.savepoint", "from.query", TRIGGER, TARGET, REPLACE_MODE, DRIVER)
+# Of the properties that are one word, the one that counts when nothing is said first.
+_WORDS = {
+    MODE: ("auto", "realtime", "micro_batch"),
+    TRIGGER: ("continuous", "available_now"),
+    REPLACE_MODE: ("in_place", "blue_green"),
+    DRIVER: (Isolation.DEDICATED.value, Isolation.SHARED.value),
+}
+_DEFAULT_TARGET_MS, _LEAST_SECONDS, _MOST_SECONDS = 5_000, 0.1, 3_600
+
+
+def check_words(properties: Properties) -> None:
+    """RequestError invalid-property: each property that no query has, each word that is none of its own."""
+    faults = Faults()
+    known = ", ".join(QUERY_PROPERTIES)
+    for name, value in properties.items():
+        if name not in QUERY_PROPERTIES:
+            detail = f"unknown query property {name}; known: {known}"
+            faults.add("invalid-property", detail, position=value.position)
+        elif name in _WORDS and str(value.value).lower() not in _WORDS[name]:
+            faults.add("invalid-property", _choice(name), position=value.position)
+    faults.raise_if_any()
+
+
+def query_name(properties: Properties) -> str | None:
+    """The name that the statement gives its query."""
+    value = properties.get(NAME)
+    return str(value.value) if value is not None else None
+
+
+def wanted_mode(properties: Properties) -> str:
+    """``auto``, ``realtime`` or ``micro_batch``; RequestError invalid-property."""
+    return _word(properties, MODE)
+
+
+def available_now(properties: Properties) -> bool:
+    """Whether the query works off what there is and completes; RequestError invalid-property."""
+    return _word(properties, TRIGGER) == "available_now"
+
+
+def is_blue_green(properties: Properties) -> bool:
+    """Whether it is to run beside the one before until it has caught up; RequestError invalid-property."""
+    return _word(properties, REPLACE_MODE) == "blue_green"
+
+
+def refuse_unswappable(properties: Properties, *, view: bool) -> None:
+    """RequestError unsupported where a query has no rows of its own that could be swapped."""
+    if is_blue_green(properties) and not view:
+        raise RequestError(
+            "unsupported",
+            "a blue-green replacement swaps the rows of a materialized view; what is in a topic or table "
+            "cannot be taken back",
+            position=properties[REPLACE_MODE].position,
+            hint="leave it out: the query then stops, and its next version goes on where it can",
+        )
+
+
+def isolation_of(properties: Properties) -> Isolation:
+    """Whether the query may share a driver; RequestError invalid-property or unsupported."""
+    isolation = Isolation(_word(properties, DRIVER))
+    if isolation is Isolation.SHARED and wanted_mode(properties) == "realtime":
+        raise RequestError(
+            "unsupported",
+            "a query in real-time mode holds task slots all the time, so it cannot share a driver",
+            position=properties[DRIVER].position,
+            hint=f"leave '{DRIVER}' out, or '{MODE}'",
+        )
+    return isolation
+
+
+def target_batch_ms(properties: Properties, mode: Mode) -> int | None:
+    """Milliseconds that a batch of this query shall last; None in real-time mode, which has no such batches.
+
+    Raises:
+        RequestError: invalid-property or unsupported.
+    """
+    given = properties.get(TARGET)
+    if given is None:
+        return _DEFAULT_TARGET_MS if mode is Mode.MICRO_BATCH else None
+    try:
+        seconds = float(str(given.value))
+    except ValueError:
+        seconds = 0.0
+    if not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:
+        raise RequestError(
+            "invalid-property",
+            f"{TARGET} is a number of seconds from {_LEAST_SECONDS} to {_MOST_SECONDS}",
+            position=given.position,
+        )
+    if mode is not Mode.MICRO_BATCH:
+        raise RequestError(
+            "unsupported",
+            f"'{TARGET}' is about micro-batches, and this query runs in real-time mode",
+            position=given.position,
+            hint=f"add '{MODE}' = 'micro_batch', or leave it out",
+        )
+    return round(seconds * 1000)
+
+
+def _word(properties: Properties, name: str) -> str:
+    value = properties.get(name)
+    if value is None:
+        return _WORDS[name][0]
+    word = str(value.value).lower()
+    if word not in _WORDS[name]:
+        raise RequestError("invalid-property", _choice(name), position=value.position)
+    return word
+
+
+def _choice(name: str) -> str:
+    return f"{name} is one of {', '.join(_WORDS[name])}"

@@ -1,0 +1,124 @@
+"""An interactive SELECT, planned: bound, analyzed and written as a JobSpec whose sink is its reader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from leatstream.errors import RequestError
+from leatstream.model.objects import (
+    HIDDEN_PREFIX,
+    Column,
+    Store,
+)
+from leatstream.plan.job_spec import READER_KIND, ColumnSpec, JobSpec, SinkSpec, StoreRef
+from leatstream.plan.logical import (
+    LogicalPlan,
+)
+from leatstream.services.catalog_view import CatalogView
+from leatstream.services.environment import Context, Environment
+from leatstream.services.functions.jobs import function_specs
+from leatstream.services.planning.job import plan_job
+from leatstream.services.planning.live_stores import LiveStores
+from leatstream.services.planning.query import sources_json
+from leatstream.services.planning.sink_columns import new_columns
+from leatstream.services.planning.statement import (
+    Draft,
+    analyze,
+    check_lookup_types,
+    require_sources,
+    with_types,
+)
+from leatstream.sql.binder import bind
+from leatstream.sql.relation_properties import RelationProperties
+from leatstream.sql.statements import (
+    Select,
+)
+
+# The store and the entity of a SELECT's sink: its reader.
+_READER = f"{HIDDEN_PREFIX}reader"
+_SELECT_OFFSETS = 20_000  # a batch is held in memory, and its first rows shall come soon
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSelect:
+    """An interactive SELECT that may run; ``job`` has no identity yet, its sink stands for the reader."""
+
+    logical: LogicalPlan
+    columns: tuple[Column, ...]
+    stores: Mapping[str, Store]
+    job: JobSpec
+
+    @property
+    def changelog(self) -> bool:
+        """Whether a row may replace or take back one before it."""
+        return bool(self.logical.primary_key)
+
+    def as_json(self) -> dict[str, Any]:
+        """The plan as ``statements:validate`` shows it."""
+        return {
+            "sources": sources_json(self.logical, self.stores),
+            "columns": [{"name": c.name, "type": str(c.type), "not_null": c.not_null} for c in self.columns],
+            "changelog": self.changelog,
+        }
+
+
+def plan_select(env: Environment, view: CatalogView, statement: Select, context: Context) -> PlannedSelect:
+    """Check a SELECT whole and write its JobSpec.
+
+    Raises:
+        RequestError: everything that is wrong with the statement.
+        StoreError: a store cannot be asked, or an entity is gone.
+        EngineError: no driver is there to analyze.
+    """
+    live = LiveStores(env, view)
+    logical = with_types(env, _bind_select(statement, view, context))
+    draft = Draft(env, view, context, live, logical, RelationProperties(), {}, analyze(env, logical))
+    require_sources(draft)
+    check_lookup_types(env, logical)
+    columns = new_columns(draft.analyzed, statement.position)
+    sink = SinkSpec(
+        relation=_READER,
+        store=StoreRef(name=_READER, kind=READER_KIND, config={}),
+        entity="rows",
+        columns=[ColumnSpec(name=c.name, type=str(c.type), not_null=c.not_null) for c in columns],
+        value_format="json",
+        key_format="json" if logical.primary_key else None,
+        key_columns=list(logical.primary_key),
+        deletes=logical.deletes,
+    )
+    job = plan_job(live, logical, sink, logical.sql, {})
+    functions, _ = function_specs(view, logical.functions)
+    bounded = job.model_copy(update={"max_offsets_per_trigger": _SELECT_OFFSETS, "functions": functions})
+    stores = {s.relation.store: live.store(s.relation.store) for s in logical.scans}
+    return PlannedSelect(logical, columns, stores, bounded)
+
+
+def _bind_select(statement: Select, view: CatalogView, context: Context) -> LogicalPlan:
+    """As a changelog where it can be one: groups and rows are shown as they change.
+
+    Sessions are not, which Spark gives only once they have closed, nor is what has lost its key.
+    """
+    select = statement.select
+
+    def bound(tree: exp.Expression, *, changelog: bool) -> LogicalPlan:
+        return bind(
+            tree,
+            lambda name: view.resolve(name, context),
+            statement.text,
+            changelog=changelog,
+            find_function=view.find_function,
+        )
+
+    if isinstance(select, exp.Select) and select.args.get("group") is not None:
+        window = select.args["from_"].this.meta.get("window")
+        session = window is not None and window.kind == "session"
+        return bound(select, changelog=not session)
+    try:
+        # Binding notes its findings in the tree.
+        return bound(select.copy(), changelog=True)
+    except RequestError:
+        return bound(select, changelog=False)

@@ -1,0 +1,159 @@
+"""How a new sink's records are written: value format, key format, and which columns make the key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from leatstream.errors import Faults, Position
+from leatstream.formats.described import FORMATS as DESCRIBED
+from leatstream.formats.primitive import KEY_TYPES
+from leatstream.model.names import quote
+from leatstream.model.objects import Column, Effective, Origin, Relation
+from leatstream.model.types import DataType
+from leatstream.plan.logical import Aggregation
+from leatstream.sql.relation_properties import RelationProperties
+
+Places = Mapping[str, Position]
+
+
+def sink_formats(
+    given: RelationProperties,
+    left: Relation,
+    aggregation: Aggregation | None,
+    columns: Sequence[Column],
+    places: Places,
+    keys: Sequence[str] = (),
+) -> dict[str, Effective]:
+    """Value and key properties in force, each with its origin.
+
+    Args:
+        given: the sink's WITH.
+        left: the left-most source.
+        aggregation: of the SELECT.
+        columns: of the sink.
+        places: canonical property name to where the user wrote it.
+        keys: the primary key, of a changelog.
+
+    Raises:
+        RequestError: a key that cannot be made of these columns.
+    """
+    origin = Origin.EXPLICIT if given.value_format else Origin.LEFT_MOST_SOURCE
+    source = None if given.value_format else str(left.fqn)
+    value = {"value.format": Effective(given.value_format or left.value_format, origin, source)}
+    if aggregation is not None and aggregation.update:
+        keys = aggregation.keys
+    if keys:
+        form = str(value["value.format"].value)
+        return value | primary_key_formats(given, keys, columns, places, form)
+    if aggregation is None:
+        _check_key_columns(given, columns, places)
+        return value | _row_key(given, left)
+    _check_key_columns(given, columns, places, needed=True)
+    return value | _given_key(given)
+
+
+def _row_key(given: RelationProperties, left: Relation) -> dict[str, Effective]:
+    """A row's key is the left-most record's, unless the user has another made."""
+    if given.key_format:
+        return _given_key(given)
+    if left.key_format not in (None, "primitive"):
+        # A key that is an object goes on as it is, but streams' keys are not read so.
+        return {}
+    found = {"key.format": left.key_format, "key.type": left.key_type}
+    return {
+        k: Effective(v, Origin.LEFT_MOST_SOURCE, str(left.fqn)) for k, v in found.items() if v is not None
+    }
+
+
+def _given_key(given: RelationProperties) -> dict[str, Effective]:
+    found = {"key.format": given.key_format, "key.type": given.key_type}
+    return {k: Effective(v, Origin.EXPLICIT) for k, v in found.items() if v is not None}
+
+
+def primary_key_formats(
+    given: RelationProperties,
+    keys: Sequence[str],
+    columns: Sequence[Column],
+    places: Places,
+    value_format: str = "json",
+) -> dict[str, Effective]:
+    """A changelog's record key: one plain column as it is, else an object of the key's columns.
+
+    Raises:
+        RequestError: invalid-property, for a primitive key that cannot be made of these columns; unsupported,
+            for an object in another format than the value.
+    """
+    types = {column.name: column.type for column in columns}
+    plain = len(keys) == 1 and types[keys[0]].kind in KEY_TYPES
+    if given.key_format == "primitive" and not plain:
+        faults = Faults()
+        shown = ", ".join(f"{quote(key)} {types[key]}" for key in keys)
+        faults.add(
+            "invalid-property",
+            f"a primitive key is one column of type {', '.join(KEY_TYPES)}, but the primary key is {shown}",
+            position=places.get("key.format"),
+            hint="leave 'key.format' out, or write 'key.format' = 'json'",
+        )
+        faults.raise_if_any()
+    own = value_format if value_format in DESCRIBED else "json"
+    format_ = given.key_format or ("primitive" if plain else own)
+    if format_ not in ("primitive", own):
+        _refuse_mixed(format_, value_format, places)
+    struct = DataType("STRUCT", arguments=tuple(types[key] for key in keys), fields=tuple(keys))
+    type_ = types[keys[0]] if format_ == "primitive" else struct
+    origin = Origin.EXPLICIT if given.key_format else Origin.DEFAULT
+    return {
+        "key.format": Effective(format_, origin),
+        "key.type": Effective(str(type_), Origin.DEFAULT),
+        "key.columns": Effective(", ".join(map(quote, keys)), Origin.DEFAULT),
+    }
+
+
+def _refuse_mixed(key: str, value: str, places: Places) -> None:
+    faults = Faults()
+    faults.add(
+        "unsupported",
+        f"a changelog's keys are primitive, or objects in the format of its values: {value}, not {key}",
+        position=places.get("key.format"),
+        hint="leave 'key.format' out",
+    )
+    faults.raise_if_any()
+
+
+def check_map_keys(format_: str, columns: Sequence[Column], faults: Faults, **where: Any) -> None:
+    """Note columns with a map whose keys the format has no form for."""
+    if format_ not in ("json", "avro", "json_schema"):
+        return
+    for column in columns:
+        for kind in _parts(column.type):
+            if kind.kind == "MAP" and kind.arguments[0].kind != "VARCHAR":
+                key, name = kind.arguments[0], quote(column.name)
+                detail = f"column {name}: a map in {format_} has VARCHAR keys, not {key}"
+                faults.add("type-mismatch", detail, hint="write MAP<VARCHAR, …>, and CAST the keys", **where)
+
+
+def _parts(kind: DataType) -> Iterator[DataType]:
+    yield kind
+    for part in kind.arguments:
+        yield from _parts(part)
+
+
+def _check_key_columns(
+    given: RelationProperties, columns: Sequence[Column], places: Places, *, needed: bool = False
+) -> None:
+    names = {c.name for c in columns}
+    faults = Faults()
+    for name in given.key_columns:
+        if name not in names:
+            where = places.get("key.columns")
+            faults.add(
+                "unknown-column", f"key column {quote(name)} is not a column of the sink", position=where
+            )
+    if needed and given.key_format and not given.key_columns:
+        faults.add(
+            "property-required",
+            "a group has no record whose key could be passed on: key.columns must be given with key.format",
+            position=places.get("key.format"),
+        )
+    faults.raise_if_any()

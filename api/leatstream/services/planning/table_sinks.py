@@ -1,0 +1,84 @@
+"""Relations over tables: which table is meant, and whether a query's rows fit into it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from leatstream.connectors.base import Connector
+from leatstream.connectors.entities import Entity
+from leatstream.connectors.kinds import TABLE_NAMES
+from leatstream.errors import Faults, Position
+from leatstream.model.names import quote
+from leatstream.model.objects import Column, Effective, Origin, Store
+from leatstream.sql.relation_properties import RelationProperties
+
+DATABASE, SCHEMA, NAME = TABLE_NAMES
+_RECORDS = ("value.format", "key.format", "key.type", "key.columns", "sink.timestamp.strategy")
+TABLE_FORMAT = "json"
+"""What a relation over a table says of its values' format: nothing is written in it."""
+Where = Callable[[str], Mapping[str, Any]]
+
+
+def table_entity(
+    store: Store, connector: Connector, given: RelationProperties, default: str, faults: Faults, where: Where
+) -> Effective:
+    """The entity that a relation's properties name, with its origin; what is wrong is noted.
+
+    Args:
+        store: the relation's.
+        connector: of the store.
+        given: the relation's WITH.
+        default: the relation's own name.
+        faults: take what is wrong.
+        where: gives ``position`` or ``pointer`` of a property.
+    """
+    named = {key: given.other[key] for key in TABLE_NAMES if key in given.other}
+    if not connector.tables:
+        entity = connector.canonical_entity(given.topic or default)
+        return Effective(entity, Origin.EXPLICIT if given.topic else Origin.DEFAULT)
+    for key, value in named.items():
+        if not isinstance(value, str) or not value or (key == SCHEMA and "." in value):
+            faults.add("invalid-property", f"{key} is a name", **where(key))
+    if named.get(DATABASE, store.config.get("database")) != store.config.get("database"):
+        detail = f"{DATABASE} differs from the database of store {quote(store.name)}"
+        faults.add(
+            "invalid-property", detail, hint="a store is one database; leave it out", **where(DATABASE)
+        )
+    if given.topic and (SCHEMA in named or NAME in named):
+        detail = "'topic' and the table's own properties both name the entity"
+        faults.add("invalid-property", detail, hint=f"leave one of 'topic' and {NAME} out", **where("topic"))
+    if given.topic:
+        return Effective(connector.canonical_entity(given.topic), Origin.EXPLICIT)
+    full = f"{named.get(SCHEMA, 'public')}.{named.get(NAME, default)}"
+    origin = Origin.EXPLICIT if SCHEMA in named or NAME in named else Origin.DEFAULT
+    return Effective(connector.canonical_entity(full), origin)
+
+
+def refuse_records(given: Mapping[str, Any], faults: Faults, where: Where) -> None:
+    """Note properties of records' bytes: rows of a table have columns."""
+    for key in _RECORDS:
+        if key in given and str(given[key]).lower() not in ("json", "proc.time"):
+            detail = f"{key} has no meaning for a table: its rows have columns, not records of bytes"
+            faults.add("invalid-property", detail, hint="leave it out", **where(key))
+
+
+def check_table(
+    connector: Connector,
+    entity: Entity | None,
+    columns: Sequence[Column],
+    primary_key: Sequence[str],
+    position: Position,
+) -> None:
+    """Check that a sink's rows fit into the table that is there.
+
+    Raises:
+        RequestError: type-mismatch, with every fault.
+    """
+    if entity is None or entity.table is None:
+        return
+    faults = Faults()
+    for misfit in connector.table_misfits(entity.table, columns, primary_key):
+        detail = f"table {entity.name} of store {quote(connector.name)}: {misfit.detail}"
+        faults.add("type-mismatch", detail, position=position, hint=misfit.hint)
+    faults.raise_if_any()

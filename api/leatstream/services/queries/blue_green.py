@@ -1,0 +1,187 @@
+"""Blue-green replacement: the changed query fills a view beside the old one, then takes its place.
+
+Three names play a part: ``v`` is the query that people know; ``v__green`` is to take its place, with its
+own checkpoint and rows; ``v__blue`` had it, and is kept for a while, stopped. Swapped are names and whose
+rows the relation shows, in one transaction. Both jobs go on by the rules for any query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from leatstream.errors import CatalogError, RequestError
+from leatstream.model.names import quote
+from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, QueryStatus
+from leatstream.plan.change import UNTOUCHED
+from leatstream.ports import UnitOfWork
+from leatstream.services.authorization import OPERATE, WRITE, authorize
+from leatstream.services.catalog_view import CatalogView
+from leatstream.services.environment import Environment, Precondition, Principal, new_meta, next_meta
+from leatstream.services.planning.query import PlannedQuery
+from leatstream.services.planning.statement import plan_statement
+from leatstream.services.queries.catalog import refuse_deleting, require_basis, require_query, same_statement
+from leatstream.services.queries.definition import QueryDefinition, parse_continuous
+from leatstream.services.queries.first_offsets import beginning_as
+from leatstream.services.queries.notes import keep_query
+from leatstream.services.queries.replacement import BLUE, GREEN, check_replacement, refuse_beside
+from leatstream.services.queries.taking_over import SWAPPED
+from leatstream.sql.canonical import statement_hash
+
+HINT = "leave 'replace.mode' out: the query then stops, and its next version starts"
+
+
+def replace_beside(
+    env: Environment,
+    principal: Principal,
+    name: str,
+    body: QueryDefinition,
+    pre: Precondition = Precondition(),  # noqa: B008
+) -> Query | None:
+    """Start a changed query beside the one that it shall replace; ``take_over`` swaps them later.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the query that keeps the view now.
+        body: what it shall be.
+        pre: precondition.
+
+    Returns:
+        The new query; None where the job would stay as it is, so that there is nothing to do beside it.
+
+    Raises:
+        CatalogError: not-found, stale, invalid-transition, requires-replacement, has-dependents.
+        RequestError: unsupported, for what cannot be swapped; what is wrong with the statement.
+    """
+    authorize(principal, WRITE, "query", name)
+    with env.open_unit(write=False) as unit:
+        old = require_query(unit, name)
+        pre.check(old.meta.generation, "query", name)
+        _refuse(env, unit, old)
+        if same_statement(old, body):
+            return None
+        planned = plan_statement(env, CatalogView(unit), parse_continuous(body.sql), body.context)
+        if check_replacement(unit, old, planned).kind in UNTOUCHED:
+            return None
+    _refuse_sources(old, planned)
+    planned = replace(planned, job=beginning_as(env, old, planned.job))
+    with env.open_unit() as unit:
+        current = require_query(unit, name)
+        if current.meta != old.meta:
+            raise CatalogError("stale", f"query {name} was changed by someone else at the same moment")
+        _refuse(env, unit, current)
+        require_basis(unit, planned)
+        check_replacement(unit, current, planned)
+        _let_go(unit, current, env.clock.now())
+        green = _green(env, principal, current, body, planned)
+        keep_query(unit, None, green, env.clock.now())
+        unit.commit()
+    env.changed.notify()
+    return green
+
+
+def rollback(env: Environment, principal: Principal, name: str) -> Query:
+    """Let the version before take over again: it goes on from its checkpoint, and is swapped as any other.
+
+    Raises:
+        CatalogError: not-found; invalid-transition, if none is kept or a replacement is under way.
+    """
+    authorize(principal, OPERATE, "query", name)
+    with env.open_unit() as unit:
+        current = require_query(unit, name)
+        refuse_deleting(current)
+        refuse_beside(unit, current)
+        kept = _beside(unit, current, BLUE)
+        if kept is None or kept.deleting:
+            raise CatalogError(
+                "invalid-transition",
+                f"no version of query {quote(name)} is kept that could take over again",
+                hint="DESCRIBE QUERY HISTORY has the statements of earlier versions",
+            )
+        status = replace(kept.status, observed_generation=kept.meta.generation + 1, restarts=0, error=None)
+        green = replace(
+            kept,
+            name=name + GREEN,
+            kept_until=None,
+            desired_state=DesiredState.RUNNING,
+            meta=next_meta(kept.meta, env.clock.now()),
+            status=replace(status, message=_waits(name), next_attempt_at=None),
+        )
+        keep_query(unit, kept, green, env.clock.now())
+        unit.commit()
+    env.changed.notify()
+    return green
+
+
+def _green(
+    env: Environment, principal: Principal, old: Query, body: QueryDefinition, planned: PlannedQuery
+) -> Query:
+    now = env.clock.now()
+    meta = new_meta("qry", principal, now)
+    return Query(
+        meta=meta,
+        name=old.name + GREEN,
+        kind=planned.kind,
+        sql=body.sql,
+        statement_hash=statement_hash(body.sql),
+        context=body.context.as_json(),
+        sources=planned.sources,
+        sink=old.sink,
+        delete_sink_entity=old.delete_sink_entity,
+        comment=body.comment,
+        properties=dict(body.properties),
+        effective=planned.effective,
+        plan=planned.as_json(SWAPPED),
+        job=planned.job.model_dump(mode="json"),
+        code=dict(planned.code),
+        beside=old.meta.id,
+        beside_relation=replace(planned.sink, meta=meta, created_by_query=meta.id),
+        status=QueryStatus(state=QueryState.PENDING, since=now, message=_waits(old.name)),
+    )
+
+
+def _waits(name: str) -> str:
+    return f"it takes over from {name} when it has caught up"
+
+
+def _beside(unit: UnitOfWork, query: Query, role: str) -> Query | None:
+    found = unit.queries.find(query.name + role)
+    return found if found is not None and found.beside is not None else None
+
+
+def _let_go(unit: UnitOfWork, query: Query, now: datetime) -> None:
+    """One predecessor is kept at most."""
+    kept = _beside(unit, query, BLUE)
+    if kept is not None and not kept.deleting:
+        keep_query(unit, kept, replace(kept, deleting=True), now)
+
+
+def _refuse(env: Environment, unit: UnitOfWork, query: Query) -> None:
+    refuse_deleting(query)
+    refuse_beside(unit, query)
+    why = None
+    if env.staged:
+        why = "takes time, so that it is no part of an atomic text"
+    elif query.kind is not QueryKind.CREATE_MATERIALIZED_VIEW_AS:
+        why = "swaps rows that leatstream keeps; what is in a topic or table cannot be taken back"
+    elif any(query.name in a.queries for a in unit.applications.page(limit=100_000)):
+        why = "is of a query by itself, and this one belongs to an application"
+    if why is not None:
+        raise RequestError("unsupported", f"a blue-green replacement {why}", hint=HINT)
+    for name in (query.name + GREEN, query.name + BLUE):
+        taken = unit.queries.find(name)
+        if taken is not None and taken.beside is None:
+            raise CatalogError(
+                "already-exists",
+                f"a replacement of {quote(query.name)} needs the name {quote(name)}, which is taken",
+            )
+
+
+def _refuse_sources(old: Query, planned: PlannedQuery) -> None:
+    kinds = sorted({s.store.kind for s in planned.job.sources if s.store.kind != "kafka"})
+    why = f"compares positions in topics of Kafka; this query reads {', '.join(kinds)}" if kinds else None
+    if planned.job.available_now:
+        why = "is of queries that run on; this one completes"
+    if why is not None:
+        raise RequestError("unsupported", f"a blue-green replacement {why}", hint=HINT)

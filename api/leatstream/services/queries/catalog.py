@@ -1,0 +1,260 @@
+"""Queries: continuous statements, each with a job of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from leatstream.errors import CatalogError
+from leatstream.model.names import Fqn, quote
+from leatstream.model.objects import (
+    CheckpointOrigin,
+    DesiredState,
+    Meta,
+    Query,
+    QueryState,
+    QueryStatus,
+    Relation,
+    Store,
+)
+from leatstream.ports import UnitOfWork
+from leatstream.services.authorization import READ, WRITE, authorize
+from leatstream.services.catalog_view import CatalogView
+from leatstream.services.environment import (
+    Environment,
+    Page,
+    Precondition,
+    Principal,
+    Stored,
+    new_meta,
+)
+from leatstream.services.pages import repository_page
+from leatstream.services.planning.query import PlannedQuery
+from leatstream.services.planning.query_properties import NAME, query_name
+from leatstream.services.planning.statement import plan_statement
+from leatstream.services.queries.definition import QueryDefinition, definition_of, parse_continuous
+from leatstream.services.queries.notes import keep_query, note_version
+from leatstream.services.queries.origin import origin_of
+from leatstream.services.queries.replacement import (
+    check_replacement,
+    refuse_unswapped,
+    replace_query,
+)
+from leatstream.services.schemas import require_schema
+from leatstream.sql.canonical import statement_hash
+from leatstream.sql.statements import Properties
+
+
+def put_query(
+    env: Environment,
+    principal: Principal,
+    name: str,
+    body: QueryDefinition,
+    pre: Precondition = Precondition(),  # noqa: B008 - immutable
+    within: Collection[str] = (),
+    *,
+    replan: bool = False,
+) -> Stored[Query]:
+    """Create or replace a query. The plan is checked whole before anything is stored; then the job starts.
+
+    An unchanged body changes nothing. A changed SQL text restarts the job; ``plan.change`` says what
+    happens to its state. ``desired_state`` and ``delete_sink_entity`` alone never restart it.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: exact name.
+        body: what the user writes.
+        pre: precondition.
+        within: names of queries that change together with this one, so that none of them holds its shape.
+        replan: plan it anew even if its statement stays, because what it reads has another shape.
+    """
+    authorize(principal, WRITE, "query", name)
+    with env.open_unit(write=False) as unit:
+        old = unit.queries.find(name)
+        pre.check(old.meta.generation if old else None, "query", name)
+        refuse_deleting(old)
+        planned = change = None
+        if old is None or replan or not same_statement(old, body):
+            statement = parse_continuous(body.sql)
+            planned = plan_statement(env, CatalogView(unit), statement, body.context)
+            if old is not None:
+                change = check_replacement(unit, old, planned, within)
+                refuse_unswapped(unit, old, statement.query_properties, change)
+    with env.open_unit() as unit:
+        current = unit.queries.find(name)
+        pre.check(current.meta.generation if current else None, "query", name)
+        refuse_deleting(current)
+        if planned is not None:
+            require_basis(unit, planned)
+            change = check_replacement(unit, current, planned, within) if current else None
+        if current is None and planned is not None:
+            origin = origin_of(env, unit, parse_continuous(body.sql).query_properties, planned.job)
+            made = _add(env, principal, unit, name, body, planned, origin)
+            stored = Stored(made, created=True, changed=True)
+        elif current is not None and old is not None and current.meta == old.meta:
+            stored = replace_query(env, principal, unit, current, body, planned, change)
+        else:
+            raise CatalogError("stale", f"query {name} was changed by someone else at the same moment")
+        unit.commit()
+    env.changed.notify()
+    return stored
+
+
+def create_query(env: Environment, principal: Principal, name: str, body: QueryDefinition) -> Stored[Query]:
+    """Create; CatalogError already-exists if it is there."""
+    return put_query(env, principal, name, body, Precondition(must_be_new=True))
+
+
+def patch_query(
+    env: Environment,
+    principal: Principal,
+    name: str,
+    changes: Mapping[str, Any],
+    pre: Precondition = Precondition(),  # noqa: B008
+) -> Stored[Query]:
+    """Change some members: any field of QueryDefinition by name."""
+    body = definition_of(get_query(env, principal, name))
+    return put_query(env, principal, name, replace(body, **changes), pre)
+
+
+def refuse_deleting(query: Query | None) -> None:
+    """CatalogError invalid-transition for a query that is on its way out."""
+    if query is not None and query.deleting:
+        raise CatalogError(
+            "invalid-transition",
+            f"query {quote(query.name)} is being deleted",
+            hint="wait until it is gone",
+        )
+
+
+def same_statement(old: Query, body: QueryDefinition) -> bool:
+    """Whether the job stays: equal by meaning, in the same context."""
+    return (
+        (old.sql == body.sql or old.statement_hash == statement_hash(body.sql))
+        and dict(old.context) == body.context.as_json()
+        and dict(old.properties) == dict(body.properties)
+    )
+
+
+def require_basis(unit: UnitOfWork, planned: PlannedQuery) -> None:
+    """What was planned with must still be so: planning asks stores, and meanwhile others may write."""
+    relations = [scan.relation for scan in planned.logical.scans]
+    if not planned.kind.makes_sink:
+        relations.append(planned.sink)
+    known: list[tuple[str, Meta, Relation | Store | None]] = [
+        *((str(r.fqn), r.meta, unit.relations.find(str(r.fqn))) for r in relations),
+        *((s.name, s.meta, unit.stores.find(s.name)) for s in planned.stores.values()),
+    ]
+    for name, meta, now in known:
+        if now is None or now.meta != meta:
+            raise CatalogError(
+                "stale", f"{name} was changed by someone else while this was planned", hint="send it again"
+            )
+
+
+def _add(
+    env: Environment,
+    principal: Principal,
+    unit: UnitOfWork,
+    name: str,
+    body: QueryDefinition,
+    planned: PlannedQuery,
+    origin: CheckpointOrigin | None,
+) -> Query:
+    now = env.clock.now()
+    meta = new_meta("qry", principal, now)
+    if planned.kind.makes_sink:
+        fqn = planned.sink.fqn
+        require_schema(unit, fqn.database, fqn.schema)
+        if unit.relations.find(str(fqn)) is not None:
+            raise CatalogError("already-exists", f"relation {fqn} exists already", sqlstate="42P17")
+        relation_meta = new_meta("rel", principal, now)
+        unit.relations.add(replace(planned.sink, meta=relation_meta, created_by_query=meta.id))
+    query = Query(
+        meta=meta,
+        name=name,
+        kind=planned.kind,
+        sql=body.sql,
+        statement_hash=statement_hash(body.sql),
+        context=body.context.as_json(),
+        sources=planned.sources,
+        sink=str(planned.sink.fqn),
+        desired_state=body.desired_state,
+        delete_sink_entity=body.delete_sink_entity,
+        comment=body.comment,
+        properties=dict(body.properties),
+        effective=planned.effective,
+        plan=planned.as_json(),
+        job=planned.job.model_dump(mode="json"),
+        code=dict(planned.code),
+        origin=origin,
+        status=_initial_status(body.desired_state, now),
+    )
+    keep_query(unit, None, query, now)
+    note_version(unit, principal, query, None, now)
+    return query
+
+
+def _initial_status(desired: DesiredState, now: Any) -> QueryStatus:
+    state = QueryState.PENDING if desired is DesiredState.RUNNING else QueryState.STOPPED
+    return QueryStatus(state=state, since=now, observed_generation=0 if state is QueryState.PENDING else 1)
+
+
+def get_query(env: Environment, principal: Principal, name: str) -> Query:
+    """The query; CatalogError not-found."""
+    authorize(principal, READ, "query", name)
+    with env.open_unit(write=False) as unit:
+        return require_query(unit, name)
+
+
+def require_query(unit: UnitOfWork, name: str) -> Query:
+    """The query inside a unit; CatalogError not-found."""
+    found = unit.queries.find(name)
+    if found is None:
+        raise CatalogError("not-found", f"query {quote(name)} does not exist", sqlstate="3D019")
+    return found
+
+
+def made_by(env: Environment, fqn: Fqn, properties: Properties) -> Query | None:
+    """The query that makes a stream, for CREATE OR REPLACE; None when there is no such stream yet.
+
+    Raises:
+        CatalogError: requires-replacement, when the stream was declared or the statement names another query.
+    """
+    with env.open_unit(write=False) as unit:
+        relation = unit.relations.find(str(fqn))
+        if relation is None:
+            return None
+        query = unit.queries.find_by_id(relation.created_by_query or "")
+    if query is None:
+        raise CatalogError(
+            "requires-replacement",
+            f"stream {fqn} was declared, it is not made by a query that could be replaced",
+            hint=f"DROP STREAM {fqn} first; its topic keeps the records",
+        )
+    named = query_name(properties)
+    if named not in (None, query.name):
+        raise CatalogError(
+            "requires-replacement",
+            f"stream {fqn} is made by query {quote(query.name)}; it cannot become query {named}",
+            position=properties[NAME].position,
+            hint="leave 'query.name' out",
+        )
+    return query
+
+
+def list_queries(
+    env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
+) -> Page[Query]:
+    """One page of queries by name."""
+    authorize(principal, READ, "queries")
+    with env.open_unit(write=False) as unit:
+        return repository_page(unit.queries, lambda q: q.name, "queries", page_size, page_token)
+
+
+def query_logs(env: Environment, principal: Principal, name: str, tail: int = 50) -> list[str]:
+    """The job's last log lines, oldest first."""
+    query = get_query(env, principal, name)
+    return list(query.status.log_tail)[-tail:]

@@ -1,0 +1,58 @@
+"""What a user writes of a query, and its statement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from leatstream.errors import RequestError
+from leatstream.model.objects import (
+    DesiredState,
+    Query,
+)
+from leatstream.services.environment import (
+    Context,
+)
+from leatstream.services.planning.statement import ContinuousStatement
+from leatstream.sql.parser import parse
+from leatstream.sql.statements import CreateAs, InsertInto
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDefinition:
+    """What the user writes of a query."""
+
+    sql: str
+    context: Context = field(default_factory=Context)
+    desired_state: DesiredState = DesiredState.RUNNING
+    delete_sink_entity: bool = False
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    comment: str | None = None
+
+
+def definition_of(query: Query) -> QueryDefinition:
+    """What the user has written of a query that there is."""
+    return QueryDefinition(
+        sql=query.sql,
+        context=Context(**query.context),
+        desired_state=query.desired_state,
+        delete_sink_entity=query.delete_sink_entity,
+        properties=query.properties,
+        comment=query.comment,
+    )
+
+
+def parse_continuous(sql: str) -> ContinuousStatement:
+    """Read text that must be one CREATE … AS SELECT, or INSERT INTO … SELECT."""
+    statements = parse(sql)
+    if len(statements) != 1 or not isinstance(statements[0], CreateAs | InsertInto):
+        what = f"{len(statements)} statements" if len(statements) != 1 else "another statement"
+        raise RequestError(
+            "validation",
+            "a query's sql is one CREATE STREAM, CHANGELOG, TABLE or MATERIALIZED VIEW … AS SELECT, or "
+            f"INSERT INTO … SELECT; this is {what}",
+            pointer="#/sql",
+            position=statements[0].position if statements else None,
+        )
+    return statements[0]

@@ -1,0 +1,97 @@
+"""What the end of a job makes of its query's status: stopped, tried again after a pause, or given up."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from leatstream.model.objects import QueryState, QueryStatus
+from leatstream.services.environment import RuntimeSettings
+
+_STABLE_SECONDS = 60.0
+_OUTAGES = frozenset({"store-unreachable", "registry-unreachable"})
+
+
+def ended(status: QueryStatus, state: QueryState, now: datetime) -> QueryStatus:
+    """Status after the job has ended and its driver is not needed any more."""
+    return replace(
+        status, state=state, since=now, driver_id=None, pid=None, message=None, next_attempt_at=None
+    )
+
+
+def after_loss(
+    settings: RuntimeSettings,
+    status: QueryStatus,
+    now: datetime,
+    why: str,
+    error: dict[str, object] | None = None,
+) -> QueryStatus:
+    """Status after a fault that a restart may cure: waiting for the next try, or failed after too many.
+
+    It waits as lost if its driver vanished, as pending if the job itself told why it ended. The first cause
+    of a row of faults is kept. A store that is away is waited for as long as it takes.
+    """
+    cause = error or {"code": "driver-lost", "detail": why, "retryable": True}
+    if _got_on(status, now):
+        status = replace(status, restarts=0, outages=0)
+    cleared = replace(status, driver_id=None, pid=None, since=now)
+    if is_outage(cause):
+        delay = backoff(settings, status.outages + 1)
+        return replace(
+            cleared,
+            state=QueryState.PENDING,
+            error=cause,
+            message=f"{cause['detail']}; try {status.outages + 2} in {delay:g} s",
+            next_attempt_at=now + timedelta(seconds=delay),
+            restarts=0,
+            outages=status.outages + 1,
+        )
+    restarts = status.restarts + 1
+    cleared = replace(cleared, restarts=restarts, outages=0)
+    if restarts > settings.max_restarts:
+        first = status.error or cause
+        return replace(
+            cleared,
+            state=QueryState.FAILED,
+            error=first,
+            message=f"given up after {settings.max_restarts} restarts in a row: {first['detail']}",
+        )
+    delay = backoff(settings, restarts)
+    return replace(
+        cleared,
+        state=QueryState.PENDING if error else QueryState.LOST,
+        error=status.error if restarts > 1 and status.error else cause,
+        message=f"{cause['detail']}; restart {restarts} in {delay:g} s",
+        next_attempt_at=now + timedelta(seconds=delay),
+    )
+
+
+def is_outage(cause: Mapping[str, object]) -> bool:
+    """Whether a store is away: the query is well, and goes on once the store is back."""
+    return bool({cause.get("code"), cause.get("condition")} & _OUTAGES)
+
+
+def _got_on(status: QueryStatus, now: datetime) -> bool:
+    """Whether the attempt that has ended did some work, so that its end is not one more of the same row."""
+    if status.driver_id is None:
+        return False
+    committed = status.metrics.get("batch_id") is not None and status.metrics.get("input_rows_total")
+    return bool(committed) or (
+        status.state is QueryState.RUNNING and age(status.since, now) > _STABLE_SECONDS
+    )
+
+
+def backoff(settings: RuntimeSettings, tries: int) -> float:
+    """Seconds to wait before the next try: doubling up to a limit.
+
+    Spread by chance, so that queries which one fault has ended do not all come back at once.
+    """
+    longest = min(settings.backoff_initial * 2.0 ** min(tries - 1, 16), settings.backoff_maximum)
+    return round(longest * (1 - settings.backoff_jitter * random.random()), 2)
+
+
+def age(since: datetime | None, now: datetime) -> float:
+    """Seconds since then; 0 if there is no such time."""
+    return (now - since).total_seconds() if since else 0.0

@@ -1,0 +1,73 @@
+"""Writes a query and, in the same unit of work, the log of what has changed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from leatstream.model.objects import Query, QueryEvent, QueryState, QueryVersion
+from leatstream.model.query_states import check_transition
+from leatstream.plan.change import Change
+from leatstream.ports import UnitOfWork
+from leatstream.services.environment import Principal
+
+
+def keep_query(unit: UnitOfWork, before: Query | None, after: Query, now: datetime) -> None:
+    """Write a query and the event of its change; ``before`` is None for a new one.
+
+    Raises:
+        InternalError: its state is not one that it can go to; nothing may be committed then.
+    """
+    check_transition(before, after)
+    if before is None:
+        unit.queries.add(after)
+    else:
+        unit.queries.update(after)
+    note_event(unit, before, after, now)
+
+
+def note_event(unit: UnitOfWork, before: Query | None, after: Query, now: datetime) -> None:
+    """Note what has changed for the job; a change of figures only is no event."""
+    if before is not None and _told(before) == _told(after):
+        return
+    status = after.status
+    error = status.error if status.error and status.state in _FAILING else None
+    reason = str(error["detail"]) if error else status.message
+    unit.query_log.add_event(
+        after.meta.id,
+        QueryEvent(
+            at=now,
+            state=status.state,
+            attempt=status.attempt,
+            generation=after.meta.generation,
+            reason="being deleted" if after.deleting and not reason else reason,
+            error=str(error["code"]) if error else None,
+        ),
+    )
+
+
+RESTART_ASKED = "restart asked for"
+_FAILING = (QueryState.FAILED, QueryState.LOST, QueryState.PENDING)
+
+
+def _told(query: Query) -> tuple[object, ...]:
+    status = query.status
+    asked = status.message if (status.message or "").startswith(RESTART_ASKED) else None
+    return status.state, status.attempt, query.deleting, status.restarts, status.apart, asked
+
+
+def note_version(
+    unit: UnitOfWork, principal: Principal, query: Query, change: Change | None, now: datetime
+) -> None:
+    """Note a new generation and who wrote it."""
+    unit.query_log.add_version(
+        query.meta.id,
+        QueryVersion(
+            generation=query.meta.generation,
+            at=now,
+            by=principal.name,
+            sql=query.sql,
+            desired_state=query.desired_state,
+            change=change.kind if change else None,
+            reason=change.reason if change else None,
+        ),
+    )

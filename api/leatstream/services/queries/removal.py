@@ -1,0 +1,217 @@
+"""The end of a query: what it leaves behind is taken away, then its rows.
+
+That it shall go has been committed before (``Query.deleting``). Every step may be repeated, so a crash or a
+store that does not answer only delays the end.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from leatstream.errors import CatalogError, LeatstreamError
+from leatstream.model.names import Fqn, quote
+from leatstream.model.objects import (
+    DesiredState,
+    Query,
+    QueryKind,
+    RelationKind,
+)
+from leatstream.ports import UnitOfWork
+from leatstream.services.authorization import WRITE, authorize
+from leatstream.services.databases import refuse_dependents
+from leatstream.services.environment import (
+    Environment,
+    Precondition,
+    Principal,
+    view_table,
+)
+from leatstream.services.planning.change_feeds import forget_readers
+from leatstream.services.queries.catalog import require_query
+from leatstream.services.queries.notes import keep_query
+from leatstream.services.relations import query_dependents
+
+_LOG = logging.getLogger(__name__)
+_ALONE = threading.Lock()
+_FORGET_SECONDS = 3.0
+
+
+def remove_query(env: Environment, query: Query) -> None:
+    """Take away a query whose job has ended: its topic if asked, its checkpoints, its relation, itself.
+
+    One at a time, so that a topic made anew by the next query of this name is not taken for the old one.
+
+    Raises:
+        StoreError: the topic or a replication slot could not be dropped; nothing else has been removed then.
+    """
+    with _ALONE:
+        with env.open_unit(write=False) as unit:
+            current = unit.queries.find_by_id(query.meta.id)
+        if current is not None and current.deleting:
+            _remove(env, current)
+    env.changed.notify()
+
+
+def _remove(env: Environment, query: Query) -> None:
+    if query.delete_sink_entity and query.kind.makes_sink:
+        _drop_entity(env, query)
+    if query.kind is QueryKind.CREATE_MATERIALIZED_VIEW_AS:
+        env.views.drop(view_table(query))
+    forget_readers(env, query)
+    _forget_offsets(env, query)
+    _forget_batches(env, query)
+    root = env.settings.checkpoint_root
+    if "://" not in root:
+        shutil.rmtree(f"{root}/queries/{query.meta.id}", ignore_errors=True)
+    with env.open_unit() as unit:
+        current = unit.queries.find_by_id(query.meta.id)
+        if current is not None and current.deleting:
+            relation = unit.relations.find(current.sink)
+            if relation is not None and relation.created_by_query == current.meta.id:
+                unit.relations.delete(relation.meta.id)
+            unit.queries.delete(current.meta.id)
+            unit.query_log.delete_of(current.meta.id)
+            _end_application(unit, current.name)
+            unit.commit()
+
+
+def _end_application(unit: UnitOfWork, name: str) -> None:
+    """The last query of an application that shall go takes it along."""
+    for application in unit.applications.page(limit=100_000):
+        if application.deleting and name in application.queries:
+            left = [q for q in map(unit.queries.find, application.queries) if q is not None and q.deleting]
+            if not left:
+                unit.applications.delete(application.meta.id)
+
+
+def wait_gone(env: Environment, there: Callable[[UnitOfWork], bool], deadline: float) -> bool:
+    """Wait until something is not there any more; whether it is gone.
+
+    Args:
+        env: the environment.
+        there: looks for it.
+        deadline: until when, on the monotonic clock.
+    """
+    seen = env.changed.value
+    while True:
+        with env.open_unit(write=False) as unit:
+            if not there(unit):
+                return True
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return False
+        seen = env.changed.wait(seen, left)
+
+
+def _forget_offsets(env: Environment, query: Query) -> None:
+    """Lag tools shall not show a query that is gone; a store that does not answer does not hold it back."""
+    with env.open_unit(write=False) as unit:
+        names = dict.fromkeys(source["store"]["name"] for source in query.job.get("sources", ()))
+        stores = [store for store in map(unit.stores.find, names) if store is not None]
+    for store in stores:
+        try:
+            env.connect(store).forget_offsets(query.name, _FORGET_SECONDS)
+        except LeatstreamError as error:
+            _LOG.warning("progress of query %s stays in store %s: %s", query.name, store.name, error.detail)
+
+
+def _forget_batches(env: Environment, query: Query) -> None:
+    """What the sink's store remembers of the query's batches is small; a store that is away keeps it."""
+    with env.open_unit(write=False) as unit:
+        store = unit.stores.find((query.job.get("sink") or {}).get("store", {}).get("name", ""))
+    if store is None:
+        return
+    try:
+        env.connect(store).forget_batches(query.meta.id, _FORGET_SECONDS)
+    except LeatstreamError as error:
+        _LOG.warning("batches of query %s stay in store %s: %s", query.name, store.name, error.detail)
+
+
+def _drop_entity(env: Environment, query: Query) -> None:
+    with env.open_unit(write=False) as unit:
+        relation = unit.relations.find(query.sink)
+        mine = relation is not None and relation.created_by_query == query.meta.id
+        store = unit.stores.find(relation.store) if relation is not None and mine else None
+    if relation is not None and store is not None:
+        env.connect(store).drop_entity(relation.entity)
+
+
+def delete_query(
+    env: Environment,
+    principal: Principal,
+    name: str,
+    delete_entity: bool = False,
+    pre: Precondition = Precondition(),  # noqa: B008
+) -> Query | None:
+    """End and delete a query, its checkpoints, and the stream that it made. The topic stays unless asked.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: exact name.
+        delete_entity: also delete the sink's entity; so does ``delete_sink_entity`` of the query.
+        pre: precondition.
+
+    Returns:
+        None if it is gone, else the query while its job is stopping or its topic cannot be dropped yet.
+    """
+    authorize(principal, WRITE, "query", name)
+    with env.open_unit() as unit:
+        query = require_query(unit, name)
+        pre.check(query.meta.generation, "query", name)
+        apps = unit.applications.page(limit=100_000)
+        owner = next((a.name for a in apps if name in a.queries and not a.deleting), None)
+        if owner is not None:
+            raise CatalogError(
+                "has-dependents",
+                f"query {quote(name)} belongs to application {quote(owner)} and goes with it",
+                hint=f"DROP APPLICATION {quote(owner)}, or TERMINATE QUERY {quote(name)} to stop it",
+            )
+        if query.kind.makes_sink and query.beside is None:
+            others = [d for d in query_dependents(unit, Fqn.parse(query.sink)) if d != f"query {query.name}"]
+            refuse_dependents(f"{query.sink}, which query {quote(name)} makes,", others)
+            if delete_entity or query.delete_sink_entity:
+                _refuse_shared_entity(unit, query)
+        before = query
+        query = replace(
+            query,
+            deleting=True,
+            delete_sink_entity=delete_entity or query.delete_sink_entity,
+            desired_state=DesiredState.STOPPED,
+        )
+        keep_query(unit, before, query, env.clock.now())
+        for one in _companions(unit, query):
+            going = replace(one, deleting=True, desired_state=DesiredState.STOPPED)
+            keep_query(unit, one, going, env.clock.now())
+        unit.commit()
+    if query.status.driver_id is not None or env.staged:
+        env.changed.notify()
+        return query
+    try:
+        remove_query(env, query)
+    except LeatstreamError:
+        env.changed.notify()  # the reconciler tries again and tells why in the status
+        return query
+    return None
+
+
+def _companions(unit: UnitOfWork, query: Query) -> list[Query]:
+    """Those that stand beside it: what is to take over from it, and what it has taken over from."""
+    if query.beside is not None:
+        return []
+    queries = unit.queries.page(prefix=f"{query.name}__", limit=100_000)
+    return [one for one in queries if one.beside == query.meta.id and not one.deleting]
+
+
+def _refuse_shared_entity(unit: UnitOfWork, query: Query) -> None:
+    """A topic on which other streams stand does not go with this query."""
+    mine = unit.relations.find(query.sink)
+    if mine is None or mine.kind is RelationKind.MATERIALIZED_VIEW:
+        return
+    place = (mine.store, mine.entity)
+    others = [r for r in unit.relations.page(limit=100_000) if (r.store, r.entity) == place and r != mine]
+    refuse_dependents(f"topic {mine.entity}", [f"stream {r.fqn}" for r in others])

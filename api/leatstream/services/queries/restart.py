@@ -1,0 +1,235 @@
+"""Starting a query again: from its checkpoint, or from another place in its sources."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from leatstream.errors import RequestError
+from leatstream.model.names import quote
+from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, StartFrom
+from leatstream.plan.change import keeps_state
+from leatstream.plan.job_spec import JobSpec
+from leatstream.services.authorization import OPERATE, READ, authorize
+from leatstream.services.environment import Environment, Principal
+from leatstream.services.functions.jobs import with_present_sources
+from leatstream.services.queries.catalog import get_query, refuse_deleting, require_query
+from leatstream.services.queries.notes import RESTART_ASKED, keep_query
+
+POSITIONS = ("earliest", "latest", "timestamp", "offsets")
+_FAR = 253_402_300_800_000  # the year 10000, milliseconds
+_HINTS = {
+    "source-gone": "the checkpoint does not fit what the source has now",
+    "checkpoint-damaged": "the checkpoint cannot be used any more; it is kept as it is",
+    "disk-full": "make room where checkpoints and the driver's files are; it starts again by itself",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StartWish:
+    """Where somebody wants a query to start, as they wrote it.
+
+    Attributes:
+        position: one of ``POSITIONS``.
+        timestamp: epoch milliseconds, or a time in ISO 8601; without a zone it is UTC.
+        offsets: source to partition to the first offset to be read.
+    """
+
+    position: str
+    timestamp: str | int | None = None
+    offsets: Mapping[str, Mapping[str, int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPlan:
+    """What a restart from another place does, in sentences."""
+
+    start: str
+    lost: str
+    repeated: str
+    state: str
+
+    def told(self) -> str:
+        """All of it in one line."""
+        return f"{self.start}: {self.lost}; {self.repeated}; {self.state}"
+
+
+def restart_query(env: Environment, principal: Principal, name: str, wish: StartWish | None = None) -> Query:
+    """Start again, whatever the state; also brings a stopped query back.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: exact name.
+        wish: where; None = from the last checkpoint. With it a new checkpoint is begun, and the old one is
+            kept until the query is deleted.
+
+    Raises:
+        CatalogError: not-found, invalid-transition.
+        RequestError: validation or unsupported, when it cannot start there.
+    """
+    authorize(principal, OPERATE, "query", name)
+    with env.open_unit() as unit:
+        before = require_query(unit, name)
+        refuse_deleting(before)
+        query, message = before, RESTART_ASKED
+        if wish is not None:
+            start = replace(start_of(query, wish), checkpoint_generation=query.checkpoint_generation + 1)
+            message = f"{RESTART_ASKED}, {plan_of_start(query, start).told()}"
+            query = replace(query, checkpoint_generation=start.checkpoint_generation, start=start)
+        status = replace(
+            query.status, error=None, message=message, restarts=0, outages=0, next_attempt_at=None
+        )
+        status = replace(status, crashes=0, apart=False)
+        if status.driver_id is None:
+            status = replace(status, state=QueryState.PENDING, since=env.clock.now())
+        else:
+            # The reconciler takes a job that runs an older generation down and starts the present one.
+            status = replace(status, observed_generation=0)
+        query = replace(query, desired_state=DesiredState.RUNNING, status=status)
+        query = with_present_sources(unit, query)
+        keep_query(unit, before, query, env.clock.now())
+        unit.commit()
+    env.changed.notify()
+    return query
+
+
+def restart_plan(env: Environment, principal: Principal, name: str, wish: StartWish) -> RestartPlan:
+    """What a restart from there would lose and repeat; it changes nothing. Errors of ``restart_query``."""
+    authorize(principal, READ, "query", name)
+    query = get_query(env, principal, name)
+    refuse_deleting(query)
+    return plan_of_start(query, start_of(query, wish))
+
+
+def start_of(query: Query, wish: StartWish) -> StartFrom:
+    """Check a wish against the query's sources.
+
+    Raises:
+        RequestError: validation or unsupported.
+    """
+    job = JobSpec.model_validate(query.job)
+    if wish.position not in POSITIONS:
+        raise _wrong(f"a query starts from {', '.join(POSITIONS)}, not from {wish.position!r}", "#/from")
+    if any(source.feed is not None for source in job.sources):
+        raise RequestError(
+            "unsupported",
+            f"query {quote(query.name)} reads the changes of a table, which have no other place to begin",
+            pointer="#/from",
+            hint="delete it and create it again: it begins with the rows that are there",
+        )
+    if (wish.timestamp is not None) != (wish.position == "timestamp"):
+        raise _wrong("a timestamp is given exactly if the query starts from TIMESTAMP", "#/timestamp")
+    if (wish.offsets is not None) != (wish.position == "offsets"):
+        raise _wrong("offsets are given exactly if the query starts from OFFSETS", "#/offsets")
+    return StartFrom(
+        position=wish.position,
+        timestamp_ms=_milliseconds(wish.timestamp) if wish.timestamp is not None else None,
+        offsets=_offsets(job, wish.offsets) if wish.offsets is not None else {},
+    )
+
+
+def read_offsets(text: str) -> dict[str, dict[str, int]]:
+    """Offsets of a statement: JSON, source to partition to offset; RequestError validation."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    pairs = found.items() if isinstance(found, dict) else ()
+    shaped = [isinstance(one, dict) and all(type(n) is int for n in one.values()) for _, one in pairs]
+    if not isinstance(found, dict) or not all(shaped):
+        raise _wrong(
+            'OFFSETS are JSON: each source, its partitions, and the offset to begin at: \'{"s": {"0": 12}}\'',
+            "#/offsets",
+        )
+    return found
+
+
+def plan_of_start(query: Query, start: StartFrom) -> RestartPlan:
+    """What is lost and what is repeated."""
+    job = JobSpec.model_validate(query.job)
+    where = start.position
+    if start.timestamp_ms is not None:
+        at = datetime.fromtimestamp(start.timestamp_ms / 1000, UTC)
+        where = f"timestamp {at.isoformat(timespec='milliseconds').replace('+00:00', 'Z')}"
+    before = {
+        "earliest": "no record that the sources still have is lost",
+        "latest": "records that were not read until now are lost",
+        "timestamp": "records from before it that were not read yet are lost",
+        "offsets": "records before them that were not read yet are lost",
+    }[start.position]
+    if query.kind is QueryKind.CREATE_MATERIALIZED_VIEW_AS:
+        again = f"{query.sink} is emptied and filled anew"
+    elif start.position == "latest":
+        again = "no record is read twice"
+    elif job.sink.deletes or job.sink.key_columns:
+        again = f"what was read since is read again, and rows of {query.sink} are written once more, by key"
+    else:
+        again = f"what was read since is read again and written to {query.sink} once more"
+    state = "the state of joins, windows and groups starts empty" if keeps_state(job) else "it keeps no state"
+    return RestartPlan(f"from {where}", before, again, state)
+
+
+def way_out(query: Query, code: str) -> str | None:
+    """What to do about a failure that only a person can cure; None where there is nothing special."""
+    why = _HINTS.get(code)
+    if why is None:
+        return None
+    if code == "disk-full":
+        return f"{why}, or by RESTART QUERY {quote(query.name)} once it is failed"
+    if any(source.get("feed") for source in query.job.get("sources", ())):
+        return f"{why}: delete the query and create it again"
+    return (
+        f"{why}: RESTART QUERY {quote(query.name)} FROM EARLIEST, LATEST, TIMESTAMP '…' or OFFSETS '…'; "
+        "DESCRIBE before it tells what is lost and what is repeated"
+    )
+
+
+def _wrong(detail: str, pointer: str) -> RequestError:
+    return RequestError("validation", detail, pointer=pointer)
+
+
+def _milliseconds(text: str | int) -> int:
+    if isinstance(text, int) or text.isdecimal():
+        found = int(text)
+    else:
+        try:
+            at = datetime.fromisoformat(text)
+        except ValueError:
+            raise _wrong(
+                "the timestamp is a time such as 2026-01-31T12:00:00Z, or milliseconds since 1970",
+                "#/timestamp",
+            ) from None
+        found = round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+    if not 0 <= found < _FAR:
+        raise _wrong("the timestamp lies between the years 1970 and 9999", "#/timestamp")
+    return found
+
+
+def _offsets(job: JobSpec, given: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    """By full relation name, for every source."""
+    other = sorted({s.store.kind for s in job.sources if s.store.kind != "kafka"})
+    if other:
+        raise RequestError(
+            "unsupported",
+            f"offsets are for topics of Kafka; this query reads stores of kind {', '.join(other)}",
+            pointer="#/offsets",
+            hint="use EARLIEST, LATEST or TIMESTAMP",
+        )
+    relations = list(dict.fromkeys(s.relation for s in job.sources))
+    found: dict[str, dict[str, int]] = {}
+    for name, partitions in given.items():
+        meant = [r for r in relations if name == r or r.endswith(f".{name}")]
+        if len(meant) != 1:
+            raise _wrong(f"offsets are for the query's sources {', '.join(relations)}", "#/offsets")
+        if not partitions or any(not p.isdecimal() or n < 0 for p, n in partitions.items()):
+            raise _wrong(
+                f"offsets of {meant[0]}: each is a partition's number with an offset from 0", "#/offsets"
+            )
+        found[meant[0]] = dict(partitions)
+    missing = [r for r in relations if r not in found]
+    if missing:
+        raise _wrong(f"offsets are missing for {', '.join(missing)}", "#/offsets")
+    return found

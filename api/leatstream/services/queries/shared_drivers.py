@@ -1,0 +1,133 @@
+"""Queries that share a driver: which one they get, and which of them is suspected when a driver dies.
+
+A shared driver that dies takes all its queries down; they start again together. One that was the only one
+starting is suspected at once. Where that does not tell, and the driver dies again soon, they start one after
+another, so that the next death tells. Who is suspected gets a driver of its own until a person restarts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from leatstream.model.objects import Query, QueryState, QueryStatus
+from leatstream.plan.job_spec import Isolation
+from leatstream.ports import Sharing, UnitOfWork
+from leatstream.services.environment import Environment, RuntimeSettings
+from leatstream.services.queries.notes import keep_query
+
+# After so many deaths in a row with a query among the dead it starts alone.
+_IN_TURN = 2
+_SETTLED = 5.0  # seconds that a query runs before the next one may start
+_STABLE = 60.0
+# The JVM's own words; it mostly ends right after a job has told them.
+_NO_MEMORY = ("Java heap space", "OutOfMemoryError", "GC overhead limit", "array size exceeds VM limit")
+APART = "it has a driver of its own from now on, until RESTART QUERY"
+
+
+def shares(query: Query) -> bool:
+    """Whether it runs beside others: it wants to, and is under no suspicion."""
+    return wants_to_share(query) and not query.status.apart
+
+
+def wants_to_share(query: Query) -> bool:
+    """Whether its statement says so."""
+    return query.job.get("driver") == Isolation.SHARED.value
+
+
+def sharing_of(unit: UnitOfWork, query: Query) -> Sharing | None:
+    """With whom it shares: queries of one application are in one driver, as long as it has room."""
+    if not shares(query):
+        return None
+    for application in unit.applications.page(limit=100_000):
+        if query.name in application.queries:
+            others = (unit.queries.find(name) for name in application.queries if name != query.name)
+            near = (q.status.driver_id for q in others if q is not None and shares(q))
+            return Sharing(next(filter(None, near), None))
+    return Sharing()
+
+
+def starts_in_turn(query: Query) -> bool:
+    """Whether it may have to wait for others, because drivers have died with it again and again."""
+    return shares(query) and query.status.crashes >= _IN_TURN
+
+
+def turn_of(query: Query, queries: Iterable[Query], now: datetime) -> str | None:
+    """The query that it waits for before it starts; None if it may start now."""
+    if not starts_in_turn(query):
+        return None
+    for other in queries:
+        status = other.status
+        if other.meta.id == query.meta.id or not starts_in_turn(other):
+            continue
+        if status.state is QueryState.STARTING:
+            return other.name
+        if status.state is QueryState.RUNNING and _age(status, now) < _SETTLED:
+            return other.name
+    return None
+
+
+def fills_memory(query: Query, error: Mapping[str, object]) -> bool:
+    """Whether a query that shares its driver has told that the memory, which all have in common, is full."""
+    return shares(query) and any(word in str(error.get("detail")) for word in _NO_MEMORY)
+
+
+def suspect_of(members: Sequence[Query], now: datetime) -> Query | None:
+    """Whose doing the death of a shared driver was, if that is plain.
+
+    Args:
+        members: the queries that it had.
+        now: the time.
+    """
+    starting = [q for q in members if q.status.state is QueryState.STARTING]
+    if len(starting) == 1 and (len(members) > 1 or starting[0].status.crashes):
+        return starting[0]
+    # One that has only just started is a weaker sign, which counts from the second death on.
+    young = [q for q in members if _age(q.status, now) < _SETTLED]
+    return young[0] if not starting and len(young) == 1 and young[0].status.crashes else None
+
+
+def count_crash(status: QueryStatus, now: datetime) -> QueryStatus:
+    """The status with one more death of its driver; one after a long peace is the first again."""
+    peaceful = status.state is QueryState.RUNNING and _age(status, now) > _STABLE
+    return replace(status, crashes=1 if peaceful else status.crashes + 1)
+
+
+def note_crashes(env: Environment, queries: Sequence[Query]) -> None:
+    """Before the queries of shared drivers that died are restarted: count it, and set the suspect apart."""
+    dead: dict[str, list[Query]] = {}
+    for query in queries:
+        driver = query.status.driver_id
+        if driver is not None and shares(query) and env.drivers.has_crashed(driver):
+            dead.setdefault(driver, []).append(query)
+    now = env.clock.now()
+    for driver, members in dead.items():
+        suspect = suspect_of(members, now)
+        with env.open_unit() as unit:
+            for member in members:
+                current = unit.queries.find_by_id(member.meta.id)
+                if current is None or current.status.driver_id != driver:
+                    continue
+                status = count_crash(current.status, now)
+                if suspect is not None and suspect.meta.id == member.meta.id:
+                    status = replace(status, apart=True, message=f"its shared driver died; {APART}")
+                keep_query(unit, current, replace(current, status=status), now)
+            unit.commit()
+
+
+def is_the_silent_one(unit: UnitOfWork, query: Query, settings: RuntimeSettings, now: datetime) -> bool:
+    """Whether others in the same driver are still heard: then it is the query that hangs, not the driver."""
+    if not shares(query):
+        return False
+    others = [
+        q
+        for q in unit.queries.page(limit=100_000)
+        if q.status.driver_id == query.status.driver_id and q.meta.id != query.meta.id
+    ]
+    heard = (q.status.heartbeat_at for q in others)
+    return any(at is not None and (now - at).total_seconds() < settings.heartbeat_timeout for at in heard)
+
+
+def _age(status: QueryStatus, now: datetime) -> float:
+    return (now - status.since).total_seconds() if status.since else 0.0

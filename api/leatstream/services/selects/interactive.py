@@ -1,0 +1,234 @@
+"""Interactive SELECT: a warm driver runs it, its rows go to the one who asked, and nothing is left of it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from leatstream.errors import CatalogError, EngineError, JobError, LeatstreamError
+from leatstream.plan.job_spec import JobSpec
+from leatstream.ports import UnitOfWork
+from leatstream.services.authorization import READ, authorize
+from leatstream.services.catalog_view import CatalogView
+from leatstream.services.environment import Context, Environment, Principal, new_id
+from leatstream.services.planning.selects import PlannedSelect, plan_select
+from leatstream.services.planning.specs import fresh_ref
+from leatstream.services.selects.selections import LONGEST_SECONDS, Row, Selection
+from leatstream.sql.statements import Select
+
+PREFIX = "stm"
+_BEAT = 1.0
+_MOST_BYTES = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a reader wants at most: rows, bytes of their JSON, seconds in all, seconds without a row."""
+
+    rows: int | None = None
+    bytes: int | None = None
+    seconds: float | None = None
+    idle: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The last thing a reader gets: why no row follows, and how many there were."""
+
+    reason: str
+    rows: int
+
+
+def is_selection(query_id: str | None) -> bool:
+    """Whether what a driver was given is an interactive SELECT."""
+    return bool(query_id) and str(query_id).startswith(f"{PREFIX}_")
+
+
+def begin(
+    env: Environment, principal: Principal, statement: Select, context: Context
+) -> tuple[Selection, PlannedSelect]:
+    """Plan a SELECT and hand it to a driver; its rows wait for ``read_rows``.
+
+    Raises:
+        RequestError: what is wrong with the statement.
+        EngineError: engine-unavailable, when no driver may be had.
+    """
+    authorize(principal, READ, "statements")
+    with env.open_unit(write=False) as unit:
+        planned = plan_select(env, CatalogView(unit), statement, context)
+    selection = Selection(new_id(PREFIX), principal.name, planned.job, statement.limit)
+    env.selections.add(selection)
+    try:
+        driver = env.drivers.assign(selection.id)
+    except Exception:
+        selection.end()  # without a driver it would be kept for ever
+        raise
+    if driver is None:
+        selection.end()
+        raise EngineError(
+            "engine-unavailable",
+            f"no Spark driver is free for this SELECT: {env.drivers.why_none()}",
+            hint="end another SELECT or stop a query (LIST QUERIES), or raise LEATSTREAM_MAX_DRIVERS",
+        )
+    selection.driver = driver
+    env.changed.notify()
+    return selection, planned
+
+
+def read_rows(
+    env: Environment, principal: Principal, selection_id: str, limits: Limits
+) -> Iterator[Row | End | None]:
+    """The rows as they come, None about once a second without any, and the end. Closing it ends the SELECT.
+
+    Raises:
+        CatalogError: not-found, also for those of others; invalid-transition, when it has a reader.
+        LeatstreamError: while iterating, what the job says when it fails.
+    """
+    selection = env.selections.find(selection_id)
+    gone = CatalogError("not-found", "there is no SELECT of this id, or it has ended")
+    if selection is None or selection.owner != principal.name:
+        raise gone
+    with selection.changed:
+        if selection.ended is not None and selection.problem is None:
+            raise gone
+        if selection.reading:
+            raise CatalogError("invalid-transition", "the rows of this SELECT are being read already")
+        selection.reading = True
+        selection.deadline = time.monotonic() + min(limits.seconds or LONGEST_SECONDS, LONGEST_SECONDS)
+    return _rows(env, selection, limits)
+
+
+def _rows(env: Environment, selection: Selection, limits: Limits) -> Iterator[Row | End | None]:
+    most = min(limits.rows or selection.limit or _MOST_BYTES, selection.limit or _MOST_BYTES)
+    count = size = 0
+    last = time.monotonic()
+    try:
+        while True:
+            # Asked first: what came in before the end is still given.
+            over = selection.ended is not None
+            rows = selection.take(_BEAT)
+            for row in rows:
+                if size + len(row.text) > (limits.bytes or _MOST_BYTES):
+                    yield End("bytes", count)
+                    return
+                count, size = count + 1, size + len(row.text)
+                yield row
+                if count >= most:
+                    yield End("limit", count)
+                    return
+            now = time.monotonic()
+            last = now if rows else last
+            if over and not rows:
+                if selection.problem is not None:
+                    raise _failure(selection.problem)
+                yield End("time" if now >= selection.deadline else "ended", count)
+                return
+            if now >= selection.deadline:
+                yield End("time", count)
+                return
+            if limits.idle is not None and now - last >= limits.idle:
+                yield End("idle", count)
+                return
+            if not rows:
+                yield None
+    finally:
+        stop(env, selection)
+
+
+def _failure(problem: Mapping[str, Any]) -> LeatstreamError:
+    code = str(problem.get("code"))
+    family = JobError if code in JobError.kinds else EngineError
+    return family(code if code in family.kinds else "engine-unavailable", str(problem.get("detail")))
+
+
+def stop(env: Environment, selection: Selection, problem: Mapping[str, Any] | None = None) -> None:
+    """End it; its driver hears so at its next word, within a second."""
+    selection.end(problem)
+    env.changed.notify()
+
+
+def sweep(env: Environment) -> None:
+    """End what nobody reads, what is overdue and what has lost its driver; called once a second."""
+    now = time.monotonic()
+    for selection in env.selections.lasting():
+        why = selection.overdue(now)
+        if not selection.driver:
+            continue
+        if not env.drivers.is_alive(selection.driver):
+            stop(env, selection, {"code": "driver-lost", "detail": "the driver of this SELECT has ended"})
+        elif why == "its driver is silent":
+            stop(env, selection, {"code": "driver-lost", "detail": "the driver of this SELECT is silent"})
+        elif why is not None:
+            stop(env, selection)
+    env.selections.forget(lambda gone: _take_back(env, gone))
+
+
+def _take_back(env: Environment, selection: Selection) -> None:
+    """A driver that has not come back to its idle life by now does not obey."""
+    if selection.driver and env.drivers.assigned(selection.driver) == selection.id:
+        # One that cannot be ended now is a stray from here on, and tried again as such.
+        with contextlib.suppress(EngineError):
+            env.drivers.end(selection.driver)
+
+
+# The driver's side
+
+
+def work_for(env: Environment, driver_id: str, selection_id: str) -> dict[str, Any] | None:
+    """What an idle driver has to do for the SELECT that it was given; None lets it wait for other work."""
+    selection = env.selections.find(selection_id)
+    if selection is None or selection.ended is not None or selection.driver not in ("", driver_id):
+        env.drivers.release(driver_id)
+        return None
+    if selection.driver == "":  # it is only just being handed over
+        return None
+    if selection.heard is not None:
+        stop(env, selection, {"code": "job-failed", "detail": "the SELECT ended by itself"})
+        return None
+    selection.heard = time.monotonic()
+    with env.open_unit(write=False) as unit:
+        spec = _fresh(unit, selection.job)
+    spec = spec.model_copy(update={"query_id": selection.id, "attempt": 1, "fencing_token": selection.id})
+    return {"kind": "select", "spec": spec.model_dump(mode="json")}
+
+
+def _fresh(unit: UnitOfWork, job: JobSpec) -> JobSpec:
+    """The job with the stores' settings as they are now (rotation)."""
+
+    def sources() -> Iterator[Any]:
+        for source in job.sources:
+            store = fresh_ref(unit, source.store.name)
+            yield source.model_copy(update={"store": store}) if store else source
+
+    lookups = [
+        one.model_copy(update={"store": fresh_ref(unit, one.store.name) or one.store}) for one in job.lookups
+    ]
+    return job.model_copy(update={"sources": list(sources()), "lookups": lookups})
+
+
+def job_of_driver(env: Environment, unit: UnitOfWork, driver_id: str, selection_id: str) -> JobSpec | None:
+    """The job whose secrets this driver may have."""
+    selection = env.selections.find(selection_id)
+    if selection is None or selection.driver != driver_id or selection.ended is not None:
+        return None
+    return _fresh(unit, selection.job)
+
+
+def take_rows(env: Environment, driver_id: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Rows, or word that there are none, of a driver; None while there is no room for them.
+
+    Raises:
+        EngineError: ``fenced``, when nobody waits for them.
+    """
+    selection = env.selections.find(str(body.get("select", "")))
+    if selection is None or selection.driver != driver_id:
+        raise EngineError("fenced", "nobody waits for these rows")
+    rows = [Row(str(op), str(text)) for op, text in body.get("rows") or []]
+    if not selection.offer(int(body.get("sequence", 0)), rows):
+        return None
+    if body.get("error") is not None:
+        stop(env, selection, dict(body["error"]))
+    return {"directive": "continue" if selection.ended is None else "stop"}

@@ -1,0 +1,1 @@
+"""SQL statements: what they do, what they answer, and their dry run."""

@@ -1,0 +1,59 @@
+"""RESTART QUERY, and what DESCRIBE tells of it beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+from leatstream.errors import RequestError
+from leatstream.model.objects import Query
+from leatstream.services.environment import Environment, Principal
+from leatstream.services.queries.restart import StartWish, read_offsets, restart_plan, restart_query, start_of
+from leatstream.services.statements.bodies import single
+from leatstream.services.statements.results import Run, StatementResult
+from leatstream.sql import statements as ast
+
+_COLUMNS = ("query", "start", "lost", "repeated", "state")
+
+
+def restart(run: Run, s: ast.RestartQuery) -> StatementResult:
+    """Restart; with FROM the result is a row that tells what is lost and what is repeated."""
+    name = single(s.name)
+    result = StatementResult(
+        "restart_query", status="running", object={"noun": "query", "name": name}, query=name
+    )
+    told = described_restart(run.env, run.principal, s)
+    restart_query(run.env, run.principal, name, _wish(s))
+    if told is None:
+        return result
+    columns = [{"name": column, "type": "VARCHAR"} for column in _COLUMNS]
+    return replace(result, columns=columns, rows=[[name, *told.values()]])
+
+
+def described_restart(env: Environment, principal: Principal, s: ast.RestartQuery) -> dict[str, str] | None:
+    """What a restart would do; None for one from the checkpoint, which loses nothing."""
+    try:
+        wish = _wish(s)
+        return None if wish is None else asdict(restart_plan(env, principal, single(s.name), wish))
+    except RequestError as error:
+        raise error.at(s.start.position if s.start else None) from None
+
+
+def check_start(query: Query, s: ast.RestartQuery) -> None:
+    """The dry run: RequestError if the query cannot start there."""
+    try:
+        wish = _wish(s)
+        if wish is not None:
+            start_of(query, wish)
+    except RequestError as error:
+        raise error.at(s.start.position if s.start else None) from None
+
+
+def _wish(s: ast.RestartQuery) -> StartWish | None:
+    if s.start is None:
+        return None
+    word, value = s.start.word, s.start.value
+    if value is None:
+        return StartWish(word)
+    if word == "offsets":
+        return StartWish(word, offsets=read_offsets(str(value.value)))
+    return StartWish(word, timestamp=value.value if type(value.value) is int else str(value.value))

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from leatstream.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DRIVER_ORPHAN_SECONDS", "0"),
+        ("DRIVER_ORPHAN_SECONDS", "nan"),
+        ("DRIVER_ORPHAN_SECONDS", "inf"),
+        ("LEASE_SECONDS", "0.5"),
+        ("LEASE_SECONDS", "-1"),
+        ("LEASE_SECONDS", "1e9"),
+        ("STOP_GRACE_SECONDS", "-1"),
+    ],
+)
+def test_times_that_no_server_could_live_with_are_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(f"LEATSTREAM_{name}", value)
+    with pytest.raises(ValidationError, match=name.lower()):
+        Settings()
+
+
+@pytest.mark.parametrize(
+    ("given", "root"),
+    [
+        ("/shared/q", "/shared/q"),
+        ("file:///shared/my%20q", "/shared/my q"),
+        ("file://localhost/shared", "/shared"),
+        ("hdfs://namenode/q", "hdfs://namenode/q"),
+        ("s3a://bucket/q", "s3a://bucket/q"),
+    ],
+)
+def test_a_file_url_of_checkpoints_is_a_directory(given: str, root: str) -> None:
+    assert Settings(checkpoint_root=given).checkpoints == root
