@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 _BAD = "a value does not fit its column"
 
 
-def decoder(description: Description, needed: Sequence[str]) -> json.Decoder:
-    """How values are read: as ``formats.json.decoder`` says it for JSON.
+def decoder(description: Description, needed: Sequence[str], place: json.Place = json.VALUE) -> json.Decoder:
+    """How values, or keys, are read: as ``formats.json.decoder`` says it for JSON.
 
     Args:
         description: of the records.
         needed: names of the columns that are NOT NULL.
+        place: which part of the record they are.
     """
     from pyspark.sql import functions as F
     from pyspark.sql.pandas.functions import arrow_udf
@@ -34,13 +35,13 @@ def decoder(description: Description, needed: Sequence[str]) -> json.Decoder:
     fields = [f"{_tick(name)}: {kind.spark()}" for name, kind in pairs]
     ddl = f"STRUCT<{', '.join([*fields, f'{json.CORRUPT}: STRING'])}>"
     read: Callable[[Column], Column] = arrow_udf(_reading(description), ddl)  # type: ignore[call-overload]
-    parsed = F.col(json.PARSED)
+    parsed = F.col(place.parsed)
     reason = parsed.getField(json.CORRUPT)
     bad = parsed.isNull() | reason.isNotNull()
     for name in needed:
         bad = bad | parsed.getField(name).isNull()
     columns = tuple(parsed.getField(name).alias(name) for name in description.names)
-    return json.Decoder(read(F.col(json.TEXT).cast("binary")), columns, bad, reason)
+    return json.Decoder(read(F.col(place.text).cast("binary")), columns, bad, reason)
 
 
 def encode(description: Description, schema: int, values: Sequence[Column]) -> Column:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from leatstream.errors import JobError
-from leatstream.formats import json
+from leatstream.formats import json, primitive
 from leatstream.formats.described import FORMATS, Description, subject_of
 from leatstream.formats.registered_schema import schema_type
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient, Schema
-from leatstream.plan.job_spec import ColumnSpec, SinkSpec, StoreRef
+from leatstream.plan.job_spec import ColumnSpec, SinkSpec, StoreRef, value_columns
 from leatstream_jobs import described_records
 
 if TYPE_CHECKING:
@@ -65,16 +65,22 @@ class RecordForm:
         return cls(ids.get("value"), ids.get("key"))
 
     def value(self, sink: SinkSpec, values: Sequence[Column]) -> Column:
-        """The BINARY value of a row.
+        """The BINARY value of a row, of whose columns ``values`` are all.
 
         Raises:
             JobError: job-rejected, for a type that the format has no form for.
         """
+        columns = value_columns(sink)
+        by_name = {c.name: v for c, v in zip(sink.columns, values, strict=True)}
+        chosen = [by_name[column.name] for column in columns]
+        if sink.value_format == "primitive":
+            if len(chosen) != 1:
+                raise JobError("job-rejected", "A primitive value is made of exactly one column.")
+            return primitive.encode(chosen[0], columns[0].type)
         if self.value_id is None:
-            return json.encode(sink.columns, values)
-        return described_records.encode(
-            _description(sink.value_format, sink.columns, sink.value_schema), self.value_id, values
-        )
+            return json.encode(columns, chosen)
+        form = _description(sink.value_format, columns, sink.value_schema)
+        return described_records.encode(form, self.value_id, chosen)
 
     def key(self, sink: SinkSpec, columns: Sequence[ColumnSpec], values: Sequence[Column]) -> Column:
         """The BINARY key of a row, made of these columns.

@@ -367,9 +367,7 @@ def _key(sink: SinkSpec, values: list[Column], form: RecordForm) -> Column:
     if sink.key_format in DESCRIBED:
         return form.key(sink, [c for c, _ in chosen], [v for _, v in chosen])
     if sink.key_format not in (None, "primitive"):
-        raise JobError(
-            "job-rejected", f"Key format {sink.key_format} is not supported yet; use primitive or json."
-        )
+        raise JobError("job-rejected", f"Keys are not written in {sink.key_format}; use primitive or json.")
     if len(chosen) != 1:
         raise JobError("job-rejected", "A primitive key is made of exactly one column.")
     column, value = chosen[0]

@@ -8,22 +8,20 @@ A record whose timestamp column is NULL takes the record's own time.
 
 from __future__ import annotations
 
-from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leatstream.connectors.base import Connector
 from leatstream.errors import JobError
-from leatstream.formats import json, primitive
+from leatstream.formats import json
 from leatstream.formats.described import FORMATS as DESCRIBED
-from leatstream.formats.described import Description
 from leatstream.formats.registry_client import RegistryAddress
 from leatstream.model.objects import DELETED, ROWHEADERS, ROWKEY, ROWMETA, ROWTIME
 from leatstream.model.types import parse_type
-from leatstream.plan.job_spec import ColumnSpec, SourceSpec
-from leatstream_jobs import described_records
+from leatstream.plan.job_spec import SourceSpec
 from leatstream_jobs.idle import TICK, with_ticks
+from leatstream_jobs.record_parts import FORMATS, reading
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -66,9 +64,8 @@ def read(
     Raises:
         JobError: job-rejected, when the source asks for what is not built.
     """
-    # What is read of a table's changes is made for the columns, whatever the relation is written in.
     carried = "json" if source.feed is not None else connector.carried_format(source.value_format)
-    if carried not in ("json", *DESCRIBED):
+    if carried not in FORMATS:
         raise JobError(
             "job-rejected", f"Value format {source.value_format} of {source.relation} is not supported yet."
         )
@@ -179,29 +176,11 @@ class _Read:
     reason: Column | None
 
 
-def _decoder(
-    source: SourceSpec, columns: Sequence[ColumnSpec], registry: RegistryAddress | None
-) -> json.Decoder:
-    if source.value_format not in DESCRIBED or source.feed is not None:
-        return json.decoder(columns)
-    names, types = tuple(c.name for c in columns), tuple(c.type for c in columns)
-    bare = source.descriptor
-    description = Description(
-        source.value_format,
-        names,
-        types,
-        registry=registry,
-        files=b64decode(bare.files) if bare is not None else None,
-        message=bare.message if bare is not None else None,
-    )
-    return described_records.decoder(description, [c.name for c in columns if c.not_null])
-
-
 def _read(raw: DataFrame, source: SourceSpec, registry: RegistryAddress | None) -> _Read:
     from pyspark.sql import functions as F
 
-    decoder = _decoder(source, source.columns, registry)
-    text, fields, wrong, gone = _fields(source, decoder, registry)
+    parts = reading(source, registry)
+    gone = (F.col("value").isNull().alias(DELETED),) if source.primary_key else ()
     time, bad_time = row_time(source)
     # The optimizer would move filters below the parsing and parse every record twice. It leaves in place
     # what is not deterministic; the partition's number is the cheapest such thing.
@@ -209,45 +188,17 @@ def _read(raw: DataFrame, source: SourceSpec, registry: RegistryAddress | None) 
         (raw if gone else raw.where(F.col("value").isNotNull()))
         .select(
             F.col("key").alias(ROWKEY),
-            text.alias(json.TEXT),
+            *(text.alias(name) for name, text in parts.texts.items()),
             F.col("timestamp").alias(_OWN_TIME),
             F.col(ROWMETA),
             *([F.col(ROWHEADERS)] if source.headers else []),
             *gone,
         )
-        .withColumn(json.PARSED, decoder.parsed)
+        .withColumns(parts.parsed)
         .withColumn(_BARRIER, F.spark_partition_id())
     )
-    bad = wrong if bad_time is None else wrong | bad_time
-    return _Read(parsed, fields, wrong, bad, time, gone, decoder.reason)
-
-
-def _fields(
-    source: SourceSpec, decoder: json.Decoder, registry: RegistryAddress | None
-) -> tuple[Column, Sequence[Column], Column, Sequence[Column]]:
-    """How a record is read: its text, columns, what is undecodable; of a changelog whether it is gone."""
-    from pyspark.sql import functions as F
-
-    value = F.col("value").cast("string")
-    if not source.primary_key:
-        return value, decoder.fields, decoder.undecodable, ()
-    gone = F.col("value").isNull().alias(DELETED)
-    columns = [c.model_copy(update={"not_null": False}) for c in source.columns]
-    relaxed = _decoder(source, columns, registry)
-    if source.key_format == source.value_format:
-        # The key is an object of the key's columns: read like a value that has nothing else.
-        text = F.coalesce(value, F.col("key").cast("string"))
-        wrong = F.when(F.col(DELETED), relaxed.undecodable).otherwise(decoder.undecodable)
-        return text, relaxed.fields, wrong, (gone,)
-    (key,) = source.primary_key
-    kind = next(c.type for c in source.columns if c.name == key)
-    read = primitive.decode(F.col(ROWKEY), kind)
-    fields = [
-        F.when(F.col(DELETED), read).otherwise(field).alias(key) if column.name == key else field
-        for column, field in zip(columns, relaxed.fields, strict=True)
-    ]
-    unread = F.col(ROWKEY).isNotNull() & read.isNull()
-    return value, fields, F.when(F.col(DELETED), unread).otherwise(decoder.undecodable), (gone,)
+    bad = parts.wrong if bad_time is None else parts.wrong | bad_time
+    return _Read(parsed, parts.fields, parts.wrong, bad, time, gone, parts.reason)
 
 
 def row_time(source: SourceSpec) -> tuple[Column, Column | None]:
@@ -262,7 +213,8 @@ def row_time(source: SourceSpec) -> tuple[Column, Column | None]:
         raise JobError(
             "job-rejected", f"{source.relation} has no column {source.timestamp} to take its time from."
         )
-    raw, kind = F.col(json.PARSED).getField(column.name), parse_type(column.type).kind
+    place = json.KEY if column.name in source.key_only else json.VALUE
+    raw, kind = F.col(place.parsed).getField(column.name), parse_type(column.type).kind
     if kind == "BIGINT":
         # Beyond the years 1 to 9999 is no time; far beyond, Spark's microseconds would overflow.
         legal = raw.between(-62_135_596_800_000, 253_402_300_799_999)

@@ -59,7 +59,7 @@ class MemoryConnector(Connector):
         EntityProperty("topic.partitions", ("kafka.partitions",)),
         EntityProperty("topic.replicas", ("kafka.replicas",)),
     )
-    value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf", "json_schema")
+    value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf", "json_schema", "primitive")
     Config: ClassVar[type[BaseModel]] = KafkaConfig
     secret_addresses: ClassVar[Mapping[str, Any]] = SECRET_ADDRESSES
 

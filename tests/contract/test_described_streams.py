@@ -11,6 +11,8 @@ from starlette.testclient import TestClient
 
 from leatstream.connectors.entities import Entity
 from leatstream.errors import StoreError
+from leatstream.formats.described import Decoder, Description
+from leatstream.formats.plain_values import Undecodable
 from leatstream.formats.registry_client import RegistryAddress, Schema
 from leatstream.plan.logical import AnalyzedColumn
 from leatstream.services.queries.drivers import build_spec
@@ -228,11 +230,109 @@ def test_changelogs_have_keys_of_their_values_format(
         == 200
     )
     assert client.get("/v1/relations/d.public.c").json()["effective"]["key.format"]["value"] == "avro"
-    mixed = validate(
-        client,
-        f"CREATE CHANGELOG m {columns} WITH ('topic'='orders', 'value.format'='avro', 'key.format'='json')",
+    mixed = (
+        f"CREATE CHANGELOG m {columns} WITH ('topic'='orders', 'value.format'='avro', 'key.format'='json')"
     )
-    assert mixed["problems"][0]["code"] == "unsupported"
+    assert validate(client, mixed)["problems"] == []
+
+
+FORMATS = ("json", "avro", "protobuf", "primitive")
+
+
+@pytest.mark.parametrize("value", FORMATS)
+@pytest.mark.parametrize("key", FORMATS)
+def test_statements_write_every_pair_of_formats(
+    client: TestClient, registry: MemoryRegistry, fresh: Any, key: str, value: str
+) -> None:
+    """Key and value each in its own format, with the key's column in the key alone; NULL is no primitive."""
+    registry.subjects.clear()
+    made = run(
+        client,
+        "CREATE STREAM s (id BIGINT NOT NULL, v VARCHAR) WITH ('topic'='orders', 'key.columns'='ID',"
+        f" 'key.format'='{key}', 'value.format'='{value}', 'value.columns.exclude'='ID')",
+    )
+    assert made.status_code == 200, made.text
+    effective = client.get("/v1/relations/d.public.s").json()["effective"]
+    assert effective["value.columns.exclude"]["value"] == "id"
+    done = run(client, "INSERT INTO s VALUES (7, 'ü')")
+    assert done.status_code == 200, done.text
+    (record,) = fresh.cluster.records["orders"]
+    for part, raw, plain in (("key", record.key, {"id": 7}), ("value", record.value, {"v": "ü"})):
+        form, (name, item) = {"key": key, "value": value}[part], *plain.items()
+        if form == "primitive":
+            assert raw == {"id": (7).to_bytes(8, "big"), "v": "ü".encode()}[name]
+        elif form == "json":
+            assert json.loads(raw) == plain
+        else:
+            kind = "BIGINT" if name == "id" else "VARCHAR"
+            description = Description(form, (name,), (kind,), registry=registry.address)
+            decoder = Decoder(description, registry)  # type: ignore[arg-type]
+            assert decoder.row(raw) == [item]
+            for garbage in (b"", b"\x01", raw[:-1], raw + b"\x07", b'{"id": 7}'):
+                with pytest.raises(Undecodable):
+                    decoder.row(garbage)
+    run(client, "INSERT INTO s VALUES (8, NULL)")
+    last = fresh.cluster.records["orders"][-1]
+    assert (last.value is None) == (value == "primitive")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "told"),
+    [
+        ("(a BIGINT, b BIGINT) WITH (", "invalid-property", "exactly one column is in the value, and 2 are"),
+        ("(a DATE) WITH (", "type-mismatch", "column a is DATE; a primitive value is one of VARCHAR,"),
+        (
+            "(a BIGINT, b DATE) WITH ('key.format'='primitive', 'key.columns'='b', ",
+            "type-mismatch",
+            "column b is DATE; a primitive key is one of VARCHAR,",
+        ),
+        (
+            "(a BIGINT, b BIGINT) WITH ('key.format'='json', 'key.columns'='a,b', ",
+            "invalid-property",
+            "all are in the key",
+        ),
+        (
+            "(a BIGINT, b BIGINT) WITH ('key.format'='json', 'key.columns'='a', 'value.columns.exclude'='b', ",
+            "invalid-property",
+            "b of 'value.columns.exclude' is no column of the key",
+        ),
+        ("(a BIGINT) WITH ('value.columns.exclude'='a', ", "invalid-property", "needs 'key.columns'"),
+        ("(a BIGINT) WITH ('key.format'='json', 'key.columns'='x', ", "unknown-column", "key column x"),
+    ],
+)
+def test_what_cannot_be_a_primitive(
+    client: TestClient, registry: MemoryRegistry, text: str, code: str, told: str
+) -> None:
+    found = validate(client, f"CREATE STREAM s {text}'topic'='orders', 'value.format'='primitive')")
+    assert [p["code"] for p in found["problems"]][:1] == [code], found
+    assert told in found["problems"][0]["detail"]
+
+
+def test_a_query_keeps_to_a_streams_own_key(client: TestClient, registry: MemoryRegistry, fresh: Any) -> None:
+    """What is in the key alone is written under that key, also by INSERT INTO … SELECT."""
+    target = (
+        "CREATE STREAM t (id BIGINT, \"Kind\" VARCHAR) WITH ('topic'='orders', 'value.format'='primitive', "
+    )
+    assert run(client, target + "'key.format'='primitive', 'key.columns'='id')").status_code == 200
+    assert (
+        run(
+            client,
+            "CREATE STREAM s (id BIGINT, \"Kind\" VARCHAR) WITH ('topic'='s', 'value.format'='json',"
+            " 'topic.partitions'=1, 'topic.replicas'=1)",
+        ).status_code
+        == 200
+    )
+    other = validate(
+        client, "INSERT INTO t WITH ('key.format'='primitive', 'key.columns'='Kind') SELECT * FROM s"
+    )
+    assert other["problems"][0]["code"] == "invalid-property"
+    done = run(client, "INSERT INTO t SELECT * FROM s QUERY WITH ('query.name'='q')")
+    assert done.status_code == 200, done.text
+    with fresh.env.open_unit(write=False) as unit:
+        sink = build_spec(fresh.env, unit, unit.queries.find("q")).sink
+    assert (sink.key_columns, sink.key_only) == (["id"], ["id"])
+    named = run(client, "CREATE STREAM u WITH ('value.format'='primitive') AS SELECT * FROM s")
+    assert "exactly one column is in the value" in named.json()["detail"]
 
 
 def test_asking_a_registry(client: TestClient, registry: MemoryRegistry) -> None:

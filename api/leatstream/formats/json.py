@@ -34,13 +34,25 @@ _WRITE_OPTIONS = {"ignoreNullFields": "false"}
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Columns that hold a part of the record while it is read: as text, its bytes as they are, and parsed."""
+
+    text: str
+    parsed: str
+
+
+VALUE = Place(TEXT, PARSED)
+KEY = Place("__leat_key_text", "__leat_key")
+
+
+@dataclass(frozen=True, slots=True)
 class Decoder:
-    """How one relation's values are read.
+    """How one relation's values, or keys, are read.
 
     Attributes:
-        parsed: to be selected as ``PARSED`` from a frame that has the value as text in ``TEXT``.
-        fields: the declared columns in order, named, over ``PARSED``.
-        undecodable: over ``TEXT`` and ``PARSED``; true or false, never NULL.
+        parsed: to be selected as the place's ``parsed`` from a frame that has the record's part as ``text``.
+        fields: the declared columns in order, named, over ``parsed``.
+        undecodable: over ``text`` and ``parsed``; true or false, never NULL.
         reason: why it is undecodable, where the format can tell.
     """
 
@@ -50,8 +62,8 @@ class Decoder:
     reason: Column | None = None
 
 
-def decoder(columns: Sequence[ColumnSpec]) -> Decoder:
-    """Make the expressions that read values with these columns.
+def decoder(columns: Sequence[ColumnSpec], place: Place = VALUE) -> Decoder:
+    """Make the expressions that read values, or keys, with these columns.
 
     Raises:
         JobError: job-rejected, for a type that JSON cannot carry.
@@ -63,7 +75,7 @@ def decoder(columns: Sequence[ColumnSpec]) -> Decoder:
         check_type(column.name, kind)
     ddl = ", ".join(f"{_tick(c.name)} {_read_type(t)}" for c, t in zip(columns, types, strict=True))
     ddl += f", {_tick(CORRUPT)} STRING"
-    text, parsed = F.col(TEXT), F.col(PARSED)
+    text, parsed = F.col(place.text), F.col(place.parsed)
     # Jackson stops after the first object; what follows it would pass unseen.
     ends_well = text.endswith("}") | F.rtrim(text, F.lit(" \t\r\n")).endswith("}")
     bad = parsed.isNull() | parsed.getField(CORRUPT).isNotNull() | ~ends_well | ~F.is_valid_utf8(text)

@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any
 
 from leatstream.formats.plain_values import FIRST_DAY
-from leatstream.formats.primitive import WIDTHS, check_key_type
+from leatstream.formats.primitive import WIDTHS, check_plain
 from leatstream.model.objects import Column
 from leatstream.model.types import DataType
 
@@ -55,17 +55,23 @@ def from_plain(value: Any, kind: DataType) -> Any:
     return value
 
 
-def primitive_key(value: Any, kind_text: str) -> bytes | None:
-    """The bytes of a record key of one plain value; None stays None.
+def primitive_bytes(value: Any, kind_text: str) -> bytes | None:
+    """The bytes of a record's key or value that is one plain value; None stays None.
 
     Raises:
-        JobError: job-rejected, when a primitive key cannot have this type.
+        JobError: job-rejected, when a primitive cannot have this type.
     """
-    kind = check_key_type(kind_text)
+    kind = check_plain(kind_text)
     if value is None:
         return None
     if kind.kind == "VARCHAR":
         return str(value).encode()
+    if kind.kind in ("BYTES", "VARBINARY"):
+        return bytes(value)
+    if kind.kind == "BOOLEAN":
+        return b"\1" if value else b"\0"
+    if kind.kind == "FLOAT":
+        return struct.pack(">f", _single(value))
     if kind.kind == "DOUBLE":
         return struct.pack(">d", value)
     return int(value).to_bytes(WIDTHS[kind.kind], "big", signed=True)

@@ -113,6 +113,7 @@ class SourceSpec(_Document):
         feed: set where the entity is a table whose changes are read.
         primary_key: of a changelog: a record without value takes back the row that its key names. The view
             has ``__leat_deleted`` BOOLEAN too, then.
+        key_only: columns that are read from the record's key; the others are in its value.
         options: in the store kind's own words, such as ``s3.csv.header``; checked by its connector.
         headers: whether the view has ``__leat_rowheaders`` MAP<STRING, BINARY> too.
     """
@@ -136,6 +137,7 @@ class SourceSpec(_Document):
     log_entity: str | None = None
     descriptor: DescriptorRef | None = None
     primary_key: list[str] = Field(default_factory=list)
+    key_only: list[str] = Field(default_factory=list)
     options: dict[str, str] = Field(default_factory=dict)
     feed: ChangeFeed | None = None
     headers: bool = False
@@ -178,6 +180,7 @@ class SinkSpec(_Document):
         view: set where the sink is a materialized view; then there is no store, entity or format. Rows with
             the same key columns replace each other; without key columns every row is kept.
         key_columns: columns that make the record key; empty = the left-most record's key is passed on.
+        key_only: those of them that are not in the record's value.
         value_schema, key_schema: what the job registers, or writes into files, of formats that a schema
             describes.
         deletes: the SQL gives ``__leat_deleted`` too: where it is true, a record without value is written.
@@ -193,12 +196,18 @@ class SinkSpec(_Document):
     key_format: str | None = None
     key_type: str | None = None
     key_columns: list[str] = Field(default_factory=list)
+    key_only: list[str] = Field(default_factory=list)
     value_schema: str | None = None
     key_schema: str | None = None
     deletes: bool = False
     timestamp_strategy: Literal["proc.time", "event.time"] = "proc.time"
     options: dict[str, str] = Field(default_factory=dict)
     view: ViewSpec | None = None
+
+
+def value_columns(spec: SourceSpec | SinkSpec) -> list[ColumnSpec]:
+    """The columns that are in the record's value."""
+    return [column for column in spec.columns if column.name not in spec.key_only]
 
 
 class SnapshotSpec(_Document):

@@ -22,6 +22,7 @@ from leatstream.model.objects import (
     Store,
 )
 from leatstream.services.environment import Environment
+from leatstream.services.planning.record_places import column_named, record_places
 from leatstream.services.planning.sink_formats import check_map_keys, primary_key_formats
 from leatstream.services.planning.table_sinks import TABLE_FORMAT, refuse_records, table_entity
 from leatstream.services.store_fit import check_declared_fit, kind_options
@@ -137,6 +138,10 @@ def draft_relation(
         key = primary_key_formats(read, body.primary_key, body.columns, {}, value_format or "json")
         effective |= {} if connector.tables else key
         key_format, key_type = key["key.format"].value, key["key.type"].value
+    if not (table or connector.tables):
+        keys = body.primary_key or _named_keys(read, body.columns, faults)
+        effective |= record_places(read, body.columns, keys, (value_format, key_format), faults, _pointer)
+        faults.raise_if_any()
     relation = Relation(
         meta=meta,
         fqn=fqn,
@@ -158,6 +163,19 @@ def draft_relation(
         p.name: int(effective[p.name].value) for p in connector.entity_properties if p.name in effective
     }
     return DraftRelation(relation, entity is not None, properties, dict(read.configs))
+
+
+def _named_keys(read: RelationProperties, columns: Sequence[Column], faults: Faults) -> list[str]:
+    """The columns of 'key.columns'; a name that no column has is noted."""
+    found: list[str] = []
+    for name in read.key_columns:
+        column = column_named(columns, name)
+        if column is None:
+            detail = f"key column {name} is not a column of the stream"
+            faults.add("unknown-column", detail, **_pointer("key.columns"))
+        else:
+            found.append(column.name)
+    return found
 
 
 def _pointer(name: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from leatstream.services.environment import (
 )
 from leatstream.services.pages import repository_page
 from leatstream.services.planning.live_stores import LiveStores
+from leatstream.services.planning.record_places import key_only
 from leatstream.services.planning.record_schemas import with_columns
 from leatstream.services.relation_draft import (
     DraftRelation,
@@ -136,6 +137,8 @@ def compatible(old: Relation, new: Relation) -> bool:
     """Whether running readers can go on: same bytes, same old columns (new ones may be added)."""
     same = ("value_format", "key_format", "key_type", "timestamp", "timestamp_format", "primary_key")
     if any(getattr(old, f) != getattr(new, f) for f in same) or _own_words(old) != _own_words(new):
+        return False
+    if key_only(old) != key_only(new):
         return False
     now = [replace(c, comment=None) for c in new.columns]
     return all(replace(c, comment=None) in now for c in old.columns)

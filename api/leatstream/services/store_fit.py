@@ -96,6 +96,7 @@ def _check_keys(
         "key.format": given.key_format,
         "key.type": given.key_type,
         "key.columns": given.key_columns or None,
+        "value.columns.exclude": given.value_columns_exclude or None,
     }
     for name, value in values.items():
         if value is not None:

@@ -27,6 +27,7 @@ PLAIN = (
     "key.format",
     "key.type",
     "key.columns",
+    "value.columns.exclude",
     "timestamp",
     "timestamp.format",
     "sink.timestamp.strategy",
@@ -35,7 +36,6 @@ PLAIN = (
 _BASE = "the schema follows the columns, and takes the names of the subject's newest schema"
 _DESCRIPTOR = "keys in protobuf need a schema registry; only values are read by a descriptor source"
 UNBUILT = {
-    "value.columns.exclude": "key columns also stay in the value",
     "key.descriptor.name": _DESCRIPTOR,
     "enable.upsert.mode": "it belongs to changelogs, whose rows are upserts in any case",
     "avro.base.store.name": _BASE,
@@ -57,9 +57,7 @@ STORE_FAMILIES = (
 TABLE_COLUMNS = "postgresql.columns"
 UPSERTS = "enable.upsert.mode"
 FORMATS = ("json", "avro", "protobuf", "json_schema", "primitive", "csv", "parquet")
-VALUE_FORMATS = ("json", "avro", "protobuf", "json_schema", "csv", "parquet")
-KEY_FORMATS = ("primitive", "avro", "protobuf", "json_schema")
-CHANGELOG_KEY_FORMATS = ("primitive", "json", "avro", "protobuf", "json_schema")
+KEY_FORMATS = ("primitive", "json", "avro", "protobuf", "json_schema")
 KEY_TYPES = ("SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "VARCHAR")
 _CONFIGS = """
 cleanup.policy compression.gzip.level compression.lz4.level compression.type compression.zstd.level
@@ -91,6 +89,7 @@ class RelationProperties:
         descriptor_source, descriptor_name: of bare Protobuf messages: where their type stands, its full name.
         key_type: canonical type text.
         key_columns: columns (folded) that make the record key.
+        value_columns_exclude: those of them that are not in the value.
         timestamp: column of event time.
         entity: canonical property (``topic.partitions``) to number.
         configs: the entity's own settings in the store's words (``retention.ms``).
@@ -105,6 +104,7 @@ class RelationProperties:
     key_format: str | None = None
     key_type: str | None = None
     key_columns: tuple[str, ...] = ()
+    value_columns_exclude: tuple[str, ...] = ()
     timestamp: str | None = None
     timestamp_format: str | None = None
     sink_timestamp_strategy: str | None = None
@@ -138,12 +138,13 @@ def read_relation_properties(given: Given, *, changelog: bool = False) -> Relati
     found = RelationProperties(
         store=reader.name("store"),
         topic=reader.text("topic"),
-        value_format=_format(reader, "value.format", VALUE_FORMATS),
+        value_format=_format(reader, "value.format", FORMATS),
         descriptor_source=reader.name("value.descriptor.source"),
         descriptor_name=reader.text("value.descriptor.name"),
-        key_format=_format(reader, "key.format", CHANGELOG_KEY_FORMATS if changelog else KEY_FORMATS),
+        key_format=_format(reader, "key.format", KEY_FORMATS),
         key_type=_key_type(reader),
-        key_columns=_key_columns(reader),
+        key_columns=_columns(reader, "key.columns"),
+        value_columns_exclude=_columns(reader, "value.columns.exclude"),
         timestamp=reader.name("timestamp"),
         timestamp_format=reader.choice("timestamp.format", ("sql", "iso8601")),
         sink_timestamp_strategy=reader.choice("sink.timestamp.strategy", ("proc.time", "event.time")),
@@ -219,11 +220,11 @@ def _key_type(reader: PropertyReader) -> str | None:
     return parsed
 
 
-def _key_columns(reader: PropertyReader) -> tuple[str, ...]:
-    text = reader.text("key.columns")
+def _columns(reader: PropertyReader, key: str) -> tuple[str, ...]:
+    text = reader.text(key)
     if text is None:
         return ()
-    given = reader.given["key.columns"]
+    given = reader.given[key]
     if isinstance(given, Value) and given.kind == "identifier":
         return (text,)
     columns: list[str] = []
@@ -231,7 +232,7 @@ def _key_columns(reader: PropertyReader) -> tuple[str, ...]:
         try:
             (name,) = split(part.strip()) if isinstance(given, Value) else (part.strip(),)
         except ValueError:
-            reader.wrong("key.columns", "'key.columns' is a list of column names parted by commas.")
+            reader.wrong(key, f"{key!r} is a list of column names parted by commas.")
             return ()
         columns.append(name)
     return tuple(columns)
@@ -280,6 +281,9 @@ def _check_key(reader: PropertyReader, found: RelationProperties) -> None:
     if "key.type" in given and "key.columns" in given:
         hint = "leave 'key.type' out: the key column's type is used"
         reader.wrong("key.type", "'key.type' and 'key.columns' exclude each other.", hint)
+    if "value.columns.exclude" in given and "key.columns" not in given:
+        hint = "add 'key.columns': what is not in the value is in the key"
+        reader.wrong("value.columns.exclude", "'value.columns.exclude' needs 'key.columns'.", hint)
     if ("key.type" in given or "key.columns" in given) and "key.format" not in given:
         key = "key.type" if "key.type" in given else "key.columns"
         reader.wrong(key, f"{key!r} needs 'key.format'.", "add 'key.format' = 'primitive'")

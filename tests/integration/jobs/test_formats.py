@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from leatstream.connectors.kafka.connector import KafkaConnector
 from leatstream.errors import JobError
 from leatstream.formats import json, primitive
-from leatstream.formats.values import json_record, primitive_key
+from leatstream.formats.values import json_record, primitive_bytes
 from leatstream.model.objects import Column
 from leatstream.model.types import DataType, parse_type
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, SourceSpec, StoreRef
@@ -359,9 +359,12 @@ def test_a_map_with_other_keys_is_refused() -> None:
         ("INTEGER", [0, 1, -1, 2**31 - 1, -(2**31)], ">i"),
         ("BIGINT", [0, 1, -1, 2**63 - 1, -(2**63)], ">q"),
         ("DOUBLE", [0.0, 1.5, -2.25, 1e300, float("-inf")], ">d"),
+        ("TINYINT", [0, 1, -1, 127, -128], ">b"),
+        ("FLOAT", [0.0, 1.5, -2.25, 3.4028234663852886e38, float("-inf")], ">f"),
+        ("BOOLEAN", [True, False], ">?"),
     ],
 )
-def test_primitive_keys(spark: SparkSession, kind: str, values: list[Any], form: str) -> None:
+def test_primitives(spark: SparkSession, kind: str, values: list[Any], form: str) -> None:
     frame = spark.createDataFrame(
         [(v,) for v in [*values, None]], f"v {kind if kind != 'INTEGER' else 'INT'}"
     )
@@ -371,18 +374,18 @@ def test_primitive_keys(spark: SparkSession, kind: str, values: list[Any], form:
         *(struct.pack(form, v) for v in values),
         None,
     ]
-    assert [primitive_key(r.v, kind) for r in rows] == [None if r.k is None else bytes(r.k) for r in rows]
+    assert [primitive_bytes(r.v, kind) for r in rows] == [None if r.k is None else bytes(r.k) for r in rows]
     assert [r.back for r in rows] == [r.v for r in rows]
-    odd = spark.createDataFrame([(bytearray(b"abc"),)], "k BINARY")
-    assert odd.select(primitive.decode(F.col("k"), kind).alias("v")).collect()[0].v is None
+    odd = spark.createDataFrame([(bytearray(b"abc"),), (bytearray(b""),)], "k BINARY")
+    assert [r.v for r in odd.select(primitive.decode(F.col("k"), kind).alias("v")).collect()] == [None, None]
 
 
 def test_text_keys(spark: SparkSession) -> None:
     frame = spark.createDataFrame([("ü",), (None,)], "v STRING")
     rows = frame.select(primitive.encode(F.col("v"), "VARCHAR").alias("k")).collect()
     assert [None if r.k is None else bytes(r.k) for r in rows] == ["ü".encode(), None]
-    with pytest.raises(JobError, match="primitive key"):
-        primitive.check_key_type("BOOLEAN")
+    with pytest.raises(JobError, match="A primitive is one of"):
+        primitive.check_plain("DATE")
 
 
 def source(**more: Any) -> SourceSpec:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from leatstream.errors import JobError
-from leatstream.formats.values import json_record, primitive_key
+from leatstream.formats.values import json_record, primitive_bytes
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
 
@@ -64,11 +64,16 @@ def test_every_column_is_written_in_order() -> None:
     assert json_record(columns, [None, "x"]) == b'{"B":null,"a\\"":"x"}'
 
 
-def test_keys() -> None:
-    assert primitive_key("ü", "VARCHAR") == "ü".encode()
-    assert primitive_key(-2, "SMALLINT") == b"\xff\xfe"
-    assert primitive_key(1, "BIGINT") == b"\0\0\0\0\0\0\0\1"
-    assert primitive_key(1.5, "DOUBLE") == struct.pack(">d", 1.5)
-    assert primitive_key(None, "VARCHAR") is None
-    with pytest.raises(JobError, match="primitive key"):
-        primitive_key(True, "BOOLEAN")
+def test_plain_values() -> None:
+    assert primitive_bytes("ü", "VARCHAR") == "ü".encode()
+    assert primitive_bytes(-2, "SMALLINT") == b"\xff\xfe"
+    assert primitive_bytes(1, "BIGINT") == b"\0\0\0\0\0\0\0\1"
+    assert primitive_bytes(1.5, "DOUBLE") == struct.pack(">d", 1.5)
+    assert primitive_bytes(None, "VARCHAR") is None
+    assert primitive_bytes(-1, "TINYINT") == b"\xff"
+    assert primitive_bytes(0.1, "FLOAT") == struct.pack(">f", 0.1)
+    assert primitive_bytes(1e300, "FLOAT") == struct.pack(">f", float("inf"))
+    assert [primitive_bytes(v, "BOOLEAN") for v in (True, False, None)] == [b"\1", b"\0", None]
+    assert primitive_bytes(b"\xff", "VARBINARY") == b"\xff"
+    with pytest.raises(JobError, match="A primitive is one of"):
+        primitive_bytes(date(2024, 1, 1), "DATE")

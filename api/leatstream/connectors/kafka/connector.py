@@ -73,7 +73,7 @@ class KafkaConnector(Connector):
             ),
         ),
     )
-    value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf", "json_schema")
+    value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf", "json_schema", "primitive")
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kafka"]
     Config: ClassVar[type[BaseModel]] = KafkaConfig
     secret_addresses: ClassVar[Mapping[str, Any]] = SECRET_ADDRESSES

@@ -58,7 +58,7 @@ def _row_key(given: RelationProperties, left: Relation) -> dict[str, Effective]:
     if given.key_format:
         return _given_key(given)
     if left.key_format not in (None, "primitive"):
-        # A key that is an object goes on as it is, but streams' keys are not read so.
+        # A key that is an object goes on as it is; its columns are not the sink's.
         return {}
     found = {"key.format": left.key_format, "key.type": left.key_type}
     return {
@@ -81,8 +81,7 @@ def primary_key_formats(
     """A changelog's record key: one plain column as it is, else an object of the key's columns.
 
     Raises:
-        RequestError: invalid-property, for a primitive key that cannot be made of these columns; unsupported,
-            for an object in another format than the value.
+        RequestError: invalid-property, for a primitive key that cannot be made of these columns.
     """
     types = {column.name: column.type for column in columns}
     plain = len(keys) == 1 and types[keys[0]].kind in KEY_TYPES
@@ -98,8 +97,6 @@ def primary_key_formats(
         faults.raise_if_any()
     own = value_format if value_format in DESCRIBED else "json"
     format_ = given.key_format or ("primitive" if plain else own)
-    if format_ not in ("primitive", own):
-        _refuse_mixed(format_, value_format, places)
     struct = DataType("STRUCT", arguments=tuple(types[key] for key in keys), fields=tuple(keys))
     type_ = types[keys[0]] if format_ == "primitive" else struct
     origin = Origin.EXPLICIT if given.key_format else Origin.DEFAULT
@@ -108,17 +105,6 @@ def primary_key_formats(
         "key.type": Effective(str(type_), Origin.DEFAULT),
         "key.columns": Effective(", ".join(map(quote, keys)), Origin.DEFAULT),
     }
-
-
-def _refuse_mixed(key: str, value: str, places: Places) -> None:
-    faults = Faults()
-    faults.add(
-        "unsupported",
-        f"a changelog's keys are primitive, or objects in the format of its values: {value}, not {key}",
-        position=places.get("key.format"),
-        hint="leave 'key.format' out",
-    )
-    faults.raise_if_any()
 
 
 def check_map_keys(format_: str, columns: Sequence[Column], faults: Faults, **where: Any) -> None:

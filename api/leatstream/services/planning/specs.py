@@ -23,6 +23,7 @@ from leatstream.plan.job_spec import (
 from leatstream.plan.logical import Link, LogicalPlan, Lookup, Scan
 from leatstream.ports import UnitOfWork
 from leatstream.services.planning.live_stores import LiveStores
+from leatstream.services.planning.record_places import key_columns, key_only
 from leatstream.services.planning.record_schemas import descriptor_of
 from leatstream.services.planning.table_sinks import TABLE_FORMAT
 from leatstream.sql.relation_properties import STORE_FAMILIES, RelationProperties
@@ -106,6 +107,7 @@ def source_spec(
         log_entity=options.log_topic,
         descriptor=descriptor_of(live.view, relation),
         primary_key=list(relation.primary_key),
+        key_only=key_only(relation),
         options=_options(relation),
         feed=feed,
         headers=scan.headers,
@@ -168,10 +170,16 @@ def store_sink(live: LiveStores, sink: Relation, given: RelationProperties, logi
         value_format=sink.value_format or TABLE_FORMAT,
         key_format=sink.key_format,
         key_type=sink.key_type,
-        key_columns=list(sink.primary_key or given.key_columns),
+        key_columns=list(sink.primary_key or given.key_columns) or _own_key(sink),
+        key_only=key_only(sink),
         deletes=logical.deletes,
         options=_options(sink),
     )
+
+
+def _own_key(sink: Relation) -> list[str]:
+    """The key columns of a stream that an INSERT writes into, where its records are not whole without."""
+    return [column.name for column in key_columns(sink)] if key_only(sink) else []
 
 
 def _columns(columns: Sequence[Column]) -> list[ColumnSpec]:

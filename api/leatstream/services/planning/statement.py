@@ -35,6 +35,7 @@ from leatstream.services.functions.jobs import function_specs
 from leatstream.services.planning.job import plan_job, refuse_unbuilt
 from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.query import PlannedQuery
+from leatstream.services.planning.record_places import key_columns, key_only, record_places
 from leatstream.services.planning.record_schemas import check_described, sink_schemas
 from leatstream.services.planning.sink_columns import (
     check_comparable,
@@ -297,6 +298,10 @@ def _plan_create(draft: Draft, statement: CreateAs) -> PlannedQuery:
         **kind_options(connector, given, columns, value_format, faults, place),
         **_entity_properties(draft, store, entity, left),
     }
+    if not connector.tables:
+        keys = draft.logical.primary_key or given.key_columns
+        key_format = str(formats["key.format"].value) if "key.format" in formats else None
+        effective |= record_places(given, columns, keys, (value_format, key_format), faults, place)
     if connector.tables:
         existing = draft.live.entity(store.name, entity)
         check_table(connector, existing, columns, draft.logical.primary_key, where)
@@ -395,6 +400,7 @@ def _plan_insert(draft: Draft, statement: InsertInto) -> PlannedQuery:
     insert_columns(draft.analyzed, target.columns, where)
     if target.primary_key:
         check_upserts(draft.logical, draft.analyzed, target, where)
+    _check_key(draft, target)
     connector = draft.live.connector(target.store)
     entity = draft.live.source_entity(target)
     if entity is None:
@@ -406,6 +412,19 @@ def _plan_insert(draft: Draft, statement: InsertInto) -> PlannedQuery:
         check_table(connector, entity, target.columns, target.primary_key, where)
     sql = wrap_insert(draft.logical.sql, draft.analyzed, target.columns, deletes=draft.logical.deletes)
     return _finish(draft, QueryKind.INSERT_INTO, statement, target, sql)
+
+
+def _check_key(draft: Draft, target: Relation) -> None:
+    """A column that is in the key alone is lost under another key; RequestError."""
+    given, own = draft.given.key_columns, tuple(column.name for column in key_columns(target))
+    if given and key_only(target) and given != own:
+        shown = ", ".join(map(quote, key_only(target)))
+        raise RequestError(
+            "invalid-property",
+            f"{shown} of {target.fqn} is in the record's key alone, and would be lost under another key",
+            position=draft.places.get("key.columns"),
+            hint="leave 'key.columns' out",
+        )
 
 
 def _finish(

@@ -14,7 +14,10 @@ from leatstream.model.objects import Column, Effective, Origin, Store
 from leatstream.sql.relation_properties import RelationProperties
 
 DATABASE, SCHEMA, NAME = TABLE_NAMES
-_RECORDS = ("value.format", "key.format", "key.type", "key.columns", "sink.timestamp.strategy")
+_RECORDS = (
+    *("value.format", "value.columns.exclude", "key.format", "key.type", "key.columns"),
+    "sink.timestamp.strategy",
+)
 TABLE_FORMAT = "json"
 """What a relation over a table says of its values' format: nothing is written in it."""
 Where = Callable[[str], Mapping[str, Any]]

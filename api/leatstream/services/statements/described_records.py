@@ -13,10 +13,11 @@ from leatstream.formats.plain_values import Undecodable, Unencodable
 from leatstream.formats.registered_json import RegisteredJson
 from leatstream.formats.registered_schema import schema_type
 from leatstream.formats.registry_client import Schema
-from leatstream.formats.values import json_record, primitive_key
+from leatstream.formats.values import json_record, primitive_bytes
 from leatstream.model.objects import Column, Relation
 from leatstream.services.environment import Environment
 from leatstream.services.planning.live_stores import LiveStores
+from leatstream.services.planning.record_places import key_only
 from leatstream.services.planning.record_schemas import sink_schemas
 from leatstream.services.schema_registries import open_registry
 
@@ -48,18 +49,22 @@ def make_records(
     if not (relation.value_format in FORMATS and live.connector(relation.store).holds_schemas):
         schemas = sink_schemas(live, relation, [c.name for c in keys], position)
     numbers = _registered(live, relation, schemas, position) if register else dict.fromkeys(schemas, 0)
+    hidden = key_only(relation)
+    inside = [column for column in relation.columns if column.name not in hidden]
     value, key = (
         _encoder(format_, columns, numbers.get(part), schemas.get(part))
         for part, format_, columns in (
-            ("value_schema", relation.value_format, relation.columns),
+            ("value_schema", relation.value_format, inside),
             ("key_schema", relation.key_format, keys),
         )
     )
-    places = [relation.columns.index(column) for column in keys]
     by_column = live.connector(relation.store).tables
     try:
         return [
-            _record(relation, keys, [row[i] for i in places], row, key, value, by_column=by_column)
+            NewRecord(
+                _key(relation, keys, _chosen(relation, keys, row), key, by_column=by_column),
+                _value(relation, inside, _chosen(relation, inside, row), value),
+            )
             for row in rows
         ]
     except Unencodable as error:
@@ -67,24 +72,35 @@ def make_records(
         raise RequestError("type-mismatch", detail, position=position) from None
 
 
-def _record(
+def _chosen(relation: Relation, columns: Sequence[Column], row: Sequence[Any]) -> list[Any]:
+    return [row[relation.columns.index(column)] for column in columns]
+
+
+def _key(
     relation: Relation,
-    keys: Sequence[Column],
-    chosen: Sequence[Any],
-    row: Sequence[Any],
-    key: Encoder | None,
-    value: Encoder | None,
+    columns: Sequence[Column],
+    values: Sequence[Any],
+    form: Encoder | None,
     *,
     by_column: bool,
-) -> NewRecord:
-    made: bytes | None = None
-    if key is not None:
-        made = key.record(chosen)
-    elif keys and (relation.key_format == "json" or by_column):
-        made = json_record(keys, chosen)
-    elif keys:
-        made = primitive_key(chosen[0], relation.key_type or str(keys[0].type))
-    return NewRecord(made, json_record(relation.columns, row) if value is None else value.record(row))
+) -> bytes | None:
+    if form is not None:
+        return form.record(values)
+    if not columns:
+        return None
+    if relation.key_format == "json" or by_column:
+        return json_record(columns, values)
+    return primitive_bytes(values[0], relation.key_type or str(columns[0].type))
+
+
+def _value(
+    relation: Relation, columns: Sequence[Column], values: Sequence[Any], form: Encoder | None
+) -> bytes | None:
+    if form is not None:
+        return form.record(values)
+    if relation.value_format == "primitive":
+        return primitive_bytes(values[0], str(columns[0].type))
+    return json_record(columns, values)
 
 
 def _encoder(

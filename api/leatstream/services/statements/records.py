@@ -9,13 +9,14 @@ from typing import Any
 from leatstream.connectors.entities import NewRecord
 from leatstream.errors import Faults, Position, RequestError
 from leatstream.formats.json import check_type
-from leatstream.model.names import quote, split
+from leatstream.model.names import quote
 from leatstream.model.objects import Column, Relation, RelationKind
 from leatstream.services.authorization import WRITE, authorize
 from leatstream.services.catalog_view import CatalogView, did_you_mean, qualify
 from leatstream.services.entities import get_entity
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.planning.live_stores import LiveStores
+from leatstream.services.planning.record_places import key_columns
 from leatstream.services.statements.described_records import make_records
 from leatstream.services.stores import get_store
 from leatstream.sql.constants import Constant, Misfit, value_of
@@ -52,7 +53,7 @@ def check_values(
     rows = [_row(relation, targets, row, statement.name.position, faults) for row in statement.rows]
     faults.raise_if_any()
     live, where = LiveStores(env, view), statement.name.position
-    return relation, make_records(live, relation, _key_columns(relation), rows, where, register=register)
+    return relation, make_records(live, relation, key_columns(relation), rows, where, register=register)
 
 
 def insert_values(env: Environment, principal: Principal, statement: InsertValues, context: Context) -> str:
@@ -176,22 +177,3 @@ def _value(column: Column, constant: Constant, faults: Faults) -> Any:
         return None
     check_type(column.name, column.type)
     return value
-
-
-def _key_columns(relation: Relation) -> list[Column]:
-    """The columns that make the record key: the primary key's, or those of 'key.columns'."""
-    if relation.primary_key:
-        return [c for name in relation.primary_key if (c := relation.find_column(name)) is not None]
-    text = str(relation.properties.get("key.columns") or "")
-    if relation.key_format is None or not text:
-        return []
-    exact = relation.find_column(text)
-    if exact is not None:
-        return [exact]
-    try:
-        # As SQL wrote it: names that fold unless they are quoted.
-        names = [split(part.strip())[0] for part in text.split(",")]
-    except ValueError:
-        return []
-    found = [c for name in names if (c := relation.find_column(name)) is not None]
-    return found if len(found) == len(names) else []
