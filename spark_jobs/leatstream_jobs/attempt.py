@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,14 +15,14 @@ from leatstream.errors import LeatstreamError
 from leatstream.plan.job_spec import JobSpec, Mode, StoreRef
 from leatstream_jobs import run_query
 from leatstream_jobs.batch_size import BatchSize
-from leatstream_jobs.failures import Failure, chain_of, classify, redacted, refused
+from leatstream_jobs.failures import Failure, Link, chain_of, classify, redacted, refused, spark_has_stopped
 from leatstream_jobs.idle import IdleSources
 from leatstream_jobs.last_batch import let_end, works
 from leatstream_jobs.offset_mirror import OffsetMirror
 from leatstream_jobs.pattern_batches import PatternBatches
 from leatstream_jobs.polling import Polling
 from leatstream_jobs.progress import Progress
-from leatstream_jobs.protocol import ApiUnreachable, Fenced, NotKnown
+from leatstream_jobs.protocol import ApiUnreachable, EndsWithProcess, Fenced, NotKnown
 from leatstream_jobs.running import is_running
 from leatstream_jobs.session import jvm_process
 from leatstream_jobs.source_checks import SourceChecks
@@ -42,6 +42,9 @@ _LOG = logging.getLogger("leatstream_jobs")
 LAST_BATCH = 12.0
 _FOR_THE_REST = 3.0  # seconds from a batch's end to the process's
 _STARTING_LOOK = 0.02
+_OVER = (Fenced, NotKnown, EndsWithProcess)  # nothing is left to do, and nothing to tell
+_TO_EXIT = 20.0  # seconds that a JVM whose Spark has stopped takes at most
+_LOST = "The job's JVM ended by itself (killed, or out of memory)."
 EXIT_DONE, EXIT_FAILED, EXIT_FENCED = 0, 1, 3
 
 
@@ -86,7 +89,11 @@ class Host(Protocol):
         """No further write of the query, whatever it takes."""
 
     def jvm_lost(self) -> None:
-        """The JVM has ended; what is to be done before the attempt says so."""
+        """The JVM has ended; what is to be done before the attempt says so.
+
+        Raises:
+            EndsWithProcess: it need not say so.
+        """
 
 
 class Attempt:
@@ -125,6 +132,8 @@ class Attempt:
             _LOG.warning("a newer attempt has taken over (%s); the query is cut off", error)
             self._cut_off()
             return EXIT_FENCED
+        except EndsWithProcess:
+            return EXIT_FAILED
         except Exception:
             # Whatever it is: no query may go on that nobody watches, as it would in a shared driver.
             self._cut_off()
@@ -149,7 +158,7 @@ class Attempt:
             return self._started
         except ApiUnreachable:
             self._fail(Failure("job-failed", "The API could not be reached for the secrets of the stores."))
-        except (Fenced, NotKnown):
+        except _OVER:
             raise
         except LeatstreamError as error:
             self._fail(refused(error))
@@ -168,7 +177,7 @@ class Attempt:
                 self._look(query)
                 self._check_sources(started)
                 self._mirror.look(started.scans, self._progress)
-            except (Fenced, NotKnown):
+            except _OVER:
                 raise
             except Exception as error:
                 self._fail(self._explain(error))
@@ -215,7 +224,7 @@ class Attempt:
         if batches is not None and batches.error is not None:
             self._fail(self._explain(batches.error))
         elif java.isDefined():
-            self._fail(classify(chain_of(java.get()), self._spec))
+            self._fail(self._classified(chain_of(java.get())))
         elif self._spec.available_now and self._started is not None:
             # A run may be over before the sources' turn has come, and the next one compares with this.
             self._state = "running"
@@ -252,7 +261,7 @@ class Attempt:
             self._progress.look(query)
             if self._started is not None:
                 self._mirror.look(self._started.scans, self._progress, last=True)
-        except (Fenced, NotKnown):
+        except _OVER:
             raise
         except Exception as error:
             _LOG.warning("the query did not stop in order (%s); it is cut off", type(error).__name__)
@@ -345,11 +354,22 @@ class Attempt:
 
     def _explain(self, error: BaseException) -> Failure:
         if self._jvm_is_gone():
-            return Failure("driver-lost", "The job's JVM ended by itself (killed, or out of memory).")
+            return Failure("driver-lost", _LOST)
         try:
-            return classify(chain_of(error), self._spec)
+            chain = chain_of(error)
         except Exception:  # the JVM may go while it is being asked
-            return Failure("driver-lost", "The job's JVM ended by itself (killed, or out of memory).")
+            return Failure("driver-lost", _LOST)
+        return self._classified(chain)
+
+    def _classified(self, chain: Sequence[Link]) -> Failure:
+        """What has failed; not the end of a batch that only the end of the JVM has cut off."""
+        if not spark_has_stopped(chain):
+            return classify(chain, self._spec)
+        process, end = jvm_process(self._spark), time.monotonic() + _TO_EXIT
+        while process is not None and process.poll() is None and time.monotonic() < end:
+            time.sleep(_STARTING_LOOK)
+        self._driver.jvm_lost()
+        return Failure("driver-lost", _LOST)
 
     def _fail(self, failure: Failure) -> None:
         self._failure = failure

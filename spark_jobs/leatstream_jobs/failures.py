@@ -43,6 +43,8 @@ _GONE = (
 )
 # The system's own words, from Java, RocksDB and Python.
 _FULL = ("No space left on device", "Disk quota exceeded", "There is not enough space on the disk")
+# What those hear that work beside the query which has ended the JVM, until it is gone.
+_STOPPED = ("SparkContext was shut down", "SparkContext has been shut", "stopped SparkContext")
 _AUTH = ("SaslAuthenticationException", "SslAuthenticationException", "AuthorizationException")
 # What clients say of a server that is away, or that ends a connection because it goes.
 _AWAY = (
@@ -170,6 +172,11 @@ def chain_of(error: Any) -> list[Link]:
         links.append(Link(name, str(java.getMessage() or ""), condition, _frames(java)))
         java = java.getCause()
     return links
+
+
+def spark_has_stopped(chain: Sequence[Link]) -> bool:
+    """Whether the JVM is on its way out, or has no Spark left."""
+    return any(word in link.message for link in chain for word in _STOPPED)
 
 
 def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:

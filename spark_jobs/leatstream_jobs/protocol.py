@@ -25,6 +25,10 @@ class Fenced(Exception):
     """A newer attempt has taken over, or the query is gone: no more writes."""
 
 
+class EndsWithProcess(Exception):
+    """The process ends as a whole, which the API sees: an attempt in it has nothing to tell."""
+
+
 class Transport(Protocol):
     """Sends one request. Raises OSError or http.client.HTTPException when there is no answer."""
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.base import Connector
 from leatstream.plan.job_spec import StoreRef
-from leatstream_jobs.driver import EXIT_DONE, EXIT_FAILED, Driver, LogTail
-from leatstream_jobs.protocol import Client, NotKnown
+from leatstream_jobs.driver import EXIT_DONE, EXIT_FAILED, EXIT_FENCED, Driver, LogTail
+from leatstream_jobs.protocol import Client, EndsWithProcess, NotKnown
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from leatstream_jobs.attempt import Open
 
 _LOG = logging.getLogger("leatstream_jobs")
-_WATCH = 0.2  # seconds
+_WATCH, _LOOK = 0.2, 0.02  # seconds
 _BEATS_PER_SECOND = 10  # of all queries together: what a small API takes easily
 _SLOWEST_BEAT = 8.0
+_LAST_WORDS = 5.0  # seconds; who has ended the JVM may be about to say so
+_PAUSE = 1.0  # seconds before a query that has just ended here may be asked for again
 
 
 class ThreadTail(LogTail):
@@ -86,11 +88,14 @@ class Seat:
             if query is not None:
                 query.stop()
         except Exception as error:
-            self._driver.end_all(f"a query did not stop ({type(error).__name__})")
+            if not self._driver.jvm_has_ended(_LAST_WORDS):
+                self._driver.end_all(f"a query did not stop ({type(error).__name__})")
 
     def jvm_lost(self) -> None:
         """No attempt outlives the JVM; the API sees that the process has gone."""
-        self._driver.end_all("the JVM has ended")
+        if not self._driver.jvm_has_ended(0):
+            self._driver.end_all("Spark has stopped")
+        raise EndsWithProcess
 
 
 class SharedDriver(Driver):
@@ -122,6 +127,15 @@ class SharedDriver(Driver):
         _LOG.error("this driver ends with all of its %d queries: %s", len(self.running), why)
         logging.shutdown()
         os._exit(EXIT_FAILED)
+
+    def jvm_has_ended(self, seconds: float) -> bool:
+        """Whether the JVM is gone, or goes within so many seconds."""
+        end = time.monotonic() + seconds
+        while self._jvm is not None and self._jvm.poll() is None:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(_LOOK)
+        return self._jvm is not None
 
     def _serve(self, spark: SparkSession) -> int:
         from pyspark import java_gateway
@@ -177,11 +191,12 @@ class SharedDriver(Driver):
             # Views, functions and settings are a session's; the pool has queries take turns.
             session = spark.newSession()
             session.sparkContext.setLocalProperty("spark.scheduler.pool", query_id)
-            Attempt(seat, session, document).run()
+            code = Attempt(seat, session, document).run()
+            # The API hands it out again, such as a query whose secrets it refuses.
+            time.sleep(_PAUSE if code == EXIT_FENCED else 0)
         except Exception:
-            # The API hands the query out again.
             _LOG.exception("an attempt ended without a word")
-            time.sleep(1.0)
+            time.sleep(_PAUSE)
         finally:
             _LOG.removeHandler(seat.tail)
             seat.client.close()
@@ -203,4 +218,7 @@ class SharedDriver(Driver):
             if self.stop_asked and not self.running:
                 os._exit(EXIT_DONE)
             time.sleep(_WATCH)
+        end = time.monotonic() + _LAST_WORDS
+        for _, thread in list(self.running.values()):
+            thread.join(max(0.0, end - time.monotonic()))
         self.end_all("the JVM has ended")

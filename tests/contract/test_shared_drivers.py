@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -150,12 +151,13 @@ def test_when_it_dies_all_start_again_and_the_one_that_was_starting_apart(
     ready: Any, client: TestClient
 ) -> None:
     running(ready, client, "q1", "q2")
+    since(ready, 100, "q1", "q2")
     make(client, "q3")
     reconcile_all(ready.env)
     crash(ready)
     reconcile_all(ready.env)
     assert [find(ready, n).status.state for n in ("q1", "q2", "q3")] == ["lost"] * 3
-    assert [find(ready, n).status.apart for n in ("q1", "q2", "q3")] == [False, False, True]
+    assert [find(ready, n).status.apart_from for n in ("q1", "q2", "q3")] == [None, None, "s1"]
     events = client.get("/v1/queries/q3/events").json()["items"]
     assert any("a driver of its own" in (e["reason"] or "") for e in events), events
     wake(ready)
@@ -164,7 +166,7 @@ def test_when_it_dies_all_start_again_and_the_one_that_was_starting_apart(
     # A person may trust it again.
     beat(ready, "q3", "running")
     client.post("/v1/queries/q3:restart")
-    assert not find(ready, "q3").status.apart
+    assert find(ready, "q3").status.apart_from is None
 
 
 def test_who_tells_that_the_memory_is_full_is_set_apart(ready: Any, client: TestClient) -> None:
@@ -175,6 +177,33 @@ def test_who_tells_that_the_memory_is_full_is_set_apart(ready: Any, client: Test
     assert "a driver of its own" in events[-1]["reason"]
     wake(ready)
     assert (find(ready, "q1").status.driver_id, find(ready, "q2").status.driver_id) == ("d1", "s1")
+
+
+def test_a_death_that_was_told_before_is_put_down_to_no_other(ready: Any, client: TestClient) -> None:
+    """The JVM ends a moment after the job has told why; one that was starting beside it has no part in it."""
+    running(ready, client, "q1")
+    since(ready, 100, "q1")
+    make(client, "q2")
+    reconcile_all(ready.env)
+    error = {"code": "job-failed", "detail": "it ended: Java heap space", "retryable": True}
+    beat(ready, "q1", "failed", error=error)
+    crash(ready)
+    reconcile_all(ready.env)
+    assert find(ready, "q1").status.apart_from == "s1"
+    innocent = find(ready, "q2").status
+    assert (innocent.state, innocent.crashes, innocent.apart_from) == ("lost", 0, None)
+
+
+def since(world: Any, seconds: float, *names: str) -> None:
+    """They have been in their states for so long."""
+    from dataclasses import replace
+
+    with world.units() as unit:
+        for name in names:
+            query = unit.queries.find(name)
+            at = query.status.since - timedelta(seconds=seconds)
+            unit.queries.update(replace(query, status=replace(query.status, since=at)))
+        unit.commit()
 
 
 def wake(world: Any) -> None:

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from numbered_records import Feed, distinct_numbers
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(480)]
 SHARED = "QUERY WITH ('query.driver'='shared')"
 RECORDS = 20_000
 
@@ -95,7 +95,7 @@ def test_a_query_that_kills_its_shared_driver_is_set_apart(play: Any, eventually
         events = play.http.get(f"/v1/queries/{play.name}_bomb/events").json()["items"]
         return next((e for e in events if "a driver of its own" in (e["reason"] or "")), None)
 
-    eventually(told, seconds=120, what="the suspicion")
+    eventually(told, seconds=240, what="the suspicion")
     play.http.patch(f"/v1/queries/{play.name}_bomb", json={"desired_state": "stopped"})
     play.wait(f"{play.name}_copied", "running")
     play.produce(numbers, [{"n": i, "s": "x"} for i in range(100)])

@@ -226,7 +226,7 @@ class QueryStatus:
         progress_at: when its progress was last added to the log of it.
         next_attempt_at: when the next start may happen (back-off).
         crashes: how often in a row a shared driver has died with the query in it.
-        apart: it wants to share a driver, but is suspected of killing those: it has one of its own.
+        apart_from: the shared driver that it is suspected of having ended; it has one of its own since.
     """
 
     state: QueryState = QueryState.PENDING
@@ -246,7 +246,7 @@ class QueryStatus:
     next_attempt_at: datetime | None = None
     entity_ready: bool = False
     crashes: int = 0
-    apart: bool = False
+    apart_from: str | None = None
 
 
 class QueryKind(StrEnum):

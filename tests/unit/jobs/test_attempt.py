@@ -12,7 +12,8 @@ import pytest
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, Mode, SinkSpec, SourceSpec, StoreRef
 from leatstream_jobs.attempt import Attempt, Host
 from leatstream_jobs.driver import Driver, LogTail
-from leatstream_jobs.protocol import ApiUnreachable, Client
+from leatstream_jobs.failures import Link
+from leatstream_jobs.protocol import ApiUnreachable, Client, EndsWithProcess
 from leatstream_jobs.shared_driver import Seat, SharedDriver
 
 STORE = StoreRef(name="s", kind="kafka", config={})
@@ -141,6 +142,26 @@ def test_a_fault_of_our_own_ends_the_query_and_is_told(monkeypatch: pytest.Monke
     assert attempt.run() == 1
     assert (query.stopped, host.beats[-1]["state"], host.cut) == (1, "failed", 0)
     assert host.beats[-1]["error"]["code"] == "job-failed"
+
+
+def test_a_batch_that_is_cut_off_by_the_end_of_its_process_is_not_told_as_its_own_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host: Any = Heard()
+    attempt, query = watched(monkeypatch, host, Store())
+    lost: list[int] = []
+
+    def jvm_lost() -> None:
+        lost.append(len(host.beats))
+        raise EndsWithProcess
+
+    host.jvm_lost = jvm_lost
+    link = Link("org.apache.spark.SparkException", "Job 7 cancelled because SparkContext was shut down")
+    monkeypatch.setattr("leatstream_jobs.attempt.chain_of", lambda _: [link])
+    query.isActive = False
+    query._jsq.exception = lambda: SimpleNamespace(isDefined=lambda: True, get=lambda: None)
+    assert attempt.run() == 1
+    assert (lost, [beat["state"] for beat in host.beats]) == ([1], ["starting"])
 
 
 def test_no_query_goes_on_that_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> None:

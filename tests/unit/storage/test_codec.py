@@ -72,7 +72,7 @@ STATUS = QueryStatus(
     next_attempt_at=MOMENT,
     entity_ready=True,
     crashes=2,
-    apart=True,
+    apart_from="drv_0",
 )
 OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
     (codec.DATABASES, Database(meta=META, name='Ünï"code', comment="c")),

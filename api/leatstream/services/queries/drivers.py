@@ -305,6 +305,6 @@ def _terminal(env: Environment, query: Query, status: Any, state: str, report: M
     if error.get("retryable"):
         if fills_memory(query, error):
             error["detail"] = f"{error.get('detail')}; {APART}"
-            status = replace(status, apart=True)
+            status = replace(status, apart_from=status.driver_id)
         return after_loss(env.settings, status, now, str(error.get("detail")), error)
     return replace(ended(status, QueryState.FAILED, now), error=error, message=str(error.get("detail")))

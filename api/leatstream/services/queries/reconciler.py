@@ -163,7 +163,8 @@ def _end_driver(env: Environment, query: Query) -> None:
         return
     with env.open_unit() as unit:
         if is_the_silent_one(unit, current, env.settings, observed.now):
-            status = replace(current.status, apart=True, message=f"it hung in a shared driver; {APART}")
+            why = f"it hung in a shared driver; {APART}"
+            status = replace(current.status, apart_from=driver, message=why)
             keep_query(unit, current, replace(current, status=status), observed.now)
             unit.commit()
     # A shared driver goes as a whole: nothing less makes sure that the query writes no more.

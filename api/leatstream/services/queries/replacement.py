@@ -164,7 +164,7 @@ def replace_query(
         status = old.status
     if query.desired_state is not old.desired_state or restart:
         status = replace(status, error=None, message=None, restarts=0, outages=0, next_attempt_at=None)
-        status = replace(status, crashes=0, apart=False)
+        status = replace(status, crashes=0, apart_from=None)
         if query.desired_state is DesiredState.RUNNING and old.status.driver_id is None:
             status = replace(status, state=QueryState.PENDING, since=env.clock.now())
     now = env.clock.now()

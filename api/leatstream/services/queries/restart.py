@@ -82,7 +82,7 @@ def restart_query(env: Environment, principal: Principal, name: str, wish: Start
         status = replace(
             query.status, error=None, message=message, restarts=0, outages=0, next_attempt_at=None
         )
-        status = replace(status, crashes=0, apart=False)
+        status = replace(status, crashes=0, apart_from=None)
         if status.driver_id is None:
             status = replace(status, state=QueryState.PENDING, since=env.clock.now())
         else:

@@ -1,8 +1,9 @@
 """Queries that share a driver: which one they get, and which of them is suspected when a driver dies.
 
 A shared driver that dies takes all its queries down; they start again together. One that was the only one
-starting is suspected at once. Where that does not tell, and the driver dies again soon, they start one after
-another, so that the next death tells. Who is suspected gets a driver of its own until a person restarts it.
+in its first batch is suspected at once. Where that does not tell, and the driver dies again soon, they start
+one after another, so that the next death tells. Who is suspected gets a driver of its own until a person
+restarts it, and the death is put down to it and to no other.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ APART = "it has a driver of its own from now on, until RESTART QUERY"
 
 def shares(query: Query) -> bool:
     """Whether it runs beside others: it wants to, and is under no suspicion."""
-    return wants_to_share(query) and not query.status.apart
+    return wants_to_share(query) and query.status.apart_from is None
 
 
 def wants_to_share(query: Query) -> bool:
@@ -61,7 +62,7 @@ def turn_of(query: Query, queries: Iterable[Query], now: datetime) -> str | None
         status = other.status
         if other.meta.id == query.meta.id or not starts_in_turn(other):
             continue
-        if status.state is QueryState.STARTING:
+        if status.state is QueryState.STARTING and _age(status, now) < _STABLE:
             return other.name
         if status.state is QueryState.RUNNING and _age(status, now) < _SETTLED:
             return other.name
@@ -80,12 +81,17 @@ def suspect_of(members: Sequence[Query], now: datetime) -> Query | None:
         members: the queries that it had.
         now: the time.
     """
-    starting = [q for q in members if q.status.state is QueryState.STARTING]
-    if len(starting) == 1 and (len(members) > 1 or starting[0].status.crashes):
-        return starting[0]
-    # One that has only just started is a weaker sign, which counts from the second death on.
-    young = [q for q in members if _age(q.status, now) < _SETTLED]
-    return young[0] if not starting and len(young) == 1 and young[0].status.crashes else None
+    # A query is STARTING until its first batch is done, and tries the same batch again after a death.
+    unsettled = [
+        q for q in members if _age(q.status, now) < _SETTLED or q.status.state is QueryState.STARTING
+    ]
+    if len(unsettled) != 1:
+        return None
+    (only,) = unsettled
+    # One that runs, if only for a moment, is a weaker sign, which counts from the second death on; so is one
+    # without others, as anything may have ended its driver.
+    plain = only.status.state is QueryState.STARTING and len(members) > 1
+    return only if plain or only.status.crashes else None
 
 
 def count_crash(status: QueryStatus, now: datetime) -> QueryStatus:
@@ -102,7 +108,10 @@ def note_crashes(env: Environment, queries: Sequence[Query]) -> None:
         if driver is not None and shares(query) and env.drivers.has_crashed(driver):
             dead.setdefault(driver, []).append(query)
     now = env.clock.now()
+    explained = {query.status.apart_from for query in queries}
     for driver, members in dead.items():
+        if driver in explained:
+            continue
         suspect = suspect_of(members, now)
         with env.open_unit() as unit:
             for member in members:
@@ -111,7 +120,7 @@ def note_crashes(env: Environment, queries: Sequence[Query]) -> None:
                     continue
                 status = count_crash(current.status, now)
                 if suspect is not None and suspect.meta.id == member.meta.id:
-                    status = replace(status, apart=True, message=f"its shared driver died; {APART}")
+                    status = replace(status, apart_from=driver, message=f"its shared driver died; {APART}")
                 keep_query(unit, current, replace(current, status=status), now)
             unit.commit()
 
