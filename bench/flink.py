@@ -17,12 +17,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import hashlib
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,12 +33,15 @@ from report import conditions, keep, table, verdict
 from stack import BenchError, Stack, running_stack
 from topics import PAGES, Topics
 
+from leatstream.dev.jars import Jar, bring
 from leatstream.dev.java import find_java, java_environment
 
 FLINK = "apache-flink-libraries==2.3.0"
-CONNECTOR = "flink-sql-connector-kafka-5.0.0-2.2.jar"
-CONNECTOR_AT = (
-    f"https://repo1.maven.org/maven2/org/apache/flink/flink-sql-connector-kafka/5.0.0-2.2/{CONNECTOR}"
+CONNECTOR = Jar(
+    "org.apache.flink",
+    "flink-sql-connector-kafka",
+    "5.0.0-2.2",
+    "5605c691d11a501382c383fecba37a7a552467da5ab7ba904ef5d6f3d62c5616",
 )
 # Java runs it from its source; the job is in the same process.
 PROGRAM = """
@@ -69,7 +71,6 @@ OPENED = (
         "sun.nio.ch",
     ),
 )
-CONNECTOR_SHA256 = "5605c691d11a501382c383fecba37a7a552467da5ab7ba904ef5d6f3d62c5616"
 PARTITIONS = 2
 WINDOW_MS, DELAY_MS = 10_000, 10_000
 COLUMNS = "viewtime BIGINT, userid VARCHAR, pageid VARCHAR, session VARCHAR"
@@ -223,13 +224,9 @@ def flink_home(kept: Path | None) -> Iterator[Path]:
                 FLINK,
             ]
             subprocess.run(pip, check=True)
-        jar = home / "lib" / CONNECTOR
-        if not jar.exists():
-            with urllib.request.urlopen(CONNECTOR_AT) as answer:
-                content = answer.read()
-            if hashlib.sha256(content).hexdigest() != CONNECTOR_SHA256:
-                raise BenchError(f"{CONNECTOR} came damaged")
-            jar.write_bytes(content)
+        (jar,) = bring([CONNECTOR])
+        if not (home / "lib" / jar.name).exists():
+            shutil.copy(jar, home / "lib")
         yield home
 
 
