@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from leatstream.model.objects import Effective, Meta, Origin
 
 # Exact names in bodies: any characters but control ones.
+# A pattern: one line.
+TEXT = r"^[^\x00-\x1f\x7f]+$"
 Name = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Word = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Comment = Annotated[str | None, Field(max_length=2000, description="Free text.")]

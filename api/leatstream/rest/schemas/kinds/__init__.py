@@ -1,0 +1,1 @@
+"""What each kind of store takes and shows, a module a kind."""
