@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 
 from leatstream.engine.local_pool import LocalPool
+from leatstream.errors import CatalogAway
 from leatstream.services.environment import Environment
 from leatstream.services.queries.copying import copy_what_waits
 from leatstream.services.queries.reconciler import reconcile_all, release_strays
@@ -27,6 +29,7 @@ class ReconcileLoop:
         self._last = time.monotonic()
         self._mine: frozenset[str] | None = frozenset()
         self._seen_mine = threading.Event()
+        self._away: set[Callable[[], None]] = set()
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
         # Copies take long: nobody but those who asked for them shall wait.
         self._copier = threading.Thread(target=self._copy, name="checkpoint copies", daemon=True)
@@ -64,6 +67,8 @@ class ReconcileLoop:
         while not self._stop.is_set():
             try:
                 copy_what_waits(self._env, self._mine)
+            except CatalogAway:  # which the other thread tells
+                self._stop.wait(_PASS_SECONDS)
             except Exception:  # the next pass sees the same state again
                 _log.exception("a pass over checkpoints to copy failed")
                 self._stop.wait(_PASS_SECONDS)
@@ -73,9 +78,23 @@ class ReconcileLoop:
         seen = self._env.changed.value
         while not self._stop.is_set():
             for step in (self._reconcile, self._pool.maintain):
-                try:
-                    step()
-                except Exception:  # the loop must live; the next pass sees the same state again
-                    _log.exception("a reconcile pass failed")
-                    self._stop.wait(_PASS_SECONDS)
+                self._try(step)
             seen = self._env.changed.wait(seen, _PASS_SECONDS)
+
+    def _try(self, step: Callable[[], None]) -> None:
+        """One step; whatever it meets, the loop must live, and the next pass sees the same state again."""
+        try:
+            step()
+            self._away.discard(step)
+            return
+        except CatalogAway as error:
+            # Nothing is wrong here, and it may last: said once, until the step has gone well again.
+            if step not in self._away:
+                _log.warning(
+                    "the catalog does not answer (%s); looking again every second",
+                    " ".join(str(error).split()),
+                )
+            self._away.add(step)
+        except Exception:
+            _log.exception("a reconcile pass failed")
+        self._stop.wait(_PASS_SECONDS)
