@@ -59,6 +59,38 @@ def test_all_of_it_is_made(pageviews: TestClient) -> None:
     assert _send(pageviews, "SHOW APPLICATIONS").json()["results"][0]["rows"][0][0] == "shop"
 
 
+def test_virtual_changelogs_are_taken_up(pageviews: TestClient) -> None:
+    """Filters, groups and joins of one become those of the statements that read it, several times too."""
+    text = """BEGIN APPLICATION shop USE STORE k;
+      CREATE CHANGELOG users (userid VARCHAR, region VARCHAR, PRIMARY KEY (userid))
+        WITH ('topic'='pageviews', 'value.format'='json');
+      CREATE VIRTUAL CHANGELOG virtual.public.known AS SELECT userid, region FROM users WHERE region <> 'x';
+      CREATE VIRTUAL CHANGELOG virtual.public.sizes AS
+        SELECT region, count(*) AS n FROM virtual.public.known GROUP BY region;
+      CREATE CHANGELOG large WITH ('topic'='large') AS SELECT * FROM virtual.public.sizes WHERE n > 5;
+      CREATE CHANGELOG small WITH ('topic'='small') AS SELECT s.region, s.n FROM virtual.public.sizes s WHERE s.n < 3;
+      CREATE STREAM seen WITH ('topic'='seen') AS
+        SELECT p.viewtime, k.region FROM pageviews p LEFT JOIN virtual.public.known k ON p.userid = k.userid;
+      CREATE STREAM moves WITH ('topic'='moves') AS SELECT * FROM virtual.public.known;
+      END APPLICATION"""
+    answer = _send(pageviews, text)
+    assert answer.status_code == 200, answer.text
+    shown = pageviews.get("/v1/applications/shop").json()
+    assert shown["virtual_relations"] == ["virtual.public.known", "virtual.public.sizes"]
+    plans = {name: pageviews.get(f"/v1/queries/{name}").json()["plan"] for name in shown["queries"]}
+    assert {name: [j["kind"] for j in plan["joins"]] for name, plan in plans.items()} == {
+        "large": [],
+        "small": [],
+        "seen": ["temporal-join-stream-changelog"],
+        "moves": [],
+    }
+    assert pageviews.get("/v1/relations/demo.public.large").json()["primary_key"] == ["region"]
+    assert plans["large"]["sources"][0]["fqn"] == "demo.public.users"
+    assert plans["moves"]["sink"]["kind"] == "stream"
+    again = pageviews.put("/v1/applications/shop", json={"sql": text, "database": "demo"})
+    assert again.status_code == 200, again.text
+
+
 def test_it_stops_starts_and_goes_as_one(pageviews: TestClient) -> None:
     """Its queries cannot be dropped alone; others' queries hold it."""
     assert _send(pageviews, APP).status_code == 200
@@ -127,10 +159,48 @@ def test_it_stops_starts_and_goes_as_one(pageviews: TestClient) -> None:
         (
             _of(
                 "CREATE VIRTUAL CHANGELOG virtual.public.v AS SELECT userid FROM pageviews",
+                "CREATE CHANGELOG one AS SELECT * FROM virtual.public.v",
+            ),
+            "unsupported",
+            "SELECT userid FROM pageviews",
+        ),
+        (
+            _of(
+                "CREATE VIRTUAL CHANGELOG virtual.public.v AS SELECT userid, count(*) AS n FROM pageviews GROUP BY"
+                " userid",
                 "CREATE STREAM one AS SELECT * FROM virtual.public.v",
             ),
             "unsupported",
-            "virtual.public.v",
+            "CREATE STREAM one",
+        ),
+        (
+            _of(
+                "CREATE VIRTUAL CHANGELOG virtual.public.v AS SELECT userid, count(*) AS n FROM pageviews GROUP BY"
+                " userid",
+                "CREATE CHANGELOG one AS SELECT n, count(*) AS users FROM virtual.public.v GROUP BY n",
+            ),
+            "unsupported",
+            "GROUP BY userid",
+        ),
+        (
+            _of(
+                "CREATE VIRTUAL CHANGELOG virtual.public.v AS SELECT userid, count(*) AS n FROM pageviews GROUP BY"
+                " userid",
+                "CREATE CHANGELOG one AS SELECT * FROM virtual.public.v;"
+                " CREATE CHANGELOG two AS SELECT * FROM virtual.public.v",
+            ),
+            "unsupported",
+            "CREATE CHANGELOG two",
+        ),
+        (
+            _of(
+                "CREATE CHANGELOG users (userid VARCHAR, n BIGINT, PRIMARY KEY (userid)) WITH"
+                " ('topic'='pageviews', 'value.format'='json'); CREATE VIRTUAL STREAM virtual.public.v AS SELECT *"
+                " FROM users",
+                "CREATE CHANGELOG one AS SELECT userid, count(*) AS c FROM virtual.public.v GROUP BY userid",
+            ),
+            "unsupported",
+            "CREATE VIRTUAL STREAM virtual.public.v",
         ),
         (
             _of(

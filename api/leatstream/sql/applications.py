@@ -77,7 +77,8 @@ def _check(statement: s.Statement) -> None:
             "unsupported",
             "This statement cannot be part of an application.",
             position=statement.position,
-            hint="there is USE, CREATE STREAM, CHANGELOG, TABLE and VIRTUAL STREAM, and INSERT INTO … SELECT",
+            hint="there is USE, CREATE STREAM, CHANGELOG, TABLE, VIRTUAL STREAM and VIRTUAL CHANGELOG, and"
+            " INSERT INTO … SELECT",
         )
     if getattr(statement, "or_replace", False) or getattr(statement, "if_not_exists", False):
         raise RequestError(
@@ -206,7 +207,7 @@ def _known(name: s.Name, known: dict[str, Written]) -> str:
     found = key(name)
     if found not in known:
         detail = f"virtual relation {found} does not exist"
-        hint = "declare it above: CREATE VIRTUAL STREAM … AS SELECT …"
+        hint = "declare it above: CREATE VIRTUAL STREAM or CHANGELOG … AS SELECT …"
         raise RequestError("unknown-relation", detail, position=name.position, hint=hint)
     return found
 

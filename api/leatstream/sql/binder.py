@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 
 from sqlglot import exp
 
-from leatstream.errors import LeatstreamError, Position, RequestError
+from leatstream.errors import Fault, InternalError, LeatstreamError, Position, RequestError
 from leatstream.model.names import quote
 from leatstream.model.objects import HIDDEN_PREFIX, Relation, RelationKind
 from leatstream.model.types import parse_type
@@ -36,6 +37,7 @@ from leatstream.sql.passes.lookups import (
     lookups,
     refuse_table_first,
 )
+from leatstream.sql.passes.merging import Ctes, Merger
 from leatstream.sql.passes.patterns import PatternBinder, check_matches, state_of
 from leatstream.sql.passes.render import Renderer
 from leatstream.sql.passes.scope import (
@@ -63,7 +65,6 @@ MAX_SCANS = 64
 MAX_DEPTH = 32
 CheckJoin = Callable[[exp.Expression, list[Input], Input, list[BoundJoin], Binding], BoundJoin | None]
 CheckOn = Callable[[BoundJoin, list[Input], Binding], None]
-Ctes = Mapping[str, tuple[exp.Expression, "Ctes"]]
 
 
 def bind(
@@ -142,6 +143,12 @@ def _aggregation(bound: BoundQuery) -> Aggregation | None:
     return None
 
 
+def _tells_enough(given: Input) -> bool:
+    """Whether a fault tells already why nothing is known of a primary key."""
+    nested = any(one.keyed for select in selects(given.query) for one in select.inputs)
+    return nested or (given.columns is None and given.query is None)
+
+
 class _Binder:
     """Walks queries from the outside in; what it gathers is in ``binding``."""
 
@@ -183,6 +190,8 @@ class _Binder:
         """A changelog has a primary key, and GROUP BY or another changelog is what gives one."""
         grouped = isinstance(query, BoundSelect) and query.group is not None
         if not self.changelog or grouped or self.binding.distinct:
+            return
+        if isinstance(query, BoundSelect) and _tells_enough(query.inputs[0]):
             return
         if isinstance(query, BoundUnion) or not query.inputs[0].keyed:
             hint = "write GROUP BY, or CREATE STREAM to keep every row"
@@ -226,12 +235,14 @@ class _Binder:
             self.faults.add("unsupported", detail, position=at, hint=hint)
 
     def _select(self, node: exp.Expression, ctes: Ctes, depth: int, named: bool) -> BoundSelect:
-        inputs = [self._input(node.args["from_"].this, ctes, depth)]
+        reading = _Reading(self.resolve, self.binding.merges, changelog=self.changelog)
+        Merger(reading, self.faults, self.binding.merges, changelog=self.changelog).merge(node, ctes)
+        inputs = [self.input(node.args["from_"].this, ctes, depth)]
         joins: list[BoundJoin] = []
         if inputs[0].table:
             refuse_table_first(inputs[0], node.args.get("joins") or [], self.binding)
         for join_node in node.args.get("joins") or ():
-            right = self._input(join_node.this, ctes, depth)
+            right = self.input(join_node.this, ctes, depth)
             self._check_alias(right, inputs, join_node.this)
             for given, relation in ((inputs[0], node.args["from_"].this), (right, join_node.this)):
                 if given.window is not None:
@@ -318,7 +329,8 @@ class _Binder:
                 hint=f"give each its own alias: {right.shown} AS a … {right.shown} AS b",
             )
 
-    def _input(self, node: exp.Expression, ctes: Ctes, depth: int) -> Input:
+    def input(self, node: exp.Expression, ctes: Ctes, depth: int) -> Input:
+        """One relation, sub-select or row pattern in FROM, with its window."""
         given = self._source(node, ctes, depth)
         window = node.meta.get("window")
         if window is None:
@@ -340,8 +352,11 @@ class _Binder:
         if alias is not None and alias[0].startswith(HIDDEN_PREFIX):
             detail = f"Names that start with {HIDDEN_PREFIX} belong to leatstream."
             self.faults.add("validation", detail, position=alias[1])
+        ctes = node.meta.get("scope", ctes)
         if isinstance(node, exp.MatchRecognize):
             return self._matched(node, ctes, depth)
+        if node.meta.get("wrong"):
+            return Input(self.binding.next_ref(), (alias[0],) if alias else (), "the sub-select", None)
         if isinstance(node, exp.Subquery):
             return self._derived(node, node.this, alias[0] if alias else None, ctes, depth)
         name: Name = node.meta["name"]
@@ -398,4 +413,40 @@ class _Binder:
         fqn = relation.fqn
         names = (alias,) if alias else (fqn.database, fqn.schema, fqn.name)
         columns = tuple(Output(column.name, column.type) for column in relation.columns)
+        if "merged" in node.meta:
+            own, shown = node.meta["merged"]
+            return Input(ref, (own,), shown, columns, scan=scan, merged=True)
         return Input(ref, names, shown, columns, scan=scan)
+
+
+class _Reading:
+    """Reads parts of a statement on trial, each with a binder of its own."""
+
+    def __init__(self, resolve: Callable[[Name], Relation], merges: count[int], *, changelog: bool) -> None:
+        self.resolve = resolve
+        self.merges = merges
+        self.changelog = changelog
+
+    def _binder(self) -> _Binder:
+        binder = _Binder(self.resolve, changelog=self.changelog)
+        binder.binding.merges = self.merges
+        return binder
+
+    def is_changelog(self, name: Name) -> bool:
+        """Whether the catalog has a changelog of this name."""
+        try:
+            return self.resolve(name).kind is RelationKind.CHANGELOG
+        except RequestError:
+            return False  # which binding tells
+
+    def read(self, relation: exp.Expression, ctes: Ctes) -> Input:
+        """What a relation in FROM gives."""
+        return self._binder().input(relation, ctes, 0)
+
+    def select(self, query: exp.Expression, ctes: Ctes) -> tuple[BoundSelect, list[Fault]]:
+        """A whole SELECT, and what is wrong with it."""
+        binder = self._binder()
+        bound = binder.query(query, ctes, 0)
+        if not isinstance(bound, BoundSelect):
+            raise InternalError("internal", "A SELECT was bound as a UNION.")
+        return bound, binder.faults.items

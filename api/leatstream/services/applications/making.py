@@ -160,6 +160,7 @@ def _make(making: _Making, member: Member) -> None:
     elif isinstance(s, ast.CreateStream) and member.fqn is not None:
         _make_relation(making, member, s, member.fqn)
     elif isinstance(s, ast.CreateAs | ast.InsertInto) and member.fqn is not None:
+        making.virtuals.check_reader(making.env, member)
         _make_query(making, member, s, member.fqn)
     making.later.discard(str(member.fqn))
 

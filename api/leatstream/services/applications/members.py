@@ -12,17 +12,20 @@ from typing import TypeGuard
 
 from leatstream.errors import CatalogError, LeatstreamError, Position, RequestError
 from leatstream.model.names import Fqn
-from leatstream.model.objects import Query
+from leatstream.model.objects import Query, RelationKind
+from leatstream.plan.logical import LogicalPlan
 from leatstream.services.catalog_view import CatalogView, qualify
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.planning.statement import analyze, with_types
 from leatstream.services.session_defaults import used
+from leatstream.services.statements.changelog_inserts import writes_by_key
 from leatstream.sql import statements as ast
 from leatstream.sql.applications import CHANGING, Written, key, moved, placed, references, write_in
 from leatstream.sql.binder import bind
 from leatstream.sql.lexer import Source, scan
 from leatstream.sql.parser import parse
 
+_START = {RelationKind.CHANGELOG: "earliest"}
 _MISSING = ("relation", "virtual relation")
 
 
@@ -94,9 +97,14 @@ class Gathered:
 
 @dataclass(slots=True)
 class Virtuals:
-    """The virtual relations so far: their texts, why one may be read once only, and how often each is."""
+    """The virtual relations so far: their texts, why one may be read once only, and how often each is.
+
+    ``kept``: the changelogs whose old rows are known only where groups or joins are kept, and whether these
+    are groups of windows.
+    """
 
     texts: dict[str, Written] = field(default_factory=dict)
+    kept: dict[str, bool] = field(default_factory=dict)
     once: dict[str, str] = field(default_factory=dict)
     reads: Counter[str] = field(default_factory=Counter)
     of: dict[str, Counter[str]] = field(default_factory=dict)
@@ -124,7 +132,30 @@ class Virtuals:
                     "unsupported",
                     f"virtual relation {name} {why}, so it can be read by one statement once: each reader "
                     "would see a result of its own",
-                    hint="make it a stream with a topic: CREATE STREAM … AS SELECT",
+                    hint="make it a stream or changelog with a topic: CREATE … AS SELECT",
+                )
+
+    def check_reader(self, env: Environment, member: Member) -> None:
+        """What is kept in groups and joins goes on as a changelog only.
+
+        Raises:
+            RequestError: unsupported, a stream would get each update as a row, and each in its own time.
+        """
+        s = member.given
+        if not isinstance(s, ast.CreateAs | ast.InsertInto) or isinstance(s, ast.CreateChangelogAs):
+            return
+        with env.open_unit(write=False) as unit:
+            if writes_by_key(CatalogView(unit), s, member.context):
+                return
+        for table in references(s.select):
+            names = [key(table.meta["name"]), *self.of[key(table.meta["name"])]]
+            found = [name for name in names if name in self.kept]
+            if found and (self.kept[found[0]] or not isinstance(s, ast.CreateTableAs)):
+                raise RequestError(
+                    "unsupported",
+                    f"virtual changelog {found[0]} keeps groups or joined rows: written into this statement "
+                    "it would give other rows than its updates",
+                    hint="write CREATE CHANGELOG, or make it one with a topic: CREATE CHANGELOG … AS SELECT",
                 )
 
     def declare(self, env: Environment, member: Member) -> None:
@@ -135,13 +166,39 @@ class Virtuals:
             raise RequestError("sql-syntax", "a virtual relation is a SELECT", position=given.position)
         with env.open_unit(write=False) as unit:
             view = CatalogView(unit)
-            logical = bind(select.select, lambda name: view.resolve(name, member.context), select.text)
+            logical = bind(
+                select.select,
+                lambda name: view.resolve(name, member.context),
+                select.text,
+                changelog=given.changelog,
+            )
             logical = with_types(env, logical)
             analyze(env, logical)
-        if logical.stateful or logical.operator is not None:
-            self.once[key(given.name)] = "remembers rows (a join, a window or groups)"
+        name = key(given.name)
+        if not given.changelog and logical.left_most.relation.kind is RelationKind.CHANGELOG:
+            raise RequestError(
+                "unsupported",
+                f"virtual stream {name} would have the updates of a changelog for rows: what reads it would "
+                "take back old ones",
+                hint="write CREATE VIRTUAL CHANGELOG, or a stream with a topic: CREATE STREAM … AS SELECT",
+            )
+        if given.changelog and (logical.aggregation is not None or logical.operator is not None):
+            group = logical.aggregation
+            self.kept[name] = group is not None and group.window is not None
+        if (logical.stateful or logical.operator is not None) and not _same_for_all(logical):
+            self.once[name] = "remembers rows (a join, a window or groups)"
         elif any(token.text.lower() in CHANGING for token in scan(select.text)):
-            self.once[key(given.name)] = "gives another value at each call"
+            self.once[name] = "gives another value at each call"
+
+
+def _same_for_all(logical: LogicalPlan) -> bool:
+    """Whether what is kept follows from the records alone: of all of them, whenever a reader begins."""
+    if logical.primary_key == () or logical.timed or logical.distinct:
+        return False
+    return all(
+        scan.properties.get("starting.position", _START.get(scan.relation.kind)) == "earliest"
+        for scan in logical.streams
+    )
 
 
 def read_members(
@@ -221,13 +278,6 @@ def _refuse_late_use(s: ast.Use, virtuals: Virtuals) -> None:
 
 
 def _refuse_declaration(s: ast.CreateVirtual, virtuals: Virtuals) -> None:
-    if s.changelog:
-        raise RequestError(
-            "unsupported",
-            "virtual changelogs are not built: what one takes back would have to reach its readers",
-            position=s.name.position,
-            hint="make it a changelog with a topic: CREATE CHANGELOG … AS SELECT",
-        )
     if key(s.name) in virtuals.texts:
         detail = f"virtual relation {key(s.name)} is declared twice"
         raise CatalogError("already-exists", detail, position=s.name.position)

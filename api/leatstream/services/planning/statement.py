@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sqlglot import exp
+
 from leatstream.connectors.base import Connector
 from leatstream.errors import Faults, Position, RequestError, StoreError
 from leatstream.inference.sink_properties import LeftMostSource, SinkRequest, infer_sink_properties
@@ -54,6 +56,7 @@ from leatstream.services.store_fit import check_sink_fit, kind_options
 from leatstream.services.table_relations import check_lookup_table, check_table_store, refuse_times
 from leatstream.sql.analysis import explain_failure
 from leatstream.sql.binder import bind
+from leatstream.sql.passes.merging import Ctes
 from leatstream.sql.relation_properties import RelationProperties, canonical_name, read_relation_properties
 from leatstream.sql.statements import (
     CreateAs,
@@ -163,21 +166,30 @@ def _bind(view: CatalogView, statement: ContinuousStatement, context: Context) -
 def _gives_changelog(view: CatalogView, statement: ContinuousStatement, context: Context) -> bool:
     """Whether rows of the result replace each other: of groups without a window, and of changelogs.
 
-    Both count in the outermost SELECT only.
+    Both count in the outermost SELECT, and in those that are taken up by it.
     """
-    select = statement.select
-    source = select.args["from_"].this if select.args.get("from_") is not None else None
-    if source is None:
-        return False
-    name = source.meta.get("name")
-    ctes = [cte for cte, _ in select.meta.get("ctes", ())]
-    if name is not None and not (len(name.parts) == 1 and name.parts[0] in ctes):
-        try:
-            if view.resolve(name, context).kind is RelationKind.CHANGELOG:
-                return True
-        except RequestError:
-            return False  # which binding tells, with whatever else is wrong
-    return select.args.get("group") is not None and source.meta.get("window") is None
+
+    def gives(select: exp.Expression, ctes: Ctes) -> bool:
+        source = select.args["from_"].this if select.args.get("from_") is not None else None
+        if source is None:
+            return False
+        for cte, query in select.meta.get("ctes", ()):
+            ctes = {**ctes, cte: (query, ctes)}
+        name = source.meta.get("name")
+        if "window" in source.meta or isinstance(source, exp.MatchRecognize):
+            return False
+        if name is not None and len(name.parts) == 1 and name.parts[0] in ctes:
+            changes = gives(*ctes[name.parts[0]])
+        elif name is not None:
+            try:
+                changes = view.resolve(name, context).kind is RelationKind.CHANGELOG
+            except RequestError:
+                return False  # which binding tells, with whatever else is wrong
+        else:
+            changes = isinstance(source, exp.Subquery) and gives(source.this, ctes)
+        return changes or select.args.get("group") is not None
+
+    return gives(statement.select, {})
 
 
 def analyze(env: Environment, logical: LogicalPlan) -> list[AnalyzedColumn]:

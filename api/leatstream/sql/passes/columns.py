@@ -34,6 +34,8 @@ class Columns:
 
     def resolve(self, node: exp.Expression) -> None:
         """Bind one exp.Column, or note what is wrong with it."""
+        if node.meta.get("wrong"):
+            return  # which has been noted
         parts: list[tuple[str, tuple[int, int]]] = node.meta["parts"]
         source: Source = node.meta["source"]
         place = source.position(parts[0][1][0], parts[-1][1][1])
@@ -83,6 +85,8 @@ class Columns:
         for given in self.inputs:
             if given.columns is None:
                 return [(given, None, [])]
+            if given.merged:
+                continue
             found += [(given, c, names[1:]) for c in given.columns if c.name == names[0]]
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 
 from sqlglot import exp
 
@@ -46,6 +47,7 @@ class Input:
         unnested: of UNNEST; such rows come with each row of the inputs before.
         view: of the matches of MATCH_RECOGNIZE: the view that stands for them in the compiled SQL.
         headers: whether the headers of its records are asked for.
+        merged: whether it stood in a sub-select, so that no name outside means it.
     """
 
     ref: str
@@ -58,6 +60,7 @@ class Input:
     unnested: Unnested | None = None
     view: str | None = None
     headers: bool = False
+    merged: bool = False
 
     @property
     def keyed(self) -> bool:
@@ -182,7 +185,8 @@ def asked_headers(query: BoundQuery | None) -> Iterator[str]:
 class Binding:
     """What binding one statement gathers.
 
-    ``headers``: the views of which row patterns ask for the headers of records.
+    ``merges`` counts what was taken up out of sub-selects; ``headers``: the views of which row patterns ask
+    for the headers of records.
     """
 
     faults: Faults = field(default_factory=Faults)
@@ -191,6 +195,7 @@ class Binding:
     inputs: int = 0
     distinct: bool = False
     patterns: list[RowPattern] = field(default_factory=list)
+    merges: count[int] = field(default_factory=count)
     headers: set[str] = field(default_factory=set)
 
     def next_ref(self) -> str:
