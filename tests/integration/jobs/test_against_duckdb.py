@@ -127,6 +127,46 @@ CHANGELOGS = {
 }
 
 
+# Of two sides of one stream, whose rows come up to 25 minutes late: none is too late for the delay of 30.
+SIDES = (
+    "(SELECT k, n, ts FROM s WHERE n >= 0) a {} JOIN (SELECT k, n, ts FROM s WHERE n < 0) b{} ON a.k = b.k"
+)
+DISTANCE = " AND b.ts >= a.ts - INTERVAL {} AND b.ts <= a.ts + INTERVAL {}"
+JOINS = {
+    f"{word}, {within}": (
+        f"SELECT a.k, a.n, a.ts AS at, b.n AS m, b.ts AS other FROM {SIDES.format(word, f' {within}')}",
+        f"SELECT a.k, a.n, a.ts, b.n, b.ts FROM {SIDES.format(word, '')}{DISTANCE.format(*bounds)}",
+    )
+    for word in ("INNER", "LEFT")
+    for within, bounds in (
+        ("WITHIN 5 MINUTES", ("5 MINUTES", "5 MINUTES")),
+        ("WITHIN (BEFORE 30 SECONDS, AFTER 20 MINUTES)", ("30 SECONDS", "20 MINUTES")),
+    )
+}
+
+
+def late_rows(chance: random.Random) -> list[list[dict[str, Any]]]:
+    """Four batches that follow each other by 20 minutes, each with rows of those before, and the closing row."""
+    batches = []
+    for number in range(4):
+        begin = datetime(2026, 1, 1, 22, 0) + timedelta(minutes=20 * number)
+        times = [begin + timedelta(milliseconds=chance.randint(-25 * 60_000, 25 * 60_000)) for _ in range(40)]
+        batches.append(
+            [
+                {
+                    "k": chance.choice(["a", "b", "c", "d", None]),
+                    "n": chance.randint(-5, 5),
+                    "ts": at.strftime("%Y-%m-%d %H:%M:%S.%f"),
+                    "tags": [],
+                    "marks": {},
+                    "items": [],
+                }
+                for at in times
+            ]
+        )
+    return [*batches, rows(chance)[-1]]
+
+
 def rows(chance: random.Random) -> list[list[dict[str, Any]]]:
     """Four batches in any order over three hours, then the row that closes all."""
     batches = []
@@ -205,6 +245,27 @@ def test_stream(name: str, spark: SparkSession, job: Callable[..., Any], tmp_pat
     records = [row for batch in batches[: 4 if name in STREAMS else 5] for row in batch]
     expected = batch_answer(theirs, records)
     assert len(expected) > 2
+    assert bag(written) == bag(expected)
+
+
+@pytest.mark.parametrize("name", JOINS)
+def test_interval_join(name: str, spark: SparkSession, job: Callable[..., Any], tmp_path: Path) -> None:
+    """Matches are found across batches and whichever side is late; an unmatched row is written once."""
+    ours, theirs = JOINS[name]
+    batches = late_rows(random.Random(name))
+    case = {
+        "sql": f"CREATE STREAM c AS {ours}",
+        "columns": COLUMNS,
+        "batches": batches,
+        "timestamp": "ts",
+        "delay_ms": 30 * 60_000,
+    }
+    found, after, dropped = run_case(spark, case, job, tmp_path)
+    assert dropped == 0
+    written = [list(value.values()) for pairs in [*found, after] for _, value in pairs]
+    expected = batch_answer(theirs, [row for batch in batches[:4] for row in batch])
+    assert sum(bool(pairs) for pairs in found) >= 3, "rows are written while others still come"
+    assert len(expected) > 20
     assert bag(written) == bag(expected)
 
 
