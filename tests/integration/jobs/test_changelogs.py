@@ -296,6 +296,17 @@ RANDOM = {
         " LEFT JOIN regions r ON a.region = r.code WHERE a.n > 9 GROUP BY r.name",
         ("accounts", "regions"),
     ),
+    "groups_of_a_part": (
+        "CREATE CHANGELOG c AS SELECT place, total, c + 1 AS c FROM (SELECT upper(region) AS place, sum(n) AS total,"
+        " count(*) AS c FROM (SELECT id, region, n FROM accounts WHERE n > 20) GROUP BY upper(region)) WHERE c < 4",
+        ("accounts",),
+    ),
+    "part_joined": (
+        "CREATE CHANGELOG c AS SELECT a.id, a.m, coalesce(r.label, '-') AS label FROM (SELECT id, region, n + 1 AS m"
+        " FROM accounts WHERE n > 20) a LEFT JOIN (SELECT code, coalesce(upper(name), 'none') AS label FROM regions"
+        " WHERE name <> 'n1') r ON a.region = r.code WHERE a.m < 90",
+        ("accounts", "regions"),
+    ),
 }
 RELATIONS: dict[str, dict[str, Any]] = {
     "views": {"columns": "id VARCHAR, n BIGINT"},
@@ -325,6 +336,53 @@ def _records(chance: random.Random, batch: int, names: tuple[str, ...], model: M
             if name != "views":
                 model.take(name, key, value, at)
     return found
+
+
+def _sparse(chance: random.Random, batch: int, names: tuple[str, ...], model: Model) -> dict[str, Any]:
+    """All keys at first, then of sixty one that changes, one that goes and one that comes back."""
+    found: dict[str, Any] = {name: [] for name in names}
+    for name in names:
+        keys = [f"k{i}" for i in range(60)] if name != "regions" else [f"r{i}" for i in range(6)]
+        there = sorted(model.now(name))
+        gone = sorted(set(keys) - set(there))
+        touched = [chance.choice(there), *gone[:1]] if there else keys
+        if name == "regions" and batch % 2:
+            touched = []
+        for at, key in enumerate(touched, 100 * batch):
+            row: Any = {"code": key, "name": f"n{chance.randint(0, 3)}"}
+            if name == "accounts":
+                row = {"id": key, "region": f"r{chance.randint(0, 5)}", "n": chance.randint(0, 99)}
+            found[name].append(
+                ["x" if name == "views" else key, {"id": key, "n": at} if name == "views" else row, at]
+            )
+        if there and touched:
+            found[name].append([chance.choice(there), None, 100 * batch + 50])
+        if name == "views":
+            found[name] = [record for record in found[name] if record[1] is not None]
+    for name in names:
+        for key, value, at in found[name]:
+            if name != "views":
+                model.take(name, key, value, at)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["temporal", "aggregate", "joined_groups", "part_joined"])
+def test_few_keys_change(kind: str, spark: SparkSession, tmp_path: Path) -> None:
+    """Most rows are not touched by a batch: they stay as they are, and are found again batches later."""
+    sql, names = RANDOM[kind]
+    run = Run(spark, tmp_path, sql, {name: RELATIONS[name] for name in names})
+    chance, model, kept = random.Random(f"few {kind}"), Model(), dict[str | None, Any]()
+    for batch in range(6):
+        records = _sparse(chance, batch, names, model)
+        written = run.batch(records)
+        wanted = _wanted(kind, model, records)
+        if kind == "temporal":
+            assert _ordered(written) == wanted, f"batch {batch}"
+            continue
+        assert batch == 0 or len(written) < 25, f"batch {batch} writes what it does not concern"
+        kept = {k: v for k, v in (kept | dict(written)).items() if v is not None}
+        assert kept == wanted, f"batch {batch}"
+    run.stop()
 
 
 def _wanted(kind: str, model: Model, records: dict[str, Any]) -> Any:

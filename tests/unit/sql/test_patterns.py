@@ -12,9 +12,11 @@ from leatstream.plan.logical import LogicalPlan, TypedPattern
 Bind = Callable[[str], LogicalPlan]
 
 
-def typed(bind_text: Bind, types: dict[str, str], clauses: str) -> TypedPattern:
+def typed(bind_text: Bind, types: dict[str, str], clauses: str, by: str = "d") -> TypedPattern:
     """``clauses`` over ``t``, whose columns have these Spark types in this test."""
-    text = f"CREATE STREAM m AS SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY d ORDER BY rowtime {clauses})"
+    text = (
+        f"CREATE STREAM m AS SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY {by} ORDER BY rowtime {clauses})"
+    )
     pattern = bind_text(text).pattern
     assert pattern is not None
     columns = pattern.input.partition(" FROM ")[0].removeprefix("SELECT ").split(", ")
@@ -70,12 +72,35 @@ def test_what_the_matcher_is_given(bind_text: Bind) -> None:
     assert spec.results["m4"] == "BIGINT"
 
 
+def test_whole_values_pass_and_do_not_part(bind_text: Bind) -> None:
+    """ARRAY, MAP and STRUCT are given as they are; rows are parted by what can be compared."""
+    spec = typed(
+        bind_text,
+        {"a": "struct<x:map<string,date>>"},
+        "MEASURES FIRST(a) AS x PATTERN (a b) DEFINE b AS TRUE",
+    ).spec
+    assert spec.results["m0"] == "STRUCT<x MAP<VARCHAR, DATE>>"
+    with pytest.raises(RequestError, match="not by STRUCT"):
+        typed(
+            bind_text,
+            {"a": "struct<x:map<string,date>>"},
+            "MEASURES LAST(a) AS x PATTERN (a b) DEFINE b AS TRUE",
+            by="a",
+        )
+
+
 @pytest.mark.parametrize(
     ("types", "clauses", "code", "word"),
     [
         ({}, "MEASURES d AS x PATTERN (a b) DEFINE a AS a", "type-mismatch", "BOOLEAN"),
         ({}, "MEASURES d AS x PATTERN (a b) DEFINE b AS a.a", "type-mismatch", "BOOLEAN"),
-        ({"a": "array<int>"}, "MEASURES a AS x PATTERN (a b) DEFINE a AS TRUE", "unsupported", "ARRAY"),
+        ({"a": "array<int>"}, "MEASURES MIN(a) AS x PATTERN (a b) DEFINE a AS TRUE", "unsupported", "ARRAY"),
+        (
+            {"a": "array<int>"},
+            "MEASURES d AS x PATTERN (a b) DEFINE b AS a = a.a",
+            "unsupported",
+            "two ARRAY",
+        ),
         ({"a": "interval day"}, "MEASURES a AS x PATTERN (a b) DEFINE a AS TRUE", "unsupported", "interval"),
         ({"a": "string"}, "MEASURES SUM(a) AS x PATTERN (a b) DEFINE a AS TRUE", "type-mismatch", "VARCHAR"),
         (

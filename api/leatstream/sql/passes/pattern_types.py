@@ -14,6 +14,7 @@ _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INTEGER": 10, "BIGINT": 20}
 _FLOATING = ("FLOAT", "DOUBLE")
 _ORDERED = ("VARCHAR", "TIME", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "BYTES", "VARBINARY", "BOOLEAN")
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
+_NESTED = ("ARRAY", "MAP", "STRUCT")
 _MOST_DIGITS = 38
 BIGINT, DOUBLE, BOOLEAN = DataType("BIGINT"), DataType("DOUBLE"), DataType("BOOLEAN")
 
@@ -61,12 +62,17 @@ class Typed:
     def _cell(self, number: int, at: Position | None) -> DataType | None:
         kind = self._types[number]
         if kind is None and self._names[number] != "void":
-            kind = DataType("ARRAY")
-        if kind is not None and kind.kind in ("ARRAY", "MAP", "STRUCT"):
-            detail = "Rows are matched by values of simple types, not by ARRAY, MAP, STRUCT or intervals."
-            self._faults.add("unsupported", detail, position=at, hint="name a field, or an element")
-            return None
+            detail = "Rows are matched by values of the types that columns have, not by intervals."
+            self._faults.add("unsupported", detail, position=at, hint="take the two times apart")
         return kind
+
+    def partition(self, number: int, at: Position | None) -> tuple[list[Any], DataType | None]:
+        """A column of PARTITION BY."""
+        kind = self._types[number]
+        if kind is not None and kind.kind in _NESTED:
+            detail = f"Rows are parted by values of simple types, not by {kind.kind}."
+            self._faults.add("unsupported", detail, position=at, hint="name a field, or an element")
+        return self.write(Cell(number, None, None, at))
 
     def _aggregate(self, part: Aggregate) -> tuple[list[Any], DataType | None]:
         variables = None if part.variables is None else list(part.variables)
@@ -74,9 +80,13 @@ class Typed:
         if part.name == "count":
             return node, BIGINT
         kind = self._cell(part.number, part.position) if part.number is not None else None
+        shown = part.name.upper()
+        if kind is not None and kind.kind in _NESTED and part.name in ("min", "max"):
+            detail = f"{shown} of {kind.kind} is not supported here."
+            hint = "name a field, or an element"
+            self._faults.add("unsupported", detail, position=part.position, hint=hint)
         if part.name in ("min", "max") or kind is None:
             return node, kind
-        shown = part.name.upper()
         if kind.kind in _BITS:
             return node, BIGINT if part.name == "sum" else DOUBLE
         if kind.kind in _FLOATING:

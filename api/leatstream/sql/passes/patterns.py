@@ -284,7 +284,7 @@ class PatternBinder:
             writer = Typed(types, faults)
             conditions = {name: writer.condition(part, name) for name, part in define.items()}
             written = [writer.write(part) for part in parts]
-            partitions = [writer.write(Cell(i, None, None, items[i].position)) for i in range(count)]
+            partitions = [writer.partition(i, items[i].position) for i in range(count)]
             faults.raise_if_any()
             results = {f"p{i}": kind or DataType("VARCHAR") for i, (_, kind) in enumerate(partitions)}
             results |= {f"m{i}": kind or DataType("VARCHAR") for i, (_, kind) in enumerate(written)}
