@@ -175,6 +175,8 @@ class NounStatements(Leat.Parser):
         within = None
         if self.take("in"):
             wanted = _WITHIN.get(noun, ())
+            if wanted == ("store", "data") and not self.is_word(*wanted):
+                self.refuse("LIST ENTITIES below a path", hint="LIST ENTITIES IN STORE s lists all of them")
             if not self.is_word(*wanted):
                 self.unexpected(" or ".join(w.upper() for w in wanted) or "the end of the statement")
             if self.take("data"):

@@ -421,6 +421,9 @@ class StatementParser(FunctionStatements):
             noun = "relation"
         else:
             noun = self._noun(_DESCRIBES, named((*relations, "materialized_view", *_DESCRIBES)))
+        named_next = self.is_mark(TokenType.VAR, 1) or self.is_mark(TokenType.IDENTIFIER, 1)
+        if noun == "relation" and self.is_word("columns") and named_next:
+            self._advance()  # which is what is shown in any case
         name = self.name() if noun == "entity" else self._upto(3)
         store = self._in_store() if noun == "entity" else None
         if noun == "query" and len(name.parts) == 1 and self._curr:
@@ -433,4 +436,6 @@ class StatementParser(FunctionStatements):
         if aspect not in ("state", "metrics", "events", "history"):
             self.expect_end()
         name = self._one("a query's name")
+        if self.is_mark(TokenType.COLON):
+            self.refuse("A query's version", hint="the newest is described; DESCRIBE QUERY HISTORY has all")
         return s.DescribeQuery(**self._base(first), what=cast(Any, aspect), name=name)

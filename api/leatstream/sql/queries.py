@@ -176,6 +176,9 @@ class QueryParser(MatchParser):
         where = exp.Where(this=self.expr()) if self.take("where") else None
         keys, group = self._grouping()
         having = exp.Having(this=self.expr()) if self.take("having") else None
+        if self.is_word("partition") and self.is_word("by", ahead=1):
+            hint = "the sink's WITH ('key.format' = …, 'key.columns' = …) tells the record key"
+            self.refuse("PARTITION BY of a SELECT", hint=hint)
         if self.is_word("window", "qualify"):
             self.refuse(self._curr.text.upper())
         node = exp.Select(
@@ -219,6 +222,7 @@ class QueryParser(MatchParser):
             return self.part("a name"), self.place(token)
         # QUERY WITH (…) after the SELECT is no alias with source properties.
         closing = self.is_word("query") and self.is_word("with", ahead=1)
+        closing |= self.is_word("partition") and self.is_word("by", ahead=1)
         word = token.token_type == TokenType.VAR and token.text.lower() not in NO_ALIAS and not closing
         if word or token.token_type == TokenType.IDENTIFIER:
             return self.part("a name"), self.place(token)

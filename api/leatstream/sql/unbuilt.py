@@ -35,6 +35,7 @@ CREATES = {
     "organizations": "ORGANIZATIONS",
     "role": "ROLE",
     "roles": "ROLES",
+    "sandbox": "SANDBOX",
     "security": "SECURITY INTEGRATION",
     "temporary": "TEMPORARY relations",
     "user": "USER",
