@@ -53,6 +53,7 @@ $(VENV)/.tools: requirements-tools.lock $(STAMP)
 # Two processes, each with a broker, a server and a Spark of its own: most tests wait for one of them.
 LANES := --numprocesses 2 --dist loadfile
 test: $(VENV)/.tools ## Run every test (ARGS="tests/unit -k name" for some)
+	@$(if $(ARGS),,$(BIN)/python -c "from leatstream.cli.serving import make_archive; make_archive()")
 	@LEATSTREAM_TEST_WHEELS=1 $(BIN)/python -m pytest $(or $(ARGS),$(LANES) tests)
 
 bench: $(STAMP) ## Measure what the product promises, about half an hour on a quiet machine

@@ -36,14 +36,13 @@ class Racer:
     """A process with a Spark that runs one attempt after the other."""
 
     def __init__(self, directory: Path) -> None:
-        from leatstream.dev.jars import spark_jars
+        from driver_variables import driver_variables
 
         paths = os.pathsep.join([*sys.path, str(HERE), str(HERE / "integration" / "jobs")])
         self._log = (directory / "racer.log").open("wb")
         self.process = subprocess.Popen(
             [sys.executable, str(HERE / "fencing_race.py"), str(directory)],
-            env=os.environ
-            | {"PYTHONPATH": paths, "LEATSTREAM_SPARK_JARS": os.pathsep.join(map(str, spark_jars()))},
+            env=os.environ | driver_variables() | {"PYTHONPATH": paths},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

@@ -156,7 +156,7 @@ class Driver:
         spark = start_session(self.work_dir, self.slots, shared=self.role == "shared")
         if self.role == "analyzer":
             self._tell("warming the analyzer")
-            _warm_analyzer(spark)
+            warm_analyzer(spark)
             return spark
         if self.role == "shared":
             return spark  # it was started because queries wait for it: the first of them warms it
@@ -213,7 +213,7 @@ class Driver:
             raise NotKnown("told to end")
 
 
-def _warm_analyzer(spark: SparkSession) -> None:
+def warm_analyzer(spark: SparkSession) -> None:
     """Analyze the usual constructs twenty times: the first analysis takes a second, later ones 20 ms."""
     from leatstream_jobs.analyze import analyze
 

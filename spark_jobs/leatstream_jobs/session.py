@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # query costs about three times the CPU per record then, so the launcher overrides this where that matters.
 DEFAULT_JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss1m"
 DEFAULT_MEMORY = "512m"
+# Names the file that class_archive.py writes; it may not be there, or be empty.
+ARCHIVE_VARIABLE = "LEATSTREAM_CLASS_ARCHIVE"
 
 # Spark logs a stopped query's interrupts as errors with stack traces; people get the driver's own words.
 _LOG4J = """\
@@ -64,7 +66,7 @@ def settings(work_dir: Path, slots: int, environment: dict[str, str]) -> dict[st
     options = environment.get("LEATSTREAM_DRIVER_JVM_OPTIONS", DEFAULT_JVM_OPTIONS)
     jars = [jar for jar in environment.get("LEATSTREAM_SPARK_JARS", "").split(os.pathsep) if jar]
     log4j = f"-Dlog4j2.configurationFile=file:{work_dir}/log4j2.properties"
-    java = f"{options} -Djava.io.tmpdir={work_dir / 'tmp'} {log4j}"
+    java = f"{options}{_archive(environment)} -Djava.io.tmpdir={work_dir / 'tmp'} {log4j}"
     own = {
         "spark.master": f"local[{slots}]",
         "spark.app.name": "leatstream",
@@ -96,6 +98,13 @@ def settings(work_dir: Path, slots: int, environment: dict[str, str]) -> dict[st
     }
     told: dict[str, str] = json.loads(environment.get("LEATSTREAM_SPARK_CONF") or "{}")
     return own | told
+
+
+def _archive(environment: dict[str, str]) -> str:
+    """The JVM's flag for its archive of classes, once there is one."""
+    path = Path(environment.get(ARCHIVE_VARIABLE) or os.devnull)
+    there = path.is_file() and path.stat().st_size > 0
+    return f' "-XX:SharedArchiveFile={path}"' if there else ""
 
 
 def start_session(work_dir: Path, slots: int, *, shared: bool = False) -> SparkSession:

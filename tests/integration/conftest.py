@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from driver_variables import driver_variables
 from pyspark.sql import SparkSession
 
-from leatstream.dev.jars import spark_jars
 from leatstream_jobs.session import jvm_process, start_session
 
 
@@ -15,7 +15,8 @@ from leatstream_jobs.session import jvm_process, start_session
 def spark_application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The driver's own settings, in a JVM that ends with the run. Tests take ``spark``, a session in it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LEATSTREAM_SPARK_JARS", ":".join(map(str, spark_jars())))
+        for name, value in driver_variables().items():
+            patch.setenv(name, value)
         # Hundreds of queries pass through it; a driver has one.
         patch.setenv("LEATSTREAM_DRIVER_MEMORY", "1g")
         for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_LOCAL_IP"):

@@ -8,10 +8,12 @@ import gc
 import logging
 import os
 import signal
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leatstream.dev.class_archive import VARIABLE as ARCHIVE_VARIABLE
+from leatstream.dev.class_archive import ClassArchive
 from leatstream.dev.java import Java, find_java, java_environment
 from leatstream.dev.signals import ENDING
 from leatstream.dev.stack import DevOptions, DevSettings, DevStack, ServedApp
@@ -38,6 +40,20 @@ def driver_environment(java: Java, jars: tuple[Path, ...]) -> dict[str, str]:
     """What driver processes need to find Java and the connector's jars."""
     found = java_environment(java, {"PATH": os.environ.get("PATH", os.defpath)})
     return {**found, "LEATSTREAM_SPARK_JARS": os.pathsep.join(map(str, jars))}
+
+
+def with_archive(java: Java, environment: dict[str, str]) -> tuple[ClassArchive, dict[str, str]]:
+    """The archive of classes that drivers begin with, and their environment naming it."""
+    archive = ClassArchive(java, environment)
+    return archive, {**environment, ARCHIVE_VARIABLE: str(archive.path)}
+
+
+def make_archive() -> bool:
+    """Make the archive now, for an image or before many starts; whether there is one."""
+    from leatstream.dev.jars import spark_jars
+
+    java = find_java()
+    return java is not None and ClassArchive(java, driver_environment(java, tuple(spark_jars()))).make()
 
 
 def settle_memory() -> None:
@@ -69,7 +85,8 @@ def build_app(stack: DevSettings) -> ServedApp:
         warm_up_kafka=stack.kafka_bootstrap,
         default_store=os.environ.get("LEATSTREAM_DEFAULT_STORE", EMBEDDED_STORE),
     )
-    environment: Mapping[str, str] = driver_environment(stack.java, with_extras(settings, stack.spark_jars))
+    found = driver_environment(stack.java, with_extras(settings, stack.spark_jars))
+    archive, environment = with_archive(stack.java, found)
     runtime = open_runtime(settings, stack.url, environment)
     declare_embedded_store(runtime.env, EMBEDDED_STORE, "kafka", {"bootstrap_servers": stack.kafka_bootstrap})
     if stack.kinesis_endpoint is not None:
@@ -86,11 +103,17 @@ def build_app(stack: DevSettings) -> ServedApp:
         )
     app = create_app(runtime.env)
     settle_memory()
+    archive.make_behind(runtime.pool.ready)
+
+    def shutdown() -> None:
+        archive.close()
+        runtime.close()
+
     return ServedApp(
         asgi=app,
         token=runtime.token,
         wait_warm=runtime.wait_warm,
-        shutdown=runtime.close,
+        shutdown=shutdown,
     )
 
 
@@ -162,7 +185,8 @@ def run_server() -> int:
     listener = listen(settings.port, settings.host)
     reachable = "127.0.0.1" if settings.host in ("", "0.0.0.0", "::") else settings.host  # noqa: S104
     url = f"http://{reachable}:{listener.getsockname()[1]}"
-    environment = driver_environment(java, with_extras(settings, tuple(spark_jars())))
+    found = driver_environment(java, with_extras(settings, tuple(spark_jars())))
+    archive, environment = with_archive(java, found)
     ending = Ending()  # from here on there is something to be brought to an end
     runtime = open_runtime(settings, url, environment, migrate_catalog=settings.migrate)
     try:
@@ -170,9 +194,11 @@ def run_server() -> int:
         settle_memory()
         logging.getLogger("uvicorn.error").addFilter(no_cut_poll)
         if not ending.asked:
+            archive.make_behind(runtime.pool.ready)
             server.run(sockets=[listener])
             if not server.started:
                 raise StackError("part-failed", f"The API could not begin to serve at {url}.")
     finally:
+        archive.close()
         runtime.close()
     return 0

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from leatstream.dev.jars import spark_jars
+from driver_variables import driver_variables
 
 POLL = 5.0
 
@@ -145,7 +145,7 @@ class DriverProcess:
         command += ["--work-dir", str(self.place / "work"), "--orphan-seconds", str(orphan_seconds)]
         if bootstrap:
             command += ["--warm-up-kafka", bootstrap]
-        environment = os.environ | {"LEATSTREAM_SPARK_JARS": os.pathsep.join(map(str, spark_jars()))}
+        environment = os.environ | driver_variables()
         self.log = (self.place / "log").open("wb")
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, env=environment)
 

@@ -8,12 +8,15 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import psutil
+from driver_variables import driver_variables
 from small_api import Pool, SmallApi
 
 from leatstream.connectors.kafka.connector import KafkaConnector
+from leatstream.dev.class_archive import VARIABLE as ARCHIVE_VARIABLE
 
 FILTER = "SELECT id, upper(name) AS name, __leat_rowkey, __leat_rowtime FROM leat_src_0 WHERE name <> 'x'"
 COLUMNS = "id BIGINT NOT NULL, name VARCHAR"
@@ -58,6 +61,9 @@ def test_a_realtime_filter_runs_stops_and_goes_on_where_it_stopped(
     # The batch at work is told of too: the report of a real-time batch comes after a minute only.
     progress = driver.wait_progress(lambda p: p["input_rows_total"] == 101)
     assert progress["output_rows_total"] == 100
+    archive = Path(driver_variables()[ARCHIVE_VARIABLE])
+    mapped = {found.path for found in java_of(driver.process.pid).memory_maps()}
+    assert (str(archive) in mapped) == (archive.is_file() and archive.stat().st_size > 0)
     assert driver.stop() == 0
     assert driver.states == ["starting", "running", "stopping", "stopped"]
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from driver_variables import driver_variables
 from kube_double import KubeDouble
 from launched import ORPHAN_SECONDS, LauncherConformance, Place, members, seen_in_processes
 from spark_cluster import SparkCluster, spark_cluster
 
-from leatstream.dev.jars import spark_jars
 from leatstream.engine.clusters import Cluster
 from leatstream.engine.kubernetes_api import KubernetesAddress, KubernetesApi
 from leatstream.engine.pod_manifests import PodPlan, pod_name
@@ -38,7 +37,7 @@ class ProcessPlace(Place):
                 url_file=self._directory / "url",
                 work_dir=self._directory / "work",
                 log_dir=self._directory / "logs",
-                environment={"LEATSTREAM_SPARK_JARS": os.pathsep.join(map(str, spark_jars()))},
+                environment=driver_variables(),
                 slots=4,
                 orphan_seconds=ORPHAN_SECONDS,
                 cluster=self._cluster.environment() if self._cluster is not None else {},
@@ -93,7 +92,7 @@ class KubernetesPlace(Place):
         plan = PodPlan(
             image="leatstream:test",
             service_account="drivers",
-            environment={"LEATSTREAM_SPARK_JARS": os.pathsep.join(map(str, spark_jars()))},
+            environment=driver_variables(),
             slots=4,
             orphan_seconds=ORPHAN_SECONDS,
         )

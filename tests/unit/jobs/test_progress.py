@@ -166,3 +166,20 @@ def test_session_settings_hold_what_checkpoints_and_types_rest_on(tmp_path: Any)
     assert found["spark.sql.session.timeZone"] == "UTC"
     assert found["spark.sql.ansi.enabled"] == "true"
     assert "RocksDB" in found["spark.sql.streaming.stateStore.providerClass"]
+
+
+def test_the_archive_of_classes_is_named_once_it_is_there(tmp_path: Any) -> None:
+    archive = tmp_path / "a place" / "spark.jsa"
+    archive.parent.mkdir()
+
+    def flags() -> str:
+        return settings(tmp_path, 4, {"LEATSTREAM_CLASS_ARCHIVE": str(archive)})[
+            "spark.driver.extraJavaOptions"
+        ]
+
+    absent = flags()
+    archive.touch()  # this Java cannot write one
+    assert flags() == absent
+    archive.write_bytes(b"classes")
+    assert f'"-XX:SharedArchiveFile={archive}"' in flags()
+    assert "SharedArchiveFile" not in absent
