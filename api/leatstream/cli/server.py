@@ -2,26 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import typer
 
-from leatstream.cli.output import Output, write_json, write_rows
+from leatstream.cli.output import Output, stderr, write_json, write_rows
 from leatstream.cli.session import OutputOption, open_client
 
-_FLAGS = ("source", "sink", "create_as", "cdc", "view", "print_records", "insert_values", "realtime")
+_NOT_FLAGS = ("kind", "built", "delivery", "properties")
 
 
 def capabilities(context: typer.Context, output: OutputOption = Output.TABLE) -> None:
     """Show what each kind of store can be used for."""
     items = open_client(context).call("GET", "/v1/server/capabilities")["items"]
+    # Whatever the server tells of a kind, so that nothing of its matrix is left out.
+    names = [name for name in items[0] if name not in _NOT_FLAGS] if items else []
     if output is Output.JSON:
         write_json(items)
-        return
-    rows = [
-        (
-            item["kind"],
-            *("yes" if item[flag] else "" for flag in _FLAGS),
-            ", ".join(one["name"] for one in item["delivery"]) if item["built"] else "not built yet",
-        )
-        for item in items
-    ]
-    write_rows(("kind", *_FLAGS, "delivery"), rows, output)
+    elif output is Output.TABLE:
+        _write_table(items, names)
+    else:
+        head = ("kind", "built", *names, "delivery", "properties")
+        rows = [
+            (item["kind"], *(_yes(item[name]) for name in ("built", *names)), *_lists(item)) for item in items
+        ]
+        write_rows(head, rows, output)
+
+
+def _write_table(items: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
+    """A column for each kind that can be used, as there are more capabilities than kinds."""
+    built = [item for item in items if item["built"]]
+    rows = [(name, *(_yes(item[name]) for item in built)) for name in names]
+    for row, name in enumerate(("delivery", "properties")):
+        rows.append((name, *(_lists(item)[row] for item in built)))
+    write_rows(("", *(item["kind"] for item in built)), rows, Output.TABLE)
+    missing = ", ".join(item["kind"] for item in items if not item["built"])
+    if missing:
+        stderr().print(f"Not built yet, and refused by name: {missing}.")
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else ""
+
+
+def _lists(item: Mapping[str, Any]) -> tuple[str, str]:
+    return ", ".join(one["name"] for one in item["delivery"]), ", ".join(item["properties"])

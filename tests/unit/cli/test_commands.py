@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import csv
 import io
 import json
+import re
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +14,9 @@ import pytest
 
 from leatstream.cli.client import Client, Unreachable
 from leatstream.cli.connection import Connection
+from leatstream.connectors.capabilities import Capabilities
+from leatstream.connectors.capability_page import matrix
+from leatstream.connectors.registry import connector_classes
 
 if TYPE_CHECKING:
     from tests.unit.cli.conftest import Result, Service
@@ -405,3 +411,32 @@ def test_application_delete_waits_until_it_is_gone(service: Service, leat: Leat)
     service.answer("GET", "/v1/applications/shop", gone, status=404)
     result = leat("application", "delete", "shop", "--yes")
     assert (result.status, "Deleted application shop." in result.err) == (0, True)
+
+
+@pytest.mark.parametrize("output", ["table", "csv"])
+def test_capabilities_tell_all_that_the_service_tells(service: Service, leat: Leat, output: str) -> None:
+    rows = matrix(connector_classes())
+    service.answer("GET", "/v1/server/capabilities", {"items": rows})
+    result = leat("capabilities", "-o", output)
+    assert result.status == 0
+    names = [one.name for one in fields(Capabilities) if one.name != "delivery"]
+    if output == "csv":
+        told = {row["kind"]: row for row in csv.DictReader(io.StringIO(result.out))}
+        assert {kind: row["built"] == "yes" for kind, row in told.items()} == {
+            row["kind"]: row["built"] for row in rows
+        }
+    else:
+        lines = [[cell.strip() for cell in re.split(r"  +", line)] for line in result.out.splitlines()]
+        kinds = lines[0][-4:]
+        assert kinds == [row["kind"] for row in rows if row["built"]]
+        width = [result.out.splitlines()[0].index(f" {kind}") + 1 for kind in kinds]
+        told = {kind: {} for kind in kinds}
+        for line in result.out.splitlines()[2:]:
+            for kind, at in zip(kinds, width, strict=True):
+                told[kind][line.split()[0]] = re.split(r"  +", line[at:])[0].strip()
+        assert "clickhouse" in result.err
+    for row in rows:
+        if row["built"]:
+            assert {n: told[row["kind"]][n] for n in names} == {n: "yes" if row[n] else "" for n in names}
+            assert told[row["kind"]]["delivery"] == ", ".join(one["name"] for one in row["delivery"])
+            assert told[row["kind"]]["properties"] == ", ".join(row["properties"])
