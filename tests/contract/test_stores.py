@@ -38,3 +38,28 @@ def test_a_store_that_refuses_the_login_is_kept(
     sasl["password"] = "right-one"
     healed = client.put("/v1/stores/k", json={"kafka": kafka})
     assert (healed.status_code, healed.json()["status"]["state"]) == (200, "ready")
+
+
+def test_every_question_to_a_store_that_a_plan_waits_for_has_a_bound(
+    client: TestClient, fakes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that is away takes a plan less than five seconds, the service's own work included."""
+    asked: list[tuple[str, float]] = []
+    for name in ("test", "find_entity", "property_limits", "list_entities"):
+        plain = getattr(fakes.MemoryConnector, name)
+
+        def bounded(self: Any, *args: Any, name: str = name, plain: Any = plain, **more: Any) -> Any:
+            if not (name == "test" and asked and asked[-1][0] != "test"):  # the fake's own call
+                asked.append((name, more.get("timeout", args[-1] if args else None)))
+            return plain(self, *args, **more)
+
+        monkeypatch.setattr(fakes.MemoryConnector, name, bounded)
+    client.put("/v1/databases/demo", json={})
+    client.put("/v1/stores/k", json={"kafka": {"bootstrap_servers": "localhost:9092"}})
+    client.put("/v1/stores/k/entities/pageviews", json={"kafka": {"partitions": 3, "replicas": 1}})
+    client.put("/v1/relations/demo.public.pageviews", json=STREAM)
+    body = {"sql": "CREATE STREAM o AS SELECT n FROM pageviews", "database": "demo", "store": "k"}
+    assert client.post("/v1/statements:validate", json=body).json()["valid"] is True
+    assert client.get("/v1/stores/k/entities").status_code == 200
+    assert {name for name, _ in asked} == {"test", "find_entity", "property_limits", "list_entities"}
+    assert {bound for _, bound in asked} == {4.0}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -88,14 +87,12 @@ def test_values_unlike_the_existing_topic(two: Any) -> None:
 
 
 def test_an_unreachable_store_is_kept_and_says_why(play: Any) -> None:
-    started = time.monotonic()
     answer = play.http.put("/v1/stores/dead", json={"kafka": {"bootstrap_servers": "127.0.0.1:1"}})
     assert answer.status_code == 201, answer.text
     assert answer.json()["status"]["state"] == "errored"
     assert "127.0.0.1:1" in answer.json()["status"]["message"]
     refused = play.refused("CREATE STREAM x (a BIGINT) WITH ('store'='dead', 'value.format'='json')")
     assert refused["code"] == "store-unreachable"
-    assert time.monotonic() - started < 60
     assert play.http.delete("/v1/stores/dead").status_code == 204
 
 

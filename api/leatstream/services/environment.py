@@ -93,7 +93,9 @@ class RuntimeSettings:
         checkpoint_root: directory or URI under which queries keep their checkpoints.
         log_dir: directory of the drivers' logs.
         slots: task slots of one driver.
-        analysis_timeout, store_timeout: seconds.
+        analysis_timeout: seconds.
+        store_timeout: seconds that a question to a store or registry may take; a plan that meets one that is
+            away is to tell so within five.
         watermark_delay_ms: how late a record may be in a stateful query.
         heartbeat_timeout: seconds without a word after which a driver counts as lost.
         start_timeout: seconds a driver may take from hand-over to its first heartbeat.
@@ -109,7 +111,7 @@ class RuntimeSettings:
     log_dir: Path
     slots: int = 8
     analysis_timeout: float = 60.0
-    store_timeout: float = 5.0
+    store_timeout: float = 4.0
     watermark_delay_ms: int = 10_000
     heartbeat_timeout: float = 30.0
     start_timeout: float = 120.0
