@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from leatstream.services.environment import Principal
 from leatstream.services.queries import catalog as queries
 from leatstream.services.queries import drivers, savepoints
 from leatstream.services.queries import origin as query_origin
-from leatstream.services.queries.checkpoint_copies import copy_whole
+from leatstream.services.queries.checkpoint_copies import copy_offsets, copy_whole
 from leatstream.services.queries.copying import copy_what_waits
 from leatstream.services.queries.reconciler import reconcile_all
 
@@ -321,3 +322,26 @@ def test_what_does_not_fit_is_refused(world: Any, client: TestClient, text: str,
     problem = sql(client, f"CREATE STREAM x AS {text}").json()
     assert part in problem["detail"], problem
     assert sql(client, "LIST STREAMS").json()["results"][0]["rows"][-1][0] == "d.public.b"
+
+
+@pytest.mark.parametrize("copy", [copy_whole, copy_offsets])
+def test_a_copy_has_its_name_only_when_all_of_it_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copy: Any
+) -> None:
+    """A machine that stops keeps what was synced: a name before the bytes would be a copy of empty files."""
+    source, target, synced = tmp_path / "g1", tmp_path / "s" / "copy", []
+    for name in ("metadata", "offsets/0", "commits/0", "sources/0/0"):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(name)
+    plain = os.fsync
+
+    def fsync(opened: int) -> None:
+        synced.append((Path(os.readlink(f"/proc/self/fd/{opened}")), target.exists()))
+        plain(opened)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    copy(source, target)
+    before = {path.relative_to(target.with_name("copy.part")) for path, named in synced if not named}
+    assert before == {Path(), *(path.relative_to(target) for path in target.rglob("*"))}
+    assert [path for path, named in synced if named] == [target.parent]
+    assert (target / "offsets" / "0").read_text() == "offsets/0"

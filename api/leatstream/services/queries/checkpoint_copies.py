@@ -50,7 +50,7 @@ def copy_whole(source: Path, target: Path) -> None:
     beside.parent.mkdir(parents=True, exist_ok=True)
     try:
         shutil.copytree(source, beside)
-        beside.rename(target)
+        _put(beside, target)
     except OSError:
         shutil.rmtree(beside, ignore_errors=True)  # on a full disk half a copy would only be in the way
         raise
@@ -73,4 +73,22 @@ def copy_offsets(source: Path, target: Path) -> None:
             shutil.copy2(source / name, beside / name)
     if (source / "sources").is_dir():
         shutil.copytree(source / "sources", beside / "sources")
+    _put(beside, target)
+
+
+def _put(beside: Path, target: Path) -> None:
+    """Give a copy its name once all of it is on the disk: a machine that stops may keep only names."""
+    for folder, _, files in os.walk(beside, topdown=False):
+        for name in files:
+            _sync(Path(folder, name))
+        _sync(Path(folder))
     beside.rename(target)
+    _sync(target.parent)
+
+
+def _sync(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
