@@ -5,11 +5,14 @@ What a batch that was cut off had written comes again after the next start: Kafk
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+_EVENTS_MS = 2000
 
 
 def let_end(spark: SparkSession, query: StreamingQuery) -> None:
@@ -20,7 +23,7 @@ def let_end(spark: SparkSession, query: StreamingQuery) -> None:
     itself there, which leaves behind a job that writes; so no job may begin any more where none is at work.
     """
     context: Any = spark.sparkContext._jsc.sc()
-    if not _has_jobs(context, str(query.runId)):
+    if not _has_jobs(spark, str(query.runId)):
         context.cancelJobGroupAndFutureJobs(str(query.runId))
     state = _execution(query).state()
     ended = f"{_package(state.get())}.TERMINATED$"
@@ -28,14 +31,21 @@ def let_end(spark: SparkSession, query: StreamingQuery) -> None:
     state.set(loader.loadClass(ended).getField("MODULE$").get(None))
 
 
-def _has_jobs(context: Any, group: str) -> bool:
+def _has_jobs(spark: SparkSession, group: str) -> bool:
     """Whether jobs of this query are at work; in a shared driver there are those of others too."""
-    jobs = context.dagScheduler().jobIdToActiveJob().valuesIterator()
-    while jobs.hasNext():
-        properties = jobs.next().properties()
-        if properties is not None and properties.getProperty("spark.jobGroup.id") == group:
-            return True
-    return False
+    if _told_at_work(spark, group):
+        return True
+    # A job that has just begun is known when the events on their way have arrived.
+    context: Any = spark.sparkContext._jsc.sc()
+    with contextlib.suppress(Exception):  # a busy driver may never be quiet
+        context.listenerBus().waitUntilEmpty(_EVENTS_MS)
+    return _told_at_work(spark, group)
+
+
+def _told_at_work(spark: SparkSession, group: str) -> bool:
+    tracker = spark.sparkContext.statusTracker()
+    found = (tracker.getJobInfo(number) for number in tracker.getJobIdsForGroup(group))
+    return any(job is not None and job.status == "RUNNING" for job in found)
 
 
 def works(query: StreamingQuery) -> bool:

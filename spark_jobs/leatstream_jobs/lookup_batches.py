@@ -17,7 +17,7 @@ from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import JobSpec, LookupSpec, SinkSpec, SnapshotSpec
 from leatstream_jobs.scans import UNDECODABLE, Scan
 from leatstream_jobs.snapshot_batches import ROWS, SIDE
-from leatstream_jobs.snapshot_rows import Shape, newest, place
+from leatstream_jobs.snapshot_rows import Shape, kept, newest, place
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -103,19 +103,18 @@ class LookupBatches:
         spark = batch.sparkSession
         # A batch's frames are small: planning them anew between stages costs more than it saves.
         spark.conf.set("spark.sql.adaptive.enabled", "false")
-        # Its rows are read for the keys and for the join; a table's rows are to be the same in both.
-        held = [batch.persist()]
+        # Its rows are read for the keys and for the join.
+        held = batch.persist()
         try:
             for i, scan in enumerate(self._scans):
-                rows = held[0].where(f"{SIDE} = {i}").select(f"{ROWS}{i}.*")
+                rows = held.where(f"{SIDE} = {i}").select(f"{ROWS}{i}.*")
                 self._counting(scan, rows).createOrReplaceTempView(scan.source.view)
             for lookup in self._lookups:
-                held.append(lookup.rows(spark).persist())
-                held[-1].hint("shuffle_hash").createOrReplaceTempView(lookup.spec.view)
+                # A table's rows are to be the same wherever they are used.
+                kept(lookup.rows(spark)).hint("shuffle_hash").createOrReplaceTempView(lookup.spec.view)
             self._write(self._records(spark.sql(self._spec.sql), self._spec.sink), self._spec.sink, number)
         finally:
-            for frame in reversed(held):
-                frame.unpersist()
+            held.unpersist()
 
     def _counting(self, scan: Scan, rows: DataFrame) -> DataFrame:
         """A changelog's last rows in the order of its topic, where the sink's rows replace each other."""

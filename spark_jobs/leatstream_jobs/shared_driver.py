@@ -34,15 +34,16 @@ _PAUSE = 1.0  # seconds before a query that has just ended here may be asked for
 
 
 class ThreadTail(LogTail):
-    """Log lines of one thread."""
+    """Log lines of one thread, and those that name its query (``query_id``): batches' threads serve all."""
 
-    def __init__(self) -> None:
+    def __init__(self, query_id: str) -> None:
         super().__init__()
         self._thread = threading.get_ident()
+        self._query_id = query_id
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a line that its thread wrote."""
-        if record.thread == self._thread:
+        """Keep a line of its own."""
+        if record.thread == self._thread or getattr(record, "query_id", None) == self._query_id:
             super().emit(record)
 
 
@@ -55,7 +56,7 @@ class Seat:
         self._driver = driver
         self.client: Client = driver.client.another(query_id)
         self.work_dir = driver.work_dir
-        self.tail: LogTail = ThreadTail()
+        self.tail: LogTail = ThreadTail(query_id)
         self.slots = driver.slots
         self.orphan_seconds = driver.orphan_seconds
         self.stop_seconds = driver.stop_seconds
@@ -80,7 +81,7 @@ class Seat:
 
     def connector(self, store: StoreRef, secrets: Mapping[str, str], make: Open) -> Connector:
         """One for all queries that reach a store in the same way."""
-        return self._driver.connector(store, secrets, make)
+        return self._driver.connector(self, store, secrets, make)
 
     def cut_off(self, _spark: SparkSession, query: StreamingQuery | None) -> None:
         """Stop this query; where it does not stop, everything does."""
@@ -108,17 +109,27 @@ class SharedDriver(Driver):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self.running: dict[str, tuple[int, threading.Thread]] = {}
-        self._connectors: dict[tuple[str, tuple[tuple[str, str], ...]], Connector] = {}
+        self._connectors: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[Connector, set[Seat]]] = {}
         self._opening = threading.Lock()
         self._jvm: Any = None
 
-    def connector(self, store: StoreRef, secrets: Mapping[str, str], make: Open) -> Connector:
+    def connector(self, seat: Seat, store: StoreRef, secrets: Mapping[str, str], make: Open) -> Connector:
         """One for all queries that reach a store in the same way; clients of stores have threads."""
         key = (store.model_dump_json(), tuple(sorted(secrets.items())))
         with self._opening:
             if key not in self._connectors:
-                self._connectors[key] = make(store.kind, store.name, store.config, secrets)
-            return self._connectors[key]
+                self._connectors[key] = make(store.kind, store.name, store.config, secrets), set()
+            found, seats = self._connectors[key]
+            seats.add(seat)
+            return found
+
+    def let_go(self, seat: Seat) -> None:
+        """Forget the connectors, and the secrets, that nobody else has a use for."""
+        with self._opening:
+            for key, (_, seats) in list(self._connectors.items()):
+                seats.discard(seat)
+                if not seats:
+                    del self._connectors[key]
 
     def end_all(self, why: str) -> None:
         """End the process, and the JVM with it; does not return."""
@@ -199,6 +210,7 @@ class SharedDriver(Driver):
             time.sleep(_PAUSE)
         finally:
             _LOG.removeHandler(seat.tail)
+            self.let_go(seat)
             seat.client.close()
             if self.running[query_id][0] == document["attempt"]:
                 del self.running[query_id]

@@ -66,6 +66,8 @@ class Applier:
     def __init__(self, spec: JobSpec, writer: ViewWriter) -> None:
         self._spec = spec
         self._writer = writer
+        # Spark calls in threads that serve every query of the process.
+        self._log = logging.LoggerAdapter(_LOG, {"query_id": spec.query_id})
         self._types = [parse_type(column.type) for column in spec.sink.columns]
         places = {column.name: i for i, column in enumerate(spec.sink.columns)}
         self._keys = [places[name] for name in spec.sink.key_columns]
@@ -80,7 +82,7 @@ class Applier:
         )
         try:
             if not self._writer.apply(batch):
-                _LOG.info("batch %d is in the view already", number)
+                self._log.info("batch %d is in the view already", number)
         except StoreError as error:
             raise RuntimeError(marked("sink", error)) from None
 

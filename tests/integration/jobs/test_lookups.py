@@ -495,3 +495,27 @@ def test_kept_rows_have_a_bound(monkeypatch: pytest.MonkeyPatch, world: World) -
         assert [key for _, key in postgres_lookup._rows] == [("nothing",), ("torch",), ("unread",)]
     finally:
         world.do("UPDATE {schema}.items SET item = 'lamp' WHERE item = 'torch'")
+
+
+def test_another_query_with_views_of_the_same_names_changes_nothing(
+    run: Callable[..., LookupRun], world: World, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Queries that share a driver share Spark's cache, which forgets by the names of views."""
+    job = run(
+        "CREATE STREAM o AS SELECT s.id, i.price FROM s JOIN items i ON s.item = i.item",
+        items="item VARCHAR, price DECIMAL(12,4)",
+    )
+    world.do("INSERT INTO {schema}.items VALUES ('shelf', 'a shelf', 1)")
+    plain, read = job.store.write_batch, []
+
+    def twice(frame: Any, sink: Any) -> None:
+        read.append(sorted(bytes(row["value"]) for row in frame.collect()))
+        other = spark.newSession()
+        for view in (job.spec.sources[0].view, job.spec.lookups[0].view) * 2:
+            other.range(1).createOrReplaceTempView(view)
+        world.do("UPDATE {schema}.items SET price = 2 WHERE item = 'shelf'")
+        plain(frame, sink)
+
+    monkeypatch.setattr(job.store, "write_batch", twice)
+    written = job.rows(order(1, "shelf"))
+    assert [json.loads(value) for value in read[0]] == written == [{"id": 1, "price": 1.0}]

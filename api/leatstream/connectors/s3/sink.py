@@ -39,6 +39,8 @@ class S3Sink:
     def __init__(self, plan: SinkPlan, target: BatchTarget) -> None:
         self._plan = plan
         self._target = target
+        # Spark calls in threads that serve every query of the process.
+        self._log = logging.LoggerAdapter(_LOG, {"query_id": target.query_id})
         self._client: Any = None
         self._notes: _Notes | None = None
 
@@ -52,7 +54,7 @@ class S3Sink:
                 notes.put(number, uploads)
                 self._complete(uploads, again=False)
             else:
-                _LOG.info("batch %d was sent before; what is left of it is completed", number)
+                self._log.info("batch %d was sent before; what is left of it is completed", number)
                 self._complete(uploads, again=True)
             notes.forget(number - _KEPT)
 
@@ -124,7 +126,7 @@ class S3Sink:
             left = [one for page in pages for one in page.get("Uploads", ())]
         except Exception as error:
             # Not every policy allows it; a rule of the bucket's may end them.
-            _LOG.warning("incomplete uploads could not be listed: %s", code_of(error))
+            self._log.warning("incomplete uploads could not be listed: %s", code_of(error))
             return
         for one in left:
             name = one["Key"].rsplit("/", 1)[-1]
