@@ -138,7 +138,9 @@ class Watcher(threading.Thread):
     def _take(self, asked: float, items: list[Any]) -> None:
         found = {q["name"]: q["status"] for q in items if q["name"].startswith(self._prefix)}
         with self._lock:
-            self.queries = found
+            # A list that misses a query says nothing of it.
+            whole = bool(found) and found.keys() >= self.queries.keys()
+            self.queries |= found
             for name, status in found.items():
                 self._outcome.attempts[name.removeprefix(self._prefix)] = status["job"]["attempt"]
                 # Only work that is done proves that a query is well.
@@ -148,7 +150,7 @@ class Watcher(threading.Thread):
                     said = f"{name} is {status['state']}: {status['message']} {status['error']}"
                     if said not in self._outcome.wrong:
                         self._outcome.wrong.append(said)
-            if any(status["state"] != "running" for status in found.values()):
+            if not whole or any(status["state"] != "running" for status in found.values()):
                 return
             for one in list(self._open):
                 at, kind, wanted = one

@@ -89,9 +89,9 @@ def race(kafka: str, tries: int, seed: int) -> Races:
                 sink = f"race_{uuid.uuid4().hex[:10]}"
                 connector.create_entity(sink, {"topic.partitions": 1, "topic.replicas": 1}, {})
                 spec = _spec(kafka, source, sink, Path(name) / "checkpoints" / str(number))
-                late = chance.choice((0.0, chance.uniform(0, 0.3)))
+                late, second = chance.choice((0.0, chance.uniform(0, 0.3))), chance.randrange(2)
                 for who, racer in enumerate(racers):
-                    racer.begin(spec | {"attempt": who + 1}, late if who == chance.randrange(2) else 0.0)
+                    racer.begin(spec | {"attempt": who + 1}, late if who == second else 0.0)
                 ends = [_said(racer.end()) for racer in racers]
                 races.ends[" / ".join(ends)] += 1
                 # Whoever was left over may have been beaten as well: a third attempt works off what there is.
