@@ -1,7 +1,7 @@
 """A table's rows by the values of some of its columns, fetched by Spark's tasks: no row nobody asks for.
 
 A task takes the values of a batch, as texts, and asks for a thousand of them at a time. The rows come as
-PostgreSQL's texts, which ``postgres_cdc_values`` writes as the JSON that a relation's columns are read from.
+PostgreSQL's texts, which ``cdc_values`` writes as the JSON that a relation's columns are read from.
 """
 
 from __future__ import annotations
