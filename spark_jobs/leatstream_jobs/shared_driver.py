@@ -81,7 +81,7 @@ class Seat:
 
     def connector(self, store: StoreRef, secrets: Mapping[str, str], make: Open) -> Connector:
         """One for all queries that reach a store in the same way."""
-        return self._driver.connector(self, store, secrets, make)
+        return self._driver.shared_connector(self, store, secrets, make)
 
     def cut_off(self, _spark: SparkSession, query: StreamingQuery | None) -> None:
         """Stop this query; where it does not stop, everything does."""
@@ -113,7 +113,9 @@ class SharedDriver(Driver):
         self._opening = threading.Lock()
         self._jvm: Any = None
 
-    def connector(self, seat: Seat, store: StoreRef, secrets: Mapping[str, str], make: Open) -> Connector:
+    def shared_connector(
+        self, seat: Seat, store: StoreRef, secrets: Mapping[str, str], make: Open
+    ) -> Connector:
         """One for all queries that reach a store in the same way; clients of stores have threads."""
         key = (store.model_dump_json(), tuple(sorted(secrets.items())))
         with self._opening:
