@@ -511,10 +511,11 @@ def test_another_query_with_views_of_the_same_names_changes_nothing(
     def twice(frame: Any, sink: Any) -> None:
         read.append(sorted(bytes(row["value"]) for row in frame.collect()))
         other = spark.newSession()
-        for view in (job.spec.sources[0].view, job.spec.lookups[0].view) * 2:
-            other.range(1).createOrReplaceTempView(view)
+        for rows in (1, 2):  # Spark forgets only where a view gets other rows
+            for view in (job.spec.sources[0].view, job.spec.lookups[0].view):
+                other.range(rows).createOrReplaceTempView(view)
         world.do("UPDATE {schema}.items SET price = 2 WHERE item = 'shelf'")
-        plain(frame, sink)
+        plain(frame.select("key", "value"), sink)  # planned anew, as a sink may do
 
     monkeypatch.setattr(job.store, "write_batch", twice)
     written = job.rows(order(1, "shelf"))
