@@ -447,6 +447,24 @@ def test_a_slot_in_use_is_waited_for_and_then_told_of(
     source.until(lambda: sorted(source.table) == [1, 2, 3, 4, 5])
 
 
+def test_changes_that_another_reader_took_are_missed_aloud(
+    postgres: PostgresServer, admin: psycopg.Connection[Any], feed: Any
+) -> None:
+    """Two that read one slot by turns never meet in it, and each has only a part of the changes."""
+    source = feed()
+    fill(admin, source, 1, 3)
+    source.to_the_end()
+    fill(admin, source, 4, 4)
+    with postgres.connect() as other:
+        other.execute(
+            "SELECT pg_replication_slot_advance(%s, pg_current_wal_flush_lsn())", (source.plan.slot,)
+        )
+    fill(admin, source, 5, 5)
+    with pytest.raises(RuntimeError, match=r"entity-not-found .* another reader has taken changes from slot"):
+        source.to_the_end()
+    assert sorted(source.table) == [1, 2, 3]
+
+
 def test_a_named_slot_gives_what_it_has_kept_and_stays(
     postgres: PostgresServer, admin: psycopg.Connection[Any], feed: Any
 ) -> None:

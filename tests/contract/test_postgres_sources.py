@@ -110,6 +110,39 @@ def test_source_properties(client: TestClient, table: str) -> None:
     assert (code, "read twice" in said) == ("invalid-property", True)
 
 
+def test_a_slot_has_one_query(client: TestClient, postgres: PostgresServer, table: str) -> None:
+    """Each of two readers would get a part of the changes, whatever store they reach the server by."""
+    declare(client, "CHANGELOG", "people", table, "id BIGINT, name VARCHAR, PRIMARY KEY (id)")
+    again = {"postgres": postgres.config(password=PASSWORD)}
+    assert client.put("/v1/stores/pg2", json=again).status_code == 201
+    columns = "id BIGINT, name VARCHAR, PRIMARY KEY (id)"
+    sql(
+        client,
+        f"CREATE CHANGELOG same ({columns}) WITH ('store'='pg2', 'topic'='{table}', 'value.format'='json')",
+    )
+
+    def reading(name: str, slot: str) -> str:
+        return f"{COPY.format(name, name)} WITH ('postgresql.slot.name'='{slot}')"
+
+    def put(query: str, text: str) -> Any:
+        return client.put(f"/v1/queries/{query}", json={"sql": text, "desired_state": "stopped", **CONTEXT})
+
+    assert put("one", reading("people", "mine")).status_code == 201
+    ((code, said),) = problems(client, reading("same", "mine"))
+    assert (code, "slot mine of store pg2 is read by query one" in said) == ("invalid-property", True)
+    refused = put("two", reading("same", "mine"))
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid-property")
+    assert client.get("/v1/queries/two").status_code == 404
+    # Its own slot is no other's, and a query that is gone reads none.
+    assert (
+        put(
+            "one", reading("people", "mine").replace("id, name FROM", "id, upper(name) AS name FROM")
+        ).status_code
+        == 200
+    )
+    assert put("two", reading("same", "other")).status_code == 201
+
+
 def test_what_cannot_be_read_is_said_at_plan(
     client: TestClient, postgres: PostgresServer, table: str
 ) -> None:

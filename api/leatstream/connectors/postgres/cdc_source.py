@@ -236,6 +236,7 @@ class ChangeStream(DataSourceStreamReader):
         path = self._path(position, position)
         count = self._keep(path, reader.read(server.peek(end, most)))
         if count:
+            self._check_alone()
             found = position.moved(reader.end)
             self._kept.append(path.rename(self._path(position, found)))
             return found
@@ -246,6 +247,7 @@ class ChangeStream(DataSourceStreamReader):
         else:
             self._seen = end
             if time.monotonic() - self._advanced > _QUIET:
+                self._check_alone()
                 self._advance(end)
             self._pause()
         return position
@@ -254,6 +256,17 @@ class ChangeStream(DataSourceStreamReader):
         if lsn > self._confirmed:
             self._open().advance(lsn)
             self._confirmed, self._advanced = lsn, time.monotonic()
+
+    def _check_alone(self) -> None:
+        """What another reader has taken from the slot is not in what was just read."""
+        at = self._open().require_slot().confirmed
+        if at > self._confirmed:
+            raise StoreError(
+                "entity-not-found",
+                f"Store {self._plan.store}: another reader has taken changes from slot "
+                f"{self._plan.slot}, up to {format_lsn(at)}: they cannot be read a second time.",
+                hint="A slot has one reader: give this query another, and start it from the beginning.",
+            )
 
     def _pause(self) -> None:
         # Spark asks without a pause; so wait here rather than answer "nothing" a hundred times a second.

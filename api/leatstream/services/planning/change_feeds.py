@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from leatstream.errors import Faults
 from leatstream.model.names import quote
 from leatstream.model.objects import Query, QueryState
 from leatstream.plan.job_spec import READER_KIND, ChangeFeed, JobSpec
 from leatstream.plan.logical import LogicalPlan, Scan
+from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, reader_prefix
 from leatstream.services.planning.live_stores import LiveStores
 from leatstream.sql.source_properties import FEED, SourceOptions
@@ -58,6 +60,45 @@ def change_feeds(
             faults.add("invalid-property", detail, position=scan.position)
         slots.add((store.name, option.slot or scan.view))
     faults.raise_if_any()
+    return found
+
+
+def refuse_second_readers(unit: UnitOfWork, job: JobSpec, own: Query | None) -> None:
+    """Of two queries with one slot each would get a part of the changes.
+
+    Args:
+        unit: an open unit of work.
+        job: of the planned query.
+        own: the query that it replaces, if any.
+
+    Raises:
+        RequestError: invalid-property, for a slot that another query reads, or reads when it is started.
+    """
+    wanted = _named_slots(job.model_dump(mode="json"))
+    if not wanted:
+        return
+    faults = Faults()
+    for query in unit.queries.page(limit=100_000):
+        if own is not None and query.meta.id == own.meta.id:
+            continue
+        for slot in sorted(wanted.keys() & _named_slots(query.job).keys()):
+            faults.add(
+                "invalid-property",
+                f"the slot {slot[-1]} of store {quote(wanted[slot])} is read by query {quote(query.name)}; "
+                "a slot has one reader",
+                hint="name another slot, or none: then the query has one of its own",
+            )
+    faults.raise_if_any()
+
+
+def _named_slots(job: Mapping[str, Any]) -> dict[tuple[str, int, str], str]:
+    """Stores' names by server and slot, which is a server's whatever store and database it is read by."""
+    found = {}
+    for source in job.get("sources", ()):
+        slot, store = (source.get("feed") or {}).get("slot"), source["store"]
+        if slot:
+            server = store["config"]
+            found[(str(server["host"]), int(server.get("port", 5432)), str(slot))] = str(store["name"])
     return found
 
 

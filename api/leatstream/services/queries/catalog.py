@@ -30,6 +30,7 @@ from leatstream.services.environment import (
     new_meta,
 )
 from leatstream.services.pages import repository_page
+from leatstream.services.planning.change_feeds import refuse_second_readers
 from leatstream.services.planning.query import PlannedQuery
 from leatstream.services.planning.query_properties import NAME, query_name
 from leatstream.services.planning.statement import plan_statement
@@ -88,6 +89,7 @@ def put_query(
         refuse_deleting(current)
         if planned is not None:
             require_basis(unit, planned)
+            refuse_second_readers(unit, planned.job, current)
             change = check_replacement(unit, current, planned, within) if current else None
         if current is None and planned is not None:
             origin = origin_of(env, unit, parse_continuous(body.sql).query_properties, planned.job)

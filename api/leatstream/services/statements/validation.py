@@ -16,6 +16,7 @@ from leatstream.services.authorization import READ, authorize
 from leatstream.services.catalog_view import Assumed, CatalogView, assumed_meta, qualify
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.functions.catalog import make_function, make_source, require_source
+from leatstream.services.planning.change_feeds import refuse_second_readers
 from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.query import PlannedQuery
 from leatstream.services.planning.record_schemas import with_columns
@@ -139,6 +140,7 @@ def plan_of(
             if old is None and isinstance(statement, ast.CreateStreamAs) and statement.or_replace:
                 old = made_by(env, planned.sink.fqn, statement.query_properties)
             _refuse_taken(unit, planned, old)
+            refuse_second_readers(unit, planned.job, old)
             return kind_of(statement), _plan_json(unit, planned, old, context)
         if isinstance(statement, ast.CreateStream):
             check_statement(env, view, statement, context)
