@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import boto3
+import pyarrow as pa
 import pytest
 from botocore.stub import ANY, Stubber
 
+from leatstream.connectors.kinesis import sink
 from leatstream.connectors.kinesis.put import MOST_BYTES, partition_key, put, requests
+from leatstream.connectors.kinesis.settings import KinesisConfig
 from leatstream.errors import StoreError
 
 
@@ -112,6 +116,31 @@ def test_what_waiting_does_not_cure_is_said_at_once() -> None:
     with pytest.raises(ClientError):
         stream.put(("a", "1"))
     assert stream.waits.naps == []
+
+
+def test_a_record_that_is_too_large_is_told_by_its_size() -> None:
+    stream = Stream()
+    said = "1 validation error detected: Value at 'records.2.member.data' failed to satisfy constraint: "
+    said += "Member must have length less than or equal to 1048576"
+    stream.stub.add_client_error("put_records", "ValidationException", said)
+    with pytest.raises(StoreError, match="Stream s does not take a record as large as 2001 bytes") as caught:
+        stream.put(("a", "1"), ("b", "x" * 2000))
+    assert (caught.value.code, caught.value.retryable) == ("store-rejected", False)
+    assert "xx" not in caught.value.detail
+
+
+def test_a_task_sends_again_what_was_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark's writer ends when all of its rows are there, and counts what it has sent."""
+    stream = Stream()
+    stream.answer(None, LATER, None)
+    stream.answer(None)
+    config = KinesisConfig(region="eu-west-1")
+    monkeypatch.setattr(sink, "kinesis_client", lambda *_: stream.client)
+    monkeypatch.setattr(sink, "put", functools.partial(put, now=stream.waits.now, sleep=stream.waits.sleep))
+    columns = {"key": [b"a", b"b", None], "value": [b"1", b"2", None]}
+    rows = pa.record_batch({name: pa.array(values, pa.binary()) for name, values in columns.items()})
+    sent = sink.KinesisWriter(sink.SinkPlan("store", config, "s")).write(iter([rows]))
+    assert (sent, stream.sent) == (sink.Sent(4), [["1", "2", ""], ["2"]])
 
 
 def test_requests_stay_within_both_limits() -> None:

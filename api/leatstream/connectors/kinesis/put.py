@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from leatstream.connectors.aws.errors import THROTTLED, is_throttled
+from leatstream.connectors.aws.errors import THROTTLED, code_of, is_throttled, said_of
 from leatstream.errors import StoreError
 
 MOST_RECORDS = 500
@@ -70,7 +70,8 @@ def put(
         How many records were sent, repetitions included.
 
     Raises:
-        StoreError: store-rejected or store-unreachable, when Kinesis takes nothing for ``patience`` seconds.
+        StoreError: store-rejected, for records that it never takes; store-unreachable, when it takes none for
+            ``patience`` seconds.
         botocore's own errors, for what waiting does not cure.
     """
     from botocore.exceptions import BotoCoreError, ClientError
@@ -80,6 +81,8 @@ def put(
         try:
             answer = client.put_records(StreamName=stream, Records=left)
         except (BotoCoreError, ClientError) as error:
+            if _is_too_large(error):
+                raise _too_large(stream, left) from None
             if not is_throttled(error) or now() >= end:
                 raise
             results: list[Any] = []
@@ -104,6 +107,20 @@ def put(
         refusals += 1
         wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** min(refusals - 1, 8))
         sleep(wait * random.uniform(0.5, 1.0))
+
+
+def _is_too_large(error: Exception) -> bool:
+    # "Value at 'records.1.member.data' failed to satisfy constraint: Member must have length less than …"
+    return code_of(error) == "ValidationException" and "must have length" in said_of(error)
+
+
+def _too_large(stream: str, entries: Sequence[Entry]) -> StoreError:
+    largest = max(len(entry["Data"]) + len(entry["PartitionKey"].encode()) for entry in entries)
+    return StoreError(
+        "store-rejected",
+        f"Stream {stream} does not take a record as large as {largest} bytes, key included.",
+        hint="Kinesis takes 1 MiB, up to 10 MiB where the stream is told so; or write less into a record.",
+    )
 
 
 def _again(sent: Sequence[Entry], results: Sequence[Any]) -> list[Entry]:
