@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import socket
+import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -18,11 +19,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from aws_server import REGION, aws_server, bucket, check_logins, s3_of
+from botocore.exceptions import ClientError
 from conformance import ConnectorConformance, Produce
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.registry import open_connector
 from leatstream.connectors.s3 import admin as s3_admin
+from leatstream.connectors.s3 import source as s3_source
 from leatstream.connectors.s3.connector import S3Connector
 from leatstream.errors import RequestError, StoreError
 
@@ -261,6 +264,52 @@ class TestS3(ConnectorConformance):
             ("1.json", "it was replaced before it was read"),
             ("2.json", None),
         ]
+
+    def test_an_upload_that_is_not_complete_is_no_file_yet(
+        self, aws: str, connector: Connector, entity: str
+    ) -> None:
+        put(aws, f"{entity}/0.json", b'{"id": 0}\n')
+        client, place = s3_of(aws), {"Bucket": "data", "Key": f"team/raw/{entity}/1.json"}
+        upload = client.create_multipart_upload(**place)["UploadId"]
+        sent = client.upload_part(**place, UploadId=upload, PartNumber=1, Body=b'{"id": 1}\n')
+        one = reader(connector, entity)
+        start = one.initialOffset()
+        end = one.latestOffset(start, one.getDefaultReadLimit())
+        assert ids(one, start, end) == [0]
+        parts = {"Parts": [{"PartNumber": 1, "ETag": sent["ETag"]}]}
+        client.complete_multipart_upload(**place, UploadId=upload, MultipartUpload=parts)
+        fresh = reader(connector, entity)
+        later = fresh.latestOffset(end, fresh.getDefaultReadLimit())
+        assert ids(fresh, end, later) == [1]
+
+    def test_a_file_that_may_not_be_read_is_no_fault_of_its_records(
+        self, aws: str, connector: Connector, entity: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its batch fails with the file's name, whatever is done with bad records, and is whole once it may."""
+        for i in range(3):
+            put(aws, f"{entity}/{i}.json", b'{"id": %d}\n' % i)
+        one = reader(connector, entity)
+        start = one.initialOffset()
+        end = one.latestOffset(start, one.getDefaultReadLimit())
+        plain, allowed = s3_source.s3_client, threading.Event()
+
+        def denied(*settings: Any) -> Any:
+            client = plain(*settings)
+
+            def refuse(params: dict[str, Any], **_more: Any) -> None:
+                if params["url_path"].endswith("1.json") and not allowed.is_set():
+                    told = {"Error": {"Code": "AccessDenied", "Message": "Access Denied"}}
+                    raise ClientError(told | {"ResponseMetadata": {"HTTPStatusCode": 403}}, "GetObject")
+
+            client.meta.events.register("before-call.s3.GetObject", refuse)
+            return client
+
+        monkeypatch.setattr(s3_source, "s3_client", denied)
+        with pytest.raises(RuntimeError, match=r"store-auth-failed .* reading .*/1\.json.*AccessDenied"):
+            ids(one, start, end)
+        allowed.set()
+        again = reader(connector, entity)
+        assert ids(again, *json.loads(json.dumps([start, end]))) == [0, 1, 2]
 
 
 def put(address: str, key: str, body: bytes) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from postgres_server import PASSWORD, PostgresServer
+from postgres_server import PASSWORD, PostgresServer, postgres_server
 from starlette.testclient import TestClient
 
 from leatstream.connectors.entities import Entity
@@ -189,12 +189,17 @@ def test_the_slots_of_a_deleted_query_go_first(
         connection.execute("SELECT pg_drop_replication_slot(%s)", (f"x_{slot}",))
 
 
-def test_a_database_without_logical_decoding(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch, table: str
-) -> None:
-    from leatstream.connectors.postgres.admin import PostgresAdmin
-
-    declare(client, "CHANGELOG", "people", table, "id BIGINT, name VARCHAR, PRIMARY KEY (id)")
-    monkeypatch.setattr(PostgresAdmin, "server", lambda *_: {"wal_level": "replica"})
-    ((code, said),) = problems(client, COPY.format("people", "people"))
-    assert (code, "wal_level = replica" in said) == ("store-rejected", True)
+def test_a_database_without_logical_decoding(client: TestClient) -> None:
+    with postgres_server(wal_level="replica") as plain:
+        store = {"postgres": plain.config(password=PASSWORD)}
+        assert client.put("/v1/stores/plain", json=store).status_code == 201
+        with plain.connect() as connection:
+            connection.execute("SET ROLE shop")
+            connection.execute("CREATE TABLE public.people (id bigint PRIMARY KEY, name text)")
+        columns = "id BIGINT, name VARCHAR, PRIMARY KEY (id)"
+        sql(
+            client,
+            f"CREATE CHANGELOG people ({columns}) WITH ('store'='plain', 'topic'='people', 'value.format'='json')",
+        )
+        ((code, said),) = problems(client, COPY.format("people", "people"))
+        assert (code, "wal_level = replica" in said) == ("store-rejected", True)
