@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from attempts import Host, attempt, written
+from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from leatstream.connectors.kafka.connector import KafkaConnector
@@ -140,3 +142,20 @@ def test_a_damaged_checkpoint(
     assert not any(error["retryable"] for error in found.values())
     assert attempt(spark, spec | {"attempt": 99}, written(1))["state"] == "stopped"
     assert [r["id"] for r in rows(sink, 6)] == list(range(6))
+
+
+def test_records_that_were_taken_back_are_not_read(
+    spark: SparkSession, job: Any, topic: Callable[..., str], bootstrap: str, rows: Any, tmp_path: Path
+) -> None:
+    """Of transactions only what was committed; the gaps they leave in a topic's offsets are none of its records."""
+    source, sink = topic(1), topic(1)
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": source})
+    producer.init_transactions(30)
+    for number, kept in enumerate((True, False, True)):
+        producer.begin_transaction()
+        producer.produce(source, json.dumps({"id": number}).encode())
+        assert producer.flush(30) == 0
+        producer.commit_transaction(30) if kept else producer.abort_transaction(30)
+    told = attempt(spark, copy_job(job, source, sink, tmp_path / "g1"), written(2))
+    assert told["state"] == "stopped"
+    assert [r["id"] for r in rows(sink, 2)] == [0, 2]
