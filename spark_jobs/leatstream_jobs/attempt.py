@@ -6,6 +6,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,6 +18,7 @@ from leatstream_jobs import run_query
 from leatstream_jobs.batch_size import BatchSize
 from leatstream_jobs.failures import Failure, Link, chain_of, classify, redacted, refused, spark_has_stopped
 from leatstream_jobs.idle import IdleSources
+from leatstream_jobs.joint_batches import JointBatches
 from leatstream_jobs.last_batch import let_end, works
 from leatstream_jobs.offset_mirror import OffsetMirror
 from leatstream_jobs.pattern_batches import PatternBatches
@@ -141,7 +143,7 @@ class Attempt:
 
     def _start(self) -> run_query.Started | None:
         try:
-            references = sorted(self._references())
+            references = sorted(self._spec.references())
             self._secrets = self._driver.client.resolve_secrets(references)
             digests = sorted({f.digest for f in self._spec.functions})
             texts = self._driver.client.function_sources(digests)
@@ -222,7 +224,8 @@ class Attempt:
         self._progress.look(query)
         batches = self._started.batches if self._started is not None else None
         if batches is not None and batches.error is not None:
-            self._fail(self._explain(batches.error))
+            at_work = batches.at_work if isinstance(batches, JointBatches) else self._spec
+            self._fail(self._explain(batches.error, at_work))
         elif java.isDefined():
             self._fail(self._classified(chain_of(java.get())))
         elif self._spec.available_now and self._started is not None:
@@ -346,25 +349,22 @@ class Attempt:
         secrets = {path: self._secrets[reference] for path, reference in store.secrets.items()}
         return self._driver.connector(store, secrets, open_connector)
 
-    def _references(self) -> set[str]:
-        view = self._spec.sink.view
-        own = view.database.secret if view is not None and view.database is not None else None
-        found = {r for store in self._spec.stores() for r in store.references()}
-        return found | ({own} if own else set())
-
-    def _explain(self, error: BaseException) -> Failure:
+    def _explain(self, error: BaseException, spec: JobSpec | None = None) -> Failure:
         if self._jvm_is_gone():
             return Failure("driver-lost", _LOST)
         try:
             chain = chain_of(error)
         except Exception:  # the JVM may go while it is being asked
             return Failure("driver-lost", _LOST)
-        return self._classified(chain)
+        failure = self._classified(chain, spec)
+        if spec is None or spec.query_id == self._spec.query_id:
+            return failure
+        return replace(failure, detail=f"Query {spec.query_name} of the same job: {failure.detail}")
 
-    def _classified(self, chain: Sequence[Link]) -> Failure:
+    def _classified(self, chain: Sequence[Link], spec: JobSpec | None = None) -> Failure:
         """What has failed; not the end of a batch that only the end of the JVM has cut off."""
         if not spark_has_stopped(chain):
-            return classify(chain, self._spec)
+            return classify(chain, spec or self._spec)
         process, end = jvm_process(self._spark), time.monotonic() + _TO_EXIT
         while process is not None and process.poll() is None and time.monotonic() < end:
             time.sleep(_STARTING_LOOK)

@@ -24,6 +24,7 @@ from leatstream.plan.job_spec import (
     SourceSpec,
     StoreRef,
 )
+from leatstream.views.base import ViewWriter
 from leatstream.views.opening import view_writer
 from leatstream_jobs import scans
 from leatstream_jobs.batch_size import first_limit
@@ -31,11 +32,12 @@ from leatstream_jobs.checkpoint_age import keeps_up
 from leatstream_jobs.described_sink import RecordForm, registry_of
 from leatstream_jobs.file_rows import file_rows
 from leatstream_jobs.idle import tick_folder, with_ticks
+from leatstream_jobs.joint_batches import JointBatches, JointPart
 from leatstream_jobs.lookup_batches import LookupBatches, TableLookup
 from leatstream_jobs.pattern_batches import PatternBatches
 from leatstream_jobs.snapshot_batches import SnapshotBatches, together
 from leatstream_jobs.table_sink import table_rows
-from leatstream_jobs.view_sink import write_view
+from leatstream_jobs.view_sink import Applier, view_rows, write_view
 from leatstream_jobs.written_batches import WrittenBatches
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ class Started:
 
     query: StreamingQuery
     scans: tuple[scans.Scan, ...]
-    batches: SnapshotBatches | PatternBatches | LookupBatches | WrittenBatches | None = None
+    batches: SnapshotBatches | PatternBatches | LookupBatches | WrittenBatches | JointBatches | None = None
 
 
 def start(
@@ -77,7 +79,9 @@ def start(
         StoreError: the database of a view or a schema registry does not answer.
         pyspark.errors.PySparkException: what Spark finds wrong.
     """
-    check(spec)
+    jobs = [spec, *(spec.of_member(member) for member in spec.members)]
+    for one in jobs:
+        check(one)
     known = secrets or {}
     realtime = spec.mode is Mode.REALTIME
     for key, value in spec.conf.items():
@@ -86,6 +90,8 @@ def start(
     sources = [(source, connect(source.store)) for source in spec.sources]
     if realtime:
         _check_slots(sources, slots)
+    if spec.members:
+        return _start_joint(spark, spec, jobs, sources, connect, known)
     if spec.operator is not None:
         return _start_batches(spark, spec, spec.operator, sources, connect(spec.sink.store), known)
     if spec.lookups:
@@ -165,10 +171,42 @@ def _start_lookups(
     return _started(spec, opened, batches)
 
 
-def _started(
-    spec: JobSpec, opened: tuple[scans.Scan, ...], batches: SnapshotBatches | PatternBatches | LookupBatches
+def _start_joint(
+    spark: SparkSession,
+    spec: JobSpec,
+    jobs: Sequence[JobSpec],
+    sources: list[tuple[SourceSpec, Connector]],
+    connect: Callable[[StoreRef], Connector],
+    secrets: Mapping[str, str],
 ) -> Started:
-    writer = together(opened).writeStream.foreachBatch(batches)
+    opened = tuple(
+        scans.read(spark, s, connector, realtime=False, registry=registry_of(s.store, secrets))
+        for s, connector in sources
+    )
+    parts = [JointPart(one, *_part(spark, one, connect, secrets)) for one in jobs]
+    return _started(spec, opened, JointBatches(opened[0], parts), opened[0].frame)
+
+
+def _part(
+    spark: SparkSession, spec: JobSpec, connect: Callable[[StoreRef], Connector], secrets: Mapping[str, str]
+) -> tuple[Callable[[DataFrame, SinkSpec], DataFrame], Callable[[DataFrame, SinkSpec, int], None]]:
+    """The same for one query of a job of several, whose sink may be a view."""
+    if spec.sink.view is None:
+        return _batchwise(spark, spec, connect(spec.sink.store), secrets)
+    applier = Applier(spec, _opened_view(spark, spec, secrets))
+    return (
+        lambda rows, target: view_rows(*_numbered(rows, target), target),
+        lambda frame, _target, number: applier.apply(frame, number),
+    )
+
+
+def _started(
+    spec: JobSpec,
+    opened: tuple[scans.Scan, ...],
+    batches: SnapshotBatches | PatternBatches | LookupBatches | JointBatches,
+    frame: DataFrame | None = None,
+) -> Started:
+    writer = (together(opened) if frame is None else frame).writeStream.foreachBatch(batches)
     writer = writer.option("checkpointLocation", spec.checkpoint).queryName(f"leat_{spec.query_id}")
     return Started(_triggered(writer, spec).start(), opened, batches)
 
@@ -226,7 +264,6 @@ def _writer(
     secrets: Mapping[str, str],
     opened: Sequence[scans.Scan],
 ) -> DataStreamWriter:
-    view = spec.sink.view
     if sink is not None:
         if sink.takes_rows:
             target = BatchTarget(spec.query_id, spec.query_name, spec.generation, spec.checkpoint)
@@ -235,12 +272,17 @@ def _writer(
         form = RecordForm.of(spec.sink, secrets)
         frame = with_logs(shaped(rows, spec.sink, form), spec.sink.entity, opened)
         return sink.write_stream(frame, spec.sink, realtime=spec.mode is Mode.REALTIME)
+    numbered, values = _numbered(rows, spec.sink)
+    return write_view(numbered, values, spec, _opened_view(spark, spec, secrets))
+
+
+def _opened_view(spark: SparkSession, spec: JobSpec, secrets: Mapping[str, str]) -> ViewWriter:
+    view = spec.sink.view
     reference = view.database.secret if view is not None and view.database is not None else None
     writer = view_writer(spec, secrets[reference] if reference else None)
     writer.open()
     keeps_up(spark, spec, writer.committed())
-    numbered, values = _numbered(rows, spec.sink)
-    return write_view(numbered, values, spec, writer)
+    return writer
 
 
 def check(spec: JobSpec) -> None:

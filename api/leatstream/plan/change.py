@@ -25,7 +25,8 @@ class Change:
 
 # Names of one attempt, and words for people: no part of what the job does.
 _IDENTITY = {"query_id": "", "query_name": "", "attempt": 0, "fencing_token": "", "generation": 0}
-_WORDS: dict[str, Any] = {"checkpoint": "", "mode_reason": "", "state": {}}
+# What other queries are part of the job says the application (services.applications.joint).
+_WORDS: dict[str, Any] = {"checkpoint": "", "mode_reason": "", "state": {}, "leads": [], "led_by": None}
 _PARTS = {
     "from": "what is read, joined or windowed differs",
     "filter": "the filter before the state differs, and the state holds rows of the old one",

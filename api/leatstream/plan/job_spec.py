@@ -318,6 +318,16 @@ class FunctionSpec(_Document):
     language: Literal["python", "java"] = "python"
 
 
+class MemberSpec(_Document):
+    """Another query that is part of the job: what it makes of the rows, and where they go."""
+
+    query_id: str
+    query_name: str
+    sql: str
+    sink: SinkSpec
+    delivery: Delivery = Delivery.AT_LEAST_ONCE
+
+
 class JobSpec(_Document):
     """One attempt of one query.
 
@@ -338,6 +348,9 @@ class JobSpec(_Document):
         target_batch_ms: how long a micro-batch shall last: it takes fewer records than the bound where those
             would last longer. None = always as many.
         available_now: whether the job ends when it has worked off what there is at its start.
+        leads: ids of queries that are part of this one's job (docs/adr/0016); they have no job of their own.
+        led_by: id of the query whose job this one is part of.
+        members: the queries of ``leads`` as the attempt runs them; empty in the catalog.
     """
 
     version: Literal[1] = 1
@@ -366,6 +379,9 @@ class JobSpec(_Document):
     trigger_interval_ms: int = 0
     available_now: bool = False
     driver: Isolation = Isolation.DEDICATED
+    leads: list[str] = Field(default_factory=list)
+    led_by: str | None = None
+    members: list[MemberSpec] = Field(default_factory=list)
 
     @property
     def checkpoint_name(self) -> str:
@@ -374,4 +390,20 @@ class JobSpec(_Document):
 
     def stores(self) -> list[StoreRef]:
         """Every store that the driver opens."""
-        return [*(s.store for s in self.sources), *(s.store for s in self.lookups), self.sink.store]
+        sinks = (sink.store for sink in self.sinks())
+        return [*(s.store for s in self.sources), *(s.store for s in self.lookups), *sinks]
+
+    def sinks(self) -> list[SinkSpec]:
+        """Every sink that the job writes."""
+        return [self.sink, *(member.sink for member in self.members)]
+
+    def references(self) -> set[str]:
+        """References to every secret that the driver needs."""
+        views = (sink.view.database for sink in self.sinks() if sink.view is not None)
+        own = {database.secret for database in views if database is not None and database.secret is not None}
+        return own.union(*(store.references() for store in self.stores()))
+
+    def of_member(self, member: MemberSpec) -> JobSpec:
+        """The job as it were if it had this query alone: its checkpoint and attempt, the member's sink."""
+        own = {name: getattr(member, name) for name in ("query_id", "query_name", "sql", "sink", "delivery")}
+        return self.model_copy(update={**own, "leads": [], "members": []})

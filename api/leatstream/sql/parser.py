@@ -139,14 +139,11 @@ class StatementParser(FunctionStatements):
             self._advance()
         inside = self._tokens[begin : self._index]
         self.expect("end", "application")
-        if self.is_word("with"):
-            self.refuse(
-                "Properties of an application", hint="QUERY WITH after a statement's SELECT sets its query's"
-            )
+        properties = self.properties() if self.take("with") else {}
         if all(token.token_type == TokenType.SEMICOLON for token in inside):
             self.fail("The application has no statement.", at=name.position)
         found = read_statements(inside, self.source, _parse_inner)
-        return s.CreateApplication(**self._base(first), name=name, statements=found)
+        return s.CreateApplication(**self._base(first), name=name, statements=found, properties=properties)
 
     def _after_statement(self, begin: int) -> bool:
         return self._index == begin or self._prev.token_type == TokenType.SEMICOLON

@@ -227,10 +227,11 @@ class CreateVirtual(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateApplication(Statement):
-    """BEGIN APPLICATION name statement; … END APPLICATION"""
+    """BEGIN APPLICATION name statement; … END APPLICATION [WITH (…)]"""
 
     name: Name
     statements: tuple[Statement, ...]
+    properties: Properties = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

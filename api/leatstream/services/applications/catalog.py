@@ -214,7 +214,8 @@ def stop_application(env: Environment, principal: Principal, name: str) -> None:
     """Stop every query of it."""
 
     def stop(inner: Environment, query: Query) -> None:
-        queries.patch_query(inner, principal, query.name, {"desired_state": DesiredState.STOPPED})
+        stopped = {"desired_state": DesiredState.STOPPED}
+        queries.patch_query(inner, principal, query.name, stopped, within=(query.name,))
 
     _turn(env, principal, name, DesiredState.STOPPED, stop)
 
@@ -223,7 +224,7 @@ def restart_application(env: Environment, principal: Principal, name: str) -> No
     """Start every query of it again, from its checkpoint."""
 
     def restart(inner: Environment, query: Query) -> None:
-        restart_query(inner, principal, query.name)
+        restart_query(inner, principal, query.name, within=(query.name,))
 
     _turn(env, principal, name, DesiredState.RUNNING, restart)
 

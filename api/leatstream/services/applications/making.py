@@ -11,6 +11,7 @@ from leatstream.model.objects import DesiredState, Query
 from leatstream.model.registered import Application
 from leatstream.plan.change import Change
 from leatstream.services import relations
+from leatstream.services.applications import joint
 from leatstream.services.applications.members import Gathered, Member, Virtuals, read_members
 from leatstream.services.environment import (
     Context,
@@ -23,11 +24,13 @@ from leatstream.services.environment import (
 from leatstream.services.planning.query_properties import query_name
 from leatstream.services.queries import catalog as queries
 from leatstream.services.queries.definition import QueryDefinition
+from leatstream.services.queries.joint_jobs import leader_of
 from leatstream.services.queries.removal import delete_query
 from leatstream.services.statements.bodies import relation_definition, suggest_query_name
 from leatstream.sql import statements as ast
 from leatstream.sql.applications import key, references
 from leatstream.sql.canonical import statement_hash
+from leatstream.sql.parser import parse
 
 _NEW = Precondition(must_be_new=True)
 # By how much a change does to the jobs.
@@ -53,7 +56,8 @@ class _Making:
         own: names of the queries of the version before.
         later: full names of what statements further down make.
         reshaped: relations that have lost or changed a column.
-        entries: of each query: name, action and plan.
+        entries: of each query: name, action, plan, and the name of the query whose job it is part of.
+        one_job: whether its queries are to be one job as far as they can be.
     """
 
     env: Environment
@@ -69,6 +73,7 @@ class _Making:
     relations: list[str] = field(default_factory=list)
     virtuals: Virtuals = field(default_factory=Virtuals)
     gathered: Gathered = field(default_factory=Gathered)
+    one_job: bool = False
 
 
 def make_application(
@@ -93,6 +98,8 @@ def make_application(
         LeatstreamError: the first error, with the faults of every statement at their places in ``whole``.
     """
     making = _Making(env, principal, statement.name.parts[0], body, old, whole)
+    making.one_job = joint.wants_one_job(statement.properties)
+    _refuse_other_jobs(making)
     members = read_members(env, principal, statement, whole, body.context, making.virtuals, making.gathered)
     before = _queries_of(env, old)
     making.own = tuple(q.name for q in before)
@@ -108,9 +115,37 @@ def make_application(
     kept = {member.old.name for member in members if member.old is not None}
     leaving = [q for q in before if q.name not in kept]
     try:
+        if making.one_job:
+            _join(making, kept, leaving)
         return _keep(making, statement, leaving)
     except LeatstreamError as error:
         raise error.at(statement.name.position) from None
+
+
+def _refuse_other_jobs(making: _Making) -> None:
+    """Whether queries are one job is said once: their checkpoints are not made for the other way."""
+    old = making.old
+    if old is None:
+        return
+    (before,) = parse(old.sql)
+    if isinstance(before, ast.CreateApplication) and (
+        joint.wants_one_job(before.properties) is not making.one_job
+    ):
+        raise _must_be_replaced(f"'{joint.JOB}' of application {quote(making.name)} cannot change")
+
+
+def _join(making: _Making, kept: set[str], leaving: list[Query]) -> None:
+    """See that what was one job still fits, and make the new queries one."""
+    with making.env.open_unit(write=False) as unit:
+        there = [unit.queries.find(entry["name"]) for entry in making.entries]
+    found = [query for query in there if query is not None]
+    joint.check_kept([query for query in found if query.name in kept], leaving)
+    joint.join_new(making.env, [query for query in found if query.name not in kept])
+    with making.env.open_unit(write=False) as unit:
+        for entry, query in zip(making.entries, there, strict=True):
+            now = unit.queries.find_by_id(query.meta.id) if query is not None else None
+            leader = unit.queries.find_by_id(leader_of(now) or "") if now is not None else None
+            entry["job"] = leader.name if leader is not None else entry["name"]
 
 
 def _queries_of(env: Environment, application: Application | None) -> list[Query]:
@@ -192,9 +227,9 @@ def _make_query(making: _Making, member: Member, s: ast.CreateAs | ast.InsertInt
     body = _definition(making, member, s)
     replan = old is not None and bool(making.reshaped.intersection((*old.sources, old.sink)))
     before = _columns(env, fqn)
-    stored = queries.put_query(
-        env, making.principal, name, body, _NEW if old is None else Precondition(), making.own, replan=replan
-    )
+    adapt = joint.adapted(env, s.query_properties, old) if making.one_job else None
+    pre = _NEW if old is None else Precondition()
+    stored = queries.put_query(env, making.principal, name, body, pre, making.own, replan=replan, adapt=adapt)
     late = making.later.difference([str(fqn)]).intersection(stored.item.sources)
     if late:
         raise RequestError(
@@ -209,7 +244,7 @@ def _make_query(making: _Making, member: Member, s: ast.CreateAs | ast.InsertInt
     plan = dict(stored.item.plan)
     if action != "change":
         plan.pop("change", None)
-    making.entries.append({"name": name, "action": action, "plan": plan})
+    making.entries.append({"name": name, "action": action, "plan": plan, "job": name})
 
 
 def _definition(making: _Making, member: Member, s: ast.CreateAs | ast.InsertInto) -> QueryDefinition:

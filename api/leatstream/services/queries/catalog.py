@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from leatstream.model.objects import (
     Relation,
     Store,
 )
+from leatstream.plan.job_spec import JobSpec
 from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import READ, WRITE, authorize
 from leatstream.services.catalog_view import CatalogView
@@ -35,6 +36,7 @@ from leatstream.services.planning.query import PlannedQuery
 from leatstream.services.planning.query_properties import NAME, query_name
 from leatstream.services.planning.statement import plan_statement
 from leatstream.services.queries.definition import QueryDefinition, definition_of, parse_continuous
+from leatstream.services.queries.joint_jobs import refuse_alone
 from leatstream.services.queries.notes import keep_query, note_version
 from leatstream.services.queries.origin import origin_of
 from leatstream.services.queries.replacement import (
@@ -56,6 +58,7 @@ def put_query(
     within: Collection[str] = (),
     *,
     replan: bool = False,
+    adapt: Callable[[JobSpec], JobSpec] | None = None,
 ) -> Stored[Query]:
     """Create or replace a query. The plan is checked whole before anything is stored; then the job starts.
 
@@ -70,16 +73,21 @@ def put_query(
         pre: precondition.
         within: names of queries that change together with this one, so that none of them holds its shape.
         replan: plan it anew even if its statement stays, because what it reads has another shape.
+        adapt: makes of the planned job what the application that the query belongs to asks for.
     """
     authorize(principal, WRITE, "query", name)
     with env.open_unit(write=False) as unit:
         old = unit.queries.find(name)
         pre.check(old.meta.generation if old else None, "query", name)
         refuse_deleting(old)
+        if old is not None and name not in within and _acts(old, body):
+            refuse_alone(unit, old)
         planned = change = None
         if old is None or replan or not same_statement(old, body):
             statement = parse_continuous(body.sql)
             planned = plan_statement(env, CatalogView(unit), statement, body.context)
+            if adapt is not None:
+                planned = replace(planned, job=adapt(planned.job))
             if old is not None:
                 change = check_replacement(unit, old, planned, within)
                 refuse_unswapped(unit, old, statement.query_properties, change)
@@ -115,10 +123,11 @@ def patch_query(
     name: str,
     changes: Mapping[str, Any],
     pre: Precondition = Precondition(),  # noqa: B008
+    within: Collection[str] = (),
 ) -> Stored[Query]:
-    """Change some members: any field of QueryDefinition by name."""
+    """Change some members: any field of QueryDefinition by name. ``within`` as ``put_query`` has it."""
     body = definition_of(get_query(env, principal, name))
-    return put_query(env, principal, name, replace(body, **changes), pre)
+    return put_query(env, principal, name, replace(body, **changes), pre, within)
 
 
 def refuse_deleting(query: Query | None) -> None:
@@ -129,6 +138,11 @@ def refuse_deleting(query: Query | None) -> None:
             f"query {quote(query.name)} is being deleted",
             hint="wait until it is gone",
         )
+
+
+def _acts(old: Query, body: QueryDefinition) -> bool:
+    """Whether the job has to follow a change."""
+    return not same_statement(old, body) or old.desired_state is not body.desired_state
 
 
 def same_statement(old: Query, body: QueryDefinition) -> bool:

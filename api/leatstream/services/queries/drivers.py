@@ -13,11 +13,12 @@ from typing import Any
 
 from leatstream.errors import AccessError, EngineError
 from leatstream.model.objects import DesiredState, Query, QueryProgress, QueryState
-from leatstream.plan.job_spec import ChangeFeed, JobSpec, SourceSpec
+from leatstream.plan.job_spec import ChangeFeed, JobSpec, MemberSpec, SinkSpec, SourceSpec
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, reader_prefix, view_table
 from leatstream.services.planning.specs import fresh_ref
+from leatstream.services.queries.joint_jobs import led
 from leatstream.services.queries.losses import after_loss, ended
 from leatstream.services.queries.notes import keep_query
 from leatstream.services.queries.restart import way_out
@@ -100,15 +101,7 @@ def build_spec(env: Environment, unit: UnitOfWork, query: Query) -> JobSpec:
         for index, s in enumerate(spec.sources)
     ]
     lookups = [s.model_copy(update={"store": fresh_ref(unit, s.store.name) or s.store}) for s in spec.lookups]
-    sink = spec.sink.model_copy(update={"store": fresh_ref(unit, spec.sink.store.name) or spec.sink.store})
-    if sink.view is not None:
-        relation = unit.relations.find(query.sink)
-        names = {column.name for column in sink.columns}
-        known = relation.indexes if relation is not None else ()
-        indexes = {i.name: list(i.columns) for i in known if names.issuperset(i.columns)}
-        place = {"table": view_table(query), "generation": query.checkpoint_generation, "indexes": indexes}
-        view = sink.view.model_copy(update={**place, "database": env.views.database})
-        sink = sink.model_copy(update={"view": view})
+    joined = [(one, JobSpec.model_validate(one.job)) for one in led(unit, query) if not one.deleting]
     return spec.model_copy(
         update={
             "query_id": query.meta.id,
@@ -119,8 +112,37 @@ def build_spec(env: Environment, unit: UnitOfWork, query: Query) -> JobSpec:
             "checkpoint": checkpoint,
             "sources": sources,
             "lookups": lookups,
-            "sink": sink,
+            "sink": _sink(env, unit, query, spec.sink, query.checkpoint_generation),
+            "members": [_member(env, unit, one, part, query.checkpoint_generation) for one, part in joined],
+            "max_offsets_per_trigger": min(
+                part.max_offsets_per_trigger for part in (spec, *(p for _, p in joined))
+            ),
         }
+    )
+
+
+def _sink(env: Environment, unit: UnitOfWork, query: Query, sink: SinkSpec, generation: int) -> SinkSpec:
+    """Where a query's rows go; ``generation`` is that of the checkpoint of its job."""
+    sink = sink.model_copy(update={"store": fresh_ref(unit, sink.store.name) or sink.store})
+    if sink.view is None:
+        return sink
+    relation = unit.relations.find(query.sink)
+    names = {column.name for column in sink.columns}
+    known = relation.indexes if relation is not None else ()
+    indexes = {i.name: list(i.columns) for i in known if names.issuperset(i.columns)}
+    place = {"table": view_table(query), "generation": generation, "indexes": indexes}
+    view = sink.view.model_copy(update={**place, "database": env.views.database})
+    return sink.model_copy(update={"view": view})
+
+
+def _member(env: Environment, unit: UnitOfWork, query: Query, spec: JobSpec, generation: int) -> MemberSpec:
+    """Another query that is part of the job; ``generation`` is that of the job's checkpoint."""
+    return MemberSpec(
+        query_id=query.meta.id,
+        query_name=query.name,
+        sql=spec.sql,
+        sink=_sink(env, unit, query, spec.sink, generation),
+        delivery=spec.delivery,
     )
 
 
@@ -170,9 +192,9 @@ def resolve_secrets(
         spec = _spec_of(env, unit, driver_id, query_id)
         allowed = {reference for store in spec.stores() for reference in store.references()}
         values: dict[str, str] = {}
-        own = spec.sink.view.database.secret if spec.sink.view and spec.sink.view.database else None
+        databases = {s.view.database.secret for s in spec.sinks() if s.view and s.view.database}
         for reference in references:
-            password = env.views.password if reference == own else None
+            password = env.views.password if reference in databases else None
             if password is not None:
                 values[reference] = password
                 continue

@@ -9,10 +9,13 @@ from leatstream.model.query_states import check_transition
 from leatstream.plan.change import Change
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Principal
+from leatstream.services.queries.joint_jobs import follow, sampled
 
 
 def keep_query(unit: UnitOfWork, before: Query | None, after: Query, now: datetime) -> None:
     """Write a query and the event of its change; ``before`` is None for a new one.
+
+    What is part of its job is written with it: no reader sees one of them run and the other not.
 
     Raises:
         InternalError: its state is not one that it can go to; nothing may be committed then.
@@ -23,6 +26,9 @@ def keep_query(unit: UnitOfWork, before: Query | None, after: Query, now: dateti
     else:
         unit.queries.update(after)
     note_event(unit, before, after, now)
+    for follower, changed in follow(unit, before, after) if before is not None else ():
+        keep_query(unit, follower, changed, now)
+        sampled(unit, follower, changed)
 
 
 def note_event(unit: UnitOfWork, before: Query | None, after: Query, now: datetime) -> None:

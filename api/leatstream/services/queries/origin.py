@@ -38,6 +38,12 @@ def savepoint_path(savepoint: Savepoint) -> str:
 def refuse_kind(query: Query) -> None:
     """RequestError unsupported for queries of which a copied checkpoint is not the whole."""
     job = JobSpec.model_validate(query.job)
+    if job.leads or job.led_by is not None:
+        raise RequestError(
+            "unsupported",
+            f"query {quote(query.name)} is one job with others of its application, and so is the checkpoint",
+            hint="a new query begins at the starting position that its statement gives",
+        )
     if query.kind is QueryKind.CREATE_MATERIALIZED_VIEW_AS:
         raise RequestError(
             "unsupported",

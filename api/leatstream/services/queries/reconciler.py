@@ -17,6 +17,7 @@ from leatstream.errors import CatalogError, EngineError, LeatstreamError
 from leatstream.model.names import Fqn
 from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, QueryStatus
 from leatstream.services.environment import Environment, RuntimeSettings
+from leatstream.services.queries.joint_jobs import awakened, leader_of, led
 from leatstream.services.queries.losses import after_loss, age, backoff, ended
 from leatstream.services.queries.notes import keep_query
 from leatstream.services.queries.origin import awaits_checkpoint
@@ -173,6 +174,8 @@ def _end_driver(env: Environment, query: Query) -> None:
 
 def reconcile(env: Environment, query: Query) -> Action:
     """Do what one query needs now."""
+    if leader_of(query) is not None:
+        return _follow(env, query)
     driver = query.status.driver_id
     alive = driver is not None and env.drivers.runs(driver, query.meta.id)
     action = decide(query, Observed(alive, env.clock.now(), env.listening_since), env.settings)
@@ -185,6 +188,27 @@ def reconcile(env: Environment, query: Query) -> Action:
     elif action is not Action.NONE:
         _mark(env, query, action)
     return action
+
+
+def _follow(env: Environment, query: Query) -> Action:
+    """Look after a query that is part of another's job: it only ends by itself."""
+    if query.deleting and query.status.driver_id is None:
+        if _too_early(query.status, Observed(False, env.clock.now())):
+            return Action.NONE
+        _finalize(env, query)
+        return Action.FINALIZE
+    with env.open_unit(write=False) as unit:
+        leader = unit.queries.find_by_id(leader_of(query) or "")
+    if leader is None:
+        # Whoever leads goes when its driver has ended.
+        _mark(env, query, Action.MARK_STOPPED)
+        return Action.MARK_STOPPED
+    if awakened(query, leader, env.clock.now()) is None:
+        return Action.NONE
+    with _change(env, leader) as box:
+        for current in box:
+            box[0] = awakened(query, current, env.clock.now()) or current
+    return Action.NONE
 
 
 @contextlib.contextmanager
@@ -232,7 +256,7 @@ def _mark(env: Environment, query: Query, action: Action) -> None:
 def _launch(env: Environment, query: Query) -> None:
     try:
         if not query.status.entity_ready:
-            _make_entity(env, query)
+            _make_entities(env, query)
         if awaits_checkpoint(env, query):
             _await_checkpoint(env, query)
             return
@@ -302,6 +326,14 @@ def _await_checkpoint(env: Environment, query: Query) -> None:
         for current in box:
             message = f"the checkpoint of {origin.name if origin else ''} is being copied"
             box[0] = replace(current, status=replace(current.status, message=message))
+
+
+def _make_entities(env: Environment, query: Query) -> None:
+    """Create the sinks' entities of a job."""
+    with env.open_unit(write=False) as unit:
+        others = [one for one in led(unit, query) if not one.deleting]
+    for one in (query, *others):
+        _make_entity(env, one)
 
 
 def _make_entity(env: Environment, query: Query) -> None:

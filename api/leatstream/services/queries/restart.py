@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -16,6 +16,7 @@ from leatstream.services.authorization import OPERATE, READ, authorize
 from leatstream.services.environment import Environment, Principal
 from leatstream.services.functions.jobs import with_present_sources
 from leatstream.services.queries.catalog import get_query, refuse_deleting, require_query
+from leatstream.services.queries.joint_jobs import refuse_alone
 from leatstream.services.queries.notes import RESTART_ASKED, keep_query
 
 POSITIONS = ("earliest", "latest", "timestamp", "offsets")
@@ -56,7 +57,13 @@ class RestartPlan:
         return f"{self.start}: {self.lost}; {self.repeated}; {self.state}"
 
 
-def restart_query(env: Environment, principal: Principal, name: str, wish: StartWish | None = None) -> Query:
+def restart_query(
+    env: Environment,
+    principal: Principal,
+    name: str,
+    wish: StartWish | None = None,
+    within: Collection[str] = (),
+) -> Query:
     """Start again, whatever the state; also brings a stopped query back.
 
     Args:
@@ -65,6 +72,7 @@ def restart_query(env: Environment, principal: Principal, name: str, wish: Start
         name: exact name.
         wish: where; None = from the last checkpoint. With it a new checkpoint is begun, and the old one is
             kept until the query is deleted.
+        within: names of queries that are restarted together with this one.
 
     Raises:
         CatalogError: not-found, invalid-transition.
@@ -74,6 +82,8 @@ def restart_query(env: Environment, principal: Principal, name: str, wish: Start
     with env.open_unit() as unit:
         before = require_query(unit, name)
         refuse_deleting(before)
+        if name not in within:
+            refuse_alone(unit, before)
         query, message = before, RESTART_ASKED
         if wish is not None:
             start = replace(start_of(query, wish), checkpoint_generation=query.checkpoint_generation + 1)

@@ -16,6 +16,7 @@ from leatstream.model.objects import Query, QueryState, QueryStatus
 from leatstream.plan.job_spec import Isolation
 from leatstream.ports import Sharing, UnitOfWork
 from leatstream.services.environment import Environment, RuntimeSettings
+from leatstream.services.queries.joint_jobs import leader_of
 from leatstream.services.queries.notes import keep_query
 
 # After so many deaths in a row with a query among the dead it starts alone.
@@ -28,8 +29,8 @@ APART = "it has a driver of its own from now on, until RESTART QUERY"
 
 
 def shares(query: Query) -> bool:
-    """Whether it runs beside others: it wants to, and is under no suspicion."""
-    return wants_to_share(query) and query.status.apart_from is None
+    """Whether its job runs beside others: it wants to, and is under no suspicion."""
+    return wants_to_share(query) and query.status.apart_from is None and leader_of(query) is None
 
 
 def wants_to_share(query: Query) -> bool:

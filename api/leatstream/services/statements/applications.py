@@ -11,6 +11,7 @@ from leatstream.services.applications.making import ApplicationDefinition
 from leatstream.services.catalog_view import Assumed, AssumedQuery, CatalogView, qualify
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.queries.catalog import get_query
+from leatstream.services.queries.joint_jobs import leader_of
 from leatstream.services.statements.atomic import discarded
 from leatstream.services.statements.bodies import relation_definition, single
 from leatstream.services.statements.results import Run, StatementResult
@@ -138,7 +139,12 @@ def listed(env: Environment, who: Principal) -> Table:
 def described(env: Environment, who: Principal, s: ast.Describe) -> Table:
     """Rows of DESCRIBE APPLICATION: what it is made of."""
     found = applications.show_application(env, who, single(s.name))
-    rows = [["virtual relation", name, None, None, None] for name in found.application.virtual]
-    rows += [["relation", name, None, None, None] for name in found.application.relations]
-    rows += [["query", q.name, q.status.state.value, ", ".join(q.sources), q.sink] for q in found.queries]
-    return text_columns("type", "name", "state", "sources", "sink"), rows
+    rows: list[list[Any]] = [["virtual relation", name, *[None] * 4] for name in found.application.virtual]
+    rows += [["relation", name, *[None] * 4] for name in found.application.relations]
+    names = {query.meta.id: query.name for query in found.queries}
+    for query in found.queries:
+        job = names.get(leader_of(query) or "", query.name)
+        rows.append(
+            ["query", query.name, query.status.state.value, ", ".join(query.sources), query.sink, job]
+        )
+    return text_columns("type", "name", "state", "sources", "sink", "job"), rows

@@ -1,0 +1,103 @@
+"""Queries that are part of another one's job (docs/adr/0016): they have its status, and no own job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from leatstream.errors import CatalogError
+from leatstream.model.names import quote
+from leatstream.model.objects import DesiredState, Query, QueryProgress, QueryState, QueryStatus
+from leatstream.ports import UnitOfWork
+
+_ENDED = (QueryState.FAILED, QueryState.COMPLETED)
+
+
+def leader_of(query: Query) -> str | None:
+    """Id of the query whose job this one is part of; None if it has a job of its own."""
+    found = query.job.get("led_by")
+    return str(found) if found else None
+
+
+def led(unit: UnitOfWork, query: Query) -> Iterator[Query]:
+    """The queries that are part of this one's job, those that are on their way out too."""
+    for one in query.job.get("leads") or ():
+        found = unit.queries.find_by_id(one)
+        if found is not None:
+            yield found
+
+
+def refuse_alone(unit: UnitOfWork, query: Query) -> None:
+    """CatalogError invalid-transition for a query that cannot change, stop or start without others."""
+    if leader_of(query) is None and not query.job.get("leads"):
+        return
+    apps = unit.applications.page(limit=100_000)
+    owner = quote(next((a.name for a in apps if query.name in a.queries), ""))
+    raise CatalogError(
+        "invalid-transition",
+        f"query {quote(query.name)} is one job with others of application {owner}: it changes, stops and "
+        "starts with them",
+        hint=f"TERMINATE APPLICATION {owner}, RESTART APPLICATION {owner}, or put its whole text",
+    )
+
+
+def led_status(follower: Query, before: QueryStatus, leader: Query) -> QueryStatus:
+    """The status of a query that is part of a job, after that of the one that leads it has changed.
+
+    Args:
+        follower: the query.
+        before: of the leader until now.
+        leader: the one that leads, with its new status.
+    """
+    status, own = leader.status, follower.status
+    runs = own.observed_generation
+    began = status.driver_id is not None and status.attempt != before.attempt
+    if began and follower.deleting:
+        # The attempt that begins is without it.
+        return replace(own, state=QueryState.STOPPED, since=status.since, message=None)
+    if began or (status.state in _ENDED and status.state is not before.state):
+        runs = follower.meta.generation
+    return replace(
+        status,
+        observed_generation=runs,
+        entity_ready=own.entity_ready or status.entity_ready,
+    )
+
+
+def follow(unit: UnitOfWork, before: Query, leader: Query) -> Iterator[tuple[Query, Query]]:
+    """Every query that is part of the job, as it was and as it is now, in the unit that keeps the leader."""
+    if before.status == leader.status:
+        return
+    for query in led(unit, leader):
+        if query.deleting and query.status.driver_id is None and query.status.state is QueryState.STOPPED:
+            continue
+        yield query, replace(query, status=led_status(query, before.status, leader))
+
+
+def sampled(unit: UnitOfWork, before: Query, after: Query) -> None:
+    """What the job told is kept for each of its queries."""
+    at = after.status.progress_at
+    if at is not None and at != before.status.progress_at:
+        sample = QueryProgress(at=at, attempt=after.status.attempt, metrics=after.status.metrics)
+        unit.query_log.add_progress(after.meta.id, sample)
+
+
+def awakened(query: Query, leader: Query, now: datetime) -> Query | None:
+    """The leader, made to start again because a query of its job has changed or goes; None if it need not.
+
+    Its reconciler takes a job that runs an older generation down and starts the present one.
+    """
+    status = leader.status
+    if leader.deleting or leader.desired_state is not DesiredState.RUNNING:
+        return None
+    stale = query.status.observed_generation != query.meta.generation
+    if status.driver_id is not None:
+        runs = query.status.driver_id == status.driver_id
+        if not runs or not (stale or query.deleting) or status.observed_generation != leader.meta.generation:
+            return None
+        return replace(leader, status=replace(status, observed_generation=0))
+    if status.state not in _ENDED or not stale or query.deleting:
+        return None
+    status = replace(status, state=QueryState.PENDING, since=now, error=None, message=None)
+    return replace(leader, status=replace(status, restarts=0, outages=0, next_attempt_at=None))

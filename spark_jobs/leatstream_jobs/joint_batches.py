@@ -1,0 +1,74 @@
+"""Several queries as one job: each batch of their source is read and decoded once, for all of them.
+
+Their sinks are written one after the other, each with the batch's number. If one of them cannot be written
+the batch fails for all, and is repeated for all: what a sink has of it already is its own business, as
+whenever a batch is repeated (exactly once by the number, or at least once).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from leatstream.plan.job_spec import JobSpec, SinkSpec
+from leatstream_jobs.scans import Scan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class JointPart:
+    """One of the queries.
+
+    Attributes:
+        spec: the job as it were if it had this query alone.
+        shape: makes of the SQL's rows what the sink takes.
+        write: writes a batch of that to the sink, with its number; returns when it is there.
+    """
+
+    spec: JobSpec
+    shape: Callable[[DataFrame, SinkSpec], DataFrame]
+    write: Callable[[DataFrame, SinkSpec, int], None]
+
+
+class JointBatches:
+    """What Spark calls for each batch.
+
+    Attributes:
+        error: what a batch failed with; Spark itself only tells that Python code failed.
+        at_work: the query whose rows were being written.
+
+    Args:
+        scan: the source that all of them read.
+        parts: the queries, the one that leads first.
+    """
+
+    def __init__(self, scan: Scan, parts: Sequence[JointPart]) -> None:
+        self.error: Exception | None = None
+        self.at_work = parts[0].spec
+        self._view = scan.source.view
+        self._parts = parts
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        """Write one batch to every sink."""
+        try:
+            self._run(batch, number)
+        except Exception as error:
+            self.error = error
+            raise
+
+    def _run(self, batch: DataFrame, number: int) -> None:
+        spark = batch.sparkSession
+        # A batch's frames are small: planning them anew between stages costs more than it saves.
+        spark.conf.set("spark.sql.adaptive.enabled", "false")
+        held = batch.persist()
+        try:
+            held.createOrReplaceTempView(self._view)
+            for part in self._parts:
+                self.at_work = part.spec
+                rows = part.shape(spark.sql(part.spec.sql), part.spec.sink)
+                part.write(rows, part.spec.sink, number)
+        finally:
+            held.unpersist()
