@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from typing import Any
 
 import pytest
@@ -44,6 +46,51 @@ def test_records_go_through_a_virtual_stream(play: Any) -> None:
         play.http.get(f"/v1/queries/{queries[0]}", params={"wait_for": "failed", "timeout": "1s"})
     assert not set(queries) & set(_queries(play))
     assert f"{play.name}.public.words" not in play.http.get("/v1/relations").text
+
+
+def test_two_queries_are_one_job(play: Any, eventually: Any) -> None:
+    """One process reads each record once and writes both topics, and kill -9 takes and doubles nothing."""
+    topic, name = play.stream("numbers", "n BIGINT, word VARCHAR"), f"{play.name}_one"
+    exact = "'delivery.guarantee' = 'exactly_once'"
+    made = play.sql(
+        f"""BEGIN APPLICATION {name}
+          CREATE VIRTUAL STREAM virtual.public.large AS
+            SELECT n, word FROM numbers WITH ('starting.position' = 'earliest') WHERE n >= 10;
+          CREATE STREAM words WITH ('topic' = '{play.name}.words', {exact}) AS
+            SELECT e.n, upper(e.word) AS word FROM virtual.public.large e;
+          CREATE STREAM evens WITH ('topic' = '{play.name}.evens', {exact}) AS
+            SELECT e.n FROM virtual.public.large e WHERE e.n % 2 = 0;
+        END APPLICATION WITH ('application.job' = 'one')""",
+        wait_timeout="60s",
+    )["results"][0]
+    try:
+        queries = [row[0] for row in made["rows"]]
+
+        def jobs() -> list[tuple[int, int]]:
+            told = [play.wait(query)["status"]["job"] for query in queries]
+            return [(job["pid"], job["attempt"]) for job in told]
+
+        first = jobs()
+        assert first[0] == first[1]
+        play.produce(topic, [{"n": n, "word": f"w{n}"} for n in range(100)])
+        assert {r["n"] for r in play.consume(f"{play.name}.words", 90)} == set(range(10, 100))
+        for query in queries:
+            eventually(lambda query=query: _read(play, query) == 100, 30, "each record was read once")
+        os.kill(first[0][0], signal.SIGKILL)
+        play.produce(topic, [{"n": n, "word": f"w{n}"} for n in range(100, 300)])
+        assert sorted(r["n"] for r in play.consume(f"{play.name}.words", 290)) == list(range(10, 300))
+        assert sorted(r["n"] for r in play.consume(f"{play.name}.evens", 145)) == list(range(10, 300, 2))
+        after = jobs()
+        assert after[0] == after[1]
+        assert after[0] != first[0]
+    finally:
+        play.sql(f"DROP APPLICATION {name}")
+    eventually(lambda: not set(queries) & set(_queries(play)), 60, "both are gone")
+
+
+def _read(play: Any, query: str) -> int:
+    metrics = play.query(query)["status"].get("metrics") or {}
+    return int(metrics.get("input_rows_total") or 0)
 
 
 def _queries(play: Any) -> list[str]:
