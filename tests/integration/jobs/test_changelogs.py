@@ -366,7 +366,7 @@ def _sparse(chance: random.Random, batch: int, names: tuple[str, ...], model: Mo
     return found
 
 
-@pytest.mark.parametrize("kind", ["temporal", "aggregate"])
+@pytest.mark.parametrize("kind", ["temporal", "aggregate", "joined_groups"])
 def test_few_keys_change(kind: str, spark: SparkSession, tmp_path: Path) -> None:
     """Most rows are not touched by a batch: they stay as they are, and are found again batches later."""
     sql, names = RANDOM[kind]
