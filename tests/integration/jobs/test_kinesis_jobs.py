@@ -19,6 +19,7 @@ from leatstream.connectors.registry import open_connector
 
 SECRET, REFERENCE = "a-secret-of-aws", "secret://catalog/1/secret_access_key"
 COLUMNS, OUT = "id BIGINT NOT NULL, name VARCHAR", "id BIGINT, name VARCHAR"
+LARGE = 1_048_500  # in a record just below Kinesis's 1 MiB
 ALL = "SELECT id, name, __leat_rowkey, __leat_rowtime FROM leat_src_0"
 
 
@@ -141,6 +142,43 @@ def test_kafka_to_kinesis_keeps_keys_and_their_order(
             by_key.setdefault(record.key or b"", []).append(int(json.loads(record.value or b"")["name"]))
     assert by_key == {str(k).encode(): list(range(k, 1200, 7)) for k in range(7)}
     assert driver.stop() == 0
+
+
+def test_records_of_a_megabyte_pass_and_larger_ones_are_told(
+    pool: Pool, job: Any, store: dict[str, Any], kinesis: KinesisConnector, stream: Callable[..., str]
+) -> None:
+    """Just what Kinesis takes goes through; a row that has become too large for it ends the query, and is not lost."""
+    source, sink = stream(1), stream(1)
+    longer = "CASE WHEN id = 2 THEN concat(name, repeat('y', 2000)) ELSE name END"
+    sql = ALL.replace("name", f"{longer} AS name", 1)
+    spec = job([{"entity": source, "columns": COLUMNS, "store": store}], sink, sql, OUT)
+    spec["sink"]["store"] = store
+
+    def send(number: int) -> None:
+        data = json.dumps({"id": number, "name": "x" * LARGE}).encode()
+        kinesis.admin.client(30.0).put_record(StreamName=source, PartitionKey="k", Data=data)
+
+    def written() -> list[tuple[int, int]]:
+        found = kinesis.read_records(sink, from_beginning=True, limit=1, idle_timeout=30)
+        values = [json.loads(record.value or b"") for record in found if record is not None]
+        return [(value["id"], len(value["name"])) for value in values]
+
+    driver = pool.take()
+    send(1)
+    driver.run(spec)
+    assert written() == [(1, LARGE)]
+    send(2)
+    error = driver.wait_state("failed")["error"]
+    assert (error["condition"], error["retryable"]) == ("store-rejected", False)
+    assert f"Stream {sink} does not take a record as large as 1050" in error["detail"]
+    assert "xxx" not in json.dumps(error)
+    assert written() == [(1, LARGE)]
+    # What was not written is still to be: nothing says that its batch is done.
+    commits = Path(spec["checkpoint"].removeprefix("file://")) / "commits"
+    offsets = commits.with_name("offsets")
+    assert max(int(p.name) for p in offsets.iterdir() if p.name.isdigit()) > max(
+        int(p.name) for p in commits.iterdir() if p.name.isdigit()
+    )
 
 
 def test_the_tutorials_join_of_kinesis_and_kafka_into_kinesis(
