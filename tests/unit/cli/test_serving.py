@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from leatstream.cli import serving
+from leatstream.dev.java import Java
 from leatstream.errors import StackError
 
 
@@ -20,6 +23,7 @@ class Runtime:
 
     def __init__(self) -> None:
         self.env: Any = None
+        self.pool = SimpleNamespace(ready=lambda: False)
         self.done: list[str] = []
 
     def end_drivers(self) -> None:
@@ -30,17 +34,21 @@ class Runtime:
 
 
 @pytest.fixture
-def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
+def runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Runtime]:
     before = {number: signal.getsignal(number) for number in serving.ENDING}
     made = Runtime()
     monkeypatch.setenv("LEATSTREAM_PORT", "0")
-    monkeypatch.setattr(serving, "find_java", lambda: SimpleNamespace())
+    java = Java(tmp_path, tmp_path / "bin" / "java", 17, "PATH")
+    monkeypatch.setenv("LEATSTREAM_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(serving, "find_java", lambda: java)
     monkeypatch.setattr(serving, "driver_environment", lambda *_: {})
     monkeypatch.setattr(serving, "settle_memory", lambda: None)
     monkeypatch.setattr("leatstream.dev.jars.spark_jars", list)
     monkeypatch.setattr("leatstream.bootstrap.open_runtime", lambda *_, **__: made)
     monkeypatch.setattr("leatstream.rest.app.create_app", lambda _: application)
     yield made
+    # Nothing goes on to wait for drivers that have ended.
+    assert "classes" not in [thread.name for thread in threading.enumerate()]
     for number, handler in before.items():
         signal.signal(number, handler)
 
