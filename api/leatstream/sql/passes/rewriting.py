@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from leatstream.errors import Faults
+from leatstream.errors import Faults, RequestError
 from leatstream.sql.passes.columns import Columns
 from leatstream.sql.passes.functions import ROW, is_aggregate
 from leatstream.sql.passes.items import item_name
 from leatstream.sql.passes.scope import Input, place
+
+# Nodes of expressions that are written in place of columns: each level of sub-selects may double them.
+MAX_WRITTEN = 5_000
 
 
 @dataclass(slots=True)
@@ -34,6 +37,11 @@ def column(parts: Sequence[str], like: exp.Expression) -> exp.Column:
     span = like.meta.get("span") or (0, 0)
     node.meta.update(parts=[(part, span) for part in parts], span=span, source=like.meta.get("source"))
     return node
+
+
+def count(node: exp.Expression) -> int:
+    """How many nodes an expression has."""
+    return sum(1 for _ in node.walk())
 
 
 def wrapped(node: exp.Expression) -> exp.Expression:
@@ -165,6 +173,10 @@ class Outside(_Rewriter):
         super().__init__(inputs, faults)
         self.parts = parts
         self.left: set[str] = set()
+        self.sizes = {
+            (part.own, name): count(value) for part in parts.values() for name, value in part.values.items()
+        }
+        self.written = 0
 
     def rewrite(self, select: exp.Expression) -> None:
         """See which rows may be missing before the columns are looked at."""
@@ -189,6 +201,10 @@ class Outside(_Rewriter):
         part = self.parts.get(given.ref)
         if part is None:
             return
+        self.written += self.sizes[part.own, column]
+        if self.written > MAX_WRITTEN:
+            detail = "With its sub-selects written in, the query is too large."
+            raise RequestError("too-complex", detail, position=place(node))
         value = part.values[column].copy()
         if isinstance(value, exp.Column):
             value.meta["parts"] = [*value.meta["parts"], *((field, node.meta["span"]) for field in fields)]
