@@ -206,3 +206,34 @@ def test_a_compacted_changelog_is_read_as_its_newest_rows(play: Any) -> None:
         assert table(play, copy, wanted) == wanted
         assert [value for value in records(b"c", copy) if value is not None] == []
         assert records(b"a", copy) == [3]
+
+
+def test_virtual_changelogs_take_rows_back(play: Any) -> None:
+    """Two statements of an application read groups of a filter, none of which has a topic."""
+    topic, name = play.topic("users"), f"{play.name}_app"
+    play.sql(f"CREATE CHANGELOG users ({USERS}) WITH ('topic'='{topic}', 'value.format'='json')")
+    made = play.sql(
+        f"""BEGIN APPLICATION {name}
+          CREATE VIRTUAL CHANGELOG virtual.public.known AS SELECT userid AS who, region FROM users WHERE region <> 'x';
+          CREATE VIRTUAL CHANGELOG virtual.public.sizes AS
+            SELECT upper(region) AS region, count(*) AS n FROM virtual.public.known GROUP BY upper(region);
+          CREATE CHANGELOG large WITH ('topic' = '{play.name}.large') AS SELECT * FROM virtual.public.sizes WHERE n > 1;
+          CREATE CHANGELOG one WITH ('topic' = '{play.name}.one') AS
+            SELECT s.region FROM virtual.public.sizes s WHERE s.n = 1;
+        END APPLICATION""",
+        wait_timeout="60s",
+    )["results"][0]
+    try:
+        for row in made["rows"]:
+            play.wait(row[0])
+        put(play, topic, user("a", "r1", 0), user("b", "r1", 0), user("c", "x", 0), user("d", "r2", 0))
+        large: dict[bytes | None, Any] = {b"R1": {"region": "R1", "n": 2}}
+        assert table(play, f"{play.name}.large", large) == large
+        one: dict[bytes | None, Any] = {b"R2": {"region": "R2"}}
+        assert table(play, f"{play.name}.one", one) == one
+        put(play, topic, user("a", "x", 5), user("b", None, 5), user("c", "r2", 5))
+        large = {b"R2": {"region": "R2", "n": 2}}
+        assert table(play, f"{play.name}.large", large) == large
+        assert table(play, f"{play.name}.one", {}) == {}
+    finally:
+        play.sql(f"DROP APPLICATION {name}")
