@@ -7,11 +7,15 @@ jars; the JVM itself compares them and goes without where they differ.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import psutil
 
 from leatstream_jobs.driver import warm_analyzer
 from leatstream_jobs.running import wait_for
@@ -43,21 +47,23 @@ def write_archive(path: Path) -> None:
         part.touch()
         part.replace(path)
     finally:
+        # A JVM that was not waited for would go on to write; one that has written is gone.
+        for left in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                left.kill()
+                left.wait(10)
         part.unlink(missing_ok=True)
 
 
 def _load_classes(work_dir: Path) -> None:
     spark = start_session(work_dir, 2)
     process = jvm_process(spark)
-    try:
-        warm_up(spark, None, work_dir, lambda _step: None)
-        warm_analyzer(spark)
-        _use_state(spark, work_dir)
-        spark.stop()
-    finally:
-        if process is not None:
-            process.stdin.close()  # the JVM ends with it, in order
-            process.wait(_END_SECONDS)
+    warm_up(spark, None, work_dir, lambda _step: None)
+    warm_analyzer(spark)
+    _use_state(spark, work_dir)
+    spark.stop()
+    process.stdin.close()  # the JVM ends with it, in order
+    process.wait(_END_SECONDS)
 
 
 def _use_state(spark: SparkSession, work_dir: Path) -> None:
@@ -73,4 +79,5 @@ def _use_state(spark: SparkSession, work_dir: Path) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     write_archive(Path(sys.argv[1]))
