@@ -48,7 +48,7 @@ def _origins(java: Java) -> Iterator[Path]:
     yield from (home / "release", home / "lib" / "modules")
     spec = importlib.util.find_spec("pyspark")
     if spec is not None and spec.origin is not None:
-        yield from (Path(spec.origin).parent / "jars").glob("*.jar")
+        yield from (Path(spec.origin).resolve().parent / "jars").glob("*.jar")
 
 
 class ClassArchive:
