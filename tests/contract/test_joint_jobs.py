@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from leatstream.engine.local_pool import LocalPool
+from leatstream.errors import EngineError
 from leatstream.model.objects import Query, QueryState
+from leatstream.ports import DriverRow
 from leatstream.services.environment import Principal
 from leatstream.services.queries import catalog as queries
 from leatstream.services.queries import drivers
@@ -219,3 +223,132 @@ def test_without_the_property_each_has_a_job(world: Any, pageviews: TestClient) 
     reconcile_all(world.env)
     assert len(world.drivers.queries) == 2
     assert find(world, "two").job["mode"] == "realtime"
+
+
+class NamedColumns:
+    """An analyzer that gives the columns a statement names, and no others."""
+
+    def __init__(self, analyzer: Any) -> None:
+        self._analyzer = analyzer
+
+    def analyze(self, views: Any, sql: str, timeout: float, functions: Any = ()) -> Any:
+        found, head = self._analyzer.analyze(views, sql, timeout, functions), sql.split("FROM")[0]
+        named = [c for c in found if f"`{c.name}`" in head]
+        return sorted(named, key=lambda c: head.index(f"`{c.name}`"))
+
+
+def view(name: str, columns: str) -> str:
+    return f"CREATE MATERIALIZED VIEW {name} AS SELECT {columns} FROM pageviews WHERE viewtime > 5"
+
+
+def stream(name: str, columns: str, more: str = "") -> str:
+    return f"CREATE STREAM {name} AS SELECT {columns} FROM pageviews WHERE viewtime > 5{more}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            (view("one", "userid"), stream("two", "userid")),
+            (view("one", "userid, viewtime"), stream("two", "userid")),
+        ),
+        (
+            (stream("one", "userid"), view("two", "userid")),
+            (stream("one", "userid"), view("two", "userid, viewtime")),
+        ),
+    ],
+    ids=["of the one that leads", "of one that is led"],
+)
+def test_a_view_of_another_shape_would_begin_anew_alone(
+    world: Any, pageviews: TestClient, before: tuple[str, str], after: tuple[str, str]
+) -> None:
+    """The others' rows are read by the same checkpoint, which would go."""
+    world.env.analyzer = NamedColumns(world.env.analyzer)
+    made(pageviews, *before)
+    reconcile_all(world.env)
+    beat(world, "one", "running")
+    answer = put(pageviews, *after).json()
+    assert answer["code"] == "requires-replacement", answer
+    assert "only some of them would begin anew" in answer["detail"]
+    assert [find(world, name).checkpoint_generation for name in ("one", "two")] == [1, 1]
+    assert beat(world, "one", "running") == "continue"
+
+
+def test_what_all_read_may_change_under_them(world: Any, pageviews: TestClient) -> None:
+    """With a new address of the store, or a new column, all of them are planned anew."""
+    made(pageviews, LATE, FIRST, SECOND)
+    reconcile_all(world.env)
+    beat(world, "one", "running")
+    columns = [
+        {"name": n, "type": t}
+        for n, t in (("viewtime", "BIGINT"), ("userid", "VARCHAR"), ("more", "VARCHAR"))
+    ]
+    body = {"kind": "stream", "columns": columns, "store": "k", "topic": "pageviews", "value_format": "json"}
+    assert pageviews.put("/v1/relations/demo.public.pageviews", json=body).status_code == 200
+    made(pageviews, LATE, FIRST, SECOND.replace("'a'", "'b'"))
+    assert (
+        pageviews.put("/v1/stores/k", json={"kafka": {"bootstrap_servers": "other:9092"}}).status_code == 200
+    )
+    made(pageviews, LATE, FIRST, SECOND.replace("'a'", "'c'"))
+    sources = [find(world, name).job["sources"] for name in ("one", "two")]
+    assert sources[0] == sources[1]
+    assert sources[0][0]["store"]["config"]["bootstrap_servers"] == "other:9092"
+
+
+def test_a_change_while_the_job_is_lost_lets_the_application_be_stopped(
+    world: Any, pageviews: TestClient
+) -> None:
+    made(pageviews, LATE, FIRST, SECOND)
+    reconcile_all(world.env)
+    beat(world, "one", "running")
+    world.drivers.end(find(world, "one").status.driver_id)
+    reconcile_all(world.env)
+    made(pageviews, LATE, FIRST, SECOND.replace("'a'", "'b'"))
+    assert len(set(states(world, "one", "two"))) == 1
+    assert say(pageviews, "TERMINATE APPLICATION shop").status_code == 200
+    for _ in range(3):
+        reconcile_all(world.env)
+    assert states(world, "one", "two") == ["stopped"] * 2
+
+
+def test_one_that_leads_no_other_any_more_stands_alone(world: Any, pageviews: TestClient) -> None:
+    made(pageviews, LATE, FIRST, SECOND)
+    reconcile_all(world.env)
+    beat(world, "one", "running")
+    made(pageviews, LATE, FIRST)
+    reconcile_all(world.env)
+    beat(world, "one", "stopped")
+    for _ in range(3):
+        reconcile_all(world.env)
+    assert find(world, "one").job["leads"] == []
+    assert say(pageviews, "TERMINATE QUERY one").status_code == 200
+
+
+def test_only_who_leads_is_known_to_a_driver(world: Any, pageviews: TestClient) -> None:
+    """A shared one, after a restart of the server too: else a query that is led would be run twice."""
+    world.drivers.tokens["s1"] = "t"
+    world.drivers.shared["s1"] = []
+    shared = " QUERY WITH ('query.driver'='shared')"
+    made(pageviews, stream("one", "*", shared), stream("two", "*", shared))
+    reconcile_all(world.env)
+    beat(world, "one", "running")
+    one, two = find(world, "one"), find(world, "two")
+    assert (one.status.driver_id, two.status.driver_id) == ("s1", "s1")
+    with world.env.open_unit() as unit:
+        row = DriverRow(
+            id="s1", role="shared", token_hash="x", pid=1, started_at=0.0, created_at=world.env.clock.now()
+        )
+        unit.drivers.add(row)
+        unit.commit()
+    launcher: Any = SimpleNamespace(is_alive=lambda *_: True)
+    pool = LocalPool(
+        world.env.open_unit, world.env.clock, launcher, warm=0, limit=5, server="srv", wake=lambda: None
+    )
+    pool.adopt()
+    assert pool.shares("s1") == [one.meta.id]
+    world.drivers.shared["s1"] = [one.meta.id, two.meta.id]
+    running = {one.meta.id: one.status.attempt}
+    assert drivers.poll(world.env, "s1", {"state": "idle", "running": running}) is None
+    with pytest.raises(EngineError, match="taken over"):
+        beat(world, "two", "failed", error={"code": "job-failed", "detail": "x", "retryable": False})
+    assert beat(world, "one", "running") == "continue"

@@ -15,6 +15,7 @@ from leatstream.errors import EngineError
 from leatstream.ports import Clock, DriverRow, Launcher, OpenUnit, Sharing
 from leatstream.services.authorization import hash_token, mint_token
 from leatstream.services.environment import new_id
+from leatstream.services.queries.joint_jobs import leader_of
 from leatstream.services.selects.interactive import is_selection
 
 _log = logging.getLogger(__name__)
@@ -100,7 +101,8 @@ class LocalPool:
                 if row.role == "shared":
                     # The catalog tells what it runs; it says so itself as well.
                     queries = unit.queries.page(limit=100_000)
-                    driver.queries = {q.meta.id: 0.0 for q in queries if q.status.driver_id == row.id}
+                    mine = (q for q in queries if q.status.driver_id == row.id and leader_of(q) is None)
+                    driver.queries = {q.meta.id: 0.0 for q in mine}
                 self._drivers[row.id] = driver
         for driver in list(self._drivers.values()):
             if not self._alive(driver):

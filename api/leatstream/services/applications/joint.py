@@ -18,6 +18,7 @@ from leatstream.plan.change import keeps_state
 from leatstream.plan.job_spec import JobSpec, Mode
 from leatstream.services.environment import Environment
 from leatstream.services.planning.query_properties import MODE, is_blue_green, target_batch_ms
+from leatstream.services.planning.specs import fresh_ref
 from leatstream.services.queries.notes import keep_query
 from leatstream.services.queries.origin import FROM_QUERY, FROM_SAVEPOINT
 from leatstream.sql.statements import Properties
@@ -97,13 +98,31 @@ def _alone(kinds: Mapping[str, type[Connector]], job: JobSpec, properties: Prope
     return next((reason for holds, reason in reasons if holds), None)
 
 
+def reads_stale(env: Environment, query: Query) -> bool:
+    """Whether what a query of a job reads has other columns or another store than when it was planned.
+
+    All of the job's queries are planned anew then: one of them alone would read otherwise than the others.
+    """
+    job = JobSpec.model_validate(query.job)
+    if not (job.leads or job.led_by):
+        return False
+    source = job.sources[0]
+    with env.open_unit(write=False) as unit:
+        relation = unit.relations.find(source.relation)
+        store = fresh_ref(unit, source.store.name)
+    if relation is None or store != source.store:
+        return True
+    told = [(c.name, str(c.type), c.not_null) for c in relation.columns]
+    return told != [(c.name, c.type, c.not_null) for c in source.columns]
+
+
 def _reads(job: JobSpec) -> tuple[object, ...]:
     """What queries of one job have in common."""
     source = job.sources[0].model_dump_json()
     return source, job.driver, job.available_now, job.trigger_interval_ms, job.target_batch_ms
 
 
-def check_kept(kept: Sequence[Query], leaving: Iterable[Query]) -> None:
+def check_kept(kept: Sequence[Query], leaving: Iterable[Query], before: Iterable[Query] = ()) -> None:
     """See that the queries of each job still fit together after a change.
 
     Raises:
@@ -112,6 +131,8 @@ def check_kept(kept: Sequence[Query], leaving: Iterable[Query]) -> None:
     jobs = {query.meta.id: JobSpec.model_validate(query.job) for query in kept}
     gone = {query.meta.id: query for query in leaving}
     wrong: dict[str, None] = {}
+    old = {query.meta.id: query.checkpoint_generation for query in before}
+    begun = {q.meta.id: q.checkpoint_generation - old.get(q.meta.id, q.checkpoint_generation) for q in kept}
     for query in kept:
         leader = jobs[query.meta.id].led_by
         if leader is None:
@@ -123,6 +144,10 @@ def check_kept(kept: Sequence[Query], leaving: Iterable[Query]) -> None:
             )
         elif _reads(jobs[query.meta.id]) != _reads(jobs[leader]):
             wrong[f"query {quote(query.name)} is one job with others, which read otherwise now"] = None
+        elif begun[query.meta.id] != begun[leader]:
+            wrong[
+                f"query {quote(query.name)} is one job with others, and only some of them would begin anew"
+            ] = None
     if wrong:
         raise CatalogError("requires-replacement", "; ".join(wrong), hint=_REMADE)
 

@@ -116,7 +116,7 @@ def make_application(
     leaving = [q for q in before if q.name not in kept]
     try:
         if making.one_job:
-            _join(making, kept, leaving)
+            _join(making, kept, leaving, before)
         return _keep(making, statement, leaving)
     except LeatstreamError as error:
         raise error.at(statement.name.position) from None
@@ -134,12 +134,12 @@ def _refuse_other_jobs(making: _Making) -> None:
         raise _must_be_replaced(f"'{joint.JOB}' of application {quote(making.name)} cannot change")
 
 
-def _join(making: _Making, kept: set[str], leaving: list[Query]) -> None:
+def _join(making: _Making, kept: set[str], leaving: list[Query], before: list[Query]) -> None:
     """See that what was one job still fits, and make the new queries one."""
     with making.env.open_unit(write=False) as unit:
         there = [unit.queries.find(entry["name"]) for entry in making.entries]
     found = [query for query in there if query is not None]
-    joint.check_kept([query for query in found if query.name in kept], leaving)
+    joint.check_kept([query for query in found if query.name in kept], leaving, before)
     joint.join_new(making.env, [query for query in found if query.name not in kept])
     with making.env.open_unit(write=False) as unit:
         for entry, query in zip(making.entries, there, strict=True):
@@ -226,6 +226,7 @@ def _make_query(making: _Making, member: Member, s: ast.CreateAs | ast.InsertInt
     name = old.name if old is not None else suggest_query_name(env, s, fqn, making.name)
     body = _definition(making, member, s)
     replan = old is not None and bool(making.reshaped.intersection((*old.sources, old.sink)))
+    replan = replan or (old is not None and making.one_job and joint.reads_stale(env, old))
     before = _columns(env, fqn)
     adapt = joint.adapted(env, s.query_properties, old) if making.one_job else None
     pre = _NEW if old is None else Precondition()

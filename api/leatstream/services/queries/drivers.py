@@ -18,7 +18,7 @@ from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, reader_prefix, view_table
 from leatstream.services.planning.specs import fresh_ref
-from leatstream.services.queries.joint_jobs import led
+from leatstream.services.queries.joint_jobs import leader_of, led
 from leatstream.services.queries.losses import after_loss, ended
 from leatstream.services.queries.notes import keep_query
 from leatstream.services.queries.restart import way_out
@@ -77,7 +77,7 @@ def _one_more(env: Environment, driver_id: str, running: Mapping[str, int]) -> d
     for query_id in env.drivers.shares(driver_id):
         with env.open_unit(write=False) as unit:
             query = unit.queries.find_by_id(query_id)
-            if query is None or query.status.driver_id != driver_id:
+            if query is None or not _runs(query, driver_id):
                 continue
             if running.get(query_id, 0) < query.status.attempt:
                 return {"kind": "run", "spec": build_spec(env, unit, query).model_dump(mode="json")}
@@ -228,9 +228,14 @@ def _spec_of(env: Environment, unit: UnitOfWork, driver_id: str, query_id: str |
         if selected is not None:
             return selected
     query = unit.queries.find_by_id(query_id) if query_id else None
-    if query is None or query.status.driver_id != driver_id:
+    if query is None or not _runs(query, driver_id):
         raise EngineError("fenced", "this driver runs no query")
     return build_spec(env, unit, query)
+
+
+def _runs(query: Query, driver_id: str) -> bool:
+    """Whether the driver was given this query; one that is part of another's job it does not know as such."""
+    return query.status.driver_id == driver_id and leader_of(query) is None
 
 
 def heartbeat(env: Environment, driver_id: str, report: Mapping[str, Any]) -> dict[str, str]:
@@ -243,7 +248,7 @@ def heartbeat(env: Environment, driver_id: str, report: Mapping[str, Any]) -> di
         query = unit.queries.find_by_id(str(report.get("query_id", "")))
         if (
             query is None
-            or query.status.driver_id != driver_id
+            or not _runs(query, driver_id)
             or query.status.attempt != report.get("attempt")
             or fencing_token(query) != report.get("fencing_token")
         ):

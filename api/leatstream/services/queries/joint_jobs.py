@@ -42,6 +42,14 @@ def refuse_alone(unit: UnitOfWork, query: Query) -> None:
     )
 
 
+def forget_led(unit: UnitOfWork, gone: Query) -> None:
+    """Take a query that has gone from its job: one that leads no other any more stands alone."""
+    leader = unit.queries.find_by_id(leader_of(gone) or "")
+    if leader is not None:
+        left = [one for one in leader.job.get("leads") or () if one != gone.meta.id]
+        unit.queries.update(replace(leader, job={**leader.job, "leads": left}))
+
+
 def led_status(follower: Query, before: QueryStatus, leader: Query) -> QueryStatus:
     """The status of a query that is part of a job, after that of the one that leads it has changed.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from leatstream.errors import CatalogError, EngineError, LeatstreamError
+from leatstream.errors import CatalogAway, CatalogError, EngineError, LeatstreamError
 from leatstream.model.names import Fqn
 from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, QueryStatus
 from leatstream.services.environment import Environment, RuntimeSettings
@@ -129,6 +129,8 @@ def reconcile_all(env: Environment) -> frozenset[str] | None:
     for query in queries:
         try:
             reconcile(env, query)
+        except CatalogAway:
+            raise
         except Exception:  # whatever it is, the next pass sees the same state again
             _log.exception("query %s could not be reconciled", query.name)
     take_over(env, queries)

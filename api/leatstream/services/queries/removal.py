@@ -32,6 +32,7 @@ from leatstream.services.environment import (
 )
 from leatstream.services.planning.change_feeds import forget_readers
 from leatstream.services.queries.catalog import require_query
+from leatstream.services.queries.joint_jobs import forget_led
 from leatstream.services.queries.notes import keep_query
 from leatstream.services.relations import query_dependents
 
@@ -73,6 +74,7 @@ def _remove(env: Environment, query: Query) -> None:
             relation = unit.relations.find(current.sink)
             if relation is not None and relation.created_by_query == current.meta.id:
                 unit.relations.delete(relation.meta.id)
+            forget_led(unit, current)
             unit.queries.delete(current.meta.id)
             unit.query_log.delete_of(current.meta.id)
             _end_application(unit, current.name)

@@ -27,6 +27,7 @@ from leatstream.services.environment import (
 from leatstream.services.planning.query import PlannedQuery
 from leatstream.services.planning.query_properties import REPLACE_MODE, is_blue_green
 from leatstream.services.queries.definition import QueryDefinition
+from leatstream.services.queries.joint_jobs import leader_of
 from leatstream.services.queries.notes import keep_query, note_version
 from leatstream.services.relations import query_dependents
 from leatstream.sql.canonical import statement_hash
@@ -165,7 +166,8 @@ def replace_query(
     if query.desired_state is not old.desired_state or restart:
         status = replace(status, error=None, message=None, restarts=0, outages=0, next_attempt_at=None)
         status = replace(status, crashes=0, apart_from=None)
-        if query.desired_state is DesiredState.RUNNING and old.status.driver_id is None:
+        alone = leader_of(old) is None  # else its state is that of the query that leads
+        if alone and query.desired_state is DesiredState.RUNNING and old.status.driver_id is None:
             status = replace(status, state=QueryState.PENDING, since=env.clock.now())
     now = env.clock.now()
     query = replace(query, meta=next_meta(old.meta, now), status=status)

@@ -106,7 +106,9 @@ def note_crashes(env: Environment, queries: Sequence[Query]) -> None:
     dead: dict[str, list[Query]] = {}
     for query in queries:
         driver = query.status.driver_id
-        if driver is not None and shares(query) and env.drivers.has_crashed(driver):
+        if driver is None or leader_of(query) is not None:
+            continue
+        if shares(query) and env.drivers.has_crashed(driver):
             dead.setdefault(driver, []).append(query)
     now = env.clock.now()
     explained = {query.status.apart_from for query in queries}
