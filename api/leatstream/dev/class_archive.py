@@ -38,7 +38,8 @@ def archive_path(java: Java) -> Path:
     for file in sorted(_origins(java)):
         with contextlib.suppress(OSError):
             found = file.stat()
-            mark.update(f"{file}\0{found.st_size}\0{found.st_mtime_ns}\0".encode())
+            # Whole seconds: the layers of an image keep no more.
+            mark.update(f"{file}\0{found.st_size}\0{int(found.st_mtime)}\0".encode())
     return cache_dir() / "classes" / f"{mark.hexdigest()[:24]}.jsa"
 
 
@@ -78,8 +79,8 @@ class ClassArchive:
         Args:
             niceness: 0 to 19, how far other processes go first.
         """
-        with exclusive("classes"):
-            if not self.path.exists() and not self._ended.is_set():
+        with exclusive("classes", self._ended) as held:
+            if held and not self.path.exists():
                 self.path.parent.mkdir(mode=0o700, exist_ok=True)
                 for torn in self.path.parent.glob("*.part"):  # of one that was cut off
                     torn.unlink()

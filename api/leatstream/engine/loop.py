@@ -50,8 +50,8 @@ class ReconcileLoop:
 
     def _reconcile(self) -> None:
         now = time.monotonic()
-        if now - self._last > _GAP_SECONDS:
-            # This process slept or was slow: heartbeats may have come that nobody took down yet.
+        if now - self._last > _GAP_SECONDS or self._reconcile in self._away:
+            # This process slept or was slow, or no heartbeat could be taken down: they are still to be heard.
             self._env.listening_since = self._env.clock.now()
         self._last = now
         sweep(self._env)

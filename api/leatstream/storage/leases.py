@@ -10,11 +10,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 import sqlalchemy as sa
 
-from leatstream.storage.engine import ROW_LOCKS, lock_writers, make_engine
+from leatstream.errors import CatalogAway
+from leatstream.storage.engine import ROW_LOCKS, is_away, lock_writers, make_engine
 from leatstream.storage.tables import drivers, queries, query_leases, servers
 
 _log = logging.getLogger(__name__)
@@ -60,9 +63,19 @@ class CatalogLeases:
             return True
 
     def others(self) -> dict[str, str]:
-        """The other servers that live: id to the place of their checkpoints."""
-        with self._engine.connect() as connection:
+        """The other servers that live: id to the place of their checkpoints; CatalogAway."""
+        with self._begin() as connection:
             return self._others(connection)
+
+    @contextmanager
+    def _begin(self) -> Iterator[sa.Connection]:
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except sa.exc.DBAPIError as error:
+            if is_away(error):
+                raise CatalogAway(str(error.orig)) from error
+            raise
 
     def _others(self, connection: sa.Connection) -> dict[str, str]:
         statement = sa.select(servers.c.id, servers.c.checkpoints).where(
@@ -71,8 +84,8 @@ class CatalogLeases:
         return {row.id: row.checkpoints for row in connection.execute(statement)}
 
     def renew(self) -> frozenset[str]:
-        """Show that this server lives, keep its leases, take what is free; ids of its queries."""
-        with self._engine.begin() as connection:
+        """Show that this server lives, keep its leases, take what is free; its queries' ids. CatalogAway."""
+        with self._begin() as connection:
             self._show(connection)
             self._keep(connection)
             self._take_new(connection)
@@ -84,11 +97,11 @@ class CatalogLeases:
             return frozenset(connection.execute(held).scalars())
 
     def hand_over(self, query_id: str) -> None:
-        """Let another server have a query; it stays here if no other lives."""
+        """Let another server have a query; it stays here if no other lives. CatalogAway."""
         if not self.others():
             return
         self._declined[query_id] = time.monotonic()
-        with self._engine.begin() as connection:
+        with self._begin() as connection:
             connection.execute(_of(self._server).where(query_leases.c.query_id == query_id))
 
     def close(self) -> None:

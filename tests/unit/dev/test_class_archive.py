@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from leatstream.dev import class_archive
+from leatstream.dev.cache import exclusive
 from leatstream.dev.class_archive import ClassArchive, archive_path
 from leatstream.dev.java import Java
 
@@ -37,6 +39,29 @@ def test_another_java_has_another_archive(java: Java) -> None:
     assert archive_path(java) == first
     java.executable.write_text("17.0.11")
     assert archive_path(java) != first
+
+
+def test_an_image_keeps_whole_seconds_and_the_archive_still_fits(java: Java) -> None:
+    os.utime(java.executable, ns=(1_700_000_000_123_456_789,) * 2)
+    built = archive_path(java)
+    os.utime(java.executable, (1_700_000_000,) * 2)
+    assert archive_path(java) == built
+
+
+def test_nobody_waits_for_another_that_makes_it(java: Java, maker: Callable[[str], None]) -> None:
+    maker('printf made > "$1"')
+    archive, asked = ClassArchive(java, {}), threading.Event()
+
+    def ready() -> bool:
+        asked.set()
+        return True
+
+    with exclusive("classes"):
+        archive.make_behind(ready)
+        assert asked.wait(30)
+        archive.close()
+        assert "classes" not in [thread.name for thread in threading.enumerate()]
+    assert not archive.path.exists()
 
 
 def test_it_is_made_once_with_the_drivers_environment_and_torn_ones_go(

@@ -11,6 +11,7 @@ import pytest
 from leatstream.engine import loop as module
 from leatstream.engine.loop import ReconcileLoop
 from leatstream.errors import CatalogAway
+from leatstream.storage.leases import CatalogLeases
 
 
 def passes(monkeypatch: pytest.MonkeyPatch, *ends: Exception | None) -> None:
@@ -40,6 +41,41 @@ def test_a_catalog_that_is_away_is_told_once_and_in_a_line(
         passes(monkeypatch, away, away, None, away)
     assert [record.exc_info for record in caplog.records] == [None, None]
     assert "the catalog does not answer" in caplog.messages[0]
+
+
+def test_the_leases_tell_it_in_the_same_way() -> None:
+    """They have an engine of their own, and are what each pass begins with."""
+    leases = CatalogLeases("postgresql://x@127.0.0.1:1/none", "server", "checkpoints", 1, 1)
+    for ask in (leases.renew, leases.others, lambda: leases.hand_over("q")):
+        with pytest.raises(CatalogAway):
+            ask()
+
+
+def test_after_the_catalog_was_away_drivers_are_heard_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No heartbeat could be taken down in that time: their silence says nothing."""
+    seen: list[Any] = []
+    times = iter(range(10))
+    env: Any = SimpleNamespace(
+        changed=SimpleNamespace(value=0, wait=lambda seen, _: seen),
+        clock=SimpleNamespace(now=lambda: next(times)),
+        passes=SimpleNamespace(seconds=0.0, count=0),
+        listening_since=None,
+    )
+    ends = [CatalogAway("refused"), None]
+
+    def reconcile_all(_: Any) -> None:
+        seen.append(env.listening_since)
+        if (end := ends.pop(0)) is not None:
+            raise end
+        made._stop.set()
+
+    monkeypatch.setattr(module, "_PASS_SECONDS", 0.0)
+    for name in ("sweep", "release_strays"):
+        monkeypatch.setattr(module, name, lambda _: None)
+    monkeypatch.setattr(module, "reconcile_all", reconcile_all)
+    made = ReconcileLoop(env, SimpleNamespace(maintain=lambda: None))  # type: ignore[arg-type]
+    made._run()
+    assert seen == [None, 0]
 
 
 def test_a_fault_of_our_own_is_told_with_its_place(
