@@ -332,6 +332,9 @@ class _Binder:
     def input(self, node: exp.Expression, ctes: Ctes, depth: int) -> Input:
         """One relation, sub-select or row pattern in FROM, with its window."""
         given = self._source(node, ctes, depth)
+        if "merged" in node.meta:
+            own, shown = node.meta["merged"]
+            given = replace(given, names=(own,), shown=shown, merged=True)
         window = node.meta.get("window")
         if window is None:
             return given
@@ -413,9 +416,6 @@ class _Binder:
         fqn = relation.fqn
         names = (alias,) if alias else (fqn.database, fqn.schema, fqn.name)
         columns = tuple(Output(column.name, column.type) for column in relation.columns)
-        if "merged" in node.meta:
-            own, shown = node.meta["merged"]
-            return Input(ref, (own,), shown, columns, scan=scan, merged=True)
         return Input(ref, names, shown, columns, scan=scan)
 
 

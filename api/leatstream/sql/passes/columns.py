@@ -22,6 +22,11 @@ def suggestion(wrong: str, known: Iterable[str]) -> str | None:
     return f"did you mean {quote(names[close[0]])}?" if close else None
 
 
+def near_input(wrong: str, inputs: Iterable[Input]) -> str | None:
+    """The same of what FROM has; what stood in a sub-select has no name that could be written."""
+    return suggestion(wrong, [given.names[-1] for given in inputs if given.names and not given.merged])
+
+
 class Columns:
     """Resolves the columns of one SELECT.
 
@@ -99,7 +104,7 @@ class Columns:
             hint = suggestion(names[1], known) or _listed(known)
         elif len(names) > 1 and not self._has(names[0]):
             detail = f"Nothing in FROM is called {quote(names[0])}."
-            hint = suggestion(names[0], [i.names[-1] for i in self.inputs if i.names])
+            hint = near_input(names[0], self.inputs)
             hint = hint or _listed([i.shown for i in self.inputs])
         else:
             known = [c.name for i in self.inputs for c in i.columns or ()]

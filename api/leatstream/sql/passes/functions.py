@@ -11,7 +11,7 @@ from leatstream.errors import Faults
 from leatstream.model.objects import ROWTIME
 from leatstream.sql.function_table import ROW as ROW_CATEGORY
 from leatstream.sql.function_table import Function, functions, known_names, refusals
-from leatstream.sql.passes.columns import suggestion
+from leatstream.sql.passes.columns import near_input, suggestion
 from leatstream.sql.passes.group_calls import GROUPINGS, counts_distinct
 from leatstream.sql.passes.quoting import name as quoted
 from leatstream.sql.passes.scope import Input, place
@@ -129,7 +129,7 @@ class Functions:
             given = next((i for i in self.inputs if i.names[-len(wanted) :] == wanted), None)
             if given is None:
                 shown = ".".join(wanted)
-                hint = suggestion(wanted[-1], [i.names[-1] for i in self.inputs if i.names])
+                hint = near_input(wanted[-1], self.inputs)
                 detail = f"Nothing in FROM is called {shown}."
                 self.faults.add("unknown-relation", detail, position=place(arguments[0]), hint=hint)
                 return

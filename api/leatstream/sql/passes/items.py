@@ -9,7 +9,7 @@ from sqlglot import exp
 from leatstream.errors import Faults, Position
 from leatstream.model.names import quote
 from leatstream.model.objects import HIDDEN_PREFIX
-from leatstream.sql.passes.columns import Columns, suggestion
+from leatstream.sql.passes.columns import Columns, near_input
 from leatstream.sql.passes.expressions import check
 from leatstream.sql.passes.functions import Functions
 from leatstream.sql.passes.scope import Item, place
@@ -51,7 +51,7 @@ def _star(node: exp.Star, columns: Columns, faults: Faults) -> Iterator[Item]:
     owners = [i for i in columns.inputs if not qualifier or i.names[-len(qualifier) :] == qualifier]
     if not owners:
         shown = ".".join(map(quote, qualifier))
-        hint = suggestion(qualifier[-1], [i.names[-1] for i in columns.inputs if i.names])
+        hint = near_input(qualifier[-1], columns.inputs)
         detail = f"Nothing in FROM is called {shown}."
         faults.add("unknown-relation", detail, position=place(node), hint=hint)
     for given in owners:

@@ -124,7 +124,10 @@ class Merger:
             spot.this.meta["merged"] = (owned[given.ref], given.shown)
             spot.this.meta.setdefault("scope", inner)
         Inside(bound.inputs, owned, Faults()).rewrite(select)
-        values = {item.alias: item.this for item in select.expressions}
+        values = {
+            item.name: node.this if isinstance(node, exp.Alias) else node
+            for item, node in zip(bound.items, select.expressions, strict=True)
+        }
         first = bound.inputs[0]
         own = owned[first.ref]
         columns = tuple(Output(item.name, item.type) for item in bound.items)
