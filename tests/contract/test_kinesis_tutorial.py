@@ -210,3 +210,29 @@ def test_keys_may_be_taken_out_of_a_store(
     assert none.status_code == 200, none.text
     assert none.json()["kinesis"]["access_key_id"] is None
     assert none.json()["status"]["state"] == "ready"
+
+
+def test_no_column_is_in_the_key_alone(client: TestClient) -> None:
+    """Kinesis keeps a digest of some keys, of which no column could be read again."""
+    inside = (
+        "'topic.shards'=1,'value.format'='json','key.format'='primitive','key.columns'='userid',"
+        "'value.columns.exclude'='userid'"
+    )
+    declared = f"CREATE STREAM k (userid VARCHAR, n BIGINT) WITH ('store'='kinesis_store',{inside})"
+    keyed = (
+        "CREATE CHANGELOG k (userid VARCHAR, n BIGINT, PRIMARY KEY (userid)) WITH ('store'='kinesis_store',"
+    )
+    keyed += "'topic.shards'=1,'value.format'='json','value.columns.exclude'='userid')"
+    copied = f"CREATE STREAM k WITH ('store'='kinesis_store',{inside}) AS SELECT userid, viewtime"
+    copied += " FROM pageviews_kinesis"
+    for sql in (declared, keyed, copied):
+        (problem,) = validated(client, sql)["problems"]
+        assert (problem["code"], problem["sqlstate"]) == ("unsupported", "0A000")
+        assert "stores of kind kinesis keep a digest of some keys" in problem["detail"]
+        assert problem["hint"] == "leave 'value.columns.exclude' out"
+    answer = client.post("/v1/statements", json={"sql": declared, **CONTEXT})
+    assert (answer.status_code, answer.json()["code"]) == (422, "unsupported"), answer.text
+    answer = client.post("/v1/statements", json={"sql": "INSERT INTO k VALUES ('a', 1)", **CONTEXT})
+    assert answer.json()["code"] == "unknown-relation", answer.text
+    # The key's column is in the value too: that is read.
+    assert not validated(client, declared.replace(",'value.columns.exclude'='userid'", ""))["problems"]

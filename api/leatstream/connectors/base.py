@@ -44,6 +44,7 @@ class Connector(ABC):
     Attributes:
         value_formats: what its entities' records or files may be written in.
         keyed: whether its records have keys, and so whether there are changelogs.
+        exact_keys: whether keys are read as they were written, so that a column can be in the key alone.
         takes_rows: sinks are given rows, for ``write_rows``, and not encoded records.
         holds_schemas: what is written by a schema holds it, so that no schema registry is asked.
     """
@@ -56,6 +57,7 @@ class Connector(ABC):
     """Whether entities are tables: with columns of their own, made by ``create_table``."""
     value_formats: ClassVar[tuple[str, ...]] = ("json",)
     keyed: ClassVar[bool] = True
+    exact_keys: ClassVar[bool] = True
     takes_rows: ClassVar[bool] = False
     holds_schemas: ClassVar[bool] = False
     secret_addresses: ClassVar[Mapping[str, Any]] = {}

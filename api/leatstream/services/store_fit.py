@@ -83,6 +83,14 @@ def _check_keys(
     connector: Connector, given: RelationProperties, changelog: bool, faults: Faults, where: Where
 ) -> None:
     if connector.keyed:
+        if given.value_columns_exclude and not connector.exact_keys:
+            faults.add(
+                "unsupported",
+                f"stores of kind {connector.kind} keep a digest of some keys, so a column cannot be in the "
+                "key alone",
+                hint="leave 'value.columns.exclude' out",
+                **where("value.columns.exclude"),
+            )
         return
     if changelog:
         faults.add(

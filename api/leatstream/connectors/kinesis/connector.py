@@ -54,6 +54,8 @@ class KinesisConnector(Connector):
         delivery=(Guarantee("at_least_once", "records repeat after a fault or a request taken in part"),),
     )
     value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf", "json_schema")
+    # A partition key is a digest of what cannot be one, and by chance where there is no key.
+    exact_keys: ClassVar[bool] = False
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kinesis"]
     Config: ClassVar[type[BaseModel]] = KinesisConfig
     secret_addresses: ClassVar[Mapping[str, Any]] = {"endpoint_url": None}
