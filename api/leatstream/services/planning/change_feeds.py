@@ -82,10 +82,17 @@ def refuse_second_readers(unit: UnitOfWork, job: JobSpec, own: Query | None) -> 
         if own is not None and query.meta.id == own.meta.id:
             continue
         for slot in sorted(wanted.keys() & _named_slots(query.job).keys()):
+            reader = (
+                f"the slot {slot[-1]} of store {quote(wanted[slot])} is read by query {quote(query.name)}"
+            )
+            if query.deleting:
+                faults.add(
+                    "invalid-property", f"{reader}, which is being deleted", hint="wait until it is gone"
+                )
+                continue
             faults.add(
                 "invalid-property",
-                f"the slot {slot[-1]} of store {quote(wanted[slot])} is read by query {quote(query.name)}; "
-                "a slot has one reader",
+                f"{reader}; a slot has one reader",
                 hint="name another slot, or none: then the query has one of its own",
             )
     faults.raise_if_any()
