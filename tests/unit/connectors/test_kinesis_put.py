@@ -129,6 +129,19 @@ def test_a_record_that_is_too_large_is_told_by_its_size() -> None:
     assert "xx" not in caught.value.detail
 
 
+def test_a_partition_key_that_is_too_long_is_not_told_as_a_large_record() -> None:
+    from botocore.exceptions import ClientError
+
+    stream = Stream()
+    said = (
+        "1 validation error detected: Value at 'records.1.member.partitionKey' failed to satisfy constraint: "
+    )
+    said += "Member must have length less than or equal to 256"
+    stream.stub.add_client_error("put_records", "ValidationException", said)
+    with pytest.raises(ClientError, match=r"partitionKey"):
+        stream.put(("a", "1"))
+
+
 def test_a_task_sends_again_what_was_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark's writer ends when all of its rows are there, and counts what it has sent."""
     stream = Stream()
@@ -158,6 +171,8 @@ def test_partition_keys() -> None:
     assert partition_key("ключ".encode()) == "ключ"
     assert partition_key(None) != partition_key(None)
     assert partition_key(b"") != ""
-    for odd in (b"\xff\xfe", b"x" * 257):
+    # Some count a character outside of Unicode's first plane as two.
+    assert partition_key("😀".encode() * 128) == "😀" * 128
+    for odd in (b"\xff\xfe", b"x" * 257, "😀".encode() * 129):
         assert len(partition_key(odd)) == 64
         assert partition_key(odd) == partition_key(odd)

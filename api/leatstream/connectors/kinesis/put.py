@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +15,8 @@ from leatstream.errors import StoreError
 
 MOST_RECORDS = 500
 MOST_BYTES = 5 * 1024 * 1024
-_LONGEST_KEY = 256
+_LONGEST_KEY = 256  # UTF-16 units: where characters are counted, it is no more of them
+_TOO_LARGE = re.compile(r"\.data' failed to satisfy constraint: [^;]*must have length")
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds
 _PATIENCE = 120.0  # seconds without one record taken
 _LATER = THROTTLED | {"InternalFailure"}
@@ -33,7 +35,8 @@ def partition_key(key: bytes | None) -> str:
         text = key.decode()
     except UnicodeDecodeError:
         return hashlib.sha256(key).hexdigest()
-    return text if len(text) <= _LONGEST_KEY else hashlib.sha256(key).hexdigest()
+    fits = len(text.encode("utf-16-le")) // 2 <= _LONGEST_KEY
+    return text if fits else hashlib.sha256(key).hexdigest()
 
 
 def requests(records: Iterable[tuple[bytes | None, bytes]]) -> Iterator[list[Entry]]:
@@ -111,7 +114,7 @@ def put(
 
 def _is_too_large(error: Exception) -> bool:
     # "Value at 'records.1.member.data' failed to satisfy constraint: Member must have length less than …"
-    return code_of(error) == "ValidationException" and "must have length" in said_of(error)
+    return code_of(error) == "ValidationException" and _TOO_LARGE.search(said_of(error)) is not None
 
 
 def _too_large(stream: str, entries: Sequence[Entry]) -> StoreError:
