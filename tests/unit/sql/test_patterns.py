@@ -102,6 +102,12 @@ def test_whole_values_pass_and_do_not_part(bind_text: Bind) -> None:
             "two ARRAY",
         ),
         ({"a": "interval day"}, "MEASURES a AS x PATTERN (a b) DEFINE a AS TRUE", "unsupported", "interval"),
+        (
+            {"a": "variant"},
+            "MEASURES a AS x PATTERN (a b) DEFINE a AS TRUE",
+            "unsupported",
+            "type variant has",
+        ),
         ({"a": "string"}, "MEASURES SUM(a) AS x PATTERN (a b) DEFINE a AS TRUE", "type-mismatch", "VARCHAR"),
         (
             {"a": "decimal(9,2)"},

@@ -61,9 +61,13 @@ class Typed:
 
     def _cell(self, number: int, at: Position | None) -> DataType | None:
         kind = self._types[number]
-        if kind is None and self._names[number] != "void":
+        name = self._names[number]
+        if kind is None and name.startswith("interval"):
             detail = "Rows are matched by values of the types that columns have, not by intervals."
             self._faults.add("unsupported", detail, position=at, hint="take the two times apart")
+        elif kind is None and name != "void":
+            detail = f"The type {name} has no form in a pattern."
+            self._faults.add("unsupported", detail, position=at, hint="name a field, or CAST it")
         return kind
 
     def partition(self, number: int, at: Position | None) -> tuple[list[Any], DataType | None]:
