@@ -26,6 +26,7 @@ from leatstream.services.authorization import mint_token
 
 LOOK = 0.05  # seconds
 START_SECONDS = 300.0
+STARTS = 5  # in a row, before a part is given up
 
 
 class Part:
@@ -68,6 +69,7 @@ class Part:
             self._thread.join(START_SECONDS)
 
     def _keep(self) -> None:
+        failures = 0
         while not self._over.wait(LOOK):
             if self.alive():
                 continue
@@ -75,9 +77,12 @@ class Part:
             self.down_for = 0.5  # of one that cannot start yet, as another is away
             try:
                 self.start()
-            except BaseException as error:  # told by the run, which looks for it
-                self.trouble = error
-                return
+                failures = 0
+            except BaseException as error:
+                failures += 1  # one that is killed while it starts may start again
+                if failures == STARTS:
+                    self.trouble = error  # told by the run, which looks for it
+                    return
 
 
 def until(condition: Callable[[], Any], seconds: float, what: str) -> Any:

@@ -184,7 +184,10 @@ def run_faults(
                 if outcome.wrong:
                     break
             _settle(watcher, parts, outcome, say)
-            outcome.records = feed.stop()
+            try:
+                outcome.records = feed.stop()
+            except AssertionError as error:
+                outcome.wrong.append(str(error))
             oracle = Oracle(outcome.records, kafka.address, topics, play, postgres)
             outcome.wrong += _wait_for(oracle) if not outcome.wrong else []
             watcher.stop()
