@@ -194,6 +194,19 @@ def test_a_death_that_was_told_before_is_put_down_to_no_other(ready: Any, client
     assert (innocent.state, innocent.crashes, innocent.apart_from) == ("lost", 0, None)
 
 
+def test_who_is_set_apart_after_a_death_that_told_nothing_is_told_so(ready: Any, client: TestClient) -> None:
+    """The first cause of a row of faults is kept; not where a later one says what it was."""
+    running(ready, client, "q1", "q2")
+    crash(ready)
+    reconcile_all(ready.env)
+    wake(ready)
+    error = {"code": "job-failed", "detail": "it ended: Java heap space", "retryable": True}
+    beat(ready, "q1", "failed", error=error)
+    events = client.get("/v1/queries/q1/events").json()["items"]
+    assert "a driver of its own" in events[-1]["reason"], events[-1]
+    assert "Java heap space" in client.get("/v1/queries/q1").json()["status"]["error"]["detail"]
+
+
 def since(world: Any, seconds: float, *names: str) -> None:
     """They have been in their states for so long."""
     from dataclasses import replace

@@ -332,6 +332,7 @@ def _terminal(env: Environment, query: Query, status: Any, state: str, report: M
     if error.get("retryable"):
         if fills_memory(query, error):
             error["detail"] = f"{error.get('detail')}; {APART}"
-            status = replace(status, apart_from=status.driver_id)
+            # This is the cause that is kept and told, not that of a death before it.
+            status = replace(status, apart_from=status.driver_id, error=None)
         return after_loss(env.settings, status, now, str(error.get("detail")), error)
     return replace(ended(status, QueryState.FAILED, now), error=error, message=str(error.get("detail")))
