@@ -187,6 +187,7 @@ def test_a_death_that_was_told_before_is_put_down_to_no_other(ready: Any, client
     reconcile_all(ready.env)
     error = {"code": "job-failed", "detail": "it ended: Java heap space", "retryable": True}
     beat(ready, "q1", "failed", error=error)
+    assert client.patch("/v1/queries/q1", json={"desired_state": "stopped"}).status_code < 300
     crash(ready)
     reconcile_all(ready.env)
     assert find(ready, "q1").status.apart_from == "s1"

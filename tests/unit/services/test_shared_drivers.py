@@ -57,6 +57,8 @@ def test_alone_in_its_driver_a_query_is_suspected_the_second_time() -> None:
     assert suspect(YOUNG) is None
     assert suspect(replace(OLD, name="settled")) is None
     assert suspect(query("again", QueryState.STARTING, 3, crashes=1)) == "again"
+    assert suspect(query("runs", QueryState.RUNNING, 3, crashes=1)) is None
+    assert suspect(query("runs", QueryState.RUNNING, 3, crashes=2)) == "runs"
 
 
 def test_a_death_after_a_long_peace_is_the_first_one_again() -> None:

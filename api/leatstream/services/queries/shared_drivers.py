@@ -90,9 +90,9 @@ def suspect_of(members: Sequence[Query], now: datetime) -> Query | None:
         return None
     (only,) = unsettled
     # One that runs, if only for a moment, is a weaker sign, which counts from the second death on; so is one
-    # without others, as anything may have ended its driver.
-    plain = only.status.state is QueryState.STARTING and len(members) > 1
-    return only if plain or only.status.crashes else None
+    # without others, as anything may have ended its driver. Both together count from the third on.
+    weak = (only.status.state is not QueryState.STARTING) + (len(members) == 1)
+    return only if only.status.crashes >= weak else None
 
 
 def count_crash(status: QueryStatus, now: datetime) -> QueryStatus:
