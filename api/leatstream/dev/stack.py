@@ -109,6 +109,15 @@ class ServedApp:
     shutdown: Callable[[], None]
 
 
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """What is up: what must keep running, by name; what it was built with; the starter's token."""
+
+    watched: dict[str, Callable[[], bool]]
+    settings: DevSettings
+    token: str = field(repr=False)
+
+
 class DevStack:
     """One run of the embedded stack."""
 
@@ -141,9 +150,10 @@ class DevStack:
         up = False
         with Signals() as signals, ExitStack() as parts:
             try:
-                watched = self._start(parts, signals)
-                up = True
-                _watch(watched)
+                started = self._start(parts, signals)
+                up = True  # before anybody is told, who may end it at once
+                self._announce(parts, started)
+                _watch(started.watched)
             except Ended as ended:
                 self._say("Stopping." if up else "Interrupted; ending what was started.")
                 return 0 if up else 128 + ended.number
@@ -151,8 +161,8 @@ class DevStack:
                 signals.ignore()  # leaving the ExitStack ends the parts, and nothing may cut that short
         raise AssertionError("unreachable: watching ends by an exception")
 
-    def _start(self, parts: ExitStack, signals: Signals) -> dict[str, Callable[[], bool]]:
-        """Start every part and leave its end in ``parts``; returns what must keep running, by name."""
+    def _start(self, parts: ExitStack, signals: Signals) -> _Started:
+        """Start every part and leave its end in ``parts``."""
         options = self._options
         workspace = Workspace(None if options.ephemeral else options.data_dir)
         parts.callback(workspace.release)
@@ -186,8 +196,7 @@ class DevStack:
             with display.part("Spark driver") as note:
                 app.wait_warm(WARM_TIMEOUT)
                 note("warm")
-        self._announce(parts, workspace, settings, app.token)
-        return watched
+        return _Started(watched, settings, app.token)
 
     def _libraries(self) -> list[Path]:
         with self._display.part("Libraries") as note:
@@ -245,16 +254,16 @@ class DevStack:
             producer.start()
             note(f"{where}, {options.rate:g} page views a second")
 
-    def _announce(self, parts: ExitStack, workspace: Workspace, settings: DevSettings, token: str) -> None:
-        ready = {"url": settings.url, "token": token, "kafka_bootstrap": settings.kafka_bootstrap}
+    def _announce(self, parts: ExitStack, started: _Started) -> None:
+        settings = started.settings
+        ready = {"url": settings.url, "token": started.token, "kafka_bootstrap": settings.kafka_bootstrap}
         if settings.kinesis_endpoint is not None:
             ready["kinesis_endpoint"] = settings.kinesis_endpoint
-        for path in filter(None, (workspace.path / READY_FILE, self._options.ready_file)):
+        ready_file = settings.data_dir / READY_FILE
+        for path in filter(None, (ready_file, self._options.ready_file)):
             parts.callback(path.unlink, missing_ok=True)
             write_private(path, {**ready, "pid": os.getpid()})
-        self._display.box(
-            "leatstream", closing_words(settings, workspace.path / READY_FILE, self._options.sample)
-        )
+        self._display.box("leatstream", closing_words(settings, ready_file, self._options.sample))
 
     def _say(self, text: str) -> None:
         self._display.console.print(text, markup=False)

@@ -26,8 +26,9 @@ pytestmark = pytest.mark.stack
 WaitFor = Callable[[Callable[[], bool], float, str], None]
 
 PROGRAM = """
-import sys, time
+import os, signal, sys, time
 from pathlib import Path
+from leatstream.dev.display import Display
 from leatstream.dev.stack import DevOptions, DevStack, ServedApp
 from leatstream.errors import LeatstreamError
 
@@ -45,8 +46,12 @@ def build(settings):
     assert len(settings.spark_jars) == 4 and settings.data_dir.is_dir()
     return ServedApp(app, "leat_secret", lambda timeout: time.sleep({warm}), lambda: print("drivers ended"))
 
+class EndsAtOnce(Display):
+    def box(self, *told):
+        os.kill(os.getpid(), signal.SIGINT)
+
 try:
-    sys.exit(DevStack(DevOptions({options}), build).run())
+    sys.exit(DevStack(DevOptions({options}), build, {display}()).run())
 except LeatstreamError as error:
     sys.exit(f"{{error.code}}: {{error.detail}}")
 """
@@ -55,7 +60,7 @@ except LeatstreamError as error:
 class Stack:
     """A started program: its ready file, its output."""
 
-    def __init__(self, tmp_path: Path, name: str, warm: float, **options: object) -> None:
+    def __init__(self, tmp_path: Path, name: str, warm: float, display: str, **options: object) -> None:
         self.ready_file = tmp_path / f"{name}.json"
         self.log = tmp_path / f"{name}.log"
         given = {"port": 0, "ready_file": self.ready_file, **options}
@@ -65,7 +70,7 @@ class Stack:
         )
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", PROGRAM.format(warm=warm, options=arguments)],
+                [sys.executable, "-c", PROGRAM.format(warm=warm, options=arguments, display=display)],
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
@@ -89,8 +94,8 @@ class Stack:
 def start(tmp_path: Path) -> Iterator[Callable[..., Stack]]:
     stacks: list[Stack] = []
 
-    def run(name: str = "one", warm: float = 0.0, **options: object) -> Stack:
-        stacks.append(Stack(tmp_path, name, warm, **{"data_dir": tmp_path / "data", **options}))
+    def run(name: str = "one", warm: float = 0.0, display: str = "Display", **options: object) -> Stack:
+        stacks.append(Stack(tmp_path, name, warm, display, **{"data_dir": tmp_path / "data", **options}))
         return stacks[-1]
 
     yield run
@@ -214,6 +219,13 @@ def test_ones_own_broker_is_used_and_left_alone(start: Callable[..., Stack], tmp
         assert not family(stack.process)
         assert stack.end(signal.SIGINT) == 0
         assert broker.running
+
+
+def test_an_end_while_the_start_is_told_is_no_failure(start: Callable[..., Stack], tmp_path: Path) -> None:
+    with Broker(tmp_path / "mine") as broker:
+        stack = start(kafka_bootstrap=broker.bootstrap_servers, display="EndsAtOnce")
+        assert stack.process.wait(90) == 0
+    assert "Stopping." in stack.log.read_text()
 
 
 def test_a_broker_that_does_not_answer_is_named(start: Callable[..., Stack]) -> None:
