@@ -26,7 +26,7 @@ from leatstream.formats.registry_client import RegistryAddress
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import ColumnSpec, SinkSpec, SourceSpec, StoreRef
-from leatstream_jobs import run_query, scans
+from leatstream_jobs import scans, sink_rows
 from leatstream_jobs.described_sink import RecordForm
 from leatstream_jobs.session import start_session
 
@@ -100,7 +100,7 @@ def written(rows: DataFrame, form: str, schemas: dict[str, str]) -> DataFrame:
         value_schema=schemas.get(form),
     )
     number = FORMATS.index(form) if form in schemas else None
-    return run_query.shaped(rows, sink, RecordForm(value_id=number))
+    return sink_rows.shaped(rows, sink, RecordForm(value_id=number))
 
 
 def recorded(

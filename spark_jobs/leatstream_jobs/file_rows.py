@@ -11,28 +11,32 @@ from leatstream.errors import JobError
 from leatstream.formats import json
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import ColumnSpec, SinkSpec
+from leatstream_jobs.sink_rows import in_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-def file_rows(rows: DataFrame, values: Sequence[Column], sink: SinkSpec) -> DataFrame:
+def file_rows(rows: DataFrame, sink: SinkSpec) -> DataFrame:
     """A frame of the files' columns, then ``__leat_part_<i>``, the texts that make the directories.
 
     JSON is one column ``value`` of whole objects; CSV has a text for each column; Parquet and Avro the
     values as Spark has them.
 
     Args:
-        rows: what the compiled SQL gives, columns numbered.
-        values: the sink's columns over ``rows``.
+        rows: what the compiled SQL gives.
         sink: its columns, format and options.
+
+    Raises:
+        JobError: job-rejected, when the SQL's columns are not the sink's.
     """
+    numbered, values = in_columns(rows, sink)
     by_name = dict(
         zip((column.name for column in sink.columns), zip(sink.columns, values, strict=True), strict=True)
     )
     wanted = read_options(sink.options, sink.value_format).partition_by
     parts = [_text(*by_name[name]).alias(f"{PARTITION}{i}") for i, name in enumerate(wanted)]
-    return rows.select(*_contents(sink, values), *parts)
+    return numbered.select(*_contents(sink, values), *parts)
 
 
 def _contents(sink: SinkSpec, values: Sequence[Column]) -> list[Column]:

@@ -7,11 +7,12 @@ whenever a batch is repeated (exactly once by the number, or at least once).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leatstream.plan.job_spec import JobSpec, SinkSpec
+from leatstream.plan.job_spec import JobSpec
+from leatstream_jobs.batches import BatchSink
 from leatstream_jobs.scans import Scan
 
 if TYPE_CHECKING:
@@ -24,13 +25,11 @@ class JointPart:
 
     Attributes:
         spec: the job as it were if it had this query alone.
-        shape: makes of the SQL's rows what the sink takes.
-        write: writes a batch of that to the sink, with its number; returns when it is there.
+        sink: its own.
     """
 
     spec: JobSpec
-    shape: Callable[[DataFrame, SinkSpec], DataFrame]
-    write: Callable[[DataFrame, SinkSpec, int], None]
+    sink: BatchSink
 
 
 class JointBatches:
@@ -68,7 +67,6 @@ class JointBatches:
             held.createOrReplaceTempView(self._view)
             for part in self._parts:
                 self.at_work = part.spec
-                rows = part.shape(spark.sql(part.spec.sql), part.spec.sink)
-                part.write(rows, part.spec.sink, number)
+                part.sink.write(part.sink.shape(spark.sql(part.spec.sql)), number)
         finally:
             held.unpersist()

@@ -7,14 +7,15 @@ rows in another order, so where they replace each other only the last one of eac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leatstream.connectors.writers import TableReader
 from leatstream.formats import json
 from leatstream.model.types import parse_type
-from leatstream.plan.job_spec import JobSpec, LookupSpec, SinkSpec, SnapshotSpec
+from leatstream.plan.job_spec import JobSpec, LookupSpec, SnapshotSpec
+from leatstream_jobs.batches import BatchSink
 from leatstream_jobs.scans import UNDECODABLE, Scan
 from leatstream_jobs.snapshot_batches import ROWS, SIDE
 from leatstream_jobs.snapshot_rows import Shape, kept, newest, place
@@ -72,8 +73,7 @@ class LookupBatches:
         spec: of the job.
         scans: its sources.
         lookups: its tables, in the order of the joins.
-        shape_records: makes records (``key``, ``value``) of the SQL's rows.
-        write: writes a batch's records to the sink, with its number; returns when they are there.
+        sink: of the job.
     """
 
     def __init__(
@@ -81,15 +81,13 @@ class LookupBatches:
         spec: JobSpec,
         scans: Sequence[Scan],
         lookups: Sequence[TableLookup],
-        shape_records: Callable[[DataFrame, SinkSpec], DataFrame],
-        write: Callable[[DataFrame, SinkSpec, int], None],
+        sink: BatchSink,
     ) -> None:
         self.error: Exception | None = None
         self._spec = spec
         self._scans = scans
         self._lookups = lookups
-        self._records = shape_records
-        self._write = write
+        self._sink = sink
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         """Work off one batch."""
@@ -112,7 +110,7 @@ class LookupBatches:
             for lookup in self._lookups:
                 # A table's rows are to be the same wherever they are used.
                 kept(lookup.rows(spark)).hint("shuffle_hash").createOrReplaceTempView(lookup.spec.view)
-            self._write(self._records(spark.sql(self._spec.sql), self._spec.sink), self._spec.sink, number)
+            self._sink.write(self._sink.shape(spark.sql(self._spec.sql)), number)
         finally:
             held.unpersist()
 

@@ -8,12 +8,13 @@ reads what was there before N, so that a repeated batch gives the same matches.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from leatstream.model.objects import ROWKEY, ROWTIME
-from leatstream.plan.job_spec import JobSpec, PatternSpec, SinkSpec
+from leatstream.plan.job_spec import JobSpec, PatternSpec
 from leatstream.plan.pattern import from_json
+from leatstream_jobs.batches import BatchSink
 from leatstream_jobs.idle import TICK
 from leatstream_jobs.pattern_cells import kind_of, one_zero, place, text, value
 from leatstream_jobs.pattern_matching import Matcher, Pattern, State
@@ -45,8 +46,7 @@ class PatternBatches:
         spec: of the job.
         pattern: of its operator.
         scans: its sources.
-        shape_records: makes records (``key``, ``value``) of the SQL's rows.
-        write: writes a batch's records to the sink, with its number; returns when they are there.
+        sink: of the job.
     """
 
     def __init__(
@@ -54,14 +54,13 @@ class PatternBatches:
         spec: JobSpec,
         pattern: PatternSpec,
         scans: Sequence[Scan],
-        shape_records: Callable[[DataFrame, SinkSpec], DataFrame],
-        write: Callable[[DataFrame, SinkSpec, int], None],
+        sink: BatchSink,
     ) -> None:
         self.error: Exception | None = None
         self.late_rows = self.state_rows = 0
         self.watermark_ms: int | None = None
         self._spec, self._pattern, self._scans = spec, pattern, scans
-        self._records, self._write = shape_records, write
+        self._sink = sink
         self._store: SnapshotStore | None = None
 
     def __call__(self, batch: DataFrame, number: int) -> None:
@@ -223,7 +222,7 @@ class PatternBatches:
         key = F.unhex(F.col("v")[count]).alias(ROWKEY)
         time = F.timestamp_micros(F.col("v")[count + 1].cast("bigint")).alias(ROWTIME)
         values.select(*columns, key, time).createOrReplaceTempView(self._pattern.view)
-        self._write(self._records(spark.sql(self._spec.sql), self._spec.sink), self._spec.sink, number)
+        self._sink.write(self._sink.shape(spark.sql(self._spec.sql)), number)
 
 
 class Work:

@@ -7,12 +7,13 @@ the rows that the batch concerns twice, from the snapshots before it and after i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from leatstream.model.objects import ROWTIME
-from leatstream.plan.job_spec import JobSpec, OperatorSpec, SinkSpec
+from leatstream.plan.job_spec import JobSpec, OperatorSpec
+from leatstream_jobs.batches import BatchSink
 from leatstream_jobs.concerned_rows import Concerned, Views, link_values, register
 from leatstream_jobs.scans import Scan
 from leatstream_jobs.snapshot_rows import Shape, of_keys, versions
@@ -47,8 +48,7 @@ class SnapshotBatches:
         spec: of the job.
         operator: its operator.
         scans: its sources.
-        shape_records: makes records (``key``, ``value``) of the SQL's rows.
-        write: writes a batch's records to the sink, with its number; returns when they are there.
+        sink: of the job; what it takes is records (``key``, ``value``).
     """
 
     def __init__(
@@ -56,15 +56,13 @@ class SnapshotBatches:
         spec: JobSpec,
         operator: OperatorSpec,
         scans: Sequence[Scan],
-        shape_records: Callable[[DataFrame, SinkSpec], DataFrame],
-        write: Callable[[DataFrame, SinkSpec, int], None],
+        sink: BatchSink,
     ) -> None:
         self.error: Exception | None = None
         self._spec = spec
         self._operator = operator
         self._scans = scans
-        self._records = shape_records
-        self._write = write
+        self._sink = sink
         self._store: SnapshotStore | None = None
         kept = {one.view: one for one in self._operator.snapshots}
         self._shapes = {
@@ -140,7 +138,7 @@ class SnapshotBatches:
                 keys = link_values(spark, links[view]).distinct()
                 known = of_keys(known, shape.keys, keys, sum(counts.get(v, 0) for v in streams))
             shape.named(versions(known, shape.keys)).createOrReplaceTempView(view)
-        self._write(self._records(spark.sql(self._spec.sql), self._spec.sink), self._spec.sink, number)
+        self._sink.write(self._sink.shape(spark.sql(self._spec.sql)), number)
 
     # Changelogs among themselves
 
@@ -148,12 +146,12 @@ class SnapshotBatches:
         old, new = Concerned(spark, self._operator, state, manifest).views()
         before = self._evaluated(spark, old)
         after = self._evaluated(spark, new)
-        self._write(_difference(before, after), self._spec.sink, number)
+        self._sink.write(_difference(before, after), number)
 
     def _evaluated(self, spark: SparkSession, views: Views) -> DataFrame:
         """The query's records over these rows of its changelogs."""
         register(spark, self._shapes, views)
-        return self._records(spark.sql(self._spec.sql), self._spec.sink)
+        return self._sink.shape(spark.sql(self._spec.sql))
 
 
 def _difference(before: DataFrame, after: DataFrame) -> DataFrame:

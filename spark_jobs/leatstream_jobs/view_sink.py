@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.store_marks import marked
@@ -15,34 +15,49 @@ from leatstream.model.types import DataType, parse_type
 from leatstream.model.view_values import FLOATS, MOMENTS, NAN, NESTED, encode_decimal
 from leatstream.plan.job_spec import JobSpec, SinkSpec
 from leatstream.views.base import MICROSECOND, TIME, Batch, ViewWriter
+from leatstream.views.opening import view_writer
+from leatstream_jobs.checkpoint_age import keeps_up
+from leatstream_jobs.sink_rows import in_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 _LOG = logging.getLogger("leatstream_jobs")
 
 
-def write_view(
-    rows: DataFrame, values: Sequence[Column], spec: JobSpec, writer: ViewWriter
-) -> DataStreamWriter:
+def opened_view(spark: SparkSession, spec: JobSpec, secrets: Mapping[str, str]) -> ViewWriter:
+    """The table of the job's view, made if it is not there.
+
+    Raises:
+        StoreError: its database does not answer.
+        JobError: checkpoint-damaged, the view holds a batch that the checkpoint does not know.
+    """
+    view = spec.sink.view
+    reference = view.database.secret if view is not None and view.database is not None else None
+    writer = view_writer(spec, secrets[reference] if reference else None)
+    writer.open()
+    keeps_up(spark, spec, writer.committed())
+    return writer
+
+
+def write_view(rows: DataFrame, spec: JobSpec, writer: ViewWriter) -> DataStreamWriter:
     """A writer of the query's rows into its view.
 
     Args:
-        rows: what the compiled SQL gives, columns numbered.
-        values: the sink's columns over ``rows``.
+        rows: what the compiled SQL gives.
         spec: the job.
         writer: opened by the caller.
     """
-    frame = view_rows(rows, values, spec.sink)
-    return frame.writeStream.foreachBatch(Applier(spec, writer).apply)
+    return view_rows(rows, spec.sink).writeStream.foreachBatch(Applier(spec, writer).apply)
 
 
-def view_rows(rows: DataFrame, values: Sequence[Column], sink: SinkSpec) -> DataFrame:
+def view_rows(rows: DataFrame, sink: SinkSpec) -> DataFrame:
     """The rows as they are fetched: ``c0``, ``c1``, …, ``leat_time`` and ``__leat_deleted`` if needed."""
     from pyspark.sql import functions as F
 
+    numbered, values = in_columns(rows, sink)
     chosen = [
         _fetched(value, parse_type(column.type), column.name).alias(f"c{i}")
         for i, (column, value) in enumerate(zip(sink.columns, values, strict=True))
@@ -51,7 +66,7 @@ def view_rows(rows: DataFrame, values: Sequence[Column], sink: SinkSpec) -> Data
         chosen.append(F.unix_micros(F.col(ROWTIME)).alias(TIME))
     if sink.deletes:
         chosen.append(F.col(DELETED))
-    return rows.drop(ROWKEY).select(*chosen)
+    return numbered.drop(ROWKEY).select(*chosen)
 
 
 def _fetched(value: Column, kind: DataType, name: str) -> Column:

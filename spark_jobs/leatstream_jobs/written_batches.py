@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leatstream.connectors.writers import BatchWriter
+from leatstream_jobs.batches import BatchSink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -15,16 +15,19 @@ class WrittenBatches:
 
     Attributes:
         error: what a batch failed with; Spark itself only tells that Python code failed.
+
+    Args:
+        sink: of the job.
     """
 
-    def __init__(self, writer: BatchWriter) -> None:
+    def __init__(self, sink: BatchSink) -> None:
         self.error: Exception | None = None
-        self._writer = writer
+        self._sink = sink
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         """Write one micro-batch."""
         try:
-            self._writer.write(frame, number)
+            self._sink.write(frame, number)
         except Exception as error:
             self.error = error
             raise

@@ -21,7 +21,7 @@ from leatstream.formats.registry_client import RegistryAddress, RegistryClient, 
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import ColumnSpec, DescriptorRef, RegistryRef, SinkSpec, SourceSpec, StoreRef
-from leatstream_jobs import run_query, scans
+from leatstream_jobs import scans, sink_rows
 from leatstream_jobs.described_sink import RecordForm, registry_of
 from leatstream_jobs.failures import chain_of, classify
 
@@ -139,7 +139,7 @@ def test_every_type_there_and_back(
         full[15] = (7, MOMENT.replace(tzinfo=UTC), [(date(1, 1, 1), Decimal("-0.1")), (None, None)])
     rows = spark.createDataFrame([tuple(full), tuple(empty)], ddl).coalesce(1)
     hidden = rows.select("*", F.lit(b"k").alias("__leat_rowkey"), F.lit(MOMENT).alias("__leat_rowtime"))
-    records = run_query.shaped(hidden, sink, RecordForm.of(sink, {})).collect()
+    records = sink_rows.shaped(hidden, sink, RecordForm.of(sink, {})).collect()
     found = client.latest(f"{entity}-value")
     assert found is not None
     assert found.id is not None
@@ -250,7 +250,7 @@ def test_a_row_without_a_form_ends_the_query(spark: SparkSession, store: StoreRe
         "SELECT '12:00:00.123456789' AS tm, CAST(NULL AS BINARY) AS __leat_rowkey, current_timestamp() AS __leat_rowtime"
     )
     with pytest.raises(Exception) as caught:  # noqa: PT011
-        run_query.shaped(rows, sink, RecordForm.of(sink, {})).collect()
+        sink_rows.shaped(rows, sink, RecordForm.of(sink, {})).collect()
     failure = classify(chain_of(caught.value), _job(store, declared))
     assert failure.as_json()["retryable"] is False
     assert "cannot be written as AVRO: a TIME is finer than microseconds" in failure.detail

@@ -16,7 +16,7 @@ from leatstream.formats import registered_schema
 from leatstream.model.objects import Column as ModelColumn
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import ColumnSpec, RegistryRef, SinkSpec, SourceSpec, StoreRef
-from leatstream_jobs import run_query, scans
+from leatstream_jobs import scans, sink_rows
 from leatstream_jobs.described_sink import RecordForm, registry_of
 
 FORMATS = ("json", "avro", "protobuf", "primitive")
@@ -91,7 +91,7 @@ def test_every_pair_of_formats_there_and_back(spark: SparkSession, store: StoreR
     made = []
     for number, (key, value) in enumerate(pairs):
         sink = sink_of(store, key, value)
-        shaped = run_query.shaped(rows.coalesce(1), sink, RecordForm.of(sink, {}))
+        shaped = sink_rows.shaped(rows.coalesce(1), sink, RecordForm.of(sink, {}))
         made.append(shaped.select(F.lit(number).alias("pair"), "key", "value"))
     written = reduce(DataFrame.unionByName, made).collect()
     assert len(written) == 2 * len(pairs)
@@ -127,7 +127,7 @@ def test_a_tombstone_is_read_by_the_format_of_its_key(spark: SparkSession, store
     )
     for key, value in (("protobuf", "json"), ("json", "avro")):
         sink = sink_of(store, key, "primitive").model_copy(update={"key_only": [], "value_format": "json"})
-        (record,) = run_query.shaped(rows, sink, RecordForm.of(sink, {})).collect()
+        (record,) = sink_rows.shaped(rows, sink, RecordForm.of(sink, {})).collect()
         own = [(record.key, None), (bytearray(GARBAGE["key"]), None), (None, None)]
         records = raw(spark.createDataFrame(own, "key BINARY, value BINARY"))
         spec = source_of(store, key, value).model_copy(update={"key_only": []})

@@ -1,0 +1,65 @@
+"""Where batches go that are worked off in Python: how rows become what a sink takes, and who writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from leatstream.connectors.base import Connector
+from leatstream.connectors.registry import connector_classes
+from leatstream.plan.job_spec import Delivery, JobSpec, SinkSpec, StoreRef
+from leatstream_jobs.batches import BatchSink
+from leatstream_jobs.checkpoint_age import keeps_up
+from leatstream_jobs.described_sink import RecordForm
+from leatstream_jobs.sink_rows import shaped
+from leatstream_jobs.table_sink import table_rows
+from leatstream_jobs.view_sink import Applier, opened_view, view_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def has_tables(sink: SinkSpec) -> bool:
+    """Whether rows go by column into a table, through ``Connector.table_writer``."""
+    found = connector_classes().get(sink.store.kind)
+    return found is not None and found.tables
+
+
+def exactly_once(spec: JobSpec) -> bool:
+    """Whether records go batch by batch through ``Connector.batch_writer``."""
+    kind = connector_classes().get(spec.sink.store.kind)
+    return spec.delivery is Delivery.EXACTLY_ONCE and kind is not None and not kind.takes_rows
+
+
+def open_sink(
+    spark: SparkSession, spec: JobSpec, connect: Callable[[StoreRef], Connector], secrets: Mapping[str, str]
+) -> BatchSink:
+    """Open the sink of a job.
+
+    Args:
+        spark: for the file system of the checkpoint.
+        spec: the job.
+        connect: opens a store with its secrets resolved.
+        secrets: values by reference, for schema registries and the database of a view.
+
+    Raises:
+        JobError: checkpoint-damaged, the sink holds a batch that the checkpoint does not know.
+        StoreError: the store, the database of a view or a schema registry does not answer.
+    """
+    sink = spec.sink
+    if sink.view is not None:
+        applier = Applier(spec, opened_view(spark, spec, secrets))
+        return BatchSink(lambda rows: view_rows(rows, sink), applier.apply)
+    connector = connect(sink.store)
+    if has_tables(sink):
+        table = connector.table_writer(spec)
+        keeps_up(spark, spec, table.committed())
+        return BatchSink(lambda rows: table_rows(rows, sink, table), table.write)
+    form = RecordForm.of(sink, secrets)
+    if exactly_once(spec):
+        once = connector.batch_writer(spec)
+        keeps_up(spark, spec, once.committed())
+        return BatchSink(lambda rows: shaped(rows, sink, form), once.write)
+    return BatchSink(
+        lambda rows: shaped(rows, sink, form), lambda frame, _number: connector.write_batch(frame, sink)
+    )
