@@ -10,12 +10,14 @@ from leatstream.connectors.base import Connector
 from leatstream.plan.job_spec import JobSpec, SourceSpec, StoreRef
 from leatstream_jobs import scans
 from leatstream_jobs.batch_sink import open_sink
+from leatstream_jobs.batches import Batches
 from leatstream_jobs.described_sink import registry_of
 from leatstream_jobs.idle import tick_folder, with_ticks
 from leatstream_jobs.joint_batches import JointBatches, JointPart
 from leatstream_jobs.lookup_batches import LookupBatches, TableLookup
+from leatstream_jobs.merged_sources import together
 from leatstream_jobs.pattern_batches import PatternBatches
-from leatstream_jobs.snapshot_batches import SnapshotBatches, together
+from leatstream_jobs.snapshot_batches import SnapshotBatches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +29,7 @@ class BatchJob:
 
     frame: DataFrame
     scans: tuple[scans.Scan, ...]
-    batches: SnapshotBatches | PatternBatches | LookupBatches | JointBatches
+    batches: Batches
 
 
 def is_batch_job(spec: JobSpec) -> bool:
@@ -64,7 +66,7 @@ def open_job(
         parts = [JointPart(one, open_sink(spark, one, connect, secrets)) for one in jobs]
         return BatchJob(opened[0].frame, opened, JointBatches(opened[0], parts))
     sink = open_sink(spark, spec, connect, secrets)
-    batches: SnapshotBatches | PatternBatches | LookupBatches
+    batches: Batches
     if spec.operator is None:
         tables = [TableLookup(one, connect(one.store).table_reader(one)) for one in spec.lookups]
         batches = LookupBatches(spec, opened, tables, sink)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -21,3 +23,42 @@ class BatchSink:
 
     shape: Callable[[DataFrame], DataFrame]
     write: Callable[[DataFrame, int], None]
+
+
+class Batches(ABC):
+    """What Spark calls for each batch.
+
+    Attributes:
+        error: what a batch failed with; Spark itself only tells that Python code failed.
+        adaptive: whether Spark may plan a batch's frames anew between their stages. They are small: where the
+            SQL is run batch by batch, that costs more than it saves.
+    """
+
+    adaptive: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        """Work off one batch."""
+        try:
+            if not self.adaptive:
+                batch.sparkSession.conf.set("spark.sql.adaptive.enabled", "false")
+            self._run(batch, number)
+        except Exception as error:
+            self.error = error
+            raise
+
+    @abstractmethod
+    def _run(self, batch: DataFrame, number: int) -> None:
+        """Work off one batch; it may be the repetition of one that failed."""
+
+
+@contextmanager
+def keeping(batch: DataFrame) -> Iterator[None]:
+    """Meanwhile the batch is read and decoded once, however often its rows are used."""
+    batch.persist()
+    try:
+        yield
+    finally:
+        batch.unpersist()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leatstream.plan.job_spec import JobSpec
-from leatstream_jobs.batches import BatchSink
+from leatstream_jobs.batches import Batches, BatchSink, keeping
 from leatstream_jobs.scans import Scan
 
 if TYPE_CHECKING:
@@ -32,11 +32,10 @@ class JointPart:
     sink: BatchSink
 
 
-class JointBatches:
-    """What Spark calls for each batch.
+class JointBatches(Batches):
+    """Writes each batch to every sink.
 
     Attributes:
-        error: what a batch failed with; Spark itself only tells that Python code failed.
         at_work: the query whose rows were being written.
 
     Args:
@@ -45,28 +44,15 @@ class JointBatches:
     """
 
     def __init__(self, scan: Scan, parts: Sequence[JointPart]) -> None:
-        self.error: Exception | None = None
+        super().__init__()
         self.at_work = parts[0].spec
         self._view = scan.source.view
         self._parts = parts
 
-    def __call__(self, batch: DataFrame, number: int) -> None:
-        """Write one batch to every sink."""
-        try:
-            self._run(batch, number)
-        except Exception as error:
-            self.error = error
-            raise
-
     def _run(self, batch: DataFrame, number: int) -> None:
-        spark = batch.sparkSession
-        # A batch's frames are small: planning them anew between stages costs more than it saves.
-        spark.conf.set("spark.sql.adaptive.enabled", "false")
-        held = batch.persist()
-        try:
-            held.createOrReplaceTempView(self._view)
+        """Write one batch to every sink."""
+        with keeping(batch):
+            batch.createOrReplaceTempView(self._view)
             for part in self._parts:
                 self.at_work = part.spec
-                part.sink.write(part.sink.shape(spark.sql(part.spec.sql)), number)
-        finally:
-            held.unpersist()
+                part.sink.write(part.sink.shape(batch.sparkSession.sql(part.spec.sql)), number)

@@ -15,9 +15,9 @@ from leatstream.connectors.writers import TableReader
 from leatstream.formats import json
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import JobSpec, LookupSpec, SnapshotSpec
-from leatstream_jobs.batches import BatchSink
+from leatstream_jobs.batches import Batches, BatchSink, keeping
+from leatstream_jobs.merged_sources import rows_of
 from leatstream_jobs.scans import UNDECODABLE, Scan
-from leatstream_jobs.snapshot_batches import ROWS, SIDE
 from leatstream_jobs.snapshot_rows import Shape, kept, newest, place
 
 if TYPE_CHECKING:
@@ -63,11 +63,8 @@ def _plain(value: Column, kind: str) -> Column:
     return (value + F.lit(0.0)).cast(kind) if kind in ("FLOAT", "DOUBLE") else value
 
 
-class LookupBatches:
-    """What Spark calls for each batch.
-
-    Attributes:
-        error: what a batch failed with; Spark itself only tells that Python code failed.
+class LookupBatches(Batches):
+    """Joins each batch with the rows that its tables have then.
 
     Args:
         spec: of the job.
@@ -83,36 +80,22 @@ class LookupBatches:
         lookups: Sequence[TableLookup],
         sink: BatchSink,
     ) -> None:
-        self.error: Exception | None = None
+        super().__init__()
         self._spec = spec
         self._scans = scans
         self._lookups = lookups
         self._sink = sink
 
-    def __call__(self, batch: DataFrame, number: int) -> None:
-        """Work off one batch."""
-        try:
-            self._run(batch, number)
-        except Exception as error:
-            self.error = error
-            raise
-
     def _run(self, batch: DataFrame, number: int) -> None:
         spark = batch.sparkSession
-        # A batch's frames are small: planning them anew between stages costs more than it saves.
-        spark.conf.set("spark.sql.adaptive.enabled", "false")
         # Its rows are read for the keys and for the join.
-        held = batch.persist()
-        try:
+        with keeping(batch):
             for i, scan in enumerate(self._scans):
-                rows = held.where(f"{SIDE} = {i}").select(f"{ROWS}{i}.*")
-                self._counting(scan, rows).createOrReplaceTempView(scan.source.view)
+                self._counting(scan, rows_of(batch, i)).createOrReplaceTempView(scan.source.view)
             for lookup in self._lookups:
                 # A table's rows are to be the same wherever they are used.
                 kept(lookup.rows(spark)).hint("shuffle_hash").createOrReplaceTempView(lookup.spec.view)
             self._sink.write(self._sink.shape(spark.sql(self._spec.sql)), number)
-        finally:
-            held.unpersist()
 
     def _counting(self, scan: Scan, rows: DataFrame) -> DataFrame:
         """A changelog's last rows in the order of its topic, where the sink's rows replace each other."""

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from leatstream.model.objects import ROWKEY, ROWTIME
 from leatstream.plan.job_spec import JobSpec, PatternSpec
 from leatstream.plan.pattern import from_json
-from leatstream_jobs.batches import BatchSink
+from leatstream_jobs.batches import Batches, BatchSink, keeping
 from leatstream_jobs.idle import TICK
+from leatstream_jobs.merged_sources import ROWS, SIDE, rows_of
 from leatstream_jobs.pattern_cells import kind_of, one_zero, place, text, value
 from leatstream_jobs.pattern_matching import Matcher, Pattern, State
 from leatstream_jobs.pattern_values import PatternError, Row
 from leatstream_jobs.scans import Scan
-from leatstream_jobs.snapshot_batches import ROWS, SIDE
 from leatstream_jobs.snapshot_store import File, Manifest, SnapshotStore
 
 if TYPE_CHECKING:
@@ -33,11 +33,10 @@ _NEVER = -(1 << 62)  # the watermark before there is one
 _MOST_FILES = 8
 
 
-class PatternBatches:
-    """What Spark calls for each batch.
+class PatternBatches(Batches):
+    """Finds the matches that each batch decides about.
 
     Attributes:
-        error: what a batch failed with; Spark itself only tells that Python code failed.
         late_rows: rows that came behind the watermark, and were left out.
         state_rows: partitions in which something is open.
         watermark_ms: of the last batch.
@@ -56,25 +55,16 @@ class PatternBatches:
         scans: Sequence[Scan],
         sink: BatchSink,
     ) -> None:
-        self.error: Exception | None = None
+        super().__init__()
         self.late_rows = self.state_rows = 0
         self.watermark_ms: int | None = None
         self._spec, self._pattern, self._scans = spec, pattern, scans
         self._sink = sink
         self._store: SnapshotStore | None = None
 
-    def __call__(self, batch: DataFrame, number: int) -> None:
-        """Work off one batch."""
-        try:
-            self._run(batch, number)
-        except Exception as error:
-            self.error = error
-            raise
-
     def _run(self, batch: DataFrame, number: int) -> None:
         spark = batch.sparkSession
         if self._store is None:
-            spark.conf.set("spark.sql.adaptive.enabled", "false")
             self._store = SnapshotStore(spark, f"{self._spec.checkpoint}/patterns")
             known = self._known(self._store, self._store.before(number))
             self.state_rows = 0 if known is None else known.where("due IS NOT NULL").count()
@@ -82,11 +72,8 @@ class PatternBatches:
         before = store.before(number)
         manifest = store.find(number)
         if manifest is None:
-            held = batch.persist()
-            try:
-                manifest = self._advance(spark, store, held, before, number)
-            finally:
-                held.unpersist()
+            with keeping(batch):
+                manifest = self._advance(spark, store, batch, before, number)
         mark = manifest.newest[self._pattern.view]
         self.watermark_ms = None if mark == _NEVER else mark // 1000
         name = manifest.changes.get(self._pattern.view)
@@ -106,7 +93,7 @@ class PatternBatches:
         # It never goes back, also where another delay has been said meanwhile.
         newest[view] = max(late, self._watermark(newest))
         for i, scan in enumerate(self._scans):
-            rows = held.where(F.col(SIDE) == i).select(f"{ROWS}{i}.*")
+            rows = rows_of(held, i)
             rows = rows.where(~F.col(TICK)).drop(TICK) if TICK in rows.columns else rows
             rows = rows.where(F.unix_micros(F.col(ROWTIME)) > late)
             rows.createOrReplaceTempView(scan.source.view)

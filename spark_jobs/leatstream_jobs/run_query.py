@@ -15,14 +15,11 @@ from leatstream_jobs import scans
 from leatstream_jobs.batch_jobs import is_batch_job, open_job
 from leatstream_jobs.batch_sink import exactly_once, has_tables, open_sink
 from leatstream_jobs.batch_size import first_limit
+from leatstream_jobs.batches import Batches
 from leatstream_jobs.described_sink import RecordForm, registry_of
 from leatstream_jobs.file_rows import file_rows
 from leatstream_jobs.idle import tick_folder
-from leatstream_jobs.joint_batches import JointBatches
-from leatstream_jobs.lookup_batches import LookupBatches
-from leatstream_jobs.pattern_batches import PatternBatches
 from leatstream_jobs.sink_rows import shaped, undoubled, with_logs
-from leatstream_jobs.snapshot_batches import SnapshotBatches
 from leatstream_jobs.view_sink import opened_view, write_view
 from leatstream_jobs.written_batches import WrittenBatches
 
@@ -41,7 +38,7 @@ class Started:
 
     query: StreamingQuery
     scans: tuple[scans.Scan, ...]
-    batches: SnapshotBatches | PatternBatches | LookupBatches | WrittenBatches | JointBatches | None = None
+    batches: Batches | None = None
 
 
 def start(

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from leatstream.model.objects import ROWTIME
 from leatstream.plan.job_spec import JobSpec, OperatorSpec
-from leatstream_jobs.batches import BatchSink
+from leatstream_jobs.batches import Batches, BatchSink, keeping
 from leatstream_jobs.concerned_rows import Concerned, Views, link_values, register
+from leatstream_jobs.merged_sources import ROWS, SIDE, rows_of
 from leatstream_jobs.scans import Scan
 from leatstream_jobs.snapshot_rows import Shape, of_keys, versions
 from leatstream_jobs.snapshot_store import Manifest, SnapshotStore
@@ -23,26 +24,9 @@ from leatstream_jobs.snapshots import BatchSnapshots
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SIDE = "__leat_side"
-ROWS = "__leat_rows_"
 
-
-def together(scans: Sequence[Scan]) -> DataFrame:
-    """All sources as one stream of rows with the number of their source."""
-    from pyspark.sql import functions as F
-
-    tagged = [
-        scan.frame.select(F.lit(i).alias(SIDE), F.struct("*").alias(f"{ROWS}{i}"))
-        for i, scan in enumerate(scans)
-    ]
-    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), tagged)
-
-
-class SnapshotBatches:
-    """What Spark calls for each batch.
-
-    Attributes:
-        error: what a batch failed with; Spark itself only tells that Python code failed.
+class SnapshotBatches(Batches):
+    """Computes each batch against the snapshots before it and after it.
 
     Args:
         spec: of the job.
@@ -58,7 +42,7 @@ class SnapshotBatches:
         scans: Sequence[Scan],
         sink: BatchSink,
     ) -> None:
-        self.error: Exception | None = None
+        super().__init__()
         self._spec = spec
         self._operator = operator
         self._scans = scans
@@ -71,27 +55,13 @@ class SnapshotBatches:
             if scan.source.view in kept
         }
 
-    def __call__(self, batch: DataFrame, number: int) -> None:
-        """Work off one batch."""
-        try:
-            self._run(batch, number)
-        except Exception as error:
-            self.error = error
-            raise
-
     def _run(self, batch: DataFrame, number: int) -> None:
         spark = batch.sparkSession
         if self._store is None:
-            # A batch's frames are small: planning them anew between stages costs more than it saves.
-            spark.conf.set("spark.sql.adaptive.enabled", "false")
             self._store = SnapshotStore(spark, f"{self._spec.checkpoint}/snapshots")
-        held = batch.persist()
-        try:
-            counts, times = self._look(held)
-            rows = {
-                scan.source.view: held.where(f"{SIDE} = {i}").select(f"{ROWS}{i}.*")
-                for i, scan in enumerate(self._scans)
-            }
+        with keeping(batch):
+            counts, times = self._look(batch)
+            rows = {scan.source.view: rows_of(batch, i) for i, scan in enumerate(self._scans)}
             fresh = {v: s.numbered(rows[v]) for v, s in self._shapes.items() if counts.get(v)}
             state = BatchSnapshots(
                 self._store, self._operator.snapshots, self._shapes, number, fresh, counts, times
@@ -101,8 +71,6 @@ class SnapshotBatches:
                 self._temporal(spark, state, rows, counts, number)
             elif fresh:
                 self._keyed(spark, state, manifest, number)
-        finally:
-            held.unpersist()
 
     def _look(self, held: DataFrame) -> tuple[dict[str, int], dict[str, int]]:
         """Per view how many rows the batch has, and the newest event time."""

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leatstream_jobs.batches import BatchSink
+from leatstream_jobs.batches import Batches, BatchSink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class WrittenBatches:
-    """Takes Spark's micro-batches.
-
-    Attributes:
-        error: what a batch failed with; Spark itself only tells that Python code failed.
+class WrittenBatches(Batches):
+    """Hands each batch to its sink; the SQL is run by Spark as it streams.
 
     Args:
         sink: of the job.
     """
 
+    adaptive = True
+
     def __init__(self, sink: BatchSink) -> None:
-        self.error: Exception | None = None
+        super().__init__()
         self._sink = sink
 
-    def __call__(self, frame: DataFrame, number: int) -> None:
-        """Write one micro-batch."""
-        try:
-            self._sink.write(frame, number)
-        except Exception as error:
-            self.error = error
-            raise
+    def _run(self, batch: DataFrame, number: int) -> None:
+        self._sink.write(batch, number)
