@@ -5,7 +5,6 @@ No stack trace, no plan dump, no record content, no secret ever passes through h
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,111 +13,16 @@ from typing import Any
 from leatstream.connectors.store_marks import find_mark
 from leatstream.errors import AttemptBehindError, JobError, LeatstreamError, StoreError
 from leatstream.plan.job_spec import JobSpec, SourceSpec
+from leatstream_jobs import failure_words as words
+from leatstream_jobs.marked_faults import find_marked
 
-_MARK = re.compile(r"LEAT_UNDECODABLE (\S+) (\{.*?\})(?: (\{.*\}))? LEAT_UNDECODABLE_END", re.S)
-_UNWRITTEN_MARK = re.compile(r"LEAT_UNENCODABLE (.*?) LEAT_UNENCODABLE_END", re.S)
-_JAVA_FUNCTION = re.compile(r"`(leat_fn_\d+) ")
-_FUNCTION_MARK = re.compile(r"LEAT_FUNCTION (\{.*?\}) LEAT_FUNCTION_END", re.S)
-_PATTERN_MARK = re.compile(r"LEAT_PATTERN (\w+) LEAT_PATTERN_END")
-_NULL_MARK = re.compile(r"LEAT_NULL_COLUMN (.*?) LEAT_NULL_COLUMN_END", re.S)
 _CODE = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 _SECRET = re.compile(r"(?i)((?:password|secret|token|jaas[.\w]*|truststore[.\w]*)\s*[=:]\s*)(\"[^\"]*\"|\S+)")
 _ABORTED = re.compile(r"Job aborted due to stage failure:.*?most recent failure: [^:]*:\s*", re.S)
 _CLASS = re.compile(r"^(?:[a-z_]\w*\.)+[A-Z]\w*(?:\$\w+)?:\s*")
 _NOISE = re.compile(r"\n\s*at .*|\nDriver stacktrace:.*|\n===? .*|\nCaused by: .*|SQLSTATE: \w{5}", re.S)
 _LIMIT = 600
-
-_GONE = (
-    "UnknownTopicOrPartition",
-    "UnknownTopicId",
-    "KAFKA_DATA_LOSS",
-    "OffsetOutOfRange",
-    "Cannot fetch record for offset",
-    "have been deleted",
-    "Some data may have been lost",
-    "partitions have been lost",
-    "PARTITIONS_DELETED",
-    "PARTITION_OFFSET_CHANGED",
-    "InvalidTopicException",
-)
-# The system's own words, from Java, RocksDB and Python.
-_FULL = ("No space left on device", "Disk quota exceeded", "There is not enough space on the disk")
-# What those hear that work beside the query which has ended the JVM, until it is gone.
-_STOPPED = ("SparkContext was shut down", "SparkContext has been shut", "stopped SparkContext")
-_AUTH = ("SaslAuthenticationException", "SslAuthenticationException", "AuthorizationException")
-# What clients say of a server that is away, or that ends a connection because it goes.
-_AWAY = (
-    "common.errors.TimeoutException",
-    "common.errors.DisconnectException",
-    "common.errors.NetworkException",
-    "common.errors.BrokerNotAvailableException",
-    "common.errors.CoordinatorNotAvailableException",
-    "common.errors.NotCoordinatorException",
-    "common.errors.NotLeaderOrFollowerException",
-    "common.errors.LeaderNotAvailableException",
-    "No resolvable bootstrap urls",
-    "Timed out waiting for a node assignment",
-    "java.net.ConnectException",
-    "java.net.NoRouteToHostException",
-    "java.net.SocketTimeoutException",
-    "java.net.UnknownHostException",
-    "psycopg.OperationalError",
-    "psycopg.errors.ConnectionException",
-    "psycopg.errors.ConnectionTimeout",
-    "psycopg.errors.AdminShutdown",
-    "psycopg.errors.CrashShutdown",
-    "psycopg.errors.CannotConnectNow",
-)
-_CHECKPOINT = (
-    "STATE_STORE_",
-    "CANNOT_LOAD_STATE_STORE",
-    "STATE_REPARTITION",
-    "STREAMING_CHECKPOINT",
-    "CHECKPOINT_",
-    "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",
-    "INVALID_OFFSET_LOG",
-    "BATCH_METADATA_NOT_FOUND",
-    "MISSING_METADATA_FILE",
-    "RESOURCE_CLOSED_STATE",
-    "batchId",
-)
-# The client's own bounds; the broker names none.
-_TOO_LARGE_TO_SEND = ("max.request.size", "buffer.memory")
-_LOST_ROWS = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
-_CHECKPOINT_TEXT = ("Incomplete log file", "Malformed log file", "offset log", "commit log", "delta file")
-# Where Spark reads its checkpoint, and what reading nonsense ends in.
-_READING = ("MetadataLog", "OffsetSeq", "CommitLog", "StreamMetadata", "populateStartOffsets", "OffsetMap")
-_NONSENSE = (
-    "JsonEOFException",
-    "JsonParseException",
-    "MismatchedInputException",
-    "MappingException",
-    "MalformedInputException",
-    "EOFException",
-    "NumberFormatException",
-    "IllegalStateException",
-    "IllegalArgumentException",
-    "AssertionError",
-)
-_DEEP = 40
-_REJECTED = (
-    "AnalysisException",
-    "ParseException",
-    "STREAMING_REAL_TIME_MODE",
-    "UNSUPPORTED_OPERATION",
-    "SparkUnsupportedOperationException",
-)
-# Spark's arithmetic and cast errors: the same record fails again after every restart.
-_VALUE = (
-    "DIVIDE_BY_ZERO",
-    "ARITHMETIC_OVERFLOW",
-    "CAST_INVALID_INPUT",
-    "CAST_OVERFLOW",
-    "NUMERIC_VALUE_OUT_OF_RANGE",
-    "INVALID_ARRAY_INDEX",
-    "DATETIME_OVERFLOW",
-    "CANNOT_PARSE_TIMESTAMP",
-)
+_DEEP = 40  # frames of one exception
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +80,7 @@ def chain_of(error: Any) -> list[Link]:
 
 def spark_has_stopped(chain: Sequence[Link]) -> bool:
     """Whether the JVM is on its way out, or has no Spark left."""
-    return any(word in link.message for link in chain for word in _STOPPED)
+    return any(word in link.message for link in chain for word in words.STOPPED)
 
 
 def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
@@ -188,40 +92,23 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
     """
     text = "\n".join(f"{link.name}: {link.message}" for link in chain)
     condition = _condition(chain, text)
-    mark = _MARK.search(text)
-    if mark:
-        return Failure("undecodable-record", _undecodable(mark, spec), "UNDECODABLE_RECORD")
-    function = _FUNCTION_MARK.search(text)
-    if function:
-        return _of_function(function)
-    java = next((i for i, link in enumerate(chain) if link.condition == "FAILED_EXECUTE_UDF"), None)
-    if java is not None:
-        return _of_java(chain[java], chain[java + 1 :], spec)
-    unwritten = _UNWRITTEN_MARK.search(text)
-    if unwritten:
-        form = spec.sink.value_format.upper()
-        detail = f"A row of {spec.sink.relation} cannot be written as {form}: {unwritten[1]}."
-        return Failure("job-failed", detail, "UNENCODABLE_ROW", retryable=False)
-    pattern = _PATTERN_MARK.search(text)
-    if pattern:
-        return Failure("job-failed", _of_pattern(pattern[1]), pattern[1], retryable=False)
-    null = _NULL_MARK.search(text)
-    if null:
-        detail = f"A row has NULL in column {null[1]}, which {spec.sink.relation} declares NOT NULL."
-        return Failure("job-failed", detail, "NOT_NULL_VIOLATION", retryable=False)
+    marked = find_marked(chain, text, spec)
+    if marked is not None:
+        # The same record or row fails again after every restart.
+        return Failure(marked.code, marked.sentence, marked.condition, retryable=False)
     store = find_mark(text)
     if store is not None:
         return _of_store(*store)
     said = _innermost(chain)
-    if any(word in text for word in _FULL):
+    if any(word in text for word in words.FULL):
         where = "the driver's files or the checkpoint " + spec.checkpoint
         return Failure("disk-full", f"There is no room left on the disk of {where}.", condition)
-    if any(word in text for word in _GONE):
+    if any(word in text for word in words.GONE):
         topics = " and ".join(sorted({f"{s.entity} ({s.relation})" for s in spec.sources}))
         return Failure("source-gone", f"A source's records are gone: {topics}. Spark says: {said}", condition)
     if "RecordTooLargeException" in text or "MSG_SIZE_TOO_LARGE" in text:
         whom = f"A record for {spec.sink.relation} is larger than"
-        if any(word in text for word in _TOO_LARGE_TO_SEND):
+        if any(word in text for word in words.TOO_LARGE_TO_SEND):
             detail = f"{whom} the 32 MiB that are sent at most. Let the query give smaller ones."
         else:
             detail = (
@@ -229,7 +116,7 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
                 "query: the record is read again."
             )
         return Failure("job-failed", detail, "RECORD_TOO_LARGE", retryable=False)
-    if any(word in text for word in _AUTH):
+    if any(word in text for word in words.AUTH):
         return Failure(
             "job-failed", f"A store refused the job's login or access: {said}", condition, retryable=False
         )
@@ -238,70 +125,24 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
         return Failure(
             "job-failed", f"A store gave no token to log in with: {said}", condition, retryable=True
         )
-    if _LOST_ROWS in text or condition == _LOST_ROWS:
+    if words.LOST_ROWS in text or condition == words.LOST_ROWS:
         # No word of the query's checkpoint: it is what one batch kept in the executors' memory.
         detail = "An executor has gone, and with it rows of the batch; the query goes on from its checkpoint."
         return Failure("job-failed", detail, condition, retryable=True)
     if _is_checkpoint(condition, text) or any(_unreadable(link) for link in chain):
         detail = f"The checkpoint {spec.checkpoint} does not fit this query or is damaged: {said}"
         return Failure("checkpoint-damaged", detail, condition)
-    if any(word in text for word in _AWAY) and "not present in metadata" not in text:
+    if any(word in text for word in words.AWAY) and "not present in metadata" not in text:
         # That one may as well be a topic that somebody has deleted.
         detail = f"A server that the job needs does not answer: {said}"
         return Failure("job-failed", detail, "store-unreachable", retryable=True)
-    if any(word in (condition or "") for word in _VALUE):
+    if any(word in (condition or "") for word in words.VALUE):
         # Spark's own sentence quotes the value, which may be anybody's data.
         detail = f"A value could not be computed ({condition}); TRY_CAST or CASE keeps such a record out."
         return Failure("job-failed", detail, condition, retryable=False)
-    if any(word in text or word in (condition or "") for word in _REJECTED):
+    if any(word in text or word in (condition or "") for word in words.REJECTED):
         return Failure("job-rejected", f"Spark refused the query: {said}", condition)
     return Failure("job-failed", f"The job ended with an error: {said}", condition)
-
-
-def _of_pattern(condition: str) -> str:
-    if condition == "TOO_MANY_WAYS":
-        return (
-            "MATCH_RECOGNIZE has more ways to match the same rows than it can follow. Let DEFINE tell the "
-            "variables apart, or shorten WITHIN."
-        )
-    what = condition.lower().replace("_", " ")
-    return (
-        f"A condition or measure of MATCH_RECOGNIZE cannot be computed: {what}. A CASE or a cast avoids it."
-    )
-
-
-def _of_function(mark: re.Match[str]) -> Failure:
-    """What ``user_code`` said of a user's function: the place in the user's file, no message and no value."""
-    try:
-        told = json.loads(mark[1])
-    except ValueError:
-        told = {}
-    name, error, line = told.get("function"), told.get("error"), told.get("line")
-    condition = "FUNCTION_FAILED"
-    if error == "time-out":
-        condition = "FUNCTION_TIMED_OUT"
-        detail = f"The function {name} took longer than {told.get('text')} in one batch and was stopped."
-    elif error == "BadResult":
-        detail = f"The function {name} gave {told.get('text')}."
-    else:
-        where = f" in line {line} of {told.get('file')}" if line else ""
-        detail = f"The function {name} failed{where}: {error}."
-    return Failure("job-failed", detail, condition, retryable=False)
-
-
-def _of_java(link: Link, causes: Sequence[Link], spec: JobSpec) -> Failure:
-    """What a function in Java threw: its class and place; never its message, which may quote a record."""
-    named = _JAVA_FUNCTION.search(link.message)
-    function = next((f for f in spec.functions if named and f.name == named[1]), None)
-    name = function.function if function is not None else "in Java"
-    cause = causes[0] if causes else None
-    place = cause.frames[0] if cause is not None and cause.frames else ""
-    if function is not None and place.startswith(("org.apache.spark.", "scala.")):
-        detail = f"The function {name} gave a value that is no {function.returns}."
-    else:
-        where = f" in {place}" if place else ""
-        detail = f"The function {name} failed{where}: {cause.name if cause else 'no reason was told'}."
-    return Failure("job-failed", detail, "FUNCTION_FAILED", retryable=False)
 
 
 def _of_store(role: str, code: str, sentence: str) -> Failure:
@@ -340,41 +181,6 @@ def refused(error: LeatstreamError) -> Failure:
     return Failure("job-rejected", error.detail, error.code)
 
 
-def _undecodable(mark: re.Match[str], spec: JobSpec) -> str:
-    source = next((s for s in spec.sources if s.view == mark[1]), spec.sources[0])
-    try:
-        position = json.loads(mark[2])
-    except ValueError:
-        position = {}
-    table = next((one for one in spec.lookups if one.view == mark[1]), None)
-    if table is not None:
-        return (
-            f"A row of table {table.entity} ({table.relation}) has a value that its declared columns cannot "
-            "hold, such as infinity or a year before 1. Declare that column VARCHAR, or leave it out."
-        )
-    if position.get("fault"):
-        return (
-            f"File {position.get('file')} of {source.relation} cannot be read as "
-            f"{source.value_format.upper()}: {position['fault']}. Put it right or away, or skip such files "
-            "with 'source.deserialization.error.handling'='IGNORE'."
-        )
-    place = ", ".join(f"{k} {v}" for k, v in position.items() if k != "timestamp_type")
-    why = _reason(mark[3])
-    return (
-        f"A record of {source.relation} is not {source.value_format.upper()} with the declared columns and "
-        f"types: {place}{why}. Correct the columns, or skip such records with "
-        "'source.deserialization.error.handling'='IGNORE'."
-    )
-
-
-def _reason(text: str | None) -> str:
-    try:
-        told = json.loads(text or "{}").get("reason")
-    except ValueError:
-        told = None
-    return f" ({told})" if told else ""
-
-
 def _condition(chain: Sequence[Link], text: str) -> str | None:
     named = [link.condition for link in chain if link.condition and link.condition != "STREAM_FAILED"]
     if named:
@@ -384,11 +190,11 @@ def _condition(chain: Sequence[Link], text: str) -> str | None:
 
 
 def _is_checkpoint(condition: str | None, text: str) -> bool:
-    if condition and condition.startswith(_CHECKPOINT):
+    if condition and condition.startswith(words.CHECKPOINT):
         return True
-    if any(f"[{word}" in text for word in _CHECKPOINT):
+    if any(f"[{word}" in text for word in words.CHECKPOINT):
         return True
-    return any(word in text for word in _CHECKPOINT_TEXT)
+    return any(word in text for word in words.CHECKPOINT_TEXT)
 
 
 def _unreadable(link: Link) -> bool:
@@ -396,8 +202,8 @@ def _unreadable(link: Link) -> bool:
 
     A file system that does not answer fails in the same places, but in other ways.
     """
-    reading = any(place in frame for frame in link.frames for place in _READING)
-    return reading and link.name.endswith(_NONSENSE)
+    reading = any(place in frame for frame in link.frames for place in words.READING)
+    return reading and link.name.endswith(words.NONSENSE)
 
 
 def _frames(java: Any) -> tuple[str, ...]:

@@ -230,7 +230,7 @@ def row_time(source: SourceSpec) -> tuple[Column, Column | None]:
 
 
 def _complaint(source: SourceSpec, reason: Column | None) -> Column:
-    """The marker that failures.py reads back: which view, which position, why; never the record's content."""
+    """The mark that ``marked_faults`` reads back: which view and position, why; never a record's content."""
     from pyspark.sql import functions as F
 
     told = [] if reason is None else [F.lit(" "), F.to_json(F.struct(reason.alias("reason")))]

@@ -24,7 +24,7 @@ class Overtime(BaseException):
 
 
 class UserCodeError(RuntimeError):
-    """What Spark tells the driver; ``failures.py`` reads it back."""
+    """What Spark tells the driver; ``marked_faults.py`` reads it back."""
 
 
 class Code:

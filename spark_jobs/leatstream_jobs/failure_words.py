@@ -1,0 +1,94 @@
+"""The words by which the errors of Spark, of its clients and of Python are known."""
+
+from __future__ import annotations
+
+GONE = (
+    "UnknownTopicOrPartition",
+    "UnknownTopicId",
+    "KAFKA_DATA_LOSS",
+    "OffsetOutOfRange",
+    "Cannot fetch record for offset",
+    "have been deleted",
+    "Some data may have been lost",
+    "partitions have been lost",
+    "PARTITIONS_DELETED",
+    "PARTITION_OFFSET_CHANGED",
+    "InvalidTopicException",
+)
+# The system's own words, from Java, RocksDB and Python.
+FULL = ("No space left on device", "Disk quota exceeded", "There is not enough space on the disk")
+# What those hear that work beside the query which has ended the JVM, until it is gone.
+STOPPED = ("SparkContext was shut down", "SparkContext has been shut", "stopped SparkContext")
+AUTH = ("SaslAuthenticationException", "SslAuthenticationException", "AuthorizationException")
+# What clients say of a server that is away, or that ends a connection because it goes.
+AWAY = (
+    "common.errors.TimeoutException",
+    "common.errors.DisconnectException",
+    "common.errors.NetworkException",
+    "common.errors.BrokerNotAvailableException",
+    "common.errors.CoordinatorNotAvailableException",
+    "common.errors.NotCoordinatorException",
+    "common.errors.NotLeaderOrFollowerException",
+    "common.errors.LeaderNotAvailableException",
+    "No resolvable bootstrap urls",
+    "Timed out waiting for a node assignment",
+    "java.net.ConnectException",
+    "java.net.NoRouteToHostException",
+    "java.net.SocketTimeoutException",
+    "java.net.UnknownHostException",
+    "psycopg.OperationalError",
+    "psycopg.errors.ConnectionException",
+    "psycopg.errors.ConnectionTimeout",
+    "psycopg.errors.AdminShutdown",
+    "psycopg.errors.CrashShutdown",
+    "psycopg.errors.CannotConnectNow",
+)
+CHECKPOINT = (
+    "STATE_STORE_",
+    "CANNOT_LOAD_STATE_STORE",
+    "STATE_REPARTITION",
+    "STREAMING_CHECKPOINT",
+    "CHECKPOINT_",
+    "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",
+    "INVALID_OFFSET_LOG",
+    "BATCH_METADATA_NOT_FOUND",
+    "MISSING_METADATA_FILE",
+    "RESOURCE_CLOSED_STATE",
+    "batchId",
+)
+# The client's own bounds; the broker names none.
+TOO_LARGE_TO_SEND = ("max.request.size", "buffer.memory")
+LOST_ROWS = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
+CHECKPOINT_TEXT = ("Incomplete log file", "Malformed log file", "offset log", "commit log", "delta file")
+# Where Spark reads its checkpoint, and what reading nonsense ends in.
+READING = ("MetadataLog", "OffsetSeq", "CommitLog", "StreamMetadata", "populateStartOffsets", "OffsetMap")
+NONSENSE = (
+    "JsonEOFException",
+    "JsonParseException",
+    "MismatchedInputException",
+    "MappingException",
+    "MalformedInputException",
+    "EOFException",
+    "NumberFormatException",
+    "IllegalStateException",
+    "IllegalArgumentException",
+    "AssertionError",
+)
+REJECTED = (
+    "AnalysisException",
+    "ParseException",
+    "STREAMING_REAL_TIME_MODE",
+    "UNSUPPORTED_OPERATION",
+    "SparkUnsupportedOperationException",
+)
+# Spark's arithmetic and cast errors: the same record fails again after every restart.
+VALUE = (
+    "DIVIDE_BY_ZERO",
+    "ARITHMETIC_OVERFLOW",
+    "CAST_INVALID_INPUT",
+    "CAST_OVERFLOW",
+    "NUMERIC_VALUE_OUT_OF_RANGE",
+    "INVALID_ARRAY_INDEX",
+    "DATETIME_OVERFLOW",
+    "CANNOT_PARSE_TIMESTAMP",
+)
