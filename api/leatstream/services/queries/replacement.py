@@ -29,7 +29,7 @@ from leatstream.services.planning.query_properties import REPLACE_MODE, is_blue_
 from leatstream.services.queries.definition import QueryDefinition
 from leatstream.services.queries.joint_jobs import leader_of
 from leatstream.services.queries.notes import keep_query, note_version
-from leatstream.services.relations import query_dependents
+from leatstream.services.relations import compatible, query_dependents
 from leatstream.sql.canonical import statement_hash
 from leatstream.sql.statements import Properties
 
@@ -50,11 +50,11 @@ def replacement(unit: UnitOfWork, old: Query, planned: PlannedQuery, within: Col
 
 
 def _holders(unit: UnitOfWork, old: Query, planned: PlannedQuery, within: Collection[str]) -> list[str]:
-    """Queries that need a column of the sink which the new statement does not make any more."""
+    """Queries that need the sink as it is, with columns or records that the new statement does not make."""
     if not planned.kind.makes_sink or str(planned.sink.fqn) != old.sink:
         return []
     relation = unit.relations.find(old.sink)
-    if relation is None or all(c in planned.sink.columns for c in relation.columns):
+    if relation is None or compatible(relation, planned.sink):
         return []
     own = {f"query {name}" for name in (old.name, *within)}
     return [d for d in query_dependents(unit, planned.sink.fqn) if d not in own]
