@@ -1,14 +1,15 @@
-"""How the columns of a relation are read from the two parts of its records, value and key.
+"""How the columns of a relation are read from the parts of its records: value, key and headers.
 
 Most columns are in the value. Key columns are in the key alone where the relation says so, and of a changelog
 the key names the row that a record without value takes back; then the key is read too, each in its format.
+One column may be the headers.
 """
 
 from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leatstream.errors import JobError
@@ -18,7 +19,7 @@ from leatstream.formats.described import Description
 from leatstream.formats.registry_client import RegistryAddress
 from leatstream.model.objects import DELETED
 from leatstream.plan.job_spec import ColumnSpec, DescriptorRef, SourceSpec, value_columns
-from leatstream_jobs import described_records
+from leatstream_jobs import described_records, record_headers
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -51,6 +52,26 @@ def reading(source: SourceSpec, registry: RegistryAddress | None) -> Reading:
     Raises:
         JobError: job-rejected, for columns that the formats have no form for.
     """
+    found = _of_value_and_key(source, registry)
+    headers = record_headers.headers_spec(source)
+    return found if headers is None else _with_headers(source, headers, found)
+
+
+def _with_headers(source: SourceSpec, column: ColumnSpec, found: Reading) -> Reading:
+    from pyspark.sql import functions as F
+
+    field, misfit = record_headers.filled(source, column)
+    others = iter(found.fields)
+    fields = [field if one == column else next(others) for one in source.columns]
+    if misfit is None:
+        return replace(found, fields=fields)
+    told = F.when(misfit, F.lit(f"a header, read as {column.name}, is no text in UTF-8"))
+    reason = told if found.reason is None else told.otherwise(found.reason)
+    return replace(found, fields=fields, wrong=found.wrong | misfit, reason=reason)
+
+
+def _of_value_and_key(source: SourceSpec, registry: RegistryAddress | None) -> Reading:
+    """The same without the column that is the headers."""
     from pyspark.sql import functions as F
 
     text = F.col("value").cast("string")
@@ -103,14 +124,13 @@ _MISFIT = "it does not fit the columns"
 
 
 def _joined(source: SourceSpec, of_key: dict[str, Column], value: json.Decoder) -> list[Column]:
-    """The columns in order, each from where it is."""
+    """The columns of value and key in order, each from where it is."""
     from pyspark.sql import functions as F
 
     names = [column.name for column in value_columns(source)]
     of_value = dict(zip(names, value.fields, strict=True))
     found: list[Column] = []
-    for column in source.columns:
-        name = column.name
+    for name in (column.name for column in source.columns if column.name != source.headers_column):
         if name in source.key_only:
             found.append(of_key[name])
         elif name in of_key:

@@ -191,7 +191,7 @@ def _read(raw: DataFrame, source: SourceSpec, registry: RegistryAddress | None) 
             *(text.alias(name) for name, text in parts.texts.items()),
             F.col("timestamp").alias(_OWN_TIME),
             F.col(ROWMETA),
-            *([F.col(ROWHEADERS)] if source.headers else []),
+            *([F.col(ROWHEADERS)] if source.fetches_headers else []),
             *gone,
         )
         .withColumns(parts.parsed)

@@ -12,6 +12,7 @@ from leatstream.model.objects import DELETED, ROWKEY, ROWTIME
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import ColumnSpec, SinkSpec
 from leatstream_jobs.described_sink import RecordForm
+from leatstream_jobs.record_headers import HEADERS, written
 from leatstream_jobs.scans import Scan, undecodable
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def in_columns(rows: DataFrame, sink: SinkSpec) -> tuple[DataFrame, list[Column]
 def shaped(rows: DataFrame, sink: SinkSpec, form: RecordForm | None = None) -> DataFrame:
     """Rows of the compiled SQL as records: ``key`` and ``value``, both BINARY.
 
+    And ``headers``, where the sink has a column of them; see ``record_headers.written``.
+
     Raises:
         JobError: job-rejected, when the SQL's columns are not the sink's.
     """
@@ -62,7 +65,11 @@ def shaped(rows: DataFrame, sink: SinkSpec, form: RecordForm | None = None) -> D
     if sink.deletes:
         # No value behind a key: readers of the changelog forget the row.
         value = F.when(~F.col(DELETED), value)
-    return numbered.select(key.alias("key"), value.alias("value")).select(F.col("key"), F.col("value"))
+    parts = {"key": key, "value": value}
+    headers = written(sink, values)
+    if headers is not None:
+        parts[HEADERS] = headers
+    return numbered.select(*(part.alias(name) for name, part in parts.items())).select(*map(F.col, parts))
 
 
 def with_logs(frame: DataFrame, entity: str, opened: Sequence[Scan]) -> DataFrame:
@@ -74,7 +81,9 @@ def with_logs(frame: DataFrame, entity: str, opened: Sequence[Scan]) -> DataFram
         return frame
     frame = frame.withColumn("topic", F.lit(entity))
     for scan in logged:
-        frame = frame.unionByName(undecodable(scan).withColumn("topic", F.lit(scan.source.log_entity)))
+        log = undecodable(scan).withColumn("topic", F.lit(scan.source.log_entity))
+        # A log's records have no headers.
+        frame = frame.unionByName(log, allowMissingColumns=True)
     return frame
 
 

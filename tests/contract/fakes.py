@@ -52,6 +52,7 @@ class MemoryConnector(Connector):
         create_entity=True,
         print_records=True,
         realtime=True,
+        headers=True,
         batches=True,
         delivery=(Guarantee("at_least_once", "a fake"), Guarantee("exactly_once", "where asked for")),
     )
@@ -128,7 +129,7 @@ class MemoryConnector(Connector):
         if entity not in self.cluster.entities:
             raise StoreError("entity-not-found", f"Topic {entity} does not exist.")
         there = self.cluster.records.setdefault(entity, [])
-        there += [Record(r.key, r.value, 0, len(there) + i, 1) for i, r in enumerate(records)]
+        there += [Record(r.key, r.value, 0, len(there) + i, 1, r.headers) for i, r in enumerate(records)]
 
     def read_stream(self, spark: Any, source: Any, *, realtime: bool) -> Any:
         raise NotImplementedError
@@ -151,7 +152,7 @@ class FirstViewAnalyzer:
         functions: Sequence[FunctionShape] = (),
     ) -> list[AnalyzedColumn] | AnalysisFailure:
         view = next((view for view in views if "leat_match_" in view.name and view.name in sql), views[0])
-        columns = re.findall(r"`((?:[^`]|``)+)` ([A-Z_]+)", view.ddl)
+        columns = re.findall(r"`((?:[^`]|``)+)` ([A-Z_]+(?:<[A-Z, ]+>)?)", view.ddl)
         if "`__leat_rowmeta`" in sql:
             # The rows of a pattern: conditions are what the contract has of them.
             columns = [(name, "BOOLEAN") for name in re.findall(r" AS `(c\d+)`", sql)]

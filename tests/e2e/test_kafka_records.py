@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -53,6 +54,59 @@ def test_headers_are_read_and_printed(play: Any, mode: str) -> None:
         ("empty", None),
         ("raw", "/w=="),
     ]
+
+
+def _headers(play: Any, topic: str, count: int) -> dict[int, Any]:
+    """Headers of a topic's first committed records, by their ``n``."""
+    from confluent_kafka import Consumer
+
+    settings = {"group.id": f"{topic}.read", "auto.offset.reset": "earliest"}
+    consumer = Consumer({"bootstrap.servers": play.kafka, "isolation.level": "read_committed", **settings})
+    consumer.subscribe([topic])
+    found: dict[int, Any] = {}
+    end = time.monotonic() + 60
+    try:
+        while len(found) < count:
+            assert time.monotonic() < end, f"{topic} has {found}"
+            message = consumer.poll(0.5)
+            if message is not None and not message.error():
+                value = json.loads(message.value())
+                assert value.keys() == {"n"}
+                found[value["n"]] = message.headers()
+        return found
+    finally:
+        consumer.close()
+
+
+@pytest.mark.parametrize(
+    ("mode", "guarantee"),
+    [("realtime", "at_least_once"), ("micro_batch", "at_least_once"), ("micro_batch", "exactly_once")],
+)
+def test_headers_are_written(play: Any, mode: str, guarantee: str) -> None:
+    """From a statement through a query to a consumer, and from what the query wrote through another."""
+    play.stream("calls", "h MAP<VARCHAR, BYTES>, n BIGINT", headers_column="h")
+    play.sql("INSERT INTO calls VALUES (MAP['trace', X'c3bc', 'raw', X'ff', 'none', NULL], 1), (NULL, 2)")
+    out = play.topic("made")
+    sql = (
+        f"CREATE STREAM made WITH ('topic'='{out}', 'headers.column'='h', 'delivery.guarantee'='{guarantee}') AS"
+        " SELECT n, h FROM calls WITH ('starting.position'='earliest')"
+        f" QUERY WITH ('mode'='{mode}')"
+    )
+    assert play.run("made", sql)["status"]["job"]["mode"] == mode
+    given = {"trace": "ü".encode(), "raw": b"\xff", "none": None}
+    found = _headers(play, out, 2)
+    assert dict(found[1]) == given
+    assert found[2] is None
+    if guarantee == "exactly_once":
+        return
+    again = play.topic("again")
+    sql = (
+        f"CREATE STREAM again WITH ('topic'='{again}') AS SELECT n, decode(h['trace'], 'UTF-8') AS trace,"
+        f" cardinality(h) AS headers FROM made WITH ('starting.position'='earliest') QUERY WITH ('mode'='{mode}')"
+    )
+    play.run("again", sql)
+    read = {row["n"]: (row["trace"], row["headers"]) for row in play.consume(again, 2, distinct="n")}
+    assert read == {1: ("ü", 3), 2: (None, None)}
 
 
 def test_large_records_pass_where_the_topics_take_them(play: Any) -> None:

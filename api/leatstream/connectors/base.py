@@ -232,11 +232,17 @@ class Connector(ABC):
 
     @abstractmethod
     def read_stream(self, spark: SparkSession, source: SourceSpec, *, realtime: bool) -> DataFrame:
-        """Raw records: ``key`` BINARY, ``value`` BINARY, ``timestamp``, ``__leat_rowmeta`` STRUCT."""
+        """Raw records: ``key`` BINARY, ``value`` BINARY, ``timestamp``, ``__leat_rowmeta`` STRUCT.
+
+        Where the source asks for them, also ``__leat_rowheaders`` MAP<STRING, BINARY>.
+        """
 
     @abstractmethod
     def write_stream(self, frame: DataFrame, sink: SinkSpec, *, realtime: bool) -> DataStreamWriter:
         """A writer for a frame of ``key`` BINARY, ``value`` BINARY and optionally ``timestamp`` TIMESTAMP.
+
+        Of kinds whose records have headers also ``headers``, ARRAY<STRUCT<key STRING, value BINARY>>, if the
+        sink has a column of them.
 
         Output mode, trigger and checkpoint are set by the caller.
         """

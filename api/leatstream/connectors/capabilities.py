@@ -27,7 +27,7 @@ class Capabilities:
         print_records: PRINT shows records.
         insert_values: ``INSERT … VALUES`` writes records.
         realtime: queries over it can run in real-time mode.
-        headers: its records have headers that queries can read.
+        headers: its records have headers, which queries read and write.
         lookup: rows of its tables can be joined with a stream's (``table_reader``).
         batches: changelog operators can write it, batch by batch (``write_batch``).
         delivery: what its sinks promise.

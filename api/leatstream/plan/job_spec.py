@@ -114,6 +114,7 @@ class SourceSpec(_Document):
         primary_key: of a changelog: a record without value takes back the row that its key names. The view
             has ``__leat_deleted`` BOOLEAN too, then.
         key_only: columns that are read from the record's key; the others are in its value.
+        headers_column: the one that is filled from the record's headers.
         options: in the store kind's own words, such as ``s3.csv.header``; checked by its connector.
         headers: whether the view has ``__leat_rowheaders`` MAP<STRING, BINARY> too.
     """
@@ -138,9 +139,15 @@ class SourceSpec(_Document):
     descriptor: DescriptorRef | None = None
     primary_key: list[str] = Field(default_factory=list)
     key_only: list[str] = Field(default_factory=list)
+    headers_column: str | None = None
     options: dict[str, str] = Field(default_factory=dict)
     feed: ChangeFeed | None = None
     headers: bool = False
+
+    @property
+    def fetches_headers(self) -> bool:
+        """Whether records are to be read with their headers."""
+        return self.headers or self.headers_column is not None
 
 
 class ViewDatabase(_Document):
@@ -181,6 +188,7 @@ class SinkSpec(_Document):
             the same key columns replace each other; without key columns every row is kept.
         key_columns: columns that make the record key; empty = the left-most record's key is passed on.
         key_only: those of them that are not in the record's value.
+        headers_column: the column that is written as the record's headers, and not in its value either.
         value_schema, key_schema: what the job registers, or writes into files, of formats that a schema
             describes.
         deletes: the SQL gives ``__leat_deleted`` too: where it is true, a record without value is written.
@@ -197,6 +205,7 @@ class SinkSpec(_Document):
     key_type: str | None = None
     key_columns: list[str] = Field(default_factory=list)
     key_only: list[str] = Field(default_factory=list)
+    headers_column: str | None = None
     value_schema: str | None = None
     key_schema: str | None = None
     deletes: bool = False
@@ -207,7 +216,8 @@ class SinkSpec(_Document):
 
 def value_columns(spec: SourceSpec | SinkSpec) -> list[ColumnSpec]:
     """The columns that are in the record's value."""
-    return [column for column in spec.columns if column.name not in spec.key_only]
+    elsewhere = (*spec.key_only, spec.headers_column)
+    return [column for column in spec.columns if column.name not in elsewhere]
 
 
 class SnapshotSpec(_Document):

@@ -26,7 +26,7 @@ from leatstream.services.environment import (
 )
 from leatstream.services.pages import repository_page
 from leatstream.services.planning.live_stores import LiveStores
-from leatstream.services.planning.record_places import key_only
+from leatstream.services.planning.record_places import headers_column, key_only
 from leatstream.services.planning.record_schemas import with_columns
 from leatstream.services.relation_draft import (
     DraftRelation,
@@ -138,7 +138,7 @@ def compatible(old: Relation, new: Relation) -> bool:
     same = ("value_format", "key_format", "key_type", "timestamp", "timestamp_format", "primary_key")
     if any(getattr(old, f) != getattr(new, f) for f in same) or _own_words(old) != _own_words(new):
         return False
-    if key_only(old) != key_only(new):
+    if (key_only(old), headers_column(old)) != (key_only(new), headers_column(new)):
         return False
     now = [replace(c, comment=None) for c in new.columns]
     return all(replace(c, comment=None) in now for c in old.columns)

@@ -26,6 +26,7 @@ def check_declared_fit(
         where: position or pointer of a property.
     """
     _check_keys(connector, given, changelog, faults, where)
+    _check_headers(connector, given, faults, where)
     if given.value_format is not None:
         _check_format(connector, given.value_format, faults, where)
 
@@ -40,6 +41,7 @@ def check_sink_fit(
 ) -> None:
     """The same of a new sink, whose value format may be that of the left-most source ``left``."""
     _check_keys(connector, given, changelog, faults, where)
+    _check_headers(connector, given, faults, where)
     if given.value_format is not None:
         _check_format(connector, given.value_format, faults, where)
     elif left.value_format not in connector.value_formats:
@@ -76,6 +78,16 @@ def _check_format(connector: Connector, value_format: str, faults: Faults, where
             f"stores of kind {connector.kind} do not hold {value_format}",
             hint=f"there is {', '.join(connector.value_formats)}",
             **where("value.format"),
+        )
+
+
+def _check_headers(connector: Connector, given: RelationProperties, faults: Faults, where: Where) -> None:
+    if given.headers_column is not None and not connector.capabilities.headers:
+        faults.add(
+            "unsupported",
+            f"records in stores of kind {connector.kind} have no headers, so a column cannot be them",
+            hint="leave 'headers.column' out: the column is in the value then",
+            **where("headers.column"),
         )
 
 

@@ -28,6 +28,7 @@ PLAIN = (
     "key.type",
     "key.columns",
     "value.columns.exclude",
+    "headers.column",
     "timestamp",
     "timestamp.format",
     "sink.timestamp.strategy",
@@ -90,6 +91,7 @@ class RelationProperties:
         key_type: canonical type text.
         key_columns: columns (folded) that make the record key.
         value_columns_exclude: those of them that are not in the value.
+        headers_column: column that is the record's headers, and not in the value.
         timestamp: column of event time.
         entity: canonical property (``topic.partitions``) to number.
         configs: the entity's own settings in the store's words (``retention.ms``).
@@ -105,6 +107,7 @@ class RelationProperties:
     key_type: str | None = None
     key_columns: tuple[str, ...] = ()
     value_columns_exclude: tuple[str, ...] = ()
+    headers_column: str | None = None
     timestamp: str | None = None
     timestamp_format: str | None = None
     sink_timestamp_strategy: str | None = None
@@ -145,6 +148,7 @@ def read_relation_properties(given: Given, *, changelog: bool = False) -> Relati
         key_type=_key_type(reader),
         key_columns=_columns(reader, "key.columns"),
         value_columns_exclude=_columns(reader, "value.columns.exclude"),
+        headers_column=reader.name("headers.column"),
         timestamp=reader.name("timestamp"),
         timestamp_format=reader.choice("timestamp.format", ("sql", "iso8601")),
         sink_timestamp_strategy=reader.choice("sink.timestamp.strategy", ("proc.time", "event.time")),

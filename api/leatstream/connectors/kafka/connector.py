@@ -278,7 +278,7 @@ class KafkaConnector(Connector):
             options["maxOffsetsPerTrigger"] = spark.conf.get(MAX_OFFSETS, "500000") or "500000"
         frame = spark.readStream.format("kafka").options(**options).load()
         position = F.struct("topic", "partition", "offset", F.col("timestampType").alias("timestamp_type"))
-        more = [F.expr(_HEADERS).alias(ROWHEADERS)] if source.headers else []
+        more = [F.expr(_HEADERS).alias(ROWHEADERS)] if source.fetches_headers else []
         return frame.select("key", "value", "timestamp", position.alias("__leat_rowmeta"), *more)
 
     def write_stream(self, frame: DataFrame, sink: SinkSpec, *, realtime: bool) -> DataStreamWriter:
@@ -323,7 +323,7 @@ class KafkaConnector(Connector):
         options |= {
             "subscribe": source.entity,
             "failOnDataLoss": "true",
-            "includeHeaders": "true" if source.headers else "false",
+            "includeHeaders": "true" if source.fetches_headers else "false",
             "groupIdPrefix": "leatstream",
             # What a producer took back is no record.
             "kafka.isolation.level": "read_committed",

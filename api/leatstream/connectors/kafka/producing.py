@@ -45,7 +45,8 @@ def produce(admin: KafkaAdmin, topic: str, records: Sequence[NewRecord], timeout
     end = time.monotonic() + timeout
     try:
         for record in records:
-            producer.produce(topic, record.value, record.key, on_delivery=heard)
+            headers: list[tuple[str, str | bytes | None]] = list(record.headers)
+            producer.produce(topic, record.value, record.key, headers=headers, on_delivery=heard)
             producer.poll(0)
         while producer.flush(_SLICE) and failed is None and time.monotonic() < end:
             admin.raise_if_final()

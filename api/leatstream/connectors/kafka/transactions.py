@@ -115,7 +115,8 @@ class KafkaBatchWriter:
         """Write one micro-batch; returns when it is committed.
 
         Args:
-            frame: ``key`` and ``value``, BINARY, and ``topic`` where records go to several.
+            frame: ``key`` and ``value``, BINARY, ``topic`` where records go to several, and where they have
+                headers, ``headers``, ARRAY<STRUCT<key STRING, value BINARY>>.
             number: Spark's batch number.
 
         Raises:
@@ -201,12 +202,14 @@ def _produce(producer: Producer, target: Target, batches: Batches) -> int:
     written = 0
     for batch in batches:
         keys, values = batch.column("key").to_pylist(), batch.column("value").to_pylist()
-        named = "topic" in batch.schema.names
-        topics = batch.column("topic").to_pylist() if named else itertools.repeat(target.topic)
-        for topic, key, value in zip(topics, keys, values, strict=False):
+        names = batch.schema.names
+        topics = batch.column("topic").to_pylist() if "topic" in names else itertools.repeat(target.topic)
+        headers = batch.column("headers").to_pylist() if "headers" in names else itertools.repeat(None)
+        for topic, key, value, given in zip(topics, keys, values, headers, strict=False):
+            more: Any = {"headers": [(one["key"], one["value"]) for one in given]} if given else {}
             while True:
                 try:
-                    producer.produce(topic, value, key)
+                    producer.produce(topic, value, key, **more)
                     break
                 except BufferError:
                     producer.poll(0.1)

@@ -1,4 +1,4 @@
-"""In which part of a record the columns of a relation are: in its value, or in its key alone."""
+"""In which part of a record the columns of a relation are: its value, its key alone, or its headers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from leatstream.model.names import quote, split
 from leatstream.model.objects import Column, Effective, Origin, Relation
 from leatstream.sql.relation_properties import RelationProperties
 
-KEYS, EXCLUDED = "key.columns", "value.columns.exclude"
+KEYS, EXCLUDED, HEADERS = "key.columns", "value.columns.exclude", "headers.column"
+_HEADER_VALUES = ("VARCHAR", "BYTES", "VARBINARY")
 _NAME = re.compile(r'"(?:[^"]|"")*"|[^,\s]+')
 Where = Callable[[str], dict[str, Any]]
 
@@ -25,7 +26,7 @@ def record_places(
     faults: Faults,
     where: Where,
 ) -> dict[str, Effective]:
-    """The columns that are in the key alone, as a property in force; none where all are in the value.
+    """The columns that are not in the value, as properties in force: those in the key alone, and the headers.
 
     Args:
         given: properties of the relation.
@@ -38,8 +39,14 @@ def record_places(
     value, key = formats
     if not columns:
         return {}
+    headers = _headers(given, columns, keys, faults, where)
+    found = {HEADERS: Effective(headers.name, Origin.EXPLICIT)} if headers is not None else {}
+    columns = [column for column in columns if column != headers]
+    if not columns:
+        faults.add("invalid-property", f"no column is left beside that of '{HEADERS}'", **where(HEADERS))
+        return found
     if key == "primitive" and not _plain_key(columns, keys, faults, where):
-        return {}
+        return found
     excluded, origin = _excluded(given, columns, keys, faults, where), Origin.EXPLICIT
     inside = [column for column in columns if column.name not in excluded]
     if value == "primitive" and not excluded and len(columns) > 1:
@@ -48,9 +55,35 @@ def record_places(
     if value == "primitive":
         _check_plain_value(columns, inside, faults, where)
     elif not inside:
-        detail = "no column is left for the value: 'value.columns.exclude' names all of them"
+        also = f" and '{HEADERS}'" if headers is not None else ""
+        detail = f"no column is left for the value beside those of '{EXCLUDED}'{also}"
         faults.add("invalid-property", detail, **where(EXCLUDED))
-    return {EXCLUDED: Effective(", ".join(map(quote, excluded)), origin)} if excluded else {}
+    if excluded:
+        found[EXCLUDED] = Effective(", ".join(map(quote, excluded)), origin)
+    return found
+
+
+def _headers(
+    given: RelationProperties, columns: Sequence[Column], keys: Sequence[str], faults: Faults, where: Where
+) -> Column | None:
+    """The column that is the record's headers; what is wrong is noted."""
+    if given.headers_column is None:
+        return None
+    column, at = column_named(columns, given.headers_column), where(HEADERS)
+    if column is None:
+        shown = ", ".join(quote(one.name) for one in columns)
+        detail = f"{quote(given.headers_column)} of '{HEADERS}' is not a column"
+        faults.add("unknown-column", detail, hint=f"there is {shown}", **at)
+        return None
+    kinds = [part.kind for part in column.type.arguments] if column.type.kind == "MAP" else []
+    if kinds[:1] != ["VARCHAR"] or kinds[1] not in _HEADER_VALUES:
+        detail = f"column {quote(column.name)} is {column.type}; headers are a MAP<VARCHAR, BYTES>"
+        hint = "make it that, or a MAP<VARCHAR, VARCHAR> of texts in UTF-8"
+        faults.add("type-mismatch", detail, hint=hint, **at)
+    elif column.name in keys:
+        detail = f"column {quote(column.name)} is in the record's key, so it cannot be its headers"
+        faults.add("invalid-property", detail, hint="choose another column", **at)
+    return column
 
 
 def _plain_key(columns: Sequence[Column], keys: Sequence[str], faults: Faults, where: Where) -> bool:
@@ -128,3 +161,15 @@ def key_only(relation: Relation) -> list[str]:
     told = relation.effective.get(EXCLUDED)
     written = _NAME.findall(str(told.value)) if told is not None else []
     return [column.name for column in relation.columns if quote(column.name) in written]
+
+
+def headers_column(relation: Relation) -> str | None:
+    """Name of the column that is the record's headers and not in its value."""
+    told = relation.effective.get(HEADERS)
+    return str(told.value) if told is not None else None
+
+
+def value_columns(relation: Relation) -> list[Column]:
+    """The columns that are in the record's value."""
+    elsewhere = (*key_only(relation), headers_column(relation))
+    return [column for column in relation.columns if column.name not in elsewhere]

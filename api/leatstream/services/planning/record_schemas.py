@@ -19,7 +19,7 @@ from leatstream.model.objects import Column, Relation
 from leatstream.plan.job_spec import DescriptorRef
 from leatstream.services.catalog_view import CatalogView
 from leatstream.services.planning.live_stores import LiveStores
-from leatstream.services.planning.record_places import key_only
+from leatstream.services.planning.record_places import value_columns
 from leatstream.services.relation_draft import RelationDefinition
 from leatstream.sql.relation_properties import RelationProperties
 
@@ -52,9 +52,7 @@ def sink_schemas(
         name = record_name(sink.fqn.database, sink.fqn.schema, sink.fqn.name)
         return {"value_schema": _text(sink, name, sink.value_format, sink.columns, None, position)}
     if sink.value_format in FORMATS:
-        hidden = key_only(sink)
-        inside = [column for column in sink.columns if column.name not in hidden]
-        found["value_schema"] = _checked(live, sink, "value", inside, position)
+        found["value_schema"] = _checked(live, sink, "value", value_columns(sink), position)
     if sink.key_format in FORMATS and key_columns:
         by_name = {column.name: column for column in sink.columns}
         columns = [by_name[name] for name in key_columns]

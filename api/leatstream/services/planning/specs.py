@@ -23,7 +23,7 @@ from leatstream.plan.job_spec import (
 from leatstream.plan.logical import Link, LogicalPlan, Lookup, Scan
 from leatstream.ports import UnitOfWork
 from leatstream.services.planning.live_stores import LiveStores
-from leatstream.services.planning.record_places import key_columns, key_only
+from leatstream.services.planning.record_places import headers_column, key_columns, key_only
 from leatstream.services.planning.record_schemas import descriptor_of
 from leatstream.services.planning.table_sinks import TABLE_FORMAT
 from leatstream.sql.relation_properties import STORE_FAMILIES, RelationProperties
@@ -108,6 +108,7 @@ def source_spec(
         descriptor=descriptor_of(live.view, relation),
         primary_key=list(relation.primary_key),
         key_only=key_only(relation),
+        headers_column=headers_column(relation),
         options=_options(relation),
         feed=feed,
         headers=scan.headers,
@@ -172,6 +173,7 @@ def store_sink(live: LiveStores, sink: Relation, given: RelationProperties, logi
         key_type=sink.key_type,
         key_columns=list(sink.primary_key or given.key_columns) or _own_key(sink),
         key_only=key_only(sink),
+        headers_column=headers_column(sink),
         deletes=logical.deletes,
         options=_options(sink),
     )

@@ -16,6 +16,7 @@ from leatstream.sql.relation_properties import RelationProperties
 DATABASE, SCHEMA, NAME = TABLE_NAMES
 _RECORDS = (
     *("value.format", "value.columns.exclude", "key.format", "key.type", "key.columns"),
+    "headers.column",
     "sink.timestamp.strategy",
 )
 TABLE_FORMAT = "json"

@@ -17,7 +17,7 @@ from leatstream.formats.values import json_record, primitive_bytes
 from leatstream.model.objects import Column, Relation
 from leatstream.services.environment import Environment
 from leatstream.services.planning.live_stores import LiveStores
-from leatstream.services.planning.record_places import key_only
+from leatstream.services.planning.record_places import headers_column, value_columns
 from leatstream.services.planning.record_schemas import sink_schemas
 from leatstream.services.schema_registries import open_registry
 
@@ -49,8 +49,8 @@ def make_records(
     if not (relation.value_format in FORMATS and live.connector(relation.store).holds_schemas):
         schemas = sink_schemas(live, relation, [c.name for c in keys], position)
     numbers = _registered(live, relation, schemas, position) if register else dict.fromkeys(schemas, 0)
-    hidden = key_only(relation)
-    inside = [column for column in relation.columns if column.name not in hidden]
+    inside = value_columns(relation)
+    headers = [column for column in relation.columns if column.name == headers_column(relation)]
     value, key = (
         _encoder(format_, columns, numbers.get(part), schemas.get(part))
         for part, format_, columns in (
@@ -64,6 +64,7 @@ def make_records(
             NewRecord(
                 _key(relation, keys, _chosen(relation, keys, row), key, by_column=by_column),
                 _value(relation, inside, _chosen(relation, inside, row), value),
+                _headers(*_chosen(relation, headers, row)),
             )
             for row in rows
         ]
@@ -101,6 +102,12 @@ def _value(
     if relation.value_format == "primitive":
         return primitive_bytes(values[0], str(columns[0].type))
     return json_record(columns, values)
+
+
+def _headers(entries: Mapping[str, str | bytes | None] | None = None) -> tuple[tuple[str, bytes | None], ...]:
+    """The headers of a record, from the column's value; texts in UTF-8."""
+    given = (entries or {}).items()
+    return tuple((name, value.encode() if isinstance(value, str) else value) for name, value in given)
 
 
 def _encoder(
