@@ -15,7 +15,7 @@ from leatstream.sql.passes.quoting import name
 from leatstream.sql.passes.user_functions import use_of, write_user_call
 
 if TYPE_CHECKING:
-    from leatstream.sql.passes.render import Renderer
+    from leatstream.sql.passes.render_expressions import ExpressionRenderer
 
 
 _PLACE = ("topic", "partition", "offset", "timestamp_type")
@@ -28,7 +28,7 @@ def _hidden(value: str, column: str, *, whole: bool) -> str:
     return f"unix_millis({value})" if column == ROWTIME else value
 
 
-def write_call(r: Renderer, node: Any) -> None:
+def write_call(r: ExpressionRenderer, node: Any) -> None:
     """Write a function call."""
     word, arguments = str(node.this), node.expressions
     if "bound" in node.meta:
@@ -58,7 +58,7 @@ def write_call(r: Renderer, node: Any) -> None:
 # Each writes a call that has a form of its own, and tells whether it did.
 
 
-def _trim(r: Renderer, arguments: list[Any]) -> bool:
+def _trim(r: ExpressionRenderer, arguments: list[Any]) -> bool:
     if not arguments or not isinstance(arguments[0], exp.Var):
         if len(arguments) < 2:
             return False
@@ -70,9 +70,9 @@ def _trim(r: Renderer, arguments: list[Any]) -> bool:
     return True
 
 
-def _side_trim(side: str) -> Callable[[Renderer, list[Any]], bool]:
+def _side_trim(side: str) -> Callable[[ExpressionRenderer, list[Any]], bool]:
     # Spark's function takes the characters first.
-    def write(r: Renderer, arguments: list[Any]) -> bool:
+    def write(r: ExpressionRenderer, arguments: list[Any]) -> bool:
         if len(arguments) == 2:
             r.template(f"trim({side} {{}} FROM {{}})", arguments[1], arguments[0])
         return len(arguments) == 2
@@ -80,7 +80,7 @@ def _side_trim(side: str) -> Callable[[Renderer, list[Any]], bool]:
     return write
 
 
-def _to_timestamp_ltz(r: Renderer, arguments: list[Any]) -> bool:
+def _to_timestamp_ltz(r: ExpressionRenderer, arguments: list[Any]) -> bool:
     scale = arguments[1].this if len(arguments) == 2 and arguments[1].is_number else ""
     seconds = {"0": "timestamp_seconds", "3": "timestamp_millis", "6": "timestamp_micros"}
     if scale in seconds:
@@ -88,26 +88,26 @@ def _to_timestamp_ltz(r: Renderer, arguments: list[Any]) -> bool:
     return scale in seconds
 
 
-def _extract(r: Renderer, arguments: list[Any]) -> bool:
+def _extract(r: ExpressionRenderer, arguments: list[Any]) -> bool:
     r.template(f"extract({arguments[0].name} FROM {{}})", arguments[1])
     return True
 
 
-def _with_unit(r: Renderer, arguments: list[Any]) -> bool:
+def _with_unit(r: ExpressionRenderer, arguments: list[Any]) -> bool:
     """TIMESTAMPADD and TIMESTAMPDIFF: the unit is a word."""
     word = "timestampadd" if arguments[0].meta["adds"] else "timestampdiff"
     r.template(f"{word}({arguments[0].name}, {{}}, {{}})", *arguments[1:])
     return True
 
 
-def _floor(r: Renderer, arguments: list[Any]) -> bool:
+def _floor(r: ExpressionRenderer, arguments: list[Any]) -> bool:
     if not isinstance(arguments[0], exp.Var):
         return False
     r.template(f"date_trunc('{arguments[0].name}', {{}})", arguments[1])
     return True
 
 
-def _ceil(r: Renderer, arguments: list[Any]) -> bool:
+def _ceil(r: ExpressionRenderer, arguments: list[Any]) -> bool:
     if not isinstance(arguments[0], exp.Var):
         return False
     unit, time = arguments[0].name, arguments[1]
@@ -116,7 +116,7 @@ def _ceil(r: Renderer, arguments: list[Any]) -> bool:
     return True
 
 
-def _json_array(r: Renderer, arguments: list[Any]) -> bool:
+def _json_array(r: ExpressionRenderer, arguments: list[Any]) -> bool:
     r.put("concat('[', concat_ws(','")
     for argument in arguments:
         r.put(", ")
@@ -125,7 +125,7 @@ def _json_array(r: Renderer, arguments: list[Any]) -> bool:
     return True
 
 
-def _json_object(r: Renderer, arguments: list[Any]) -> bool:
+def _json_object(r: ExpressionRenderer, arguments: list[Any]) -> bool:
     r.put("to_json(named_struct(")
     for index, argument in enumerate(arguments):
         r.put(", " if index else "")
@@ -134,7 +134,7 @@ def _json_object(r: Renderer, arguments: list[Any]) -> bool:
     return True
 
 
-_RULES: dict[str, Callable[[Renderer, list[Any]], bool]] = {
+_RULES: dict[str, Callable[[ExpressionRenderer, list[Any]], bool]] = {
     "trim": _trim,
     "btrim": _side_trim("BOTH"),
     "ltrim": _side_trim("LEADING"),

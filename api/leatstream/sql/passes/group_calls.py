@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 if TYPE_CHECKING:
-    from leatstream.sql.passes.render import Renderer
+    from leatstream.sql.passes.render_expressions import ExpressionRenderer
 
 GROUPINGS = frozenset({"grouping", "grouping_id"})
 
@@ -19,7 +19,7 @@ def counts_distinct(node: exp.Expression) -> bool:
     return str(node.this) == "count" and bool(node.meta.get("distinct")) and bool(values) and not starred
 
 
-def write_group_call(r: Renderer, node: Any) -> bool:
+def write_group_call(r: ExpressionRenderer, node: Any) -> bool:
     """Write one of these calls; False if it is another."""
     word, values = str(node.this), node.expressions
     if counts_distinct(node):

@@ -1,23 +1,15 @@
-"""Bound queries to Spark SQL, noting which stretch of it came from which stretch of the user's text.
-
-Every node that may pass is named here; the user's text gets out as escaped literal or quoted name only.
-"""
+"""Bound queries to Spark SQL, noting which stretch of it came from which stretch of the user's text."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Sequence
 
 from sqlglot import exp
 
-from leatstream.errors import InternalError, Position
 from leatstream.model.objects import DELETED, ROWKEY, ROWTIME, UNTIL
-from leatstream.model.types import parse_type
-from leatstream.plan.logical import INTERVAL_JOIN, LOOKUP_JOINS, TEMPORAL_JOIN, JoinType, Window
-from leatstream.sql.passes.calls import write_call
-from leatstream.sql.passes.quoting import literal, name
+from leatstream.plan.logical import INTERVAL_JOIN, LOOKUP_JOINS, TEMPORAL_JOIN, JoinType
+from leatstream.sql.passes.quoting import name
+from leatstream.sql.passes.render_expressions import WINDOW, ExpressionRenderer, cumulated
 from leatstream.sql.passes.scope import (
     BoundGroup,
     BoundJoin,
@@ -30,66 +22,15 @@ from leatstream.sql.passes.scope import (
 )
 from leatstream.sql.source_map import Mark
 
-_BINARY: dict[type[exp.Expression], str] = {
-    exp.Or: "OR",
-    exp.And: "AND",
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.NullSafeEQ: "<=>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.BitwiseOr: "|",
-    exp.BitwiseXor: "^",
-    exp.BitwiseAnd: "&",
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.DPipe: "||",
-    exp.Mul: "*",
-    exp.Div: "/",
-    exp.Mod: "%",
-    exp.IntDiv: "DIV",
-    exp.Like: "LIKE",
-    exp.ILike: "ILIKE",
-    exp.RegexpLike: "RLIKE",
-    exp.Is: "IS",
-}
-_WINDOW = "__leat_window"
 _PASSES = "__leat_passes"
-_ENDS = {"window_start": "start", "window_end": "end"}
-_PLACE = re.compile(r"\{(\d|time)\}")
 
 
-class Renderer:
-    """Writes one statement; ``text`` and ``marks`` are the result."""
+class Renderer(ExpressionRenderer):
+    """Writes one statement; ``text``, ``marks`` and ``filters`` are the result."""
 
     def __init__(self) -> None:
-        self._parts: list[str] = []
-        self._length = 0
-        self.marks: list[Mark] = []
+        super().__init__()
         self.filters: list[Mark] = []
-        self.windows: dict[str, Window] = {}
-
-    @property
-    def text(self) -> str:
-        """What has been written."""
-        return "".join(self._parts)
-
-    def put(self, text: str) -> None:
-        """Write text of ours."""
-        self._parts.append(text)
-        self._length += len(text)
-
-    @contextmanager
-    def mark(self, position: Position | None) -> Iterator[None]:
-        """What is written inside came from this place."""
-        start = self._length
-        yield
-        if position is not None:
-            self.marks.append((start, self._length - 1, position))
-
-    # Queries
 
     def query(self, query: BoundQuery) -> None:
         """A select or union, with row key and row time as last columns."""
@@ -110,11 +51,11 @@ class Renderer:
     def _select(self, query: BoundSelect) -> None:
         self.windows |= {given.ref: given.window for given in query.inputs if given.window is not None}
         nested, passes = query.group is not None and query.group.nested, _passes_outside(query.group)
-        hidden = [name(_WINDOW)] * nested + [name(_PASSES)] * passes
+        hidden = [name(WINDOW)] * nested + [name(_PASSES)] * passes
         if hidden:
             self.put(f"SELECT * EXCEPT ({', '.join(hidden)})")
             # A window's time is known to Spark as such only outside of the GROUP BY that made it.
-            self.put(f", window_time({name(_WINDOW)}) AS {name(ROWTIME)}" if nested else "")
+            self.put(f", window_time({name(WINDOW)}) AS {name(ROWTIME)}" if nested else "")
             self.put(" FROM (")
         self._plain_select(query)
         self.put(")" if hidden else "")
@@ -133,9 +74,9 @@ class Renderer:
             self._filter(group.having)
             self.put(f" AS {name(_PASSES)}, ")
         nested = group is not None and group.nested
-        time = f"{name(query.inputs[0].ref)}.{name(_WINDOW)}" if nested else _hidden(query, ROWTIME)
+        time = f"{name(query.inputs[0].ref)}.{name(WINDOW)}" if nested else _hidden(query, ROWTIME)
         self.put(f"{_hidden(query, ROWKEY)} AS {name(ROWKEY)}, ")
-        self.put(f"{time} AS {name(_WINDOW if nested else ROWTIME)} FROM ")
+        self.put(f"{time} AS {name(WINDOW if nested else ROWTIME)} FROM ")
         self._input(query.inputs[0])
         for join in query.joins:
             self._join(join)
@@ -187,7 +128,7 @@ class Renderer:
 
     def _group(self, given: Input, group: BoundGroup) -> None:
         # The window's own column, not its two ends: only that has the watermark, which lets old groups go.
-        keys = [f"{name(given.ref)}.{name(_WINDOW)}"] if given.window is not None else []
+        keys = [f"{name(given.ref)}.{name(WINDOW)}"] if given.window is not None else []
         if given.window is not None and given.window.kind == "session" and not group.keys:
             # Spark keeps sessions by key only: one key for all, which it must not see to be constant.
             keys.append(f"(unix_millis({name(given.ref)}.{name(ROWTIME)}) & 0)")
@@ -233,12 +174,12 @@ class Renderer:
         self.put("(SELECT *, " + ("session_window" if window.kind == "session" else "window"))
         self.put(f"({name(ROWTIME)}, '{window.size_ms} milliseconds'")
         self.put(f", '{window.advance_ms} milliseconds'" if window.advance_ms < window.size_ms else "")
-        self.put(f") AS {name(_WINDOW)} FROM ")
+        self.put(f") AS {name(WINDOW)} FROM ")
         self._from(given)
         if cumulates:
             # Of the hops that hold a row, those that end in the row's own SIZE: their ends, which decide when
             # Spark closes them, are right; only their starts are not.
-            start = _cumulated(f"{name(_WINDOW)}.`end`", window)
+            start = cumulated(f"{name(WINDOW)}.`end`", window)
             self.put(f") WHERE {name(ROWTIME)} >= {start}")
         self.put(f") AS {name(given.ref)}")
 
@@ -270,61 +211,6 @@ class Renderer:
             # Two comparisons of plain columns: Spark reads the bound of its state from this form.
             self.put(f" AND {right} >= {left} - {before} AND {right} <= {left} + {after}")
 
-    # Expressions
-
-    def expr(self, node: exp.Expression) -> None:
-        """One expression."""
-        if type(node) in _BINARY:
-            self._chain(node)
-            return
-        with self.mark(place(node)):
-            writer = _WRITERS.get(type(node))
-            if writer is None:
-                raise InternalError("internal", f"The expression {type(node).__name__} has no Spark form.")
-            writer(self, node)
-
-    def _chain(self, node: exp.Expression) -> None:
-        # The left spine may be a thousand operators long: no recursion along it.
-        spine: list[exp.Expression] = []
-        while type(node) in _BINARY:
-            spine.append(node)
-            node = node.this
-        start = self._length
-        self.expr(node)
-        for operator in reversed(spine):
-            self.put(f" {_BINARY[type(operator)]} ")
-            self.expr(operator.expression)
-            position = place(operator)
-            if position is not None:
-                self.marks.append((start, self._length - 1, position))
-
-    def call(self, function: str, arguments: Sequence[exp.Expression]) -> None:
-        """``function(a, b)``"""
-        self.put(f"{function}(")
-        for i, argument in enumerate(arguments):
-            self.put(", " if i else "")
-            self.expr(argument)
-        self.put(")")
-
-    def template(self, text: str, *values: exp.Expression) -> None:
-        """Our text with ``{}`` for each expression."""
-        pieces = text.split("{}")
-        self.put(pieces[0])
-        for value, piece in zip(values, pieces[1:], strict=True):
-            self.expr(value)
-            self.put(piece)
-
-    def form(self, text: str, values: Sequence[exp.Expression], row_time: str = "") -> None:
-        """Our text with ``{1}``, ``{2}`` for the expressions, each as often as it stands there."""
-        for index, piece in enumerate(_PLACE.split(text)):
-            if not index % 2:
-                self.put(piece)
-            elif piece == "time":
-                self.put(row_time)
-            else:
-                value = values[int(piece) - 1]
-                self.template("({})" if type(value) in _BINARY else "{}", value)
-
 
 def _passes_outside(group: BoundGroup | None) -> bool:
     """Whether HAVING is asked outside: Spark does not find GROUPING of a column beside plain keys in it."""
@@ -338,94 +224,8 @@ def _hidden(query: BoundSelect, column: str) -> str:
             return "CAST(NULL AS BINARY)"
         given = query.inputs[0]
         timed = given.window is not None
-        return f"{name(given.ref)}.{name(_WINDOW)}.`end`" if timed else "CAST(NULL AS TIMESTAMP)"
+        return f"{name(given.ref)}.{name(WINDOW)}.`end`" if timed else "CAST(NULL AS TIMESTAMP)"
     refs = [query.inputs[0].ref]
     refs += [join.right.ref for join in query.joins if join.type is JoinType.FULL]
     values = [f"{name(ref)}.{name(column)}" for ref in refs]
     return values[0] if len(values) == 1 else f"coalesce({', '.join(values)})"
-
-
-def _cumulated(end: str, window: Window) -> str:
-    """The start of a cumulating window, from its end."""
-    last = f"(unix_millis({end}) - 1)"
-    return f"timestamp_millis({last} - pmod({last}, {window.size_ms}))"
-
-
-def _column(r: Renderer, node: Any) -> None:
-    ref, column, fields = node.meta["bound"]
-    if ref in r.windows and column in _ENDS:
-        window, end = r.windows[ref], f"{name(ref)}.{name(_WINDOW)}.`end`"
-        value = f"{name(ref)}.{name(_WINDOW)}.{name(_ENDS[column])}"
-        if window.kind == "cumulate" and column == "window_start":
-            value = _cumulated(end, window)
-        r.put(f"CAST({value} AS TIMESTAMP_NTZ)")
-        return
-    r.put(".".join(map(name, (ref, column, *fields))))
-
-
-def _literal(r: Renderer, node: Any) -> None:
-    r.put(literal(node.this) if node.is_string else node.this)
-
-
-def _case(r: Renderer, node: Any) -> None:
-    r.put("CASE")
-    if node.this is not None:
-        r.template(" {}", node.this)
-    for branch in node.args["ifs"]:
-        r.template(" WHEN {} THEN {}", branch.this, branch.args["true"])
-    if node.args.get("default") is not None:
-        r.template(" ELSE {}", node.args["default"])
-    r.put(" END")
-
-
-def _cast(r: Renderer, node: Any) -> None:
-    word = "try_cast" if isinstance(node, exp.TryCast) else "CAST"
-    r.template(f"{word}({{}} AS {parse_type(node.args['to'].name).spark()})", node.this)
-
-
-def _not(r: Renderer, node: Any) -> None:
-    if isinstance(node.this, exp.Is):
-        r.template("{} IS NOT {}", node.this.this, node.this.expression)
-    else:
-        r.template("(NOT {})", node.this)
-
-
-def _in(r: Renderer, node: Any) -> None:
-    r.template("{} IN ", node.this)
-    r.call("", node.expressions)
-
-
-def _escape(r: Renderer, node: Any) -> None:
-    r.template("{} ESCAPE {}", node.this, node.expression)
-
-
-def _dot(r: Renderer, node: Any) -> None:
-    r.expr(node.this)
-    r.put(f".{name(node.expression.name)}")
-
-
-_WRITERS: dict[type[exp.Expression], Callable[[Renderer, Any], None]] = {
-    exp.Column: _column,
-    exp.Literal: _literal,
-    exp.HexString: lambda r, n: r.put(f"X'{n.this}'"),
-    exp.Boolean: lambda r, n: r.put("TRUE" if n.this else "FALSE"),
-    exp.Null: lambda r, n: r.put("NULL"),
-    exp.Paren: lambda r, n: r.template("({})", n.this),
-    # A space, else -(-1) would read as a comment.
-    exp.Neg: lambda r, n: r.template("- {}", n.this),
-    exp.BitwiseNot: lambda r, n: r.template("~ {}", n.this),
-    # In parentheses: a NOT BETWEEN … is written NOT a BETWEEN …, which binds less tightly.
-    exp.Not: _not,
-    exp.NullSafeNEQ: lambda r, n: r.template("(NOT {} <=> {})", n.this, n.expression),
-    exp.Between: lambda r, n: r.template("{} BETWEEN {} AND {}", n.this, n.args["low"], n.args["high"]),
-    exp.In: _in,
-    exp.Escape: _escape,
-    exp.Case: _case,
-    exp.Cast: _cast,
-    exp.TryCast: _cast,
-    exp.Interval: lambda r, n: r.put(f"INTERVAL '{n.this.name}' {n.args['unit'].name}"),
-    exp.Bracket: lambda r, n: r.template("try_element_at({}, {})", n.this, n.expressions[0]),
-    exp.Dot: _dot,
-    exp.Anonymous: write_call,
-    exp.Star: lambda r, n: r.put("*"),
-}

@@ -14,7 +14,7 @@ from leatstream.sql.function_table import functions as built_in
 from leatstream.sql.passes.scope import BoundSelect, place
 
 if TYPE_CHECKING:
-    from leatstream.sql.passes.render import Renderer
+    from leatstream.sql.passes.render_expressions import ExpressionRenderer
 
 Find = Callable[[str], UserFunction | None]
 _USE = "user_function"
@@ -83,7 +83,7 @@ def check_windows(bound: Iterable[BoundSelect], faults: Faults) -> None:
             )
 
 
-def write_user_call(r: Renderer, node: Any, use: FunctionUse) -> None:
+def write_user_call(r: ExpressionRenderer, node: Any, use: FunctionUse) -> None:
     """The call under its name in the compiled SQL; an aggregate gets the rows of its group as an array."""
     function = use.function
     r.put(f"{use.name}(" + ("collect_list(struct(" if function.aggregate else ""))

@@ -1,0 +1,217 @@
+"""Bound expressions to Spark SQL, noting which stretch of it came from which stretch of the user's text.
+
+Every node that may pass is named here; the user's text gets out as escaped literal or quoted name only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlglot import exp
+
+from leatstream.errors import InternalError, Position
+from leatstream.model.types import parse_type
+from leatstream.plan.logical import Window
+from leatstream.sql.passes.calls import write_call
+from leatstream.sql.passes.quoting import literal, name
+from leatstream.sql.passes.scope import place
+from leatstream.sql.source_map import Mark
+
+_BINARY: dict[type[exp.Expression], str] = {
+    exp.Or: "OR",
+    exp.And: "AND",
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.NullSafeEQ: "<=>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^",
+    exp.BitwiseAnd: "&",
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.DPipe: "||",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.IntDiv: "DIV",
+    exp.Like: "LIKE",
+    exp.ILike: "ILIKE",
+    exp.RegexpLike: "RLIKE",
+    exp.Is: "IS",
+}
+WINDOW = "__leat_window"
+_ENDS = {"window_start": "start", "window_end": "end"}
+_PLACE = re.compile(r"\{(\d|time)\}")
+
+
+class ExpressionRenderer:
+    """Writes text; ``windows`` are those that columns may belong to."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._length = 0
+        self.marks: list[Mark] = []
+        self.windows: dict[str, Window] = {}
+
+    @property
+    def text(self) -> str:
+        """What has been written."""
+        return "".join(self._parts)
+
+    def put(self, text: str) -> None:
+        """Write text of ours."""
+        self._parts.append(text)
+        self._length += len(text)
+
+    @contextmanager
+    def mark(self, position: Position | None) -> Iterator[None]:
+        """What is written inside came from this place."""
+        start = self._length
+        yield
+        if position is not None:
+            self.marks.append((start, self._length - 1, position))
+
+    def expr(self, node: exp.Expression) -> None:
+        """One expression."""
+        if type(node) in _BINARY:
+            self._chain(node)
+            return
+        with self.mark(place(node)):
+            writer = _WRITERS.get(type(node))
+            if writer is None:
+                raise InternalError("internal", f"The expression {type(node).__name__} has no Spark form.")
+            writer(self, node)
+
+    def _chain(self, node: exp.Expression) -> None:
+        # The left spine may be a thousand operators long: no recursion along it.
+        spine: list[exp.Expression] = []
+        while type(node) in _BINARY:
+            spine.append(node)
+            node = node.this
+        start = self._length
+        self.expr(node)
+        for operator in reversed(spine):
+            self.put(f" {_BINARY[type(operator)]} ")
+            self.expr(operator.expression)
+            position = place(operator)
+            if position is not None:
+                self.marks.append((start, self._length - 1, position))
+
+    def call(self, function: str, arguments: Sequence[exp.Expression]) -> None:
+        """``function(a, b)``"""
+        self.put(f"{function}(")
+        for i, argument in enumerate(arguments):
+            self.put(", " if i else "")
+            self.expr(argument)
+        self.put(")")
+
+    def template(self, text: str, *values: exp.Expression) -> None:
+        """Our text with ``{}`` for each expression."""
+        pieces = text.split("{}")
+        self.put(pieces[0])
+        for value, piece in zip(values, pieces[1:], strict=True):
+            self.expr(value)
+            self.put(piece)
+
+    def form(self, text: str, values: Sequence[exp.Expression], row_time: str = "") -> None:
+        """Our text with ``{1}``, ``{2}`` for the expressions, each as often as it stands there."""
+        for index, piece in enumerate(_PLACE.split(text)):
+            if not index % 2:
+                self.put(piece)
+            elif piece == "time":
+                self.put(row_time)
+            else:
+                value = values[int(piece) - 1]
+                self.template("({})" if type(value) in _BINARY else "{}", value)
+
+
+def cumulated(end: str, window: Window) -> str:
+    """The start of a cumulating window, from its end."""
+    last = f"(unix_millis({end}) - 1)"
+    return f"timestamp_millis({last} - pmod({last}, {window.size_ms}))"
+
+
+def _column(r: ExpressionRenderer, node: Any) -> None:
+    ref, column, fields = node.meta["bound"]
+    if ref in r.windows and column in _ENDS:
+        window, end = r.windows[ref], f"{name(ref)}.{name(WINDOW)}.`end`"
+        value = f"{name(ref)}.{name(WINDOW)}.{name(_ENDS[column])}"
+        if window.kind == "cumulate" and column == "window_start":
+            value = cumulated(end, window)
+        r.put(f"CAST({value} AS TIMESTAMP_NTZ)")
+        return
+    r.put(".".join(map(name, (ref, column, *fields))))
+
+
+def _literal(r: ExpressionRenderer, node: Any) -> None:
+    r.put(literal(node.this) if node.is_string else node.this)
+
+
+def _case(r: ExpressionRenderer, node: Any) -> None:
+    r.put("CASE")
+    if node.this is not None:
+        r.template(" {}", node.this)
+    for branch in node.args["ifs"]:
+        r.template(" WHEN {} THEN {}", branch.this, branch.args["true"])
+    if node.args.get("default") is not None:
+        r.template(" ELSE {}", node.args["default"])
+    r.put(" END")
+
+
+def _cast(r: ExpressionRenderer, node: Any) -> None:
+    word = "try_cast" if isinstance(node, exp.TryCast) else "CAST"
+    r.template(f"{word}({{}} AS {parse_type(node.args['to'].name).spark()})", node.this)
+
+
+def _not(r: ExpressionRenderer, node: Any) -> None:
+    if isinstance(node.this, exp.Is):
+        r.template("{} IS NOT {}", node.this.this, node.this.expression)
+    else:
+        r.template("(NOT {})", node.this)
+
+
+def _in(r: ExpressionRenderer, node: Any) -> None:
+    r.template("{} IN ", node.this)
+    r.call("", node.expressions)
+
+
+def _escape(r: ExpressionRenderer, node: Any) -> None:
+    r.template("{} ESCAPE {}", node.this, node.expression)
+
+
+def _dot(r: ExpressionRenderer, node: Any) -> None:
+    r.expr(node.this)
+    r.put(f".{name(node.expression.name)}")
+
+
+_WRITERS: dict[type[exp.Expression], Callable[[ExpressionRenderer, Any], None]] = {
+    exp.Column: _column,
+    exp.Literal: _literal,
+    exp.HexString: lambda r, n: r.put(f"X'{n.this}'"),
+    exp.Boolean: lambda r, n: r.put("TRUE" if n.this else "FALSE"),
+    exp.Null: lambda r, n: r.put("NULL"),
+    exp.Paren: lambda r, n: r.template("({})", n.this),
+    # A space, else -(-1) would read as a comment.
+    exp.Neg: lambda r, n: r.template("- {}", n.this),
+    exp.BitwiseNot: lambda r, n: r.template("~ {}", n.this),
+    # In parentheses: a NOT BETWEEN … is written NOT a BETWEEN …, which binds less tightly.
+    exp.Not: _not,
+    exp.NullSafeNEQ: lambda r, n: r.template("(NOT {} <=> {})", n.this, n.expression),
+    exp.Between: lambda r, n: r.template("{} BETWEEN {} AND {}", n.this, n.args["low"], n.args["high"]),
+    exp.In: _in,
+    exp.Escape: _escape,
+    exp.Case: _case,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Interval: lambda r, n: r.put(f"INTERVAL '{n.this.name}' {n.args['unit'].name}"),
+    exp.Bracket: lambda r, n: r.template("try_element_at({}, {})", n.this, n.expressions[0]),
+    exp.Dot: _dot,
+    exp.Anonymous: write_call,
+    exp.Star: lambda r, n: r.put("*"),
+}
