@@ -6,57 +6,35 @@ Nothing is changed here; the only I/O is reading the stores and asking the engin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from sqlglot import exp
-
 from leatstream.connectors.base import Connector
-from leatstream.errors import Faults, Position, RequestError, StoreError
+from leatstream.errors import Faults, Position, RequestError
 from leatstream.inference.sink_properties import LeftMostSource, SinkRequest, infer_sink_properties
 from leatstream.model.names import Fqn, quote
-from leatstream.model.objects import (
-    HIDDEN_PREFIX,
-    Column,
-    Effective,
-    Origin,
-    QueryKind,
-    Relation,
-    RelationKind,
-    Store,
-)
-from leatstream.plan.logical import (
-    AnalysisFailure,
-    AnalyzedColumn,
-    FunctionShape,
-    LogicalPlan,
-)
+from leatstream.model.objects import Column, Effective, Origin, QueryKind, Relation, RelationKind, Store
+from leatstream.plan.logical import LogicalPlan
 from leatstream.services.catalog_view import CatalogView, assumed_meta, qualify
 from leatstream.services.environment import Context, Environment
 from leatstream.services.functions.jobs import function_specs
+from leatstream.services.planning.analysis import analyze, check_lookup_types, with_types
+from leatstream.services.planning.binding import ContinuousStatement, bind_statement
+from leatstream.services.planning.draft import Draft, entity_gone, require_sources
 from leatstream.services.planning.job import plan_job, refuse_unbuilt
 from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.query import PlannedQuery
 from leatstream.services.planning.record_places import key_columns, key_only, record_places
-from leatstream.services.planning.record_schemas import check_described, sink_schemas
-from leatstream.services.planning.sink_columns import (
-    check_comparable,
-    insert_columns,
-    new_columns,
-    same_kind,
-    wrap_insert,
-)
+from leatstream.services.planning.record_schemas import sink_schemas
+from leatstream.services.planning.sink_columns import insert_columns, new_columns, wrap_insert
 from leatstream.services.planning.sink_formats import check_map_keys, primary_key_formats, sink_formats
 from leatstream.services.planning.specs import store_sink
 from leatstream.services.planning.table_sinks import TABLE_FORMAT, check_table, refuse_records, table_entity
 from leatstream.services.planning.views import view_relation, view_sink
 from leatstream.services.relation_draft import check_entity_name, check_timestamp
-from leatstream.services.statements.changelog_inserts import check_upserts, writes_by_key
+from leatstream.services.statements.changelog_inserts import check_upserts
 from leatstream.services.store_fit import check_sink_fit, kind_options
-from leatstream.services.table_relations import check_lookup_table, check_table_store, refuse_times
-from leatstream.sql.analysis import explain_failure
-from leatstream.sql.binder import bind
-from leatstream.sql.passes.merging import Ctes
+from leatstream.services.table_relations import check_table_store, refuse_times
 from leatstream.sql.relation_properties import RelationProperties, canonical_name, read_relation_properties
 from leatstream.sql.statements import (
     CreateAs,
@@ -67,35 +45,13 @@ from leatstream.sql.statements import (
     InsertInto,
 )
 from leatstream.sql.view_properties import read_view_properties
-from leatstream.sql.views import view_schema
 
-ContinuousStatement = CreateAs | InsertInto
 _KINDS: Mapping[type[CreateAs], tuple[RelationKind, QueryKind]] = {
     CreateStreamAs: (RelationKind.STREAM, QueryKind.CREATE_STREAM_AS),
     CreateChangelogAs: (RelationKind.CHANGELOG, QueryKind.CREATE_CHANGELOG_AS),
     CreateTableAs: (RelationKind.TABLE, QueryKind.CREATE_TABLE_AS),
 }
 _INSERT_PROPERTIES = {"key.columns", "sink.timestamp.strategy", "delivery.guarantee"}
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A statement on its way to a plan.
-
-    Attributes:
-        given: the sink's WITH, typed.
-        places: canonical property name to where the user wrote it.
-        analyzed: the SELECT's columns.
-    """
-
-    env: Environment
-    view: CatalogView
-    context: Context
-    live: LiveStores
-    logical: LogicalPlan
-    given: RelationProperties
-    places: Mapping[str, Position]
-    analyzed: list[AnalyzedColumn]
 
 
 def plan_statement(
@@ -109,7 +65,7 @@ def plan_statement(
         EngineError: no driver is there to analyze.
     """
     live = LiveStores(env, view)
-    logical = with_types(env, _bind(view, statement, context))
+    logical = with_types(env, bind_statement(view, statement, context))
     kept = isinstance(statement, CreateMaterializedViewAs)
     given = (
         RelationProperties()
@@ -138,133 +94,6 @@ def plan_statement(
         planned = _plan_insert(draft, statement)
     functions, code = function_specs(view, logical.functions)
     return replace(planned, job=planned.job.model_copy(update={"functions": functions}), code=code)
-
-
-def _bind(view: CatalogView, statement: ContinuousStatement, context: Context) -> LogicalPlan:
-    def bound(changelog: bool) -> LogicalPlan:
-        # A tree is bound once. A changelog's key is told by names.
-        return bind(
-            statement.select.copy(),
-            lambda name: view.resolve(name, context),
-            statement.text,
-            named=isinstance(statement, CreateAs) or changelog,
-            changelog=changelog,
-            find_function=view.find_function,
-        )
-
-    if isinstance(statement, CreateTableAs) or writes_by_key(view, statement, context):
-        return bound(_gives_changelog(view, statement, context))
-    if not isinstance(statement, CreateMaterializedViewAs):
-        return bound(isinstance(statement, CreateChangelogAs))
-    # Of groups and of a changelog's rows a view holds the newest state; of a stream's rows all of them.
-    if statement.select.args.get("group") is not None:
-        return bound(True)
-    plain = bound(False)
-    return bound(True) if plain.left_most.relation.kind is RelationKind.CHANGELOG else plain
-
-
-def _gives_changelog(view: CatalogView, statement: ContinuousStatement, context: Context) -> bool:
-    """Whether rows of the result replace each other: of groups without a window, and of changelogs.
-
-    Both count in the outermost SELECT, and in those that are taken up by it.
-    """
-
-    def gives(select: exp.Expression, ctes: Ctes) -> bool:
-        source = select.args["from_"].this if select.args.get("from_") is not None else None
-        if source is None:
-            return False
-        for cte, query in select.meta.get("ctes", ()):
-            ctes = {**ctes, cte: (query, ctes)}
-        name = source.meta.get("name")
-        if "window" in source.meta or isinstance(source, exp.MatchRecognize):
-            return False
-        if name is not None and len(name.parts) == 1 and name.parts[0] in ctes:
-            changes = gives(*ctes[name.parts[0]])
-        elif name is not None:
-            try:
-                changes = view.resolve(name, context).kind is RelationKind.CHANGELOG
-            except RequestError:
-                return False  # which binding tells, with whatever else is wrong
-        else:
-            changes = isinstance(source, exp.Subquery) and gives(source.this, ctes)
-        return changes or select.args.get("group") is not None
-
-    return gives(statement.select, {})
-
-
-def analyze(env: Environment, logical: LogicalPlan) -> list[AnalyzedColumn]:
-    """Names and types of the query's columns; RequestError for what the engine refuses."""
-    result = _analyzed(env, logical, logical.sql)
-    columns = [c for c in result if not c.name.startswith(HIDDEN_PREFIX)]
-    if logical.distinct:
-        check_comparable(columns, logical.left_most.position)
-    return columns
-
-
-def with_types(env: Environment, logical: LogicalPlan) -> LogicalPlan:
-    """The plan with its row pattern typed, if it has one; RequestError for what does not fit."""
-    pattern = logical.pattern
-    if pattern is None:
-        return logical
-    plain = replace(logical, source_map=pattern.source_map)
-    kinds = {column.name: column.type for column in _analyzed(env, plain, pattern.input)}
-    return replace(logical, matches=pattern.typed([kinds[f"c{i}"] for i in range(pattern.cells)]))
-
-
-def _analyzed(env: Environment, logical: LogicalPlan, sql: str) -> list[AnalyzedColumn]:
-    views = [view_schema(s) for s in logical.scans]
-    if logical.matches is not None:
-        views.append(logical.matches.view)
-    shapes = [FunctionShape(use.name, str(use.function.returns)) for use in logical.functions]
-    result = env.analyzer.analyze(views, sql, env.settings.analysis_timeout, shapes)
-    if isinstance(result, AnalysisFailure):
-        raise explain_failure(logical, result)
-    return result
-
-
-def check_lookup_types(env: Environment, logical: LogicalPlan) -> None:
-    """The values that rows of tables are looked up by are of their columns' types.
-
-    Raises:
-        RequestError: type-mismatch, with every fault.
-    """
-    faults = Faults()
-    for lookup in logical.lookups:
-        relation = lookup.scan.relation
-        named = ", ".join(f"{value} AS `leat_key_{i}`" for i, value in enumerate(lookup.values))
-        found = _analyzed(env, logical, f"SELECT {named} FROM {lookup.left}")  # noqa: S608 - our compiler's
-        for key, value in zip(lookup.keys, found, strict=True):
-            column = relation.find_column(key)
-            if column is None or same_kind(column.type, value.type):
-                continue
-            shown = f"{quote(lookup.scan.alias)}.{quote(key)}"
-            detail = f"{shown} is {column.type}, but is looked up by a value of Spark type {value.type}"
-            faults.add("type-mismatch", detail, position=lookup.position, hint=f"CAST(… AS {column.type})")
-    faults.raise_if_any()
-
-
-def require_sources(draft: Draft) -> None:
-    """Every source's entity is there or planned; StoreError names one that is gone."""
-    for scan in draft.logical.scans:
-        relation = scan.relation
-        entity = draft.live.source_entity(relation)
-        if entity is None and not draft.view.is_assumed(relation):
-            raise _entity_gone(relation, scan.position)
-        connector = draft.live.connector(relation.store)
-        if relation.kind is RelationKind.TABLE:
-            check_lookup_table(connector, relation, entity, scan.position)
-            continue
-        if entity is not None:
-            connector.check_source(relation, entity, scan.position)
-        check_described(draft.live, relation, scan.position)
-
-
-def _entity_gone(relation: Relation, position: Position) -> StoreError:
-    return StoreError(
-        "entity-not-found",
-        f"'{relation.entity}', the entity behind {relation.fqn}, is not in store '{relation.store}' any more",
-        position=position,
-    )
 
 
 def _plan_create(draft: Draft, statement: CreateAs) -> PlannedQuery:
@@ -416,7 +245,7 @@ def _plan_insert(draft: Draft, statement: InsertInto) -> PlannedQuery:
     connector = draft.live.connector(target.store)
     entity = draft.live.source_entity(target)
     if entity is None:
-        raise _entity_gone(target, where)
+        raise entity_gone(target, where)
     if connector.tables:
         faults = Faults()
         refuse_records(_plain(statement), faults, lambda key: {"position": draft.places.get(key, where)})

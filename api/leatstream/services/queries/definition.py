@@ -14,7 +14,7 @@ from leatstream.model.objects import (
 from leatstream.services.environment import (
     Context,
 )
-from leatstream.services.planning.statement import ContinuousStatement
+from leatstream.services.planning.binding import ContinuousStatement
 from leatstream.sql.parser import parse
 from leatstream.sql.statements import CreateAs, InsertInto
 
