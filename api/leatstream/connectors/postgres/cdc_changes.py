@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from leatstream.connectors.postgres.cdc_position import Key, Position
 from leatstream.connectors.postgres.cdc_records import Form, Record, Shaper
-from leatstream.connectors.postgres.cdc_server import ChangeServer, SourceTable
+from leatstream.connectors.postgres.cdc_server import ChangeServer
+from leatstream.connectors.postgres.cdc_table import SourceTable, current_rows, key_ranges
 from leatstream.connectors.postgres.pgoutput import (
     UNCHANGED,
     Begin,
@@ -157,7 +158,7 @@ class ChangeReader:
             keys.append(event.shaper.key_of(_identity(event, old=True)))
             keys.append(event.shaper.key_of(_identity(event, old=False)))
         bounds = [mark.last for mark in marks if mark.last is not None]
-        ranges = self.server.segments(self.table, keys, bounds)
+        ranges = key_ranges(self.server, self.table, keys, bounds)
         for index, event in enumerate(events):
             old, new = (
                 marks[min(ranges[2 * index], len(marks) - 1)],
@@ -189,7 +190,7 @@ class ChangeReader:
         if not asked:
             return lost
         keys = [event.shaper.key_of(event.change.new or []) for event, _ in asked]
-        rows = self.server.current(self.table, keys, wanted)
+        rows = current_rows(self.server, self.table, keys, wanted)
         for (event, missing), row in zip(asked, rows, strict=True):
             if row is None and self.form.key:
                 lost.add(id(event))

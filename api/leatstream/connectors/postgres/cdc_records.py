@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from leatstream.connectors.postgres.cdc_position import Key, Mark
-from leatstream.connectors.postgres.cdc_server import SourceTable
+from leatstream.connectors.postgres.cdc_table import SourceTable
 from leatstream.connectors.postgres.cdc_values import declared, key_writer, row_writer
 from leatstream.connectors.postgres.pgoutput import Unchanged, Values
 from leatstream.connectors.postgres.types import read_type

@@ -7,7 +7,8 @@ import time
 from collections.abc import Sequence
 
 from leatstream.connectors.postgres.cdc_position import Key, Mark
-from leatstream.connectors.postgres.cdc_server import PATIENCE, TIMEOUT, ChangeServer, SourceTable, fetched
+from leatstream.connectors.postgres.cdc_server import PATIENCE, TIMEOUT, ChangeServer
+from leatstream.connectors.postgres.cdc_table import SourceTable, fetched
 from leatstream.connectors.postgres.pgoutput import parse_lsn
 from leatstream.connectors.postgres.settings import connect
 from leatstream.errors import StoreError

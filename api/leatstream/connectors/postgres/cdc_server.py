@@ -1,4 +1,4 @@
-"""What the change source asks of PostgreSQL: its table, slot and publication, the log, and the first rows.
+"""What the change source asks of PostgreSQL: its slot, its publication and the log.
 
 The log is read by ``pg_logical_slot_peek_binary_changes`` over a plain connection, which takes nothing away:
 reading it again gives the same. Only ``advance`` does, for what is done with.
@@ -7,12 +7,11 @@ reading it again gives the same. Only ``advance`` does, for what is done with.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leatstream.connectors.postgres.admin import beside_values, split_entity
-from leatstream.connectors.postgres.cdc_position import Key
+from leatstream.connectors.postgres.admin import split_entity
 from leatstream.connectors.postgres.errors import store_error
 from leatstream.connectors.postgres.pgoutput import format_lsn, parse_lsn
 from leatstream.connectors.postgres.settings import PostgresConfig, connect
@@ -25,43 +24,12 @@ TIMEOUT = 20.0
 # How long transactions that are open when a slot is made may stay so.
 PATIENCE = 60.0
 _HEADER = 19
-_COLUMNS = """
-SELECT a.attname, a.atttypid::bigint, format_type(a.atttypid, a.atttypmod),
-  CASE WHEN a.attcollation <> t.typcollation THEN
-    (SELECT quote_ident(n.nspname) || '.' || quote_ident(l.collname) FROM pg_collation l
-     JOIN pg_namespace n ON n.oid = l.collnamespace WHERE l.oid = a.attcollation) END,
-  (SELECT array_position(i.indkey::int2[], a.attnum) FROM pg_index i
-   WHERE i.indrelid = a.attrelid AND i.indisprimary)
-FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
-ORDER BY a.attnum
-"""
 _SLOT = """
 SELECT confirmed_flush_lsn::text, restart_lsn::text, plugin, database = current_database(), active_pid,
   to_jsonb(s) ->> 'wal_status', to_jsonb(s) ->> 'safe_wal_size'
 FROM pg_replication_slots s WHERE slot_name = %s
 """
 _DROP = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
-
-
-@dataclass(frozen=True, slots=True)
-class TableColumn:
-    """A column of the table; ``type`` and ``collation`` as SQL writes them."""
-
-    name: str
-    oid: int
-    type: str
-    collation: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class SourceTable:
-    """The table as it is now."""
-
-    schema: str
-    name: str
-    columns: tuple[TableColumn, ...]
-    key: tuple[TableColumn, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,73 +111,6 @@ class ChangeServer:
             if code in ("42704", "55000"):
                 self._require_slot()
             raise store_error(self.store, what, error, self.config.where, TIMEOUT) from None
-
-    # -- the table -------------------------------------------------------------------------------------------
-
-    def table(self) -> SourceTable:
-        """The table; StoreError entity-not-found."""
-        from psycopg import sql
-
-        schema, name = split_entity(self.entity)
-        with self.doing(f"describing table {self.entity}"):
-            quoted = sql.Identifier(schema, name).as_string(self.connection)
-            rows = self.connection.execute(_COLUMNS, (quoted,)).fetchall()
-        if not rows:
-            raise StoreError("entity-not-found", f"Store {self.store}: table {self.entity} does not exist.")
-        columns = [(TableColumn(row[0], row[1], row[2], row[3]), row[4]) for row in rows]
-        keyed = sorted(((place, c) for c, place in columns if place is not None), key=lambda one: one[0])
-        return SourceTable(schema, name, tuple(c for c, _ in columns), tuple(c for _, c in keyed))
-
-    def current(
-        self, table: SourceTable, keys: Sequence[Key], wanted: Sequence[str]
-    ) -> list[list[bytes | None] | None]:
-        """The values of these columns in the rows with these keys as they are now; None for no such row."""
-        from psycopg import sql
-
-        names = [sql.Identifier(f"k{i}") for i in range(len(table.key))]
-        joined = sql.SQL(" AND ").join(
-            sql.SQL("t.{} = u.{}::{}").format(sql.Identifier(c.name), name, _raw(c.type))
-            for c, name in zip(table.key, names, strict=True)
-        )
-        query = sql.SQL("SELECT u.n, {} FROM unnest({}) WITH ORDINALITY AS u({}, n) JOIN {} t ON {}").format(
-            beside_values(sql.SQL(", ").join(sql.Identifier("t", name) for name in wanted)),
-            sql.SQL(", ").join(sql.SQL("%s::text[]") for _ in names),
-            sql.SQL(", ").join(names),
-            beside_values(sql.Identifier(table.schema, table.name)),
-            beside_values(joined),
-        )
-        found: list[list[bytes | None] | None] = [None] * len(keys)
-        with self.doing(f"reading rows of {self.entity}"):
-            rows = fetched(self.beside.execute(query, [list(part) for part in zip(*keys, strict=True)]))
-        for row in rows:
-            found[int(row[0] or b"0") - 1] = row[1:]
-        return found
-
-    def segments(self, table: SourceTable, keys: Sequence[Key], bounds: Sequence[Key]) -> list[int]:
-        """In which of the ranges that end at ``bounds`` each key is, by the server's own order of keys."""
-        from psycopg import sql
-
-        typed = [_typed(c, sql.Identifier(f"k{i}")) for i, c in enumerate(table.key)]
-        row = sql.SQL("ROW({})").format(sql.SQL(", ").join(typed))
-        cases = [
-            sql.SQL("WHEN {} <= ROW({}) THEN {}").format(
-                row,
-                sql.SQL(", ").join(_typed(c, sql.Literal(v)) for c, v in zip(table.key, bound, strict=True)),
-                sql.Literal(i),
-            )
-            for i, bound in enumerate(bounds)
-        ]
-        query = sql.SQL(
-            "SELECT CASE {} ELSE {} END FROM unnest({}) WITH ORDINALITY AS u({}, n) ORDER BY n"
-        ).format(
-            beside_values(sql.SQL(" ").join(cases)),
-            sql.Literal(len(bounds)),
-            sql.SQL(", ").join(sql.SQL("%s::text[]") for _ in table.key),
-            sql.SQL(", ").join(sql.Identifier(f"k{i}") for i in range(len(table.key))),
-        )
-        with self.doing(f"comparing keys of {self.entity}"):
-            rows = self.beside.execute(query, [list(part) for part in zip(*keys, strict=True)]).fetchall()
-        return [int(one[0]) for one in rows]
 
     # -- slot and publication --------------------------------------------------------------------------------
 
@@ -401,24 +302,3 @@ def _messages(copy: Any) -> Iterator[tuple[int, bytes]]:
             end = at + 18 + int.from_bytes(block[at + 14 : at + 18], "big")
             yield int.from_bytes(block[at + 6 : at + 14], "big"), bytes(block[at + 18 : end])
             at = end
-
-
-def fetched(cursor: Any) -> list[list[bytes | None]]:
-    """Values as the server's own text, whatever their type."""
-    result = cursor.pgresult
-    columns = range(result.nfields)
-    return [[result.get_value(i, j) for j in columns] for i in range(result.ntuples)]
-
-
-def _raw(text: str) -> Any:
-    """SQL that the server itself has written, as the name of a type."""
-    from psycopg import sql
-
-    return sql.SQL(text)  # type: ignore[arg-type, unused-ignore]
-
-
-def _typed(column: TableColumn, value: Any) -> Any:
-    from psycopg import sql
-
-    typed = sql.SQL("{}::{}").format(value, _raw(column.type))
-    return sql.SQL("{} COLLATE {}").format(typed, _raw(column.collation)) if column.collation else typed

@@ -24,7 +24,8 @@ from leatstream.connectors.postgres.cdc_changes import ChangeReader
 from leatstream.connectors.postgres.cdc_position import Position, read_offset
 from leatstream.connectors.postgres.cdc_records import Form, Record, Shaper, first_rows
 from leatstream.connectors.postgres.cdc_rows import FirstRows
-from leatstream.connectors.postgres.cdc_server import ChangeServer, SourceTable
+from leatstream.connectors.postgres.cdc_server import ChangeServer
+from leatstream.connectors.postgres.cdc_table import SourceTable, get_table
 from leatstream.connectors.postgres.pgoutput import MalformedMessage, format_lsn
 from leatstream.connectors.postgres.settings import PostgresConfig
 from leatstream.connectors.store_marks import marked
@@ -182,7 +183,7 @@ class ChangeStream(DataSourceStreamReader):
                 "has been read already: it is not the server, or not the state of it, that was read.",
             )
         self._confirmed = slot.confirmed
-        self._table = server.table()
+        self._table = get_table(server)
         shutil.rmtree(self._plan.directory, ignore_errors=True)
         Path(self._plan.directory).mkdir(parents=True)
         self._begun = True
@@ -274,7 +275,7 @@ class ChangeStream(DataSourceStreamReader):
 
     def _described(self) -> SourceTable:
         if self._table is None:
-            self._table = self._open().table()
+            self._table = get_table(self._open())
         return self._table
 
     def _close_first(self) -> None:
@@ -317,7 +318,7 @@ class ChangeStream(DataSourceStreamReader):
                     "start are not in the checkpoint any more.",
                 )
             server = self._plan.server()
-            reader = ChangeReader(server, server.table(), self._plan.form, start)
+            reader = ChangeReader(server, get_table(server), self._plan.form, start)
             for records in reader.read(server.peek(end.lsn, 0), end.lsn):
                 yield batch_of(records)
             server.close()
