@@ -102,6 +102,7 @@ def test_a_topic_takes_batches_exactly_once_where_asked(client: TestClient) -> N
             "'value.format'='json', 'key.format'='primitive', 'key.columns'='id'",
             ["key.format has no meaning", "key.columns has no meaning"],
         ),
+        ("'headers.column'='json'", ["headers.column has no meaning for a table"]),
         ("'topic.partitions'=1", ["topic.partitions does not fit store 'pg'"]),
         ("'topic'='pg_catalog.x'", ["belongs to the server"]),
         ("'store'='k', 'postgresql.table.name'='a'", ["is not for stores of kind kafka"]),

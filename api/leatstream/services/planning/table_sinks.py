@@ -14,11 +14,16 @@ from leatstream.model.objects import Column, Effective, Origin, Store
 from leatstream.sql.relation_properties import RelationProperties
 
 DATABASE, SCHEMA, NAME = TABLE_NAMES
-_RECORDS = (
-    *("value.format", "value.columns.exclude", "key.format", "key.type", "key.columns"),
-    "headers.column",
-    "sink.timestamp.strategy",
-)
+# Properties of records' bytes, and what each may say of a table all the same.
+_RECORDS = {
+    "value.format": "json",
+    "value.columns.exclude": None,
+    "key.format": "json",
+    "key.type": None,
+    "key.columns": None,
+    "headers.column": None,
+    "sink.timestamp.strategy": "proc.time",
+}
 TABLE_FORMAT = "json"
 """What a relation over a table says of its values' format: nothing is written in it."""
 Where = Callable[[str], Mapping[str, Any]]
@@ -61,8 +66,8 @@ def table_entity(
 
 def refuse_records(given: Mapping[str, Any], faults: Faults, where: Where) -> None:
     """Note properties of records' bytes: rows of a table have columns."""
-    for key in _RECORDS:
-        if key in given and str(given[key]).lower() not in ("json", "proc.time"):
+    for key, harmless in _RECORDS.items():
+        if key in given and str(given[key]).lower() != harmless:
             detail = f"{key} has no meaning for a table: its rows have columns, not records of bytes"
             faults.add("invalid-property", detail, hint="leave it out", **where(key))
 
