@@ -89,6 +89,14 @@ def test_records_of_kinesis_have_no_headers(client: TestClient) -> None:
     (problem,) = validated(client, sql.replace("SELECT *", "SELECT rowheaders()['a'] AS a"))["problems"]
     assert (problem["code"], problem["sqlstate"]) == ("unsupported", "0A000")
     assert "demo.public.pageviews_kinesis have no headers" in problem["detail"]
+    given = "'store'='kinesis_store', 'topic.shards'=1, 'value.format'='json', 'headers.column'='h'"
+    declared = f"CREATE STREAM k (n BIGINT, h MAP<VARCHAR, BYTES>) WITH ({given})"
+    copied = f"CREATE STREAM k WITH ({given}) AS SELECT viewtime AS n FROM pageviews_kinesis"
+    for sql in (declared, copied):
+        (problem,) = validated(client, sql)["problems"]
+        assert (problem["code"], problem["sqlstate"]) == ("unsupported", "0A000")
+        assert "records in stores of kind kinesis have no headers" in problem["detail"]
+        assert (problem["position"]["line"], problem["hint"][:26]) == (1, "leave 'headers.column' out")
 
 
 def test_the_join_into_kinesis_takes_the_shards_of_its_left_most_source(client: TestClient) -> None:

@@ -59,6 +59,16 @@ def test_a_job_gets_the_column_from_headers_and_to_headers(
     assert (job.sink.headers_column, job.sink.key_only) == ("h", [])
 
 
+def test_a_changelog_of_plain_values_may_have_headers(pageviews: TestClient, fresh: Any) -> None:
+    """Key, value and headers have a column each."""
+    text = "CREATE CHANGELOG {0} (k VARCHAR, v DOUBLE, h MAP<VARCHAR, BYTES>, PRIMARY KEY (k)) WITH ("
+    text += f"'topic'='{{0}}', 'value.format'='primitive', 'headers.column'='h', {NEW})"
+    _make(pageviews, text.format("prices"))
+    _make(pageviews, "INSERT INTO prices VALUES ('a', 1.0, MAP['x', X'01'])")
+    (record,) = fresh.cluster.records["prices"]
+    assert (record.key, len(record.value), record.headers) == (b"a", 8, (("x", b"\1"),))
+
+
 def test_a_new_sink_has_the_column_that_is_asked_for(
     pageviews: TestClient, fresh: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

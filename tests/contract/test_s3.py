@@ -156,6 +156,11 @@ REFUSED = [
         "invalid-property",
         "no keys",
     ),
+    (
+        "CREATE STREAM o WITH ('store'='lake','headers.column'='b') AS SELECT b FROM t",
+        "unsupported",
+        "headers",
+    ),
     ("CREATE STREAM o WITH ('s3.partition.by'='a') AS SELECT a FROM t", "invalid-property", "kafka"),
     (
         "CREATE CHANGELOG o WITH ('store'='lake') AS SELECT b, count(*) AS n FROM t GROUP BY b",

@@ -1,13 +1,16 @@
-"""A column that is the headers of records, as Spark really makes and reads it, without a broker."""
+"""A column that is the headers of records, as Spark really makes and reads it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from leatstream.connectors.entities import NewRecord
+from leatstream.connectors.kafka.connector import KafkaConnector
 from leatstream.plan.job_spec import ColumnSpec, SinkSpec, SourceSpec, StoreRef
 from leatstream_jobs import scans, sink_rows
 
@@ -80,6 +83,8 @@ def test_headers_of_bytes_and_of_texts(spark: SparkSession) -> None:
         (1, {"a": bytearray("ü".encode())}, "x"),
     ]
     assert told == []
+    both = scans.decoded(records, source(columns("BYTES"), headers=True), "both")
+    assert all(r.h == r["__leat_rowheaders"] for r in both.collect())
     rows, told = read(records, source(columns("VARCHAR", not_null=True)), "texts")
     assert rows == [(1, {}, "x"), (1, {"a": "ü"}, "x")]
     (one,) = told
@@ -143,3 +148,41 @@ def test_a_logs_records_have_no_headers(spark: SparkSession) -> None:
     )
     found = {r.topic: r.headers for r in frame.collect()}
     assert found == {"out": [("a", bytearray(b"2"))], "log": None}
+
+
+def test_headers_of_a_changelog_whose_keys_are_like_its_values(spark: SparkSession) -> None:
+    """One decoder reads keys and values of such a changelog."""
+    key, value = b'{"id":1}', b'{"id":1,"v":"x"}'
+    records = raw(spark, (key, value, {"a": b"1"}), (key, None, {"a": b"2"}))
+    rows = scans.decoded(records, source(columns("BYTES"), key_format="json", primary_key=["id"]), "alike")
+    assert [(r.id, r.h, r.v, r["__leat_deleted"]) for r in rows.collect()] == [
+        (1, {"a": bytearray(b"1")}, "x", False),
+        (1, None, None, True),
+    ]
+
+
+def test_a_batch_is_written_with_headers(
+    spark: SparkSession, kafka: KafkaConnector, topic: Callable[..., str]
+) -> None:
+    """As operators over kept rows and jobs of several queries write, and as INSERT VALUES does."""
+    name = topic(1)
+    sink = SinkSpec(
+        relation="demo.public.out",
+        store=STORE,
+        entity=name,
+        columns=columns("BYTES"),
+        value_format="json",
+        headers_column="h",
+    )
+    made = spark.sql("SELECT 1L AS id, map('a', X'ff', 'b', NULL) AS h, 'x' AS v").select(
+        "*", F.lit(b"k").alias("__leat_rowkey"), F.current_timestamp().alias("__leat_rowtime")
+    )
+    kafka.write_batch(sink_rows.shaped(made, sink), sink)
+    twice = (("a", b"1"), ("a", b"2"))
+    kafka.write_records(name, [NewRecord(b"k", b"{}", twice), NewRecord(b"k", b"{}")])
+    found = kafka.read_records(name, from_beginning=True, limit=3, idle_timeout=10.0)
+    assert [record.headers for record in found if record is not None] == [
+        (("a", b"\xff"), ("b", None)),
+        twice,
+        (),
+    ]

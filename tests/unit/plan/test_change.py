@@ -87,6 +87,18 @@ def test_change(old: JobSpec, new: JobSpec, kind: str) -> None:
     assert classify(old, new).kind == kind
 
 
+@pytest.mark.parametrize(
+    ("more", "kind"), [({}, "restart-from-offsets"), ({"delay": 1}, "restart-keep-state")]
+)
+def test_another_column_of_headers_leaves_the_state(more: dict[str, Any], kind: str) -> None:
+    """Of the sink, whose records alone change, and of a source, whose rows have the same columns."""
+    old = job(**more)
+    sink = old.sink.model_copy(update={"headers_column": "h"})
+    assert classify(old, old.model_copy(update={"sink": sink})).kind == kind
+    sources = [old.sources[0].model_copy(update={"headers_column": "h"})]
+    assert classify(old, old.model_copy(update={"sources": sources})).kind == kind
+
+
 def test_a_log_of_undecodable_records_is_a_second_reader() -> None:
     new = job()
     sources = [new.sources[0].model_copy(update={"log_entity": "bad"})]
