@@ -123,11 +123,17 @@ class SnapshotBatches(Batches):
 
 
 def _difference(before: DataFrame, after: DataFrame) -> DataFrame:
-    """Records that make ``after`` of ``before``: new values by key, none for keys that are there no more."""
+    """Records that make ``after`` of ``before``: new ones by key, no value for keys that are gone.
+
+    What stands beside the key, such as headers, counts like the value.
+    """
     from pyspark.sql import functions as F
 
-    nothing = F.lit(None).cast(after.schema["value"].dataType)
-    old = before.select("key", F.col("value").alias("was"), nothing.alias("is"))
-    new = after.select("key", nothing.alias("was"), F.col("value").alias("is"))
+    parts = [name for name in after.columns if name != "key"]
+    whole = F.when(F.col("value").isNotNull(), F.struct(*parts))
+    nothing = F.lit(None).cast(after.select(whole.alias("one")).schema["one"].dataType)
+    old = before.select("key", whole.alias("was"), nothing.alias("is"))
+    new = after.select("key", nothing.alias("was"), whole.alias("is"))
     both = old.unionByName(new).groupBy("key").agg(F.max("was").alias("was"), F.max("is").alias("is"))
-    return both.where(~F.col("was").eqNullSafe(F.col("is"))).select("key", F.col("is").alias("value"))
+    changed = both.where(~F.col("was").eqNullSafe(F.col("is")))
+    return changed.select("key", *(F.col("is")[name].alias(name) for name in parts))

@@ -56,6 +56,7 @@ class FilesConnector(KafkaConnector):
     def __init__(self, folder: Path) -> None:
         self.name, self.folder = "store", folder
         self.written: list[Pair] = []
+        self.headers: list[dict[str, str] | None] = []
         self.fail: Callable[[str], None] = lambda _: None
 
     def read_stream(self, spark: SparkSession, source: SourceSpec, *, realtime: bool) -> Any:
@@ -77,6 +78,8 @@ class FilesConnector(KafkaConnector):
         for row in frame.collect():
             value = json.loads(bytes(row["value"])) if row["value"] is not None else None
             self.written.append((bytes(row["key"]).decode() if row["key"] is not None else None, value))
+            headers = row["headers"] if "headers" in frame.columns else None
+            self.headers.append(headers and {one.key: bytes(one.value).decode() for one in headers})
         self.fail("after the sink")
 
 
@@ -364,6 +367,27 @@ def _sparse(chance: random.Random, batch: int, names: tuple[str, ...], model: Mo
             if name != "views":
                 model.take(name, key, value, at)
     return found
+
+
+def test_headers_are_written_with_their_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """Also where the headers alone have changed; a row that is gone takes its headers along."""
+    sql = "CREATE CHANGELOG o AS SELECT g, MAP['n', CAST(COUNT(*) AS VARCHAR)] AS h FROM u GROUP BY g"
+    run = Run(spark, tmp_path, sql, {"u": {"columns": "id VARCHAR, g VARCHAR", "primary_key": ["id"]}})
+    run.spec = run.spec.model_copy(update={"sink": run.spec.sink.model_copy(update={"headers_column": "h"})})
+    found = [
+        (run.batch({"u": records}), run.store.headers[-1])
+        for records in (
+            [["x", {"id": "x", "g": "a"}, 0], ["y", {"id": "y", "g": "a"}, 0]],
+            [["x", None, 1]],
+            [["y", None, 2]],
+        )
+    ]
+    run.stop()
+    assert found == [
+        ([("a", {"g": "a"})], {"n": "2"}),
+        ([("a", {"g": "a"})], {"n": "1"}),
+        ([("a", None)], None),
+    ]
 
 
 @pytest.mark.parametrize("kind", ["temporal", "aggregate", "joined_groups"])
