@@ -353,7 +353,10 @@ class Drivers(Protocol):
         """Take a driver's query back from it: it waits for work again."""
 
     def let_go(self, driver_id: str, query_id: str) -> None:
-        """The driver is done with a query: it ends, unless it is shared, which goes on with the others."""
+        """The driver is done with a query: it ends, unless it has others, or another one by now."""
+
+    def keep(self, driver_id: str, query_id: str) -> bool:
+        """Have a driver whose query has ended in order wait for another one; False if it is to end."""
 
     def assignments(self) -> Sequence[tuple[str, str, float]]:
         """Driver, id of the query it was given, and seconds since then."""

@@ -18,13 +18,14 @@ from leatstream_jobs import run_query
 from leatstream_jobs.batch_size import BatchSize
 from leatstream_jobs.failures import Failure, Link, chain_of, classify, redacted, refused, spark_has_stopped
 from leatstream_jobs.idle import IdleSources
+from leatstream_jobs.java_functions import StaleClasses
 from leatstream_jobs.joint_batches import JointBatches
 from leatstream_jobs.last_batch import let_end, works
 from leatstream_jobs.offset_mirror import OffsetMirror
 from leatstream_jobs.pattern_batches import PatternBatches
 from leatstream_jobs.polling import Polling
 from leatstream_jobs.progress import Progress
-from leatstream_jobs.protocol import ApiUnreachable, EndsWithProcess, Fenced, NotKnown
+from leatstream_jobs.protocol import STAY, ApiUnreachable, EndsWithProcess, Fenced, NotKnown
 from leatstream_jobs.running import is_running
 from leatstream_jobs.session import jvm_process
 from leatstream_jobs.source_checks import SourceChecks
@@ -60,6 +61,7 @@ class Host(Protocol):
         tail: log lines of this attempt.
         stop_seconds: how long a query may take to stop, once the process is to end.
         look_seconds: between two looks at Spark.
+        ends_after_failure: whether the next attempt is made by another process.
     """
 
     client: Client
@@ -69,6 +71,7 @@ class Host(Protocol):
     orphan_seconds: float
     stop_seconds: float
     look_seconds: float
+    ends_after_failure: bool
 
     @property
     def heartbeat_seconds(self) -> float:
@@ -87,6 +90,9 @@ class Host(Protocol):
     def connector(self, store: StoreRef, secrets: Mapping[str, str], make: Open) -> Connector:
         """The connector of a store, ``secrets`` by field path; ``make`` opens one where there is none yet."""
 
+    def is_free(self, spark: SparkSession) -> bool:
+        """Once a query has stopped: whether the process could run another one, as if this had never been."""
+
     def cut_off(self, spark: SparkSession, query: StreamingQuery | None) -> None:
         """No further write of the query, whatever it takes."""
 
@@ -99,7 +105,11 @@ class Host(Protocol):
 
 
 class Attempt:
-    """Runs the query of one JobSpec to its end."""
+    """Runs the query of one JobSpec to its end.
+
+    Attributes:
+        may_stay: the query has ended in order, and the API keeps the driver for another one.
+    """
 
     def __init__(self, driver: Host, spark: SparkSession, document: Mapping[str, Any]) -> None:
         self._driver = driver
@@ -119,6 +129,7 @@ class Attempt:
         self._next_heartbeat = 0.0
         self._directive = "continue"
         self._completed = False
+        self.may_stay = self._is_free = False
 
     def run(self) -> int:
         """Run until told to stop, or until the query fails; returns the exit code."""
@@ -162,6 +173,9 @@ class Attempt:
             self._fail(Failure("job-failed", "The API could not be reached for the secrets of the stores."))
         except _OVER:
             raise
+        except StaleClasses as error:
+            # A driver that has had no other query takes the present version.
+            self._fail(replace(refused(error), retryable=self._driver.ends_after_failure))
         except LeatstreamError as error:
             self._fail(refused(error))
         except Exception as error:
@@ -251,10 +265,18 @@ class Attempt:
         if self._started is not None:
             self._stop_query(self._started.query)
         if not failed:
+            self._is_free = self._look_whether_free()
             self._state = "completed" if self._completed else "stopped"
             _LOG.info("query %s has %s", self._spec.query_name, self._state)
         self._report_until_heard()
         return EXIT_FAILED if failed else EXIT_DONE
+
+    def _look_whether_free(self) -> bool:
+        try:
+            return not self._driver.stop_asked and self._driver.is_free(self._spark)
+        except Exception as error:
+            _LOG.warning("the driver cannot be used again: %s", type(error).__name__)
+            return False
 
     def _stop_query(self, query: StreamingQuery) -> None:
         """Stop in order; a JVM that does not obey is ended: nothing is written after the last report."""
@@ -297,7 +319,7 @@ class Attempt:
         """
         while True:
             try:
-                self._send()
+                self.may_stay = self._send() == STAY
                 return
             except (Fenced, NotKnown):
                 return
@@ -342,6 +364,8 @@ class Attempt:
         }
         if self._failure is not None:
             body["error"] = self._failure.as_json()
+        if self._is_free:
+            body["free"] = True
         progress = self._progress.as_json()
         return body | ({"progress": progress | self._usage.as_json()} if progress else {})
 

@@ -1,4 +1,4 @@
-"""The driver's life: warm up, ask for work, run one query (or analyze for ever), report, end."""
+"""The driver's life: warm up, ask for work, run a query (or analyze for ever), report, ask again or end."""
 
 from __future__ import annotations
 
@@ -60,10 +60,12 @@ class Driver:
         stop_asked: set by SIGTERM; the query is then stopped in order.
         stop_seconds: how long a query may take for that, until the driver is killed.
         heartbeat_seconds, look_seconds: between two words to the API, and between two looks at Spark.
+        ends_after_failure: whether the next attempt is made by another process.
     """
 
     heartbeat_seconds = 1.0
     look_seconds = 0.1
+    ends_after_failure = True
 
     def __init__(
         self,
@@ -115,13 +117,26 @@ class Driver:
 
                 Selecting(self, spark, work["spec"]).run()
             elif kind == "run":
-                from leatstream_jobs.attempt import Attempt
-
-                return Attempt(self, spark, work["spec"]).run()
+                code = self._run(spark, work["spec"])
+                if code is not None:
+                    return code
             else:
                 _LOG.warning("unknown kind of work %r is passed over", kind)
             self._working = False
         return EXIT_DONE
+
+    def _run(self, spark: SparkSession, document: Mapping[str, Any]) -> int | None:
+        """Run a query to its end; None if another one may follow, else the exit code."""
+        from leatstream_jobs.attempt import Attempt
+        from leatstream_jobs.session import collect_garbage
+
+        self.tail.take()  # lines that came after the last word of the query before it
+        attempt = Attempt(self, spark.newSession(), document)
+        code = attempt.run()
+        if not attempt.may_stay:
+            return code
+        collect_garbage(spark)
+        return None
 
     def reached(self) -> None:
         """Note that the API has answered."""
@@ -134,6 +149,12 @@ class Driver:
     def connector(self, store: StoreRef, secrets: Mapping[str, str], make: Open) -> Connector:
         """The connector of a store, ``secrets`` by field path; a new one each time."""
         return make(store.kind, store.name, store.config, secrets)
+
+    def is_free(self, spark: SparkSession) -> bool:
+        """Whether nothing is left of the query that has stopped."""
+        from leatstream_jobs.session import free_of_queries
+
+        return free_of_queries(spark)
 
     def cut_off(self, spark: SparkSession, _query: StreamingQuery | None) -> None:
         """No further write: the JVM is killed, not asked."""

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 
 POLL_TIMEOUT = 30.0  # seconds; the API answers within 20
 CALL_TIMEOUT = 10.0
+STAY = "stay"  # the answer to a query's end if the driver is to wait for another one
 
 
 class ApiUnreachable(Exception):
@@ -129,7 +130,7 @@ class Client:
         return work if isinstance(work, dict) else None
 
     def heartbeat(self, body: Mapping[str, Any]) -> str:
-        """Report a query's state; the answer is ``continue``, ``stop`` or ``die``."""
+        """Report a query's state; the answer is ``continue``, ``stop``, ``die`` or, to its end, ``stay``."""
         answer = self._call("/heartbeat", body, CALL_TIMEOUT)
         self.query_name = answer.get("query_name") or self.query_name
         return str(answer.get("directive", "continue"))

@@ -5,10 +5,12 @@ Its tasks run in the driver itself, or in executors on a cluster where LEATSTREA
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,8 @@ DEFAULT_JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss1m"
 DEFAULT_MEMORY = "512m"
 # Names the file that class_archive.py writes; it may not be there, or be empty.
 ARCHIVE_VARIABLE = "LEATSTREAM_CLASS_ARCHIVE"
+_TASKS_END, _LOOK = 2.0, 0.02  # seconds
+_STATE_STORES = "org.apache.spark.sql.execution.streaming.state.StateStore$"
 
 # Spark logs a stopped query's interrupts as errors with stack traces; people get the driver's own words.
 _LOG4J = """\
@@ -141,6 +145,31 @@ def start_session(work_dir: Path, slots: int, *, shared: bool = False) -> SparkS
 
         ship_code(spark, work_dir)
     return spark
+
+
+def free_of_queries(spark: SparkSession) -> bool:
+    """Close what a query that has stopped leaves in a JVM of its own; whether nothing of it is at work there.
+
+    On a cluster its executors have the state, and nobody can say.
+    """
+    context: Any = spark.sparkContext
+    if not context.master.startswith("local"):
+        return False
+    # Their maintenance would else go on writing into its checkpoint, which another driver may have by now.
+    getattr(getattr(context._jvm, _STATE_STORES), "MODULE$").stop()
+    end = time.monotonic() + _TASKS_END
+    while any(one.numRunningTasks() for one in context._jsc.sc().statusTracker().getExecutorInfos()):
+        if time.monotonic() >= end:  # such as a user's function that takes no notice
+            return False
+        time.sleep(_LOOK)
+    return True
+
+
+def collect_garbage(spark: SparkSession) -> None:
+    """Give a query's memory back: objects of Python hold objects of the JVM, and connections."""
+    jvm: Any = spark.sparkContext._jvm
+    gc.collect()
+    jvm.System.gc()
 
 
 def jvm_process(spark: SparkSession) -> Any:

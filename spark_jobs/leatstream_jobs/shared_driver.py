@@ -51,6 +51,7 @@ class Seat:
     """What an attempt has of a shared driver (``attempt.Host``). Made in the attempt's own thread."""
 
     look_seconds = 0.25
+    ends_after_failure = False
 
     def __init__(self, driver: SharedDriver, query_id: str) -> None:
         self._driver = driver
@@ -82,6 +83,10 @@ class Seat:
     def connector(self, store: StoreRef, secrets: Mapping[str, str], make: Open) -> Connector:
         """One for all queries that reach a store in the same way."""
         return self._driver.shared_connector(self, store, secrets, make)
+
+    def is_free(self, _spark: SparkSession) -> bool:
+        """The others are still there."""
+        return False
 
     def cut_off(self, _spark: SparkSession, query: StreamingQuery | None) -> None:
         """Stop this query; where it does not stop, everything does."""

@@ -181,6 +181,7 @@ class TableDrivers:
     shared: dict[str, list[str]] = field(default_factory=dict)
     crashed: set[str] = field(default_factory=set)
     full: str = "the limit of drivers is reached"
+    keeps: bool = False
 
     def authenticate(self, driver_id: str, token: str) -> bool:
         return self.tokens.get(driver_id) == token
@@ -219,13 +220,21 @@ class TableDrivers:
 
     def let_go(self, driver_id: str, query_id: str) -> None:
         if driver_id not in self.shared:
-            self.end(driver_id)
+            if self.queries.get(driver_id) == query_id:
+                self.end(driver_id)
         elif query_id in self.shared[driver_id]:
             self.shared[driver_id].remove(query_id)
 
+    def keep(self, driver_id: str, query_id: str) -> bool:
+        kept = self.keeps and driver_id not in self.shared and self.queries.get(driver_id) == query_id
+        if kept:
+            del self.queries[driver_id]
+        return kept
+
     def runs(self, driver_id: str, query_id: str) -> bool:
         shared = self.shared.get(driver_id)
-        return driver_id in self.tokens and (shared is None or query_id in shared)
+        has = query_id in shared if shared is not None else self.queries.get(driver_id) == query_id
+        return driver_id in self.tokens and has
 
     def has_crashed(self, driver_id: str) -> bool:
         return driver_id in self.crashed

@@ -283,3 +283,51 @@ def test_the_log_of_a_query_has_a_bound(ready: Any, client: TestClient) -> None:
     with ready.units(write=False) as unit:
         assert len(unit.query_log.events(query.meta.id, 1000)) == 200
     assert len(client.get("/v1/queries/other/events").json()["items"]) == 1
+
+
+def test_a_driver_takes_another_query_after_one_that_ended_in_order(ready: Any, client: TestClient) -> None:
+    ready.drivers.keeps = True
+    del ready.drivers.tokens["d2"]
+    make(client, "q", COPY)
+    reconcile_all(ready.env)
+    beat(ready, "q", "running")
+    client.patch("/v1/queries/q", json={"desired_state": "stopped"})
+    reconcile_all(ready.env)
+    assert beat(ready, "q", "stopped", free=True) == "stay"
+    reconcile_all(ready.env)
+    assert state(ready, "q") == "stopped", "although its driver lives on"
+    make(client, "p", "CREATE STREAM c AS SELECT * FROM a")
+    reconcile_all(ready.env)
+    assert queries.get_query(ready.env, ANN, "p").status.driver_id == "d1"
+    # What is left to be done for the first does not touch the second.
+    client.delete("/v1/queries/q")
+    reconcile_all(ready.env)
+    assert beat(ready, "p", "running") == "continue"
+
+
+def test_a_query_that_is_changed_goes_on_in_the_same_driver(ready: Any, client: TestClient) -> None:
+    ready.drivers.keeps = True
+    del ready.drivers.tokens["d2"]
+    make(client, "q", COPY)
+    reconcile_all(ready.env)
+    beat(ready, "q", "running")
+    make(client, "q", "CREATE STREAM b AS SELECT * FROM a WHERE n > 1")
+    assert beat(ready, "q", "stopped", free=True) == "stay"
+    reconcile_all(ready.env)
+    query = queries.get_query(ready.env, ANN, "q")
+    assert (str(query.status.state), query.status.attempt, query.status.driver_id) == ("starting", 2, "d1")
+
+
+def test_a_driver_whose_query_failed_is_not_kept(ready: Any, client: TestClient) -> None:
+    ready.drivers.keeps = True
+    make(client, "q", COPY)
+    reconcile_all(ready.env)
+    assert beat(ready, "q", "failed", error=FAILURE, free=True) != "stay"
+
+
+def test_a_driver_that_is_not_free_is_not_kept(ready: Any, client: TestClient) -> None:
+    ready.drivers.keeps = True
+    make(client, "q", COPY)
+    reconcile_all(ready.env)
+    client.patch("/v1/queries/q", json={"desired_state": "stopped"})
+    assert beat(ready, "q", "stopped") != "stay"

@@ -25,6 +25,7 @@ _REFILL_DELAY = 3.0
 _LOOK = 0.05
 _EMPTY = 60.0  # seconds after which a shared driver without queries ends
 _CRASHES_KEPT = 100
+_QUERIES_IN_TURN = 25  # of one driver: what they leave in its JVM stays bounded
 
 
 @dataclass(slots=True)
@@ -35,6 +36,7 @@ class _Driver:
         heard: when it last asked for work (monotonic seconds).
         given: when it was given its query, or its newest.
         queries: of a shared driver, each with when it was given.
+        served: how many queries it had, one after another.
     """
 
     row: DriverRow
@@ -42,6 +44,7 @@ class _Driver:
     heard: float = field(default_factory=time.monotonic)
     given: float = 0.0
     queries: dict[str, float] = field(default_factory=dict)
+    served: int = 0
 
     def silent(self) -> bool:
         """Whether a driver that waits for work has not asked for any for too long: it hangs."""
@@ -273,14 +276,41 @@ class LocalPool:
         return self._why or "the pool is closing"
 
     def let_go(self, driver_id: str, query_id: str) -> None:
-        """The driver is done with a query: it ends, unless it is shared, which goes on with the others."""
+        """The driver is done with a query: it ends, unless it has others, or another one by now."""
         with self._lock:
             driver = self._drivers.get(driver_id)
             if driver is not None and driver.row.role == "shared":
                 driver.queries.pop(query_id, None)
                 driver.given = time.monotonic()
                 return
+            if driver is not None and driver.row.query_id != query_id:
+                return
         self.end(driver_id)
+
+    def keep(self, driver_id: str, query_id: str) -> bool:
+        """Have a driver whose query has ended in order wait for another one; False if it is to end."""
+        with self._lock:
+            driver = self._drivers.get(driver_id)
+            if driver is None or driver.row.query_id != query_id or driver.row.role != "dedicated":
+                return False
+            driver.served += 1
+            if self._closed or not self._has_room() or driver.served >= _QUERIES_IN_TURN:
+                return False
+            self._free(driver, "warming")  # until it asks for work itself
+        self._wake()
+        return True
+
+    def _has_room(self) -> bool:
+        """One more than are kept warm may wait, so that queries one after another start no JVM each."""
+        waiting = [d for d in self._dedicated() if d.row.query_id is None and self._alive(d)]
+        return len(waiting) <= self._warm
+
+    def _free(self, driver: _Driver, state: State) -> None:
+        driver.row = replace(driver.row, query_id=None)
+        driver.state, driver.heard = state, time.monotonic()
+        with self._open_unit() as unit:
+            unit.drivers.update(driver.row)
+            unit.commit()
 
     def release(self, driver_id: str) -> None:
         """Take a driver's query back from it: it waits for work again."""
@@ -288,16 +318,10 @@ class LocalPool:
             driver = self._drivers.get(driver_id)
             if driver is None or self._closed:
                 return
-            others = [d for d in self._dedicated() if d.row.query_id is None and self._alive(d)]
-            if len(others) > self._warm:
-                # One more than are kept warm may wait, so that SELECTs one after another start no JVM each.
+            if not self._has_room():
                 self._forget(driver)
                 return
-            driver.row = replace(driver.row, query_id=None)
-            driver.state, driver.heard = "idle", time.monotonic()
-            with self._open_unit() as unit:
-                unit.drivers.update(driver.row)
-                unit.commit()
+            self._free(driver, "idle")
         self._wake()
 
     def assignments(self) -> list[tuple[str, str, float]]:
@@ -321,11 +345,11 @@ class LocalPool:
         return driver is not None and self._alive(driver)
 
     def runs(self, driver_id: str, query_id: str) -> bool:
-        """Whether its process is there and, if it is shared, still has the query."""
+        """Whether its process is there and still has the query."""
         driver = self._drivers.get(driver_id)
         if driver is None or not self._alive(driver):
             return False
-        return driver.row.role != "shared" or query_id in driver.queries
+        return query_id in driver.queries if driver.row.role == "shared" else driver.row.query_id == query_id
 
     def has_crashed(self, driver_id: str) -> bool:
         """Whether a shared driver has ended by itself since this server is there."""

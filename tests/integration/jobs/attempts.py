@@ -46,6 +46,7 @@ class Host:
     heartbeat_seconds = 1.0
     look_seconds = 0.1
     stop_asked = False
+    ends_after_failure = False
 
     def __init__(self, service: Service) -> None:
         self.client, self.tail = service, LogTail()
@@ -62,6 +63,10 @@ class Host:
     def connector(self, store: StoreRef, secrets: Mapping[str, str], make: Open) -> Connector:
         """A new one each time."""
         return make(store.kind, store.name, store.config, secrets)
+
+    def is_free(self, spark: SparkSession) -> bool:
+        """The session is that of all tests."""
+        return False
 
     def cut_off(self, spark: SparkSession, query: StreamingQuery | None) -> None:
         """The session is that of all tests, and goes on."""

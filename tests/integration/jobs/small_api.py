@@ -29,6 +29,7 @@ class SmallApi:
         self.beats: dict[str, list[dict[str, Any]]] = {}
         self.directives: dict[str, str] = {}
         self.fenced: set[str] = set()
+        self.kept: set[str] = set()
         self.analyses: dict[str, dict[str, Any]] = {}
         self.secrets: dict[str, str] = {}
         self.tokens: dict[str, str] = {}
@@ -78,6 +79,8 @@ class SmallApi:
                 self.beats.setdefault(driver, []).append(body)
                 if driver in self.fenced:
                     return 409, {}
+                if driver in self.kept and body.get("free"):
+                    return 200, {"directive": "stay"}
                 return 200, {"directive": self.directives.get(driver, "continue")}
             if call == "secrets":
                 return 200, {"values": {r: self.secrets[r] for r in body["references"]}}
@@ -134,6 +137,7 @@ class DriverProcess:
     ) -> None:
         self.api = api
         self.id = f"d-{uuid.uuid4().hex[:8]}"
+        self._before = 0
         self.place = place / self.id
         self.place.mkdir(parents=True)
         (self.place / "url").write_text(api.url)
@@ -150,10 +154,15 @@ class DriverProcess:
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, env=environment)
 
     @property
+    def beats(self) -> list[dict[str, Any]]:
+        """The heartbeats since it was given its newest query."""
+        return self.api.beats.get(self.id, [])[self._before :]
+
+    @property
     def states(self) -> list[str]:
         """Every state its heartbeats told, repetitions left out."""
         told: list[str] = []
-        for beat in self.api.beats.get(self.id, []):
+        for beat in self.beats:
             if not told or told[-1] != beat["state"]:
                 told.append(beat["state"])
         return told
@@ -161,8 +170,7 @@ class DriverProcess:
     @property
     def last(self) -> dict[str, Any]:
         """The newest heartbeat."""
-        beats = self.api.beats.get(self.id, [])
-        return beats[-1] if beats else {}
+        return self.beats[-1] if self.beats else {}
 
     def wait_idle(self, timeout: float = 120) -> None:
         """Wait until it has warmed up."""
@@ -178,6 +186,7 @@ class DriverProcess:
 
     def run(self, spec: dict[str, Any], until: str = "running", timeout: float = 60) -> dict[str, Any]:
         """Hand it a query and wait for a state; returns the heartbeat that told it."""
+        self._before = len(self.api.beats.get(self.id, []))
         self.api.give(self.id, {"kind": "run", "spec": spec})
         return self.wait_state(until, timeout)
 
@@ -206,6 +215,15 @@ class DriverProcess:
         """Tell it to stop and wait for its end."""
         self.api.directives[self.id] = "stop"
         return self.process.wait(timeout)
+
+    def give_back(self) -> None:
+        """Tell it to stop and to wait for another query."""
+        self.api.kept.add(self.id)
+        self.api.directives[self.id] = "stop"
+        self.wait_state("stopped")
+        asked = len(self.api.polls[self.id])
+        self.api.wait(lambda: len(self.api.polls[self.id]) > asked, 20, "asking for work again")
+        del self.api.directives[self.id]
 
     def said(self) -> str:
         """Its log, for a failing test's message."""

@@ -16,6 +16,7 @@ import pytest
 
 from leatstream.engine.local_pool import LocalPool
 from leatstream.engine.processes import LocalLauncher
+from leatstream.ports import Sharing
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
@@ -151,3 +152,64 @@ def test_others_are_heard_while_a_dead_driver_takes_long_to_go() -> None:
     assert heard
     assert analyzer in launcher.gone
     assert len(pool._drivers) == 1, "another has its place"
+
+
+class Living(Slow):
+    """A launcher whose drivers live until they are ended, at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let.set()
+
+    def is_alive(self, driver_id: str, pid: int) -> bool:
+        return driver_id not in self.gone
+
+
+def waiting_pool(launcher: Any, **more: Any) -> LocalPool:
+    clock: Any = SimpleNamespace(now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    options: Any = {"warm": 1, "limit": 9, "server": "srv_1", "wake": lambda: None, **more}
+    return LocalPool(Catalog(), clock, launcher, **options)
+
+
+def test_a_driver_serves_one_query_after_another() -> None:
+    woken: list[int] = []
+    pool = waiting_pool(Living(), wake=lambda: woken.append(1))
+    driver = pool.assign("qry_1")
+    assert driver is not None
+    assert pool.runs(driver, "qry_1")
+    assert pool.keep(driver, "qry_1")
+    assert woken, "somebody may wait for a driver"
+    assert not pool.runs(driver, "qry_1")
+    assert pool.assigned(driver) is None
+    assert not pool.keep(driver, "qry_1"), "once"
+    assert pool.assign("qry_2") == driver
+    pool.let_go(driver, "qry_1")  # late: it has another one by now
+    assert pool.runs(driver, "qry_2")
+    pool.let_go(driver, "qry_2")
+    assert not pool.is_alive(driver)
+
+
+def test_as_many_wait_as_are_kept_warm_and_one_more() -> None:
+    pool = waiting_pool(Living())
+    queries = {f"qry_{i}": pool.assign(f"qry_{i}") or "" for i in range(4)}
+    assert [pool.keep(driver, query) for query, driver in queries.items()] == [True, True, False, False]
+
+
+def test_a_driver_ends_after_many_queries() -> None:
+    pool = waiting_pool(Living())
+    drivers = []
+    while not drivers or drivers[-1] == drivers[0]:
+        drivers.append(pool.assign("qry_1"))
+        if not pool.keep(drivers[-1] or "", "qry_1"):
+            pool.let_go(drivers[-1] or "", "qry_1")
+    assert len(drivers) == 26, "it had 25"
+
+
+def test_shared_drivers_and_those_of_a_pool_that_closes_are_not_kept() -> None:
+    pool = waiting_pool(Living())
+    shared = pool.assign("qry_1", Sharing(near=None))
+    alone = pool.assign("qry_2")
+    assert not pool.keep(shared or "", "qry_1")
+    assert not pool.keep("drv_unknown", "qry_1")
+    pool.close()
+    assert not pool.keep(alone or "", "qry_2")

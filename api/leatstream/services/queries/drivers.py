@@ -263,7 +263,21 @@ def heartbeat(env: Environment, driver_id: str, report: Mapping[str, Any]) -> di
     if updated.status.state is not query.status.state:
         env.changed.notify()
     # A replacement gives names to others, and their jobs go on.
-    return {"directive": _directive(updated), "query_name": updated.name}
+    directive = "stay" if _stays(env, driver_id, query, report) else _directive(updated)
+    return {"directive": directive, "query_name": updated.name}
+
+
+def _stays(env: Environment, driver_id: str, query: Query, report: Mapping[str, Any]) -> bool:
+    """Whether a driver that has told its query's end is kept for another one.
+
+    Not after a failure: whatever has caused that may still be there.
+    """
+    if report.get("state") not in ("stopped", "completed") or not report.get("free"):
+        return False
+    kept = env.drivers.keep(driver_id, query.meta.id)
+    if kept:
+        env.changed.notify()
+    return kept
 
 
 def _sampled(unit: UnitOfWork, query: Query, now: datetime) -> Query:
