@@ -84,8 +84,23 @@ def test_a_new_sink_has_the_column_that_is_asked_for(
         "H",
         "H",
     )
+    (problem,) = _problems(pageviews, text.format("'headers.column'='x', "))
+    assert (problem["code"], problem["hint"]) == ("unknown-column", 'there is id, "H"')
     _make(pageviews, text.format(""))
     assert _job(fresh, "made").sink.headers_column is None
+
+
+def test_a_relation_with_headers_is_put_twice_without_a_change(pageviews: TestClient) -> None:
+    """As Terraform does; names in REST are exact, and a pointer tells the place of what is wrong."""
+    columns = [{"name": "id", "type": "BIGINT"}, {"name": "Meta", "type": "MAP<VARCHAR, VARBINARY>"}]
+    body = {"columns": columns, "store": "k", "topic": "pageviews", "value_format": "json"}
+    path, given = "/v1/relations/demo.public.calls", {"properties": {"headers.column": "Meta"}}
+    answers = [pageviews.put(path, json=body | given) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [201, 200], answers[0].text
+    assert answers[0].json()["properties"] == given["properties"]
+    assert answers[1].json()["generation"] == 1
+    wrong = pageviews.put(path, json=body | {"properties": {"headers.column": "id"}}).json()
+    assert (wrong["code"], wrong["errors"][0]["pointer"]) == ("type-mismatch", "#/properties/headers.column")
 
 
 def test_statements_write_headers(pageviews: TestClient, fresh: Any) -> None:

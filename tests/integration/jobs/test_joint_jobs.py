@@ -28,6 +28,7 @@ from leatstream_jobs import run_query
 
 pytestmark = pytest.mark.spark
 COLUMNS = "id BIGINT, name VARCHAR"
+HEADERS = {"name": "h", "type": "MAP<VARCHAR, BYTES>"}
 SQL = "SELECT {}, __leat_rowkey, __leat_rowtime FROM leat_src_0 WHERE {}"
 
 
@@ -75,8 +76,10 @@ def test_a_batch_is_read_once_for_topics_a_table_and_a_view(
     kept = {"table": view, "generation": 1, "database": views.database.model_dump(), "retention_ms": None}
     of_view = {"store": {"name": "", "kind": "view", "config": {}}, "value_format": "", "view": kept}
     of_table = {"store": {"name": "pg", "kind": "postgres", "config": postgres.config()}, "entity": table}
+    of_headers = {"columns": [*document["sink"]["columns"], HEADERS], "headers_column": "h"}
+    evens = SQL.format("id, map('id', CAST(CAST(id AS STRING) AS BINARY)) AS h", "id % 2 = 0")
     document["members"] = [
-        member(document, SQL.format("id", "id % 2 = 0"), entity=exact, delivery="exactly_once"),
+        member(document, evens, entity=exact, delivery="exactly_once", **of_headers),
         member(document, SQL.format("id", "id % 3 = 0"), **of_table, delivery="exactly_once"),
         member(document, SQL.format("id", "id % 5 = 0"), **of_view, delivery="exactly_once"),
     ]
@@ -104,6 +107,9 @@ def test_a_batch_is_read_once_for_topics_a_table_and_a_view(
         everything = set(range(upto))
         assert set(ids(rows(plain, upto))) == everything
         assert ids(rows(exact, upto // 2)) == list(range(0, upto, 2))
+        committed = kafka.read_records(exact, from_beginning=True, limit=upto // 2, idle_timeout=10.0)
+        headers = [record.headers for record in committed if record is not None]
+        assert sorted(int(value or b"") for ((_, value),) in headers) == list(range(0, upto, 2))
         assert in_table() == list(range(0, upto, 3))
         assert in_view() == list(range(0, upto, 5))
 
