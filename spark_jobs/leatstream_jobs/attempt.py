@@ -61,7 +61,6 @@ class Host(Protocol):
         tail: log lines of this attempt.
         stop_seconds: how long a query may take to stop, once the process is to end.
         look_seconds: between two looks at Spark.
-        ends_after_failure: whether the next attempt is made by another process.
     """
 
     client: Client
@@ -71,7 +70,6 @@ class Host(Protocol):
     orphan_seconds: float
     stop_seconds: float
     look_seconds: float
-    ends_after_failure: bool
 
     @property
     def heartbeat_seconds(self) -> float:
@@ -174,8 +172,8 @@ class Attempt:
         except _OVER:
             raise
         except StaleClasses as error:
-            # A driver that has had no other query takes the present version.
-            self._fail(replace(refused(error), retryable=self._driver.ends_after_failure))
+            # A SELECT has brought it; another driver takes the present version.
+            self._fail(replace(refused(error), retryable=True))
         except LeatstreamError as error:
             self._fail(refused(error))
         except Exception as error:

@@ -60,12 +60,10 @@ class Driver:
         stop_asked: set by SIGTERM; the query is then stopped in order.
         stop_seconds: how long a query may take for that, until the driver is killed.
         heartbeat_seconds, look_seconds: between two words to the API, and between two looks at Spark.
-        ends_after_failure: whether the next attempt is made by another process.
     """
 
     heartbeat_seconds = 1.0
     look_seconds = 0.1
-    ends_after_failure = True
 
     def __init__(
         self,
@@ -152,9 +150,11 @@ class Driver:
 
     def is_free(self, spark: SparkSession) -> bool:
         """Whether nothing is left of the query that has stopped."""
+        from leatstream_jobs.java_functions import has_classes
         from leatstream_jobs.session import free_of_queries
 
-        return free_of_queries(spark)
+        # The next query may have another version of the classes, which this JVM would not take.
+        return not has_classes() and free_of_queries(spark)
 
     def cut_off(self, spark: SparkSession, _query: StreamingQuery | None) -> None:
         """No further write: the JVM is killed, not asked."""

@@ -51,7 +51,6 @@ class Seat:
     """What an attempt has of a shared driver (``attempt.Host``). Made in the attempt's own thread."""
 
     look_seconds = 0.25
-    ends_after_failure = False
 
     def __init__(self, driver: SharedDriver, query_id: str) -> None:
         self._driver = driver

@@ -46,7 +46,6 @@ class Host:
     heartbeat_seconds = 1.0
     look_seconds = 0.1
     stop_asked = False
-    ends_after_failure = False
 
     def __init__(self, service: Service) -> None:
         self.client, self.tail = service, LogTail()

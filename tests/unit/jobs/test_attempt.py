@@ -13,6 +13,7 @@ from leatstream.plan.job_spec import ColumnSpec, JobSpec, Mode, SinkSpec, Source
 from leatstream_jobs.attempt import Attempt, Host
 from leatstream_jobs.driver import Driver, LogTail
 from leatstream_jobs.failures import Link
+from leatstream_jobs.java_functions import StaleClasses
 from leatstream_jobs.protocol import ApiUnreachable, Client, EndsWithProcess
 from leatstream_jobs.shared_driver import Seat, SharedDriver
 
@@ -184,6 +185,61 @@ def test_an_orphan_stops_before_it_speaks(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(query, "stop", lambda: said.append(len(host.beats)))
     attempt.run()
     assert said == [1], "only the beat that it began with; the API's silence would cost ten seconds more"
+
+
+class Keeping(Heard):
+    """An API that has the query stop, and keeps a driver that says that it is free."""
+
+    free: bool | None = True
+
+    def heartbeat(self, body: dict[str, Any]) -> str:
+        super().heartbeat(body)
+        return "stay" if body.get("free") else "stop"
+
+    def is_free(self, _spark: Any) -> bool:
+        if self.free is None:
+            raise ConnectionError("the JVM does not answer")
+        return self.free
+
+
+@pytest.mark.parametrize("free", [True, False, None])
+def test_a_driver_stays_if_nothing_is_left_of_the_query(
+    monkeypatch: pytest.MonkeyPatch, free: bool | None
+) -> None:
+    host = Keeping()
+    host.free = free
+    attempt, query = watched(monkeypatch, host, Store())
+    monkeypatch.setattr("leatstream_jobs.attempt.let_end", lambda *_: None)
+    monkeypatch.setattr("leatstream_jobs.attempt.works", lambda _: False)
+    assert attempt.run() == 0
+    assert query.stopped == 1
+    assert ("free" in host.beats[-1], attempt.may_stay) == (free is True, free is True)
+    assert not any("free" in beat for beat in host.beats[:-1])
+
+
+def test_a_driver_does_not_stay_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = Keeping()
+    attempt, _ = watched(monkeypatch, host, Faulty())
+    host.heartbeat = lambda body: host.beats.append(body) or "continue"  # type: ignore[method-assign,func-returns-value]
+    assert attempt.run() == 1
+    assert not attempt.may_stay
+    assert "free" not in host.beats[-1]
+
+
+def test_another_driver_takes_what_this_one_knows_an_older_version_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host: Any = Heard()
+    host.client.resolve_secrets = host.client.function_sources = lambda _: {}
+    host.work_dir = Path("/nowhere")
+    attempt: Any = Attempt(host, SimpleNamespace(), SPEC.model_dump(mode="json"))  # type: ignore[arg-type]
+
+    def stale(*_: Any) -> None:
+        raise StaleClasses("job-rejected", "This driver has another version of the classes.")
+
+    monkeypatch.setattr("leatstream_jobs.attempt.register", stale)
+    assert attempt._start() is None
+    assert attempt._failure.as_json()["retryable"] is True
 
 
 def test_whoever_runs_attempts_has_what_they_ask_for(
