@@ -7,7 +7,6 @@ import json
 import random
 import sys
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -36,8 +35,6 @@ def main() -> int:
         if one.wrong:
             print(f"again with: bench/faults.py --seed {one.seed} --count {count}")
             break
-    if options.json:
-        options.json.write_text(json.dumps([asdict(one) for one in outcomes], indent=1))
     total = Outcome(outcomes[0].seed)
     for one in outcomes:
         total.done += one.done
@@ -46,6 +43,8 @@ def main() -> int:
         for kind, values in one.recoveries.items():
             total.recoveries.setdefault(kind, []).extend(values)
     print(f"\nIn {len(outcomes)} rounds, from {total.report()}")
+    if options.json:
+        options.json.write_text(json.dumps([vars(one) for one in outcomes], indent=1))
     return 1 if total.wrong else 0
 
 
