@@ -161,6 +161,8 @@ class Attempt:
             if gone is not None:
                 self._fail(gone)
                 return None
+            if self._spec.mode is Mode.REALTIME:
+                self._progress.begin_live(self._spark)
             self._started = run_query.start(
                 self._spark, self._spec, self._connect, self._driver.slots, self._secrets
             )

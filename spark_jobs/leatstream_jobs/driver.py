@@ -63,7 +63,7 @@ class Driver:
     """
 
     heartbeat_seconds = 1.0
-    look_seconds = 0.1
+    look_seconds = 0.25
 
     def __init__(
         self,

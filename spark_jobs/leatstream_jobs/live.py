@@ -42,14 +42,18 @@ def counts_of(execution: int, nodes: list[Node]) -> LiveCounts:
     return LiveCounts(execution, read, (first.rows or 0) if first is not None and plain else None)
 
 
+def newest(spark: SparkSession) -> int:
+    """The number of the JVM's newest execution, whosever it is; -1 before there is one."""
+    store = _store(spark)
+    number = int(store.executionsCount())
+    return int(store.executionsList(number - 1, 1).apply(0).executionId()) if number else -1
+
+
 def look(spark: SparkSession) -> LiveCounts | None:
     """Counts of the newest execution (Spark's own figures, about a second old); None before there is one."""
-    session: Any = spark._jsparkSession
-    store = session.sharedState().statusStore()
-    number = store.executionsCount()
-    if not number:
+    store, execution = _store(spark), newest(spark)
+    if execution < 0:
         return None
-    execution = store.executionsList(int(number) - 1, 1).apply(0).executionId()
     values = store.executionMetrics(execution)
     graph = store.planGraph(execution).allNodes()
     nodes: list[Node] = []
@@ -61,4 +65,9 @@ def look(spark: SparkSession) -> LiveCounts | None:
         value = values.get(rows.accumulatorId()) if rows is not None else None
         shown = int(str(value.get()).replace(",", "")) if value is not None and value.isDefined() else None
         nodes.append(Node(node.name(), shown, rows is not None))
-    return counts_of(int(execution), nodes)
+    return counts_of(execution, nodes)
+
+
+def _store(spark: SparkSession) -> Any:
+    session: Any = spark._jsparkSession
+    return session.sharedState().statusStore()

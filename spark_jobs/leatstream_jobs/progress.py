@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from leatstream_jobs.live import LiveCounts, look
+from leatstream_jobs.live import LiveCounts, look, newest
 from leatstream_jobs.scans import SKIPPED
 
 if TYPE_CHECKING:
@@ -84,10 +84,14 @@ class Progress:
         found, self._unmeasured = self._unmeasured, []
         return found
 
+    def begin_live(self, spark: SparkSession) -> None:
+        """Before the query starts: what the JVM has run until now, for another one, is none of its own."""
+        self._done = newest(spark)
+
     def look_live(self, spark: SparkSession) -> None:
         """Take in what the running batch has done so far (real-time mode)."""
         found, now = look(spark), time.monotonic()
-        if found is None or found.execution == self._done:
+        if found is None or found.execution <= self._done:
             return
         before, self.live = self.live, found
         if before is not None and before.execution == found.execution and now > self._live_at:
