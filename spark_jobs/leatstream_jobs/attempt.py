@@ -321,7 +321,11 @@ class Attempt:
             try:
                 self.may_stay = self._send() == STAY
                 return
-            except (Fenced, NotKnown):
+            except Fenced:
+                # The first answer may have been lost, and the driver been given to another query by now.
+                self.may_stay = self._is_free
+                return
+            except NotKnown:
                 return
             except ApiUnreachable:
                 if self._driver.is_orphan() or self._driver.stop_asked:

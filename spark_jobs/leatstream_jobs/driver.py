@@ -127,13 +127,16 @@ class Driver:
         """Run a query to its end; None if another one may follow, else the exit code."""
         from leatstream_jobs.attempt import Attempt
         from leatstream_jobs.session import collect_garbage
+        from leatstream_jobs.usage import LOOKS
 
-        self.tail.take()  # lines that came after the last word of the query before it
+        LOOKS.expire()  # the processor time of what was before is not this query's
         attempt = Attempt(self, spark.newSession(), document)
-        code = attempt.run()
-        if not attempt.may_stay:
+        code, stays = attempt.run(), attempt.may_stay
+        if not stays:
             return code
+        del attempt  # it holds the session, sinks and secrets
         collect_garbage(spark)
+        self.tail.take()  # lines that came after its last word
         return None
 
     def reached(self) -> None:
@@ -150,11 +153,11 @@ class Driver:
 
     def is_free(self, spark: SparkSession) -> bool:
         """Whether nothing is left of the query that has stopped."""
-        from leatstream_jobs.java_functions import has_classes
         from leatstream_jobs.session import free_of_queries
+        from leatstream_jobs.user_functions import has_run
 
-        # The next query may have another version of the classes, which this JVM would not take.
-        return not has_classes() and free_of_queries(spark)
+        # The next query would meet what that code has set: a decimal context, a module, a class in Java.
+        return not has_run() and free_of_queries(spark)
 
     def cut_off(self, spark: SparkSession, _query: StreamingQuery | None) -> None:
         """No further write: the JVM is killed, not asked."""

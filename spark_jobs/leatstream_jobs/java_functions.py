@@ -22,11 +22,6 @@ class StaleClasses(JobError):
     """The JVM has another version of a class already, and cannot take a second."""
 
 
-def has_classes() -> bool:
-    """Whether the JVM has loaded classes of users' functions, which it keeps for good."""
-    return bool(_loaded)
-
-
 def register_java(spark: SparkSession, spec: FunctionSpec, source: str, place: Path) -> None:
     """Register one function.
 

@@ -99,6 +99,9 @@ def settings(work_dir: Path, slots: int, environment: dict[str, str]) -> dict[st
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        # What is not uploaded when the stores are closed is uploaded by the next attempt.
+        "spark.sql.streaming.stateStore.maintenanceShutdownTimeout": "2s",
+        "spark.sql.streaming.stateStore.maintenanceForceShutdownTimeout": "2s",
     }
     told: dict[str, str] = json.loads(environment.get("LEATSTREAM_SPARK_CONF") or "{}")
     return own | told
@@ -155,14 +158,24 @@ def free_of_queries(spark: SparkSession) -> bool:
     context: Any = spark.sparkContext
     if not context.master.startswith("local"):
         return False
-    # Their maintenance would else go on writing into its checkpoint, which another driver may have by now.
-    getattr(getattr(context._jvm, _STATE_STORES), "MODULE$").stop()
     end = time.monotonic() + _TASKS_END
-    while any(one.numRunningTasks() for one in context._jsc.sc().statusTracker().getExecutorInfos()):
+    while _running_tasks(context):
         if time.monotonic() >= end:  # such as a user's function that takes no notice
             return False
         time.sleep(_LOOK)
+    # Only now: a task would open its store again. Their maintenance would else go on writing into the
+    # checkpoint, which another driver may have by now.
+    getattr(getattr(context._jvm, _STATE_STORES), "MODULE$").stop()
     return True
+
+
+def _running_tasks(context: Any) -> int:
+    """By the scheduler's own books: the status tracker hears of a task up to a second later."""
+    counts = context._jsc.sc().taskScheduler().runningTasksByExecutors().valuesIterator()
+    running = 0
+    while counts.hasNext():
+        running += int(counts.next())
+    return running
 
 
 def collect_garbage(spark: SparkSession) -> None:

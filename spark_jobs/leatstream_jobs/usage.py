@@ -32,8 +32,13 @@ class Looks:
                 self._found = _tree()
             return self._found
 
+    def expire(self) -> None:
+        """Have the next one look again."""
+        with self._lock:
+            self._next = float("-inf")
 
-_LOOKS = Looks()
+
+LOOKS = Looks()
 
 
 class Usage:
@@ -43,7 +48,7 @@ class Usage:
         looks: at the processes.
     """
 
-    def __init__(self, looks: Looks = _LOOKS) -> None:
+    def __init__(self, looks: Looks = LOOKS) -> None:
         self._looks = looks
         self._before = looks.tree()[1]
         self._used = 0.0

@@ -20,6 +20,14 @@ _RANKS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 _DIGITS = dict(zip(_RANKS, (3, 5, 10, 19), strict=True))
 
 
+_registered: set[str] = set()  # of this process: digests of the sources
+
+
+def has_run() -> bool:
+    """Whether the driver may have run users' code, of which its JVM and Python workers keep what it left."""
+    return bool(_registered)
+
+
 def register(
     spark: SparkSession, functions: Sequence[FunctionSpec], sources: Mapping[str, str], place: Path
 ) -> None:
@@ -34,6 +42,7 @@ def register(
     Raises:
         JobError: job-rejected, a source is not what the JobSpec says.
     """
+    _registered.update(spec.digest for spec in functions)
     for spec in functions:
         source = sources.get(spec.digest, "")
         if hashlib.sha256(source.encode()).hexdigest() != spec.digest:

@@ -196,3 +196,15 @@ def test_what_files_cannot_be_is_refused(client: TestClient) -> None:
         body = answer.json()
         assert (answer.status_code >= 400, body.get("code")) == (True, code), (sql, body)
         assert word in str(body), (sql, body)
+
+
+def test_how_often_files_are_written_is_no_matter_of_their_readers(client: TestClient) -> None:
+    def run(sql: str) -> int:
+        return client.post("/v1/statements", json={"sql": sql, **CONTEXT}).status_code
+
+    made = "CREATE OR REPLACE STREAM o WITH ('store'='lake','value.format'='json',{}) AS SELECT a, b FROM t"
+    assert run(made.format("'s3.interval.millis'=10000")) == 200
+    new = "'store'='k','value.format'='json','topic.partitions'=1,'topic.replicas'=1"
+    assert run(f"CREATE STREAM r WITH ({new}) AS SELECT a, b FROM o") == 200
+    assert run(made.format("'s3.interval.millis'=60000,'s3.file.max.bytes'=8388608")) == 200
+    assert run(made.format("'s3.partition.by'='b'")) == 409

@@ -19,7 +19,7 @@ from leatstream.services.queries.joint_jobs import leader_of
 from leatstream.services.selects.interactive import is_selection
 
 _log = logging.getLogger(__name__)
-State = Literal["starting", "warming", "idle", "assigned"]
+State = Literal["starting", "warming", "idle", "assigned", "leaving"]
 _START_SILENCE, _SILENCE = 240.0, 120.0  # seconds
 _REFILL_DELAY = 3.0
 _LOOK = 0.05
@@ -36,6 +36,7 @@ class _Driver:
         heard: when it last asked for work (monotonic seconds).
         given: when it was given its query, or its newest.
         queries: of a shared driver, each with when it was given.
+        state: ``leaving`` while its query is taken from it.
         served: how many queries it had, one after another.
     """
 
@@ -49,7 +50,7 @@ class _Driver:
     def silent(self) -> bool:
         """Whether a driver that waits for work has not asked for any for too long: it hangs."""
         limit = _START_SILENCE if self.state == "starting" else _SILENCE
-        return self.state != "assigned" and time.monotonic() - self.heard > limit
+        return self.state not in ("assigned", "leaving") and time.monotonic() - self.heard > limit
 
 
 class LocalPool:
@@ -206,7 +207,7 @@ class LocalPool:
             if driver is None:
                 return
             driver.heard = time.monotonic()
-            if driver.state == "assigned":
+            if driver.state in ("assigned", "leaving"):
                 return
             was, driver.state = driver.state, "idle" if state == "idle" else "warming"
         if state == "idle" and was != "idle":
@@ -283,34 +284,45 @@ class LocalPool:
                 driver.queries.pop(query_id, None)
                 driver.given = time.monotonic()
                 return
-            if driver is not None and driver.row.query_id != query_id:
+            if driver is None or driver.row.query_id != query_id:
                 return
+            driver.state = "leaving"
         self.end(driver_id)
 
     def keep(self, driver_id: str, query_id: str) -> bool:
-        """Have a driver whose query has ended in order wait for another one; False if it is to end."""
+        """Have a driver whose query has ended in order wait for another one; False if it is to end.
+
+        It may ask again, when the answer did not reach it.
+        """
         with self._lock:
             driver = self._drivers.get(driver_id)
-            if driver is None or driver.row.query_id != query_id or driver.row.role != "dedicated":
+            if driver is None or driver.row.role != "dedicated":
+                return False
+            if driver.row.query_id != query_id:
+                return True
+            if driver.state != "assigned" or self._closed or not self._has_room():
                 return False
             driver.served += 1
-            if self._closed or not self._has_room() or driver.served >= _QUERIES_IN_TURN:
+            if driver.served >= _QUERIES_IN_TURN:
                 return False
-            self._free(driver, "warming")  # until it asks for work itself
-        self._wake()
+            driver.state = "leaving"  # its query, until the catalog knows; nobody else's yet
+        self._free(driver, "warming")  # until it asks for work itself
         return True
 
     def _has_room(self) -> bool:
         """One more than are kept warm may wait, so that queries one after another start no JVM each."""
-        waiting = [d for d in self._dedicated() if d.row.query_id is None and self._alive(d)]
-        return len(waiting) <= self._warm
+        free = [d for d in self._dedicated() if d.row.query_id is None or d.state == "leaving"]
+        return sum(self._alive(driver) for driver in free) <= self._warm
 
     def _free(self, driver: _Driver, state: State) -> None:
-        driver.row = replace(driver.row, query_id=None)
-        driver.state, driver.heard = state, time.monotonic()
+        """Without the lock: whoever has the catalog's for writing may wait for it."""
+        row = replace(driver.row, query_id=None)
         with self._open_unit() as unit:
-            unit.drivers.update(driver.row)
+            unit.drivers.update(row)
             unit.commit()
+        with self._lock:
+            driver.row, driver.state, driver.heard = row, state, time.monotonic()
+        self._wake()
 
     def release(self, driver_id: str) -> None:
         """Take a driver's query back from it: it waits for work again."""
@@ -321,8 +333,8 @@ class LocalPool:
             if not self._has_room():
                 self._forget(driver)
                 return
-            self._free(driver, "idle")
-        self._wake()
+            driver.state = "leaving"
+        self._free(driver, "idle")
 
     def assignments(self) -> list[tuple[str, str, float]]:
         """Driver, id of the query it was given, and seconds since then."""

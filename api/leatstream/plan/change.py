@@ -168,6 +168,8 @@ def _difference(old: SourceSpec, new: SourceSpec) -> str | None:
         return "a source has another primary key"
     if new.columns[: len(old.columns)] != old.columns:
         return "the columns of a source differ"
+    if (old.key_only, old.headers_column) != (new.key_only, new.headers_column):
+        return "a column of a source is read from another part of its records"
     if (old.watermark_delay_ms is None) != (new.watermark_delay_ms is None):
         return "event time decides about the state in one version only"
     return None

@@ -43,6 +43,8 @@ from leatstream.sql.relation_properties import (
     read_relation_properties,
 )
 
+_OF_THE_WRITER = ("s3.interval.millis", "s3.file.max.bytes")  # how often and how large; any reader takes it
+
 
 def put_relation(
     env: Environment,
@@ -145,8 +147,9 @@ def compatible(old: Relation, new: Relation) -> bool:
 
 
 def _own_words(relation: Relation) -> dict[str, object]:
-    """Properties in the store kind's words, such as the delimiter of CSV files."""
-    return {k: v.value for k, v in relation.effective.items() if k.startswith(STORE_FAMILIES)}
+    """Properties in the store kind's words that readers depend on, such as the delimiter of CSV files."""
+    words = {k: v.value for k, v in relation.effective.items() if k.startswith(STORE_FAMILIES)}
+    return {k: value for k, value in words.items() if k not in _OF_THE_WRITER}
 
 
 def _refuse_replacement(old: Relation, new: Relation) -> None:

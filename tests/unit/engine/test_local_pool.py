@@ -181,8 +181,10 @@ def test_a_driver_serves_one_query_after_another() -> None:
     assert woken, "somebody may wait for a driver"
     assert not pool.runs(driver, "qry_1")
     assert pool.assigned(driver) is None
-    assert not pool.keep(driver, "qry_1"), "once"
+    assert pool.keep(driver, "qry_1"), "it has not heard the answer"
     assert pool.assign("qry_2") == driver
+    assert pool.keep(driver, "qry_1")
+    assert pool.runs(driver, "qry_2"), "what it repeats of the first does not touch the second"
     pool.let_go(driver, "qry_1")  # late: it has another one by now
     assert pool.runs(driver, "qry_2")
     pool.let_go(driver, "qry_2")
@@ -213,3 +215,34 @@ def test_shared_drivers_and_those_of_a_pool_that_closes_are_not_kept() -> None:
     assert not pool.keep("drv_unknown", "qry_1")
     pool.close()
     assert not pool.keep(alone or "", "qry_2")
+
+
+def test_nobody_waits_for_the_pool_while_the_catalog_is_written() -> None:
+    """Whoever writes to the catalog may need the pool before it is done."""
+    let, writing = threading.Event(), threading.Event()
+
+    class Busy(Catalog):
+        def __call__(self, *, write: bool = True) -> AbstractContextManager[Any]:
+            if keeping.is_alive():
+                writing.set()
+                assert let.wait(20)
+            return super().__call__(write=write)
+
+    pool = waiting_pool(Living())
+    pool._open_unit = Busy()
+    keeping = threading.Thread(target=lambda: kept.append(pool.keep(driver or "", "qry_1")))
+    kept: list[bool] = []
+    driver = pool.assign("qry_1")
+    keeping.start()
+    assert writing.wait(20)
+    others = threading.Thread(
+        target=lambda: [pool.report(driver or "", "idle", 1), pool.let_go("drv_x", "q")]
+    )
+    others.start()
+    others.join(10)
+    assert not others.is_alive()
+    assert pool.runs(driver or "", "qry_1"), "until the catalog knows"
+    let.set()
+    keeping.join(20)
+    assert kept == [True]
+    assert pool.assign("qry_2") == driver

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from leatstream.plan.job_spec import ColumnSpec, JobSpec, Mode, SinkSpec, SourceSpec, StoreRef
+from leatstream.errors import JobError
+from leatstream.plan.job_spec import ColumnSpec, FunctionSpec, JobSpec, Mode, SinkSpec, SourceSpec, StoreRef
+from leatstream_jobs import user_functions
 from leatstream_jobs.attempt import Attempt, Host
 from leatstream_jobs.driver import Driver, LogTail
 from leatstream_jobs.failures import Link
 from leatstream_jobs.java_functions import StaleClasses
-from leatstream_jobs.protocol import ApiUnreachable, Client, EndsWithProcess
+from leatstream_jobs.protocol import ApiUnreachable, Client, EndsWithProcess, Fenced
 from leatstream_jobs.shared_driver import Seat, SharedDriver
 
 STORE = StoreRef(name="s", kind="kafka", config={})
@@ -217,6 +220,24 @@ def test_a_driver_stays_if_nothing_is_left_of_the_query(
     assert not any("free" in beat for beat in host.beats[:-1])
 
 
+def test_a_driver_stays_whose_end_was_heard_but_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The API has given it to another query meanwhile, which would lose it."""
+    host = Keeping()
+    attempt, _ = watched(monkeypatch, host, Store())
+    monkeypatch.setattr("leatstream_jobs.attempt.let_end", lambda *_: None)
+    monkeypatch.setattr("leatstream_jobs.attempt.works", lambda _: False)
+    answers: list[Exception] = [ApiUnreachable("lost"), Fenced("the query has no driver any more")]
+
+    def heartbeat(body: dict[str, Any]) -> str:
+        if body.get("free"):
+            raise answers.pop(0)
+        return "stop"
+
+    monkeypatch.setattr(host, "heartbeat", heartbeat)
+    assert attempt.run() == 0
+    assert (attempt.may_stay, answers) == (True, [])
+
+
 def test_a_driver_does_not_stay_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     host = Keeping()
     attempt, _ = watched(monkeypatch, host, Faulty())
@@ -257,3 +278,64 @@ def test_whoever_runs_attempts_has_what_they_ask_for(
     assert {"client", "heartbeat_seconds", "connector"} <= needed
     for host in (alone, Seat(shared, "q"), attempts.Host(nobody)):
         assert needed - set(dir(host)) == set(), type(host)
+
+
+def test_a_driver_that_has_run_users_code_takes_no_other_query(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    driver = Driver(
+        Client(SimpleNamespace(), "d"),  # type: ignore[arg-type]
+        role="dedicated",
+        slots=1,
+        work_dir=tmp_path,
+        warm_up_kafka=None,
+        orphan_seconds=1.0,
+    )
+    spark: Any = SimpleNamespace()
+    monkeypatch.setattr("leatstream_jobs.session.free_of_queries", lambda _: True)
+    monkeypatch.setattr(user_functions, "_registered", set())
+    assert driver.is_free(spark)
+    spec = FunctionSpec(
+        name="f",
+        function="f",
+        source="s",
+        file="s.py",
+        handler="f",
+        digest="0",
+        arguments=[],
+        returns="INT",
+        aggregate=False,
+        timeout_seconds=1,
+    )
+    with pytest.raises(JobError):
+        user_functions.register(spark, [spec], {}, tmp_path)
+    assert not driver.is_free(spark)
+
+
+def test_nothing_of_a_query_is_held_when_its_memory_is_given_back(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made: list[weakref.ref[Any]] = []
+
+    class Short:
+        may_stay = True
+
+        def __init__(self, *_: Any) -> None:
+            made.append(weakref.ref(self))
+
+        def run(self) -> int:
+            return 0
+
+    monkeypatch.setattr("leatstream_jobs.attempt.Attempt", Short)
+    seen: list[bool] = []
+    monkeypatch.setattr("leatstream_jobs.session.collect_garbage", lambda _: seen.append(made[0]() is None))
+    driver: Any = Driver(
+        Client(SimpleNamespace(), "d"),  # type: ignore[arg-type]
+        role="dedicated",
+        slots=1,
+        work_dir=tmp_path,
+        warm_up_kafka=None,
+        orphan_seconds=1.0,
+    )
+    assert driver._run(SimpleNamespace(newSession=lambda: None), {}) is None
+    assert seen == [True]

@@ -90,13 +90,19 @@ def test_change(old: JobSpec, new: JobSpec, kind: str) -> None:
 @pytest.mark.parametrize(
     ("more", "kind"), [({}, "restart-from-offsets"), ({"delay": 1}, "restart-keep-state")]
 )
-def test_another_column_of_headers_leaves_the_state(more: dict[str, Any], kind: str) -> None:
-    """Of the sink, whose records alone change, and of a source, whose rows have the same columns."""
+def test_another_column_of_headers_of_the_sink_leaves_the_state(more: dict[str, Any], kind: str) -> None:
     old = job(**more)
     sink = old.sink.model_copy(update={"headers_column": "h"})
     assert classify(old, old.model_copy(update={"sink": sink})).kind == kind
-    sources = [old.sources[0].model_copy(update={"headers_column": "h"})]
-    assert classify(old, old.model_copy(update={"sources": sources})).kind == kind
+
+
+@pytest.mark.parametrize("more", [{"headers_column": "b"}, {"key_only": ["b"]}])
+def test_a_column_from_another_part_of_the_records_has_other_values_in_the_state(
+    more: dict[str, Any],
+) -> None:
+    for old, kind in ((job(), "restart-from-offsets"), (job(delay=1), "new-state")):
+        sources = [old.sources[0].model_copy(update=more)]
+        assert classify(old, old.model_copy(update={"sources": sources})).kind == kind
 
 
 def test_a_log_of_undecodable_records_is_a_second_reader() -> None:

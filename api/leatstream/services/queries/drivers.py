@@ -260,11 +260,11 @@ def heartbeat(env: Environment, driver_id: str, report: Mapping[str, Any]) -> di
             env.drivers.let_go(driver_id, query.meta.id)
         keep_query(unit, query, updated, env.clock.now())
         unit.commit()
-    if updated.status.state is not query.status.state:
+    stays = _stays(env, driver_id, query, report)
+    if stays or updated.status.state is not query.status.state:
         env.changed.notify()
     # A replacement gives names to others, and their jobs go on.
-    directive = "stay" if _stays(env, driver_id, query, report) else _directive(updated)
-    return {"directive": directive, "query_name": updated.name}
+    return {"directive": "stay" if stays else _directive(updated), "query_name": updated.name}
 
 
 def _stays(env: Environment, driver_id: str, query: Query, report: Mapping[str, Any]) -> bool:
@@ -274,10 +274,7 @@ def _stays(env: Environment, driver_id: str, query: Query, report: Mapping[str, 
     """
     if report.get("state") not in ("stopped", "completed") or not report.get("free"):
         return False
-    kept = env.drivers.keep(driver_id, query.meta.id)
-    if kept:
-        env.changed.notify()
-    return kept
+    return env.drivers.keep(driver_id, query.meta.id)
 
 
 def _sampled(unit: UnitOfWork, query: Query, now: datetime) -> Query:

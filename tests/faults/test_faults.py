@@ -1,0 +1,16 @@
+"""Forty faults at seeded moments; then nothing is missing, and nothing is there twice that must not be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fault_run import run_faults
+
+
+@pytest.mark.stack
+@pytest.mark.timeout(1800)
+def test_forty_faults_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
+    outcome = run_faults(tmp_path, seed=6, count=40)
+    assert outcome.wrong == []
+    assert outcome.done.total() == 40
