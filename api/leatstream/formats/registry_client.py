@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import time
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -190,6 +191,8 @@ class RegistryClient:
             headers["Authorization"] = "Basic " + base64.b64encode(pair).decode()
         if self._client is None:
             self._client = httpx2.Client(verify=trust_of(self.address.ca_certificate), follow_redirects=False)
+            # A plan opens one and has no end of its own: the connection goes with whoever held the client.
+            weakref.finalize(self, self._client.close)
         content = None if body is None else json.dumps(body).encode()
         end = time.monotonic() + timeout
         with self._client.stream(method, url, content=content, headers=headers, timeout=timeout) as answer:

@@ -154,3 +154,12 @@ def test_a_registry_that_is_silent_ends_in_time(double: RegistryDouble) -> None:
 def test_the_next_address_is_tried(double: RegistryDouble) -> None:
     double.answers["/subjects"] = (200, [])
     client(f"http://127.0.0.1:1,{double.url}").test()
+
+
+def test_a_client_that_nobody_holds_has_no_connection(double: RegistryDouble) -> None:
+    double.answers["/apis/ccompat/v7/subjects"] = (200, [])
+    registry = client(double.url, "apicurio")
+    registry.test()
+    inner = registry._client
+    del registry
+    assert inner.is_closed
