@@ -18,7 +18,6 @@ from leatstream_jobs import run_query
 from leatstream_jobs.batch_size import BatchSize
 from leatstream_jobs.failures import Failure, Link, chain_of, classify, redacted, refused, spark_has_stopped
 from leatstream_jobs.idle import IdleSources
-from leatstream_jobs.java_functions import StaleClasses
 from leatstream_jobs.joint_batches import JointBatches
 from leatstream_jobs.last_batch import let_end, works
 from leatstream_jobs.offset_mirror import OffsetMirror
@@ -173,9 +172,6 @@ class Attempt:
             self._fail(Failure("job-failed", "The API could not be reached for the secrets of the stores."))
         except _OVER:
             raise
-        except StaleClasses as error:
-            # A SELECT has brought it; another driver takes the present version.
-            self._fail(replace(refused(error), retryable=True))
         except LeatstreamError as error:
             self._fail(refused(error))
         except Exception as error:

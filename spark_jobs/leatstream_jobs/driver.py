@@ -114,6 +114,8 @@ class Driver:
                 from leatstream_jobs.selecting import Selecting
 
                 Selecting(self, spark, work["spec"]).run()
+                if has_run_users_code():
+                    return EXIT_DONE
             elif kind == "run":
                 code = self._run(spark, work["spec"])
                 if code is not None:
@@ -154,10 +156,8 @@ class Driver:
     def is_free(self, spark: SparkSession) -> bool:
         """Whether nothing is left of the query that has stopped."""
         from leatstream_jobs.session import free_of_queries
-        from leatstream_jobs.user_functions import has_run
 
-        # The next query would meet what that code has set: a decimal context, a module, a class in Java.
-        return not has_run() and free_of_queries(spark)
+        return not has_run_users_code() and free_of_queries(spark)
 
     def cut_off(self, spark: SparkSession, _query: StreamingQuery | None) -> None:
         """No further write: the JVM is killed, not asked."""
@@ -235,6 +235,13 @@ class Driver:
         if not self._working:
             # Nothing is to be brought to an end: neither a Spark that starts nor a long poll is waited for.
             raise NotKnown("told to end")
+
+
+def has_run_users_code() -> bool:
+    """Whether the next query would meet what such code has set: a decimal context, a module, a Java class."""
+    from leatstream_jobs.user_functions import has_run
+
+    return has_run()
 
 
 def warm_analyzer(spark: SparkSession) -> None:

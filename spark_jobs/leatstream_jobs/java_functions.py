@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 _loaded: dict[str, str] = {}  # of this process's JVM: class to the digest of the jar it came from
 
 
-class StaleClasses(JobError):
-    """The JVM has another version of a class already, and cannot take a second."""
-
-
 def register_java(spark: SparkSession, spec: FunctionSpec, source: str, place: Path) -> None:
     """Register one function.
 
@@ -32,7 +28,7 @@ def register_java(spark: SparkSession, spec: FunctionSpec, source: str, place: P
         place: directory for the jar; Spark reads it as long as the session lives.
 
     Raises:
-        JobError: job-rejected, the class cannot be loaded; ``StaleClasses``.
+        JobError: job-rejected, the class cannot be loaded, or the JVM has another version of it.
     """
     from pyspark.errors import PySparkException
 
@@ -56,8 +52,11 @@ def _take(spark: SparkSession, spec: FunctionSpec, jar: bytes, place: Path) -> N
     with zipfile.ZipFile(io.BytesIO(jar)) as archive:
         names = [n for n in archive.namelist() if n.endswith(".class") and not n.startswith("META-INF/")]
     if any(_loaded.get(name, spec.digest) != spec.digest for name in names):
-        detail = f"This driver has another version of the classes behind function {spec.function}."
-        raise StaleClasses("job-rejected", detail)
+        detail = (
+            f"Function {spec.function} brings another version of a class that another function of the same "
+            "job has brought, and a JVM takes one. Build both functions' jars with the same version."
+        )
+        raise JobError("job-rejected", detail)
     path = place / f"{spec.digest}.jar"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,7 @@
 """An interactive SELECT: its rows go to the API as they come, as long as somebody reads them there.
 
-The driver lives on: it works in a session of its own, whose views and settings go with it.
+The driver lives on, unless it has run users' functions: it works in a session of its own, whose views and
+settings go with it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from leatstream.errors import JobError, LeatstreamError
 from leatstream.plan.job_spec import READER_KIND, JobSpec, StoreRef
 from leatstream_jobs import run_query
 from leatstream_jobs.failures import Failure, chain_of, classify
-from leatstream_jobs.java_functions import StaleClasses
 from leatstream_jobs.protocol import ApiUnreachable, Fenced, NotKnown
 from leatstream_jobs.user_functions import register
 
@@ -170,11 +170,6 @@ class Selecting:
             self._report_failure(query)
         except (Fenced, NotKnown, ApiUnreachable):
             _LOG.info("a SELECT ended before it began: nobody waits for it")
-        except StaleClasses as error:
-            # Another driver will know the present version only.
-            self._driver.stop_asked = True
-            detail = f"{error.detail} It ends now: SELECT again."
-            self._reader.send([], {"code": error.code, "detail": detail})
         except Exception as error:
             self._reader.send([], self._problem(error))
         finally:

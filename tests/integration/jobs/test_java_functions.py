@@ -15,7 +15,6 @@ from leatstream.errors import JobError
 from leatstream.plan.job_spec import FunctionSpec, JobSpec
 from leatstream_jobs import java_functions
 from leatstream_jobs.failures import chain_of, classify
-from leatstream_jobs.java_functions import StaleClasses
 from leatstream_jobs.user_functions import forget, register
 
 pytestmark = pytest.mark.spark
@@ -129,5 +128,5 @@ def test_one_jvm_takes_one_version_of_a_class(
     other = jar(shop__Same=udf_class("shop.Same", 1, [load(1), TOLD]))
     digest = hashlib.sha256(other.encode()).hexdigest()
     sources: dict[str, Any] = {digest: other}
-    with pytest.raises(StaleClasses, match="another version of the classes behind function same"):
+    with pytest.raises(JobError, match="Function same brings another version of a class"):
         register(session, [function(1, "shop.Same", "VARCHAR", digest)], sources, tmp_path)

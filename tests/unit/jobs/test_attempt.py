@@ -16,7 +16,6 @@ from leatstream_jobs import user_functions
 from leatstream_jobs.attempt import Attempt, Host
 from leatstream_jobs.driver import Driver, LogTail
 from leatstream_jobs.failures import Link
-from leatstream_jobs.java_functions import StaleClasses
 from leatstream_jobs.protocol import ApiUnreachable, Client, EndsWithProcess, Fenced
 from leatstream_jobs.shared_driver import Seat, SharedDriver
 
@@ -247,22 +246,6 @@ def test_a_driver_does_not_stay_after_a_failure(monkeypatch: pytest.MonkeyPatch)
     assert "free" not in host.beats[-1]
 
 
-def test_another_driver_takes_what_this_one_knows_an_older_version_of(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    host: Any = Heard()
-    host.client.resolve_secrets = host.client.function_sources = lambda _: {}
-    host.work_dir = Path("/nowhere")
-    attempt: Any = Attempt(host, SimpleNamespace(), SPEC.model_dump(mode="json"))  # type: ignore[arg-type]
-
-    def stale(*_: Any) -> None:
-        raise StaleClasses("job-rejected", "This driver has another version of the classes.")
-
-    monkeypatch.setattr("leatstream_jobs.attempt.register", stale)
-    assert attempt._start() is None
-    assert attempt._failure.as_json()["retryable"] is True
-
-
 def test_whoever_runs_attempts_has_what_they_ask_for(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -280,17 +263,16 @@ def test_whoever_runs_attempts_has_what_they_ask_for(
         assert needed - set(dir(host)) == set(), type(host)
 
 
+def a_driver(place: Path) -> Driver:
+    client: Any = Client(SimpleNamespace(), "d")  # type: ignore[arg-type]
+    usual: Any = {"slots": 1, "warm_up_kafka": None, "orphan_seconds": 1.0}
+    return Driver(client, role="dedicated", work_dir=place, **usual)
+
+
 def test_a_driver_that_has_run_users_code_takes_no_other_query(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    driver = Driver(
-        Client(SimpleNamespace(), "d"),  # type: ignore[arg-type]
-        role="dedicated",
-        slots=1,
-        work_dir=tmp_path,
-        warm_up_kafka=None,
-        orphan_seconds=1.0,
-    )
+    driver = a_driver(tmp_path)
     spark: Any = SimpleNamespace()
     monkeypatch.setattr("leatstream_jobs.session.free_of_queries", lambda _: True)
     monkeypatch.setattr(user_functions, "_registered", set())
@@ -312,6 +294,19 @@ def test_a_driver_that_has_run_users_code_takes_no_other_query(
     assert not driver.is_free(spark)
 
 
+@pytest.mark.parametrize("ran", [True, False])
+def test_a_select_with_users_code_is_a_drivers_last(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ran: bool
+) -> None:
+    driver: Any = a_driver(tmp_path)
+    work = [{"kind": "exit"}, {"kind": "select", "spec": {}}]
+    monkeypatch.setattr(driver, "_ask", lambda _: work.pop())
+    monkeypatch.setattr("leatstream_jobs.selecting.Selecting", lambda *_: SimpleNamespace(run=lambda: None))
+    monkeypatch.setattr(user_functions, "_registered", {"digest"} if ran else set())
+    assert driver._serve(SimpleNamespace()) == 0
+    assert len(work) == (1 if ran else 0)
+
+
 def test_nothing_of_a_query_is_held_when_its_memory_is_given_back(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -329,13 +324,6 @@ def test_nothing_of_a_query_is_held_when_its_memory_is_given_back(
     monkeypatch.setattr("leatstream_jobs.attempt.Attempt", Short)
     seen: list[bool] = []
     monkeypatch.setattr("leatstream_jobs.session.collect_garbage", lambda _: seen.append(made[0]() is None))
-    driver: Any = Driver(
-        Client(SimpleNamespace(), "d"),  # type: ignore[arg-type]
-        role="dedicated",
-        slots=1,
-        work_dir=tmp_path,
-        warm_up_kafka=None,
-        orphan_seconds=1.0,
-    )
+    driver: Any = a_driver(tmp_path)
     assert driver._run(SimpleNamespace(newSession=lambda: None), {}) is None
     assert seen == [True]
