@@ -16,6 +16,7 @@ from leatstream_jobs.batch_jobs import is_batch_job, open_job
 from leatstream_jobs.batch_sink import exactly_once, has_tables, open_sink
 from leatstream_jobs.batch_size import first_limit
 from leatstream_jobs.batches import Batches
+from leatstream_jobs.checkpoint_files import checkpoint_settings
 from leatstream_jobs.described_sink import RecordForm, registry_of
 from leatstream_jobs.file_rows import file_rows
 from leatstream_jobs.idle import tick_folder
@@ -65,7 +66,7 @@ def start(
     for one in (spec, *(spec.of_member(member) for member in spec.members)):
         check(one)
     known = secrets or {}
-    for key, value in spec.conf.items():
+    for key, value in {**checkpoint_settings(spec.checkpoint), **spec.conf}.items():
         spark.conf.set(key, value)
     spark.conf.set(MAX_OFFSETS, str(first_limit(spec)))
     sources = [(source, connect(source.store)) for source in spec.sources]
