@@ -128,11 +128,11 @@ class Driver:
     def _run(self, spark: SparkSession, document: Mapping[str, Any]) -> int | None:
         """Run a query to its end; None if another one may follow, else the exit code."""
         from leatstream_jobs.attempt import Attempt
-        from leatstream_jobs.session import collect_garbage
+        from leatstream_jobs.session import collect_garbage, own_session
         from leatstream_jobs.usage import LOOKS
 
         LOOKS.expire()  # the processor time of what was before is not this query's
-        attempt = Attempt(self, spark.newSession(), document)
+        attempt = Attempt(self, own_session(spark), document)
         code, stays = attempt.run(), attempt.may_stay
         if not stays:
             return code

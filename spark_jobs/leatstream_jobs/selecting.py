@@ -20,6 +20,7 @@ from leatstream.plan.job_spec import READER_KIND, JobSpec, StoreRef
 from leatstream_jobs import run_query
 from leatstream_jobs.failures import Failure, chain_of, classify
 from leatstream_jobs.protocol import ApiUnreachable, Fenced, NotKnown
+from leatstream_jobs.session import own_session
 from leatstream_jobs.user_functions import register
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class Selecting:
 
     def __init__(self, driver: Driver, spark: SparkSession, document: Mapping[str, Any]) -> None:
         self._driver = driver
-        self._spark = spark.newSession()
+        self._spark = own_session(spark)
         self._place = driver.work_dir / str(document["query_id"])
         self._spec = JobSpec.model_validate({**document, "checkpoint": self._place.as_uri()})
         self._secrets: dict[str, str] = {}

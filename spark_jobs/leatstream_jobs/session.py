@@ -150,6 +150,14 @@ def start_session(work_dir: Path, slots: int, *, shared: bool = False) -> SparkS
     return spark
 
 
+def own_session(spark: SparkSession) -> SparkSession:
+    """A session for one query: its views, functions and settings are its own. This thread works with it."""
+    made: Any = spark.newSession()
+    # A data source in Python is looked up in the thread's active session, which the new one is not by itself.
+    made._get_j_spark_session_class(made._jvm).setActiveSession(made._jsparkSession)
+    return made  # type: ignore[no-any-return]
+
+
 def free_of_queries(spark: SparkSession) -> bool:
     """Close what a query that has stopped leaves in a JVM of its own; whether nothing of it is at work there.
 

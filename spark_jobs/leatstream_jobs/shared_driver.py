@@ -198,6 +198,7 @@ class SharedDriver(Driver):
         self, spark: SparkSession, document: Mapping[str, Any], before: threading.Thread | None
     ) -> None:
         from leatstream_jobs.attempt import Attempt
+        from leatstream_jobs.session import own_session
 
         query_id = str(document["query_id"])
         if before is not None:
@@ -206,7 +207,7 @@ class SharedDriver(Driver):
         _LOG.addHandler(seat.tail)
         try:
             # Views, functions and settings are a session's; the pool has queries take turns.
-            session = spark.newSession()
+            session = own_session(spark)
             session.sparkContext.setLocalProperty("spark.scheduler.pool", query_id)
             code = Attempt(seat, session, document).run()
             # The API hands it out again, such as a query whose secrets it refuses.

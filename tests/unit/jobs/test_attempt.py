@@ -325,5 +325,6 @@ def test_nothing_of_a_query_is_held_when_its_memory_is_given_back(
     seen: list[bool] = []
     monkeypatch.setattr("leatstream_jobs.session.collect_garbage", lambda _: seen.append(made[0]() is None))
     driver: Any = a_driver(tmp_path)
-    assert driver._run(SimpleNamespace(newSession=lambda: None), {}) is None
+    monkeypatch.setattr("leatstream_jobs.session.own_session", lambda spark: spark)
+    assert driver._run(SimpleNamespace(), {}) is None
     assert seen == [True]
