@@ -228,7 +228,11 @@ def _victim(fault: Fault, watcher: Watcher) -> tuple[str, psutil.Process] | None
             if "leatstream_jobs" not in process.cmdline() or process.status() == psutil.STATUS_ZOMBIE:
                 continue
             if fault.kind == "jvm":
-                process = next(p for p in process.children(recursive=True) if p.name() == "java")
+                below = process.children(recursive=True)
+                java = next((child for child in below if child.name() == "java"), None)
+                if java is None:  # it has not started it yet
+                    continue
+                process = java
             found.append((name, process))
     return found[int(fault.pick * len(found))] if found else None
 
