@@ -326,7 +326,7 @@ class Sharing:
 
 
 class Drivers(Protocol):
-    """Driver processes: started ahead, handed one query each or, if shared, several; ended for certain."""
+    """Driver processes: started ahead, given one query at a time, or several if shared; ended for certain."""
 
     def authenticate(self, driver_id: str, token: str) -> bool:
         """Whether this is the token the driver was started with."""

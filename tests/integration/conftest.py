@@ -17,7 +17,7 @@ def spark_application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spar
     with pytest.MonkeyPatch.context() as patch:
         for name, value in driver_variables().items():
             patch.setenv(name, value)
-        # Hundreds of queries pass through it; a driver has one.
+        # Hundreds of queries pass through it; a driver has 25 at most.
         patch.setenv("LEATSTREAM_DRIVER_MEMORY", "1g")
         for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_LOCAL_IP"):
             patch.setenv(name, "")
