@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.registry import open_connector
@@ -16,7 +14,8 @@ from leatstream.errors import LeatstreamError
 from leatstream.plan.job_spec import JobSpec, Mode, StoreRef
 from leatstream_jobs import run_query
 from leatstream_jobs.batch_size import BatchSize
-from leatstream_jobs.failures import Failure, Link, chain_of, classify, redacted, refused, spark_has_stopped
+from leatstream_jobs.diagnosis import Diagnosis
+from leatstream_jobs.failures import Failure, chain_of, redacted, refused
 from leatstream_jobs.idle import IdleSources
 from leatstream_jobs.joint_batches import JointBatches
 from leatstream_jobs.last_batch import let_end, works
@@ -26,7 +25,6 @@ from leatstream_jobs.polling import Polling
 from leatstream_jobs.progress import Progress
 from leatstream_jobs.protocol import STAY, ApiUnreachable, EndsWithProcess, Fenced, NotKnown
 from leatstream_jobs.running import is_running
-from leatstream_jobs.session import jvm_process
 from leatstream_jobs.source_checks import SourceChecks
 from leatstream_jobs.usage import Usage
 from leatstream_jobs.user_functions import register
@@ -35,8 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from leatstream_jobs.driver import LogTail
-    from leatstream_jobs.protocol import Client
+    from leatstream_jobs.host import Host
 
 _LOG = logging.getLogger("leatstream_jobs")
 
@@ -45,60 +42,7 @@ LAST_BATCH = 12.0
 _FOR_THE_REST = 3.0  # seconds from a batch's end to the process's
 _STARTING_LOOK = 0.02
 _OVER = (Fenced, NotKnown, EndsWithProcess)  # nothing is left to do, and nothing to tell
-_TO_EXIT = 20.0  # seconds that a JVM whose Spark has stopped takes at most
-_LOST = "The job's JVM ended by itself (killed, or out of memory)."
 EXIT_DONE, EXIT_FAILED, EXIT_FENCED = 0, 1, 3
-
-
-Open = Callable[[str, str, Mapping[str, Any], Mapping[str, str]], Connector]
-
-
-class Host(Protocol):
-    """What an attempt needs of the process that it runs in, alone or beside others.
-
-    Attributes:
-        tail: log lines of this attempt.
-        stop_seconds: how long a query may take to stop, once the process is to end.
-        look_seconds: between two looks at Spark.
-    """
-
-    client: Client
-    work_dir: Path
-    tail: LogTail
-    slots: int
-    orphan_seconds: float
-    stop_seconds: float
-    look_seconds: float
-
-    @property
-    def heartbeat_seconds(self) -> float:
-        """Between two words to the API."""
-
-    @property
-    def stop_asked(self) -> bool:
-        """Whether the query is to stop in order."""
-
-    def reached(self) -> None:
-        """Note that the API has answered."""
-
-    def is_orphan(self) -> bool:
-        """Whether the API has been silent for too long."""
-
-    def connector(self, store: StoreRef, secrets: Mapping[str, str], make: Open) -> Connector:
-        """The connector of a store, ``secrets`` by field path; ``make`` opens one where there is none yet."""
-
-    def is_free(self, spark: SparkSession) -> bool:
-        """Once a query has stopped: whether the process could run another one, as if this had never been."""
-
-    def cut_off(self, spark: SparkSession, query: StreamingQuery | None) -> None:
-        """No further write of the query, whatever it takes."""
-
-    def jvm_lost(self) -> None:
-        """The JVM has ended; what is to be done before the attempt says so.
-
-        Raises:
-            EndsWithProcess: it need not say so.
-        """
 
 
 class Attempt:
@@ -112,6 +56,7 @@ class Attempt:
         self._driver = driver
         self._spark = spark
         self._spec = JobSpec.model_validate(document)
+        self._diagnosis = Diagnosis(spark, self._spec, driver)
         self._progress = Progress(self._spec.sources)
         self._idle = IdleSources(self._spec.sources, self._spec.checkpoint)
         self._size = BatchSize(self._spec)
@@ -175,7 +120,7 @@ class Attempt:
         except LeatstreamError as error:
             self._fail(refused(error))
         except Exception as error:
-            self._fail(self._explain(error))
+            self._fail(self._diagnosis.of_error(error))
         return None
 
     def _watch(self, started: run_query.Started) -> None:
@@ -192,7 +137,7 @@ class Attempt:
             except _OVER:
                 raise
             except Exception as error:
-                self._fail(self._explain(error))
+                self._fail(self._diagnosis.of_error(error))
                 return
             if self._failure is not None:
                 return
@@ -235,9 +180,9 @@ class Attempt:
         batches = self._started.batches if self._started is not None else None
         if batches is not None and batches.error is not None:
             at_work = batches.at_work if isinstance(batches, JointBatches) else self._spec
-            self._fail(self._explain(batches.error, at_work))
+            self._fail(self._diagnosis.of_error(batches.error, at_work))
         elif java.isDefined():
-            self._fail(self._classified(chain_of(java.get())))
+            self._fail(self._diagnosis.of_chain(chain_of(java.get())))
         elif self._spec.available_now and self._started is not None:
             # A run may be over before the sources' turn has come, and the next one compares with this.
             self._state = "running"
@@ -373,50 +318,10 @@ class Attempt:
         secrets = {path: self._secrets[reference] for path, reference in store.secrets.items()}
         return self._driver.connector(store, secrets, open_connector)
 
-    def _explain(self, error: BaseException, spec: JobSpec | None = None) -> Failure:
-        if self._jvm_is_gone():
-            return Failure("driver-lost", _LOST)
-        try:
-            chain = chain_of(error)
-        except Exception:  # the JVM may go while it is being asked
-            return Failure("driver-lost", _LOST)
-        failure = self._classified(chain, spec)
-        if spec is None or spec.query_id == self._spec.query_id:
-            return failure
-        return replace(failure, detail=f"Query {spec.query_name} of the same job: {failure.detail}")
-
-    def _classified(self, chain: Sequence[Link], spec: JobSpec | None = None) -> Failure:
-        """What has failed; not the end of a batch that only the end of the JVM has cut off."""
-        if not spark_has_stopped(chain):
-            return classify(chain, spec or self._spec)
-        process, end = jvm_process(self._spark), time.monotonic() + _TO_EXIT
-        while process is not None and process.poll() is None and time.monotonic() < end:
-            time.sleep(_STARTING_LOOK)
-        self._driver.jvm_lost()
-        return Failure("driver-lost", _LOST)
-
     def _fail(self, failure: Failure) -> None:
         self._failure = failure
         self._state = "failed"
         _LOG.error("query %s failed: %s: %s", self._spec.query_name, failure.code, redacted(failure.detail))
-
-    def _jvm_is_gone(self) -> bool:
-        process = jvm_process(self._spark)
-        if process is None:
-            return False
-        end = time.monotonic() + 1.0
-        while process.poll() is None and time.monotonic() < end:
-            if self._answers():
-                return False
-            time.sleep(0.05)
-        self._driver.jvm_lost()
-        return True
-
-    def _answers(self) -> bool:
-        try:
-            return bool(self._spark.sparkContext._jsc.sc().applicationId())
-        except Exception:
-            return False
 
     def _cut_off(self) -> None:
         """No further write."""

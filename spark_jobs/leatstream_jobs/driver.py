@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from leatstream.connectors.base import Connector
     from leatstream.plan.job_spec import StoreRef
-    from leatstream_jobs.attempt import Open
+    from leatstream_jobs.host import Open
 
 _LOG = logging.getLogger("leatstream_jobs")
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from leatstream_jobs.attempt import Open
+    from leatstream_jobs.host import Open
 
 _LOG = logging.getLogger("leatstream_jobs")
 _WATCH, _LOOK = 0.2, 0.02  # seconds

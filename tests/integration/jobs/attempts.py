@@ -12,8 +12,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from leatstream.connectors.base import Connector
 from leatstream.plan.job_spec import StoreRef
-from leatstream_jobs.attempt import Attempt, Open
+from leatstream_jobs.attempt import Attempt
 from leatstream_jobs.driver import LogTail
+from leatstream_jobs.host import Open
 
 
 class Service:
@@ -41,7 +42,7 @@ class Service:
 
 
 class Host:
-    """What an attempt asks of its driver (``leatstream_jobs.attempt.Host``)."""
+    """What an attempt asks of its driver (``leatstream_jobs.host.Host``)."""
 
     heartbeat_seconds = 1.0
     look_seconds = 0.1

@@ -13,9 +13,10 @@ import pytest
 from leatstream.errors import JobError
 from leatstream.plan.job_spec import ColumnSpec, FunctionSpec, JobSpec, Mode, SinkSpec, SourceSpec, StoreRef
 from leatstream_jobs import user_functions
-from leatstream_jobs.attempt import Attempt, Host
+from leatstream_jobs.attempt import Attempt
 from leatstream_jobs.driver import Driver, LogTail
 from leatstream_jobs.failures import Link
+from leatstream_jobs.host import Host
 from leatstream_jobs.protocol import ApiUnreachable, Client, EndsWithProcess, Fenced
 from leatstream_jobs.shared_driver import Seat, SharedDriver
 
@@ -174,7 +175,7 @@ def test_no_query_goes_on_that_nobody_watches(monkeypatch: pytest.MonkeyPatch) -
     def broken(_: object) -> Any:
         raise TypeError("while the fault is told")
 
-    monkeypatch.setattr(attempt, "_explain", broken)
+    monkeypatch.setattr(attempt._diagnosis, "of_error", broken)
     with pytest.raises(TypeError):
         attempt.run()
     assert host.cut == 1
