@@ -7,50 +7,22 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import replace
 
 from leatstream.engine.admission import Admission
+from leatstream.engine.pooled_driver import PooledDriver, State
 from leatstream.errors import EngineError
 from leatstream.ports import Clock, DriverRow, Launcher, OpenUnit, Sharing
 from leatstream.services.authorization import hash_token, mint_token
 from leatstream.services.environment import new_id
 from leatstream.services.queries.joint_jobs import leader_of
-from leatstream.services.selects.interactive import is_selection
 
 _log = logging.getLogger(__name__)
-State = Literal["starting", "warming", "idle", "assigned", "leaving"]
-_START_SILENCE, _SILENCE = 240.0, 120.0  # seconds
 _REFILL_DELAY = 3.0
 _LOOK = 0.05
 _EMPTY = 60.0  # seconds after which a shared driver without queries ends
 _CRASHES_KEPT = 100
 _QUERIES_IN_TURN = 25  # of one driver: what they leave in its JVM stays bounded
-
-
-@dataclass(slots=True)
-class _Driver:
-    """A driver that is or was there.
-
-    Attributes:
-        heard: when it last asked for work (monotonic seconds).
-        given: when it was given its query, or its newest.
-        queries: of a shared driver, each with when it was given.
-        state: ``leaving`` while its query is taken from it.
-        served: how many queries it had, one after another.
-    """
-
-    row: DriverRow
-    state: State
-    heard: float = field(default_factory=time.monotonic)
-    given: float = 0.0
-    queries: dict[str, float] = field(default_factory=dict)
-    served: int = 0
-
-    def silent(self) -> bool:
-        """Whether a driver that waits for work has not asked for any for too long: it hangs."""
-        limit = _START_SILENCE if self.state == "starting" else _SILENCE
-        return self.state not in ("assigned", "leaving") and time.monotonic() - self.heard > limit
 
 
 class LocalPool:
@@ -92,7 +64,7 @@ class LocalPool:
         self._server = server
         self._wake = wake
         self._lock = threading.RLock()
-        self._drivers: dict[str, _Driver] = {}
+        self._drivers: dict[str, PooledDriver] = {}
         self._closed = False
 
     def adopt(self) -> int:
@@ -101,7 +73,7 @@ class LocalPool:
             for row in unit.drivers.list():
                 if row.server not in (None, self._server):
                     continue
-                driver = _Driver(row, "assigned" if row.query_id else "warming")
+                driver = PooledDriver(row, "assigned" if row.query_id else "warming")
                 if row.role == "shared":
                     # The catalog tells what it runs; it says so itself as well.
                     queries = unit.queries.page(limit=100_000)
@@ -125,7 +97,7 @@ class LocalPool:
             if not roles:
                 self._start("analyzer")
             starting = [d for d in self._drivers.values() if d.state in ("starting", "warming")]
-            free = [d for d in self._dedicated() if d.row.query_id is None]
+            free = [d for d in self._drivers.values() if d.waits_for_work()]
             # Starting a JVM takes all the CPU a small machine has; a query that starts comes first.
             since = max((d.given for d in self._drivers.values()), default=0.0)
             if time.monotonic() - since < _REFILL_DELAY:
@@ -133,7 +105,7 @@ class LocalPool:
             if len(free) < self._warm and len(starting) < 2 and self._may_start("dedicated"):
                 self._start("dedicated")
 
-    def _unwanted(self) -> list[_Driver]:
+    def _unwanted(self) -> list[PooledDriver]:
         """Drivers that are dead, hang, or are shared by none any more."""
         found = []
         with self._lock:
@@ -142,19 +114,16 @@ class LocalPool:
                 if shared and not alive:
                     self._crashed = dict.fromkeys([*self._crashed, driver.row.id][-_CRASHES_KEPT:])
                 empty = shared and not driver.queries and driver.state == "idle"
-                if not alive or driver.silent() or (empty and _age(driver.given) > _EMPTY):
+                if not alive or driver.silent() or (empty and time.monotonic() - driver.given > _EMPTY):
                     found.append(driver)
         return found
-
-    def _dedicated(self) -> list[_Driver]:
-        return [d for d in self._drivers.values() if d.row.role == "dedicated"]
 
     def _may_start(self, role: str) -> bool:
         drivers = [(d.row.role, d.row.pid) for d in self._drivers.values()]
         self._why = self._admission.refusal(drivers, role) or ""
         return not self._why
 
-    def _start(self, role: str) -> _Driver:
+    def _start(self, role: str) -> PooledDriver:
         token, _, token_hash = mint_token()
         driver_id = new_id("drv")
         pid = self._launcher.start(driver_id, role, token)
@@ -168,14 +137,14 @@ class LocalPool:
             created_at=now,
             server=self._server,
         )
-        driver = _Driver(row, "starting")
+        driver = PooledDriver(row, "starting")
         self._drivers[driver_id] = driver
         with self._open_unit() as unit:
             unit.drivers.add(row)
             unit.commit()
         return driver
 
-    def _forget(self, driver: _Driver) -> None:
+    def _forget(self, driver: PooledDriver) -> None:
         """Clear away what a dead driver leaves: its JVM, its row, its scratch directory."""
         self._launcher.end(driver.row.id, driver.row.pid, 0)
         self._drivers.pop(driver.row.id, None)
@@ -184,7 +153,7 @@ class LocalPool:
             unit.commit()
         self._launcher.clear(driver.row.id)
 
-    def _try_forget(self, driver: _Driver) -> None:
+    def _try_forget(self, driver: PooledDriver) -> None:
         try:
             self._launcher.end(driver.row.id, driver.row.pid, 0)
             with self._lock:
@@ -192,7 +161,7 @@ class LocalPool:
         except EngineError as error:  # a cluster that is away must not keep the other drivers waiting
             _log.warning("driver %s was not cleared away: %s", driver.row.id, error.detail)
 
-    def _alive(self, driver: _Driver) -> bool:
+    def _alive(self, driver: PooledDriver) -> bool:
         return self._launcher.is_alive(driver.row.id, driver.row.pid)
 
     def authenticate(self, driver_id: str, token: str) -> bool:
@@ -235,7 +204,7 @@ class LocalPool:
                 return None
             if sharing is not None:
                 return self._seat(query_id, sharing)
-            free = [d for d in self._dedicated() if d.row.query_id is None and self._alive(d)]
+            free = [d for d in self._drivers.values() if d.waits_for_work() and self._alive(d)]
             free.sort(key=lambda d: (d.state != "idle", d.row.created_at))
             if free:
                 driver = free[0]
@@ -261,7 +230,8 @@ class LocalPool:
         if driver is None:
             if not self._may_start("shared"):
                 # A warm driver that waits for nothing in particular makes room.
-                spare = next((d for d in self._dedicated() if d.state == "idle" and not d.row.query_id), None)
+                idle = (d for d in self._drivers.values() if d.state == "idle" and d.waits_for_work())
+                spare = next(idle, None)
                 if spare is None:
                     return None
                 self._try_forget(spare)
@@ -311,10 +281,10 @@ class LocalPool:
 
     def _has_room(self) -> bool:
         """One more than are kept warm may wait, so that queries one after another start no JVM each."""
-        free = [d for d in self._dedicated() if d.row.query_id is None or d.state == "leaving"]
+        free = [d for d in self._drivers.values() if d.waits_for_work() or d.state == "leaving"]
         return sum(self._alive(driver) for driver in free) <= self._warm
 
-    def _free(self, driver: _Driver, state: State) -> None:
+    def _free(self, driver: PooledDriver, state: State) -> None:
         """Without the lock: whoever has the catalog's for writing may wait for it."""
         row = replace(driver.row, query_id=None)
         with self._open_unit() as unit:
@@ -396,7 +366,7 @@ class LocalPool:
         with self._lock:
             self._closed = True
             drivers = list(self._drivers.values())
-        self._wait_for_batches([d for d in drivers if d.queries or _has_query(d.row)], grace)
+        self._wait_for_batches([d for d in drivers if d.has_batches()], grace)
         with self._lock:
             for driver in drivers:
                 try:
@@ -404,7 +374,7 @@ class LocalPool:
                 except Exception as error:  # without a catalog, too, no driver stays
                     _log.warning("driver %s was not cleared away: %s", driver.row.id, type(error).__name__)
 
-    def _wait_for_batches(self, drivers: list[_Driver], grace: float) -> None:
+    def _wait_for_batches(self, drivers: list[PooledDriver], grace: float) -> None:
         """Tell drivers to end and wait until they have, or ``grace`` seconds."""
         if grace <= 0:
             return
@@ -416,11 +386,3 @@ class LocalPool:
                 _log.warning("drivers were still at work after %g s; they are cut off", grace)
                 return
             time.sleep(_LOOK)
-
-
-def _has_query(row: DriverRow) -> bool:
-    return row.query_id is not None and not is_selection(row.query_id)
-
-
-def _age(since: float) -> float:
-    return time.monotonic() - since

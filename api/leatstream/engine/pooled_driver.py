@@ -1,0 +1,47 @@
+"""What the pool knows of one driver."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Literal
+
+from leatstream.ports import DriverRow
+from leatstream.services.selects.interactive import is_selection
+
+State = Literal["starting", "warming", "idle", "assigned", "leaving"]
+_START_SILENCE, _SILENCE = 240.0, 120.0  # seconds
+
+
+@dataclass(slots=True)
+class PooledDriver:
+    """A driver that is or was there.
+
+    Attributes:
+        heard: when it last asked for work (monotonic seconds).
+        given: when it was given its query, or its newest.
+        queries: of a shared driver, each with when it was given.
+        state: ``leaving`` while its query is taken from it.
+        served: how many queries it had, one after another.
+    """
+
+    row: DriverRow
+    state: State
+    heard: float = field(default_factory=time.monotonic)
+    given: float = 0.0
+    queries: dict[str, float] = field(default_factory=dict)
+    served: int = 0
+
+    def silent(self) -> bool:
+        """Whether a driver that waits for work has not asked for any for too long: it hangs."""
+        limit = _START_SILENCE if self.state == "starting" else _SILENCE
+        return self.state not in ("assigned", "leaving") and time.monotonic() - self.heard > limit
+
+    def waits_for_work(self) -> bool:
+        """Whether it is for one query at a time, and has none."""
+        return self.row.role == "dedicated" and self.row.query_id is None
+
+    def has_batches(self) -> bool:
+        """Whether its end would cut off a batch; an interactive SELECT has none that is kept."""
+        alone = self.row.query_id
+        return bool(self.queries) or (alone is not None and not is_selection(alone))
