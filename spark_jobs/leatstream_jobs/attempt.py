@@ -18,7 +18,7 @@ from leatstream_jobs.diagnosis import Diagnosis
 from leatstream_jobs.failures import Failure, chain_of, redacted, refused
 from leatstream_jobs.idle import IdleSources
 from leatstream_jobs.joint_batches import JointBatches
-from leatstream_jobs.last_batch import let_end, works
+from leatstream_jobs.last_batch import let_end, stop, works
 from leatstream_jobs.offset_mirror import OffsetMirror
 from leatstream_jobs.pattern_batches import PatternBatches
 from leatstream_jobs.polling import Polling
@@ -223,7 +223,7 @@ class Attempt:
         """Stop in order; a JVM that does not obey is ended: nothing is written after the last report."""
         try:
             self._finish_batch(query)
-            query.stop()
+            stop(self._spark, query)
             self._progress.look(query)
             if self._started is not None:
                 self._mirror.look(self._started.scans, self._progress, last=True)

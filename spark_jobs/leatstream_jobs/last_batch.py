@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-_EVENTS_MS = 2000
+_TRIES = 20
 
 
 def let_end(spark: SparkSession, query: StreamingQuery) -> None:
@@ -22,30 +22,51 @@ def let_end(spark: SparkSession, query: StreamingQuery) -> None:
     state before every batch. It looks once more between a batch's plan and its first job, and interrupts
     itself there, which leaves behind a job that writes; so no job may begin any more where none is at work.
     """
-    context: Any = spark.sparkContext._jsc.sc()
-    if not _has_jobs(spark, str(query.runId)):
-        context.cancelJobGroupAndFutureJobs(str(query.runId))
-    state = _execution(query).state()
+    execution, state = _execution(query), _execution(query).state()
+    begun = _batches_at_work(spark, query)
+    if not begun:
+        _let_no_job_begin(spark, query)
     ended = f"{_package(state.get())}.TERMINATED$"
-    loader = _execution(query).getClass().getClassLoader()
+    loader = execution.getClass().getClassLoader()
     state.set(loader.loadClass(ended).getField("MODULE$").get(None))
+    now = str(execution.getLatestExecutionContext().batchId())
+    if begun and now not in begun and now not in _batches_at_work(spark, query):
+        # That batch was over before the state was told, and the next one had begun.
+        _let_no_job_begin(spark, query)
 
 
-def _has_jobs(spark: SparkSession, group: str) -> bool:
-    """Whether jobs of this query are at work; in a shared driver there are those of others too."""
-    if _told_at_work(spark, group):
-        return True
-    # A job that has just begun is known when the events on their way have arrived.
+def stop(spark: SparkSession, query: StreamingQuery) -> None:
+    """Stop a query now, cutting off what is at work; nothing of it writes any more."""
+    query.stop()
+    # Spark leaves the jobs alone where the query's thread has ended before, as one that interrupts itself.
+    if _batches_at_work(spark, query):
+        _let_no_job_begin(spark, query)
+
+
+def _let_no_job_begin(spark: SparkSession, query: StreamingQuery) -> None:
     context: Any = spark.sparkContext._jsc.sc()
-    with contextlib.suppress(Exception):  # a busy driver may never be quiet
-        context.listenerBus().waitUntilEmpty(_EVENTS_MS)
-    return _told_at_work(spark, group)
+    context.cancelJobGroupAndFutureJobs(str(query.runId))
 
 
-def _told_at_work(spark: SparkSession, group: str) -> bool:
-    tracker = spark.sparkContext.statusTracker()
-    found = (tracker.getJobInfo(number) for number in tracker.getJobIdsForGroup(group))
-    return any(job is not None and job.status == "RUNNING" for job in found)
+def _batches_at_work(spark: SparkSession, query: StreamingQuery) -> set[str]:
+    """Numbers of the query's batches with a job, by the scheduler's own books.
+
+    The status tracker hears of a job's begin and end later, by as much as a second on a busy machine.
+    """
+    for _ in range(_TRIES):
+        with contextlib.suppress(Exception):  # they may change while they are read
+            return _read_books(spark, str(query.runId))
+    return _read_books(spark, str(query.runId))
+
+
+def _read_books(spark: SparkSession, group: str) -> set[str]:
+    context: Any = spark.sparkContext._jsc.sc()
+    jobs, found = context.dagScheduler().activeJobs().iterator(), set()
+    while jobs.hasNext():
+        told = jobs.next().properties()
+        if told is not None and told.getProperty("spark.jobGroup.id") == group:
+            found.add(str(told.getProperty("streaming.sql.batchId")))
+    return found
 
 
 def works(query: StreamingQuery) -> bool:

@@ -19,6 +19,7 @@ from leatstream.errors import JobError, LeatstreamError
 from leatstream.plan.job_spec import READER_KIND, JobSpec, StoreRef
 from leatstream_jobs import run_query
 from leatstream_jobs.failures import Failure, chain_of, classify
+from leatstream_jobs.last_batch import stop
 from leatstream_jobs.protocol import ApiUnreachable, Fenced, NotKnown
 from leatstream_jobs.session import own_session
 from leatstream_jobs.user_functions import register
@@ -197,7 +198,7 @@ class Selecting:
         self._reader.stopped = True
         try:
             if query is not None:
-                query.stop()
+                stop(self._spark, query)
         except Exception as error:
             # What cannot be stopped must not go on under the next one.
             _LOG.warning("a SELECT did not stop in order (%s); the driver ends", type(error).__name__)

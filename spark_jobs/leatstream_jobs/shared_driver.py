@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from leatstream.connectors.base import Connector
 from leatstream.plan.job_spec import StoreRef
 from leatstream_jobs.driver import EXIT_DONE, EXIT_FAILED, EXIT_FENCED, Driver, LogTail
+from leatstream_jobs.last_batch import stop
 from leatstream_jobs.protocol import Client, EndsWithProcess, NotKnown
 
 if TYPE_CHECKING:
@@ -87,11 +88,11 @@ class Seat:
         """The others are still there."""
         return False
 
-    def cut_off(self, _spark: SparkSession, query: StreamingQuery | None) -> None:
+    def cut_off(self, spark: SparkSession, query: StreamingQuery | None) -> None:
         """Stop this query; where it does not stop, everything does."""
         try:
             if query is not None:
-                query.stop()
+                stop(spark, query)
         except Exception as error:
             if not self._driver.jvm_has_ended(_LAST_WORDS):
                 self._driver.end_all(f"a query did not stop ({type(error).__name__})")

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.fixture(autouse=True)
+def _alone(spark: SparkSession, eventually: Callable[..., Any]) -> None:
+    """Tests before may have cut off a task in Kafka's client, which goes on for as much as a minute."""
+    eventually(lambda: free_of_queries(spark), 90)
+
+
 def test_state_is_closed_and_opened_again(spark: SparkSession, tmp_path: Path) -> None:
     jvm: Any = spark.sparkContext._jvm
     stores = getattr(getattr(jvm, "org.apache.spark.sql.execution.streaming.state.StateStore$"), "MODULE$")

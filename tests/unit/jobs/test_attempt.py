@@ -137,6 +137,7 @@ def watched(monkeypatch: pytest.MonkeyPatch, host: Heard, store: Store) -> tuple
 
     monkeypatch.setattr(attempt, "_start", start)
     monkeypatch.setattr(attempt, "_look", lambda _: None)
+    monkeypatch.setattr("leatstream_jobs.attempt.stop", lambda _, stopped: stopped.stop())
     return attempt, query
 
 
