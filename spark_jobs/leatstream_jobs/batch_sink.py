@@ -7,22 +7,30 @@ from typing import TYPE_CHECKING
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.registry import connector_classes
+from leatstream.connectors.writers import BatchTarget
 from leatstream.plan.job_spec import Delivery, JobSpec, SinkSpec, StoreRef
 from leatstream_jobs.batches import BatchSink
 from leatstream_jobs.checkpoint_age import keeps_up
 from leatstream_jobs.described_sink import RecordForm
+from leatstream_jobs.file_rows import file_rows
 from leatstream_jobs.sink_rows import shaped
 from leatstream_jobs.table_sink import table_rows
-from leatstream_jobs.view_sink import Applier, opened_view, view_rows
+from leatstream_jobs.view_sink import Applier, keyed_view_rows, opened_view, view_changes, view_rows
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def has_tables(sink: SinkSpec) -> bool:
     """Whether rows go by column into a table, through ``Connector.table_writer``."""
     found = connector_classes().get(sink.store.kind)
     return found is not None and found.tables
+
+
+def has_rows(sink: SinkSpec) -> bool:
+    """Whether rows and not records are written: into tables or files."""
+    found = connector_classes().get(sink.store.kind)
+    return found is not None and (found.tables or found.takes_rows)
 
 
 def exactly_once(spec: JobSpec) -> bool:
@@ -48,9 +56,11 @@ def open_sink(
     """
     sink = spec.sink
     if sink.view is not None:
-        applier = Applier(spec, opened_view(spark, spec, secrets))
-        return BatchSink(lambda rows: view_rows(rows, sink), applier.apply)
+        return _view_sink(spec, Applier(spec, opened_view(spark, spec, secrets)))
     connector = connect(sink.store)
+    if connector.takes_rows:
+        target = BatchTarget(spec.query_id, spec.query_name, spec.generation, spec.checkpoint)
+        return BatchSink(lambda rows: file_rows(rows, sink), connector.row_writer(sink, target))
     if has_tables(sink):
         table = connector.table_writer(spec)
         keeps_up(spark, spec, table.committed())
@@ -63,3 +73,15 @@ def open_sink(
     return BatchSink(
         lambda rows: shaped(rows, sink, form), lambda frame, _number: connector.write_batch(frame, sink)
     )
+
+
+def _view_sink(spec: JobSpec, applier: Applier) -> BatchSink:
+    """The sink of a view: rows as they are, or as what differs by key where that is worked out."""
+    sink, operator = spec.sink, spec.operator
+    if operator is None or not operator.replaces:
+        return BatchSink(lambda rows: view_rows(rows, sink), applier.apply)
+
+    def write(records: DataFrame, number: int) -> None:
+        applier.apply(view_changes(records), number)
+
+    return BatchSink(lambda rows: keyed_view_rows(rows, sink), write)

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.registry import connector_classes
-from leatstream.connectors.writers import BatchTarget
 from leatstream.errors import JobError
 from leatstream.plan.job_spec import Delivery, JobSpec, Mode, SourceSpec, StoreRef
 from leatstream_jobs import scans
 from leatstream_jobs.batch_jobs import is_batch_job, open_job
-from leatstream_jobs.batch_sink import exactly_once, has_tables, open_sink
+from leatstream_jobs.batch_sink import exactly_once, has_rows, open_sink
 from leatstream_jobs.batch_size import first_limit
 from leatstream_jobs.batches import Batches
 from leatstream_jobs.checkpoint_files import checkpoint_settings
 from leatstream_jobs.described_sink import RecordForm, registry_of
-from leatstream_jobs.file_rows import file_rows
 from leatstream_jobs.idle import tick_folder
 from leatstream_jobs.sink_rows import shaped, undoubled, with_logs
 from leatstream_jobs.view_sink import opened_view, write_view
@@ -102,11 +100,11 @@ def _start_by_spark(
     rows = spark.sql(spec.sql)
     rows = undoubled(rows, len(spec.sink.columns)) if spec.distinct else rows
     batches: WrittenBatches | None = None
-    if spec.sink.view is None and (has_tables(spec.sink) or exactly_once(spec)):
+    if spec.sink.view is None and (has_rows(spec.sink) or exactly_once(spec)):
         sink = open_sink(spark, spec, connect, secrets)
         batches = WrittenBatches(sink)
         frame = sink.shape(rows)
-        if not has_tables(spec.sink):
+        if not has_rows(spec.sink):
             frame = with_logs(frame, spec.sink.entity, opened)
         writer = frame.writeStream.foreachBatch(batches)
     else:
@@ -141,9 +139,6 @@ def _writer(
     if spec.sink.view is not None:
         return write_view(rows, spec, opened_view(spark, spec, secrets))
     sink = connect(spec.sink.store)
-    if sink.takes_rows:
-        target = BatchTarget(spec.query_id, spec.query_name, spec.generation, spec.checkpoint)
-        return sink.write_rows(file_rows(rows, spec.sink), spec.sink, target)
     form = RecordForm.of(spec.sink, secrets)
     frame = with_logs(shaped(rows, spec.sink, form), spec.sink.entity, opened)
     return sink.write_stream(frame, spec.sink, realtime=spec.mode is Mode.REALTIME)

@@ -32,7 +32,7 @@ class SnapshotBatches(Batches):
         spec: of the job.
         operator: its operator.
         scans: its sources.
-        sink: of the job; what it takes is records (``key``, ``value``).
+        sink: of the job; where rows replace each other it takes ``key``, ``value`` and what belongs to that.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class SnapshotBatches(Batches):
                 self._store, self._operator.snapshots, self._shapes, number, fresh, counts, times
             )
             manifest = state.save()
-            if self._operator.kind == "temporal-join":
+            if not self._operator.replaces:
                 self._temporal(spark, state, rows, counts, number)
             elif fresh:
                 self._keyed(spark, state, manifest, number)

@@ -69,6 +69,31 @@ def view_rows(rows: DataFrame, sink: SinkSpec) -> DataFrame:
     return numbered.drop(ROWKEY).select(*chosen)
 
 
+def keyed_view_rows(rows: DataFrame, sink: SinkSpec) -> DataFrame:
+    """The same as ``key`` and ``value``, structs of the key columns and of all; no value of a row that goes.
+
+    That is the form in which the rows before a batch and after it are compared.
+    """
+    from pyspark.sql import functions as F
+
+    fetched = view_rows(rows, sink)
+    keys = [f"c{i}" for i, column in enumerate(sink.columns) if column.name in sink.key_columns]
+    value = F.struct(*(name for name in fetched.columns if name != DELETED))
+    if sink.deletes:
+        value = F.when(~F.col(DELETED), value)
+    return fetched.select(F.struct(*keys).alias("key"), value.alias("value"))
+
+
+def view_changes(records: DataFrame) -> DataFrame:
+    """Rows of ``keyed_view_rows`` as ``view_rows`` gives them, with ``__leat_deleted``."""
+    from pyspark.sql import functions as F
+
+    keys = records.schema["key"].dataType.fieldNames()  # type: ignore[attr-defined]
+    names = records.schema["value"].dataType.fieldNames()  # type: ignore[attr-defined]
+    columns = [F.col(f"{'key' if name in keys else 'value'}.{name}").alias(name) for name in names]
+    return records.select(*columns, F.col("value").isNull().alias(DELETED))
+
+
 def _fetched(value: Column, kind: DataType, name: str) -> Column:
     if kind.kind not in NESTED:
         return value
@@ -107,7 +132,7 @@ class Applier:
             _encoded(table.column(i), kind, native=self._writer.native) for i, kind in enumerate(self._types)
         ]
         extra = [table.column(i).to_pylist() for i in range(len(columns), table.num_columns)]
-        deleted = extra.pop() if self._spec.sink.deletes else None
+        deleted = extra.pop() if DELETED in table.column_names else None
         rows = list(zip(*columns, *extra, strict=True))
         if not self._keys:
             return {"rows": rows, "gone": []}

@@ -188,3 +188,73 @@ def test_a_reader_may_select_and_not_index(view: TestClient, fresh: Any) -> None
     for text, status in (("SELECT * FROM v", 200), ("CREATE INDEX i ON v (userid)", 403)):
         answer = view.post("/v1/statements", json={"sql": text, **CONTEXT}, headers=bob)
         assert answer.status_code == status, answer.text
+
+
+USERS = (
+    "CREATE CHANGELOG users (viewtime BIGINT, userid VARCHAR, PRIMARY KEY (userid))"
+    " WITH ('topic'='pageviews','value.format'='json');"
+    "CREATE CHANGELOG others (viewtime BIGINT, userid VARCHAR, PRIMARY KEY (userid))"
+    " WITH ('topic'='pageviews','value.format'='json')"
+)
+
+
+@pytest.mark.parametrize(
+    ("select", "kind", "key"),
+    [
+        (
+            "SELECT viewtime, max(userid) AS userid FROM users GROUP BY viewtime",
+            "changelog-aggregate",
+            ["viewtime"],
+        ),
+        (
+            "WITH n AS (SELECT viewtime, max(userid) AS userid FROM users GROUP BY viewtime)"
+            " SELECT * FROM n WHERE userid > 'a'",
+            "changelog-aggregate",
+            ["viewtime"],
+        ),
+        (
+            "SELECT u.viewtime, u.userid FROM users u LEFT JOIN others o ON u.userid = o.userid",
+            "changelog-join",
+            ["userid"],
+        ),
+        (
+            "SELECT p.viewtime, p.userid FROM pageviews p JOIN users u ON p.userid = u.userid",
+            "temporal-join",
+            [],
+        ),
+        (
+            "SELECT * FROM pageviews MATCH_RECOGNIZE (ORDER BY rowtime MEASURES a.viewtime AS viewtime, LAST(b.userid) AS userid"
+            " PATTERN (a b) WITHIN 5 MINUTES DEFINE b AS viewtime > 1)",
+            "match-recognize",
+            [],
+        ),
+    ],
+)
+def test_what_is_worked_off_batch_by_batch_is_kept_too(
+    pageviews: TestClient, fresh: Any, select: str, kind: str, key: list[str]
+) -> None:
+    sql(pageviews, USERS)
+    text = f"CREATE MATERIALIZED VIEW v AS {select}"
+    answer = pageviews.post("/v1/statements:validate", json={"sql": text, **CONTEXT}).json()
+    assert answer["valid"], answer
+    plan = answer["statements"][0]["plan"]
+    assert (plan["sink"]["primary_key"], plan["delivery"], plan["output_mode"]) == (
+        key,
+        "exactly_once",
+        "append",
+    )
+    sql(pageviews, text)
+    mode = pageviews.get("/v1/relations/demo.public.v").json()["effective"]["view.mode"]["value"]
+    assert mode == ("upsert" if key else "append")
+    with fresh.units(write=False) as unit:
+        job = unit.queries.find("v").job
+    assert job["operator"]["kind"] == kind
+
+
+def test_filtered_groups_of_a_stream_are_kept_by_their_key(pageviews: TestClient) -> None:
+    """Also where the SELECT around the groups has no GROUP BY of its own."""
+    inner = "SELECT viewtime, max(userid) AS userid FROM pageviews GROUP BY viewtime"
+    text = f"CREATE MATERIALIZED VIEW v AS SELECT * FROM ({inner}) g WHERE userid > 'a'"
+    answer = pageviews.post("/v1/statements:validate", json={"sql": text, **CONTEXT}).json()
+    assert answer["valid"], answer
+    assert answer["statements"][0]["plan"]["sink"]["primary_key"] == ["viewtime"]

@@ -66,5 +66,3 @@ def test_refused_with_their_place(play: Any) -> None:
     body = play.refused(f"SELECT * {wrong}")
     (error,) = body["errors"]
     assert (body["code"], error["position"]["length"]) == ("unsupported", len("price > begin.symbol"))
-    body = play.refused(f"CREATE MATERIALIZED VIEW v AS SELECT * {MATCH.format(source='')}")
-    assert "MATCH_RECOGNIZE cannot write to materialized views" in json.dumps(body)

@@ -7,7 +7,7 @@ imported inside methods, so that importing a connector costs nothing.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel
@@ -45,7 +45,7 @@ class Connector(ABC):
         value_formats: what its entities' records or files may be written in.
         keyed: whether its records have keys, and so whether there are changelogs.
         exact_keys: whether keys are read as they were written, so that a column can be in the key alone.
-        takes_rows: sinks are given rows, for ``write_rows``, and not encoded records.
+        takes_rows: sinks are given rows, for ``row_writer``, and not encoded records.
         holds_schemas: what is written by a schema holds it, so that no schema registry is asked.
     """
 
@@ -247,8 +247,10 @@ class Connector(ABC):
         Output mode, trigger and checkpoint are set by the caller.
         """
 
-    def write_rows(self, frame: DataFrame, sink: SinkSpec, target: BatchTarget) -> DataStreamWriter:
-        """A writer for a frame of rows, of kinds with ``takes_rows``; see ``leatstream_jobs.file_rows``.
+    def row_writer(self, sink: SinkSpec, target: BatchTarget) -> Callable[[DataFrame, int], None]:
+        """Prepare to write rows, each micro-batch of a number once; see ``leatstream_jobs.file_rows``.
+
+        Only of kinds with ``takes_rows``. What it gives raises RuntimeError with a mark of ``store_marks``.
 
         Raises:
             JobError: job-rejected, of other kinds.

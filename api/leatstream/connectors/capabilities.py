@@ -29,7 +29,8 @@ class Capabilities:
         realtime: queries over it can run in real-time mode.
         headers: its records have headers, which queries read and write.
         lookup: rows of its tables can be joined with a stream's (``table_reader``).
-        batches: changelog operators can write it, batch by batch (``write_batch``).
+        batches: changelog operators can write it, batch by batch (``write_batch``, ``table_writer`` or
+            ``row_writer``).
         delivery: what its sinks promise.
     """
 

@@ -95,7 +95,13 @@ def _of_state(old: JobSpec, new: JobSpec) -> Change:
     differing = next(filter(None, map(_difference, old.sources, new.sources)), None)
     if differing is not None:
         return Change("new-state", differing)
-    if old.sql == new.sql and not (old.distinct and old.sink.columns != new.sink.columns):
+    # A pattern's SQL reads its matches; what a match gives stands in the pattern.
+    filled_otherwise = new.sink.view is not None and old.operator != new.operator
+    if (
+        old.sql == new.sql
+        and not filled_otherwise
+        and not (old.distinct and old.sink.columns != new.sink.columns)
+    ):
         return Change("restart-keep-state", "only settings outside the state differ")
     if new.sink.view is not None:
         return Change("new-state", "the view is filled anew: all of its rows are to be of the new statement")

@@ -304,6 +304,11 @@ class OperatorSpec(_Document):
     groups: LinkSpec | None = None
     pattern: PatternSpec | None = None
 
+    @property
+    def replaces(self) -> bool:
+        """Whether its rows replace each other: what is written is how those after a batch differ."""
+        return self.kind in ("changelog-join", "changelog-aggregate")
+
 
 class FunctionSpec(_Document):
     """A user's function that the SQL calls.

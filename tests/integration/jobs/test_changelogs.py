@@ -14,29 +14,43 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import duckdb
 import pytest
 from pyspark.sql import SparkSession
+from statement_cases import analyzed, with_types
 
+from leatstream.connectors.base import Connector
 from leatstream.connectors.kafka.connector import KafkaConnector
 from leatstream.errors import StoreError
 from leatstream.model.names import Fqn
-from leatstream.model.objects import HIDDEN_PREFIX, Column, Meta, Relation, RelationKind
+from leatstream.model.objects import Column, Meta, Relation, RelationKind
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, SinkSpec, SourceSpec, StoreRef
-from leatstream.plan.logical import AnalyzedColumn, LogicalPlan
+from leatstream.plan.logical import LogicalPlan
+from leatstream.ports import Snapshot
+from leatstream.services.environment import Context
+from leatstream.services.planning.binding import bind_statement
 from leatstream.services.planning.sink_columns import new_columns, wrap_insert
 from leatstream.services.planning.sink_formats import primary_key_formats, sink_formats
 from leatstream.services.planning.specs import operator_spec, watermark_delay
+from leatstream.services.planning.views import view_sink
 from leatstream.services.statements.changelog_inserts import check_upserts
 from leatstream.sql.binder import bind
 from leatstream.sql.parser import parse
 from leatstream.sql.relation_properties import RelationProperties, read_relation_properties
 from leatstream.sql.source_properties import read_source_options
-from leatstream.sql.statements import CreateAs, CreateChangelogAs, InsertInto, Name
-from leatstream.sql.views import view_schema
+from leatstream.sql.statements import (
+    CreateAs,
+    CreateChangelogAs,
+    CreateMaterializedViewAs,
+    InsertInto,
+    Name,
+)
+from leatstream.sql.view_properties import read_view_properties
+from leatstream.views.sqlite_store import SqliteViews
 from leatstream_jobs import run_query
 from leatstream_jobs.snapshot_store import SnapshotStore
 
@@ -96,6 +110,7 @@ class Run:
     ) -> None:
         self.spark, self.offset, self.number = spark, 0, 0
         self.store = FilesConnector(folder)
+        self.views = SqliteViews(folder / "views")
         self.query: Any = None
         self.relations = {name: _relation(name, spec) for name, spec in relations.items()}
         (statement,) = parse(sql)
@@ -103,20 +118,21 @@ class Run:
         target = _relation("o", into) if into is not None else None
         # What an INSERT reads decides, as in the plan of services.planning.
         changelog = isinstance(statement, CreateChangelogAs) or bool(into and into["changelog"])
-        self.plan = bind(statement.select, self._find, sql, changelog=changelog)
-        for scan in self.plan.scans:
-            view = view_schema(scan)
-            spark.createDataFrame([], view.ddl).createOrReplaceTempView(view.name)
-        analyzed = [
-            AnalyzedColumn(f.name, f.dataType.simpleString(), f.nullable)
-            for f in spark.sql(self.plan.sql).schema.fields
-            if not f.name.startswith(HIDDEN_PREFIX)
-        ]
+        if isinstance(statement, CreateMaterializedViewAs):
+            catalog: Any = SimpleNamespace(resolve=lambda name, _: self._find(name), find_function=None)
+            self.plan = bind_statement(catalog, statement, Context())
+        else:
+            self.plan = bind(statement.select, self._find, sql, changelog=changelog)
+        self.plan = with_types(spark, self.plan)
+        found = analyzed(spark, self.plan)
         if target is not None:
-            check_upserts(self.plan, analyzed, target, statement.position)
-            wrapped = wrap_insert(self.plan.sql, analyzed, target.columns, deletes=self.plan.deletes)
+            check_upserts(self.plan, found, target, statement.position)
+            wrapped = wrap_insert(self.plan.sql, found, target.columns, deletes=self.plan.deletes)
             self.plan = replace(self.plan, sql=wrapped, primary_key=target.primary_key, aggregation=None)
-        made = target.columns if target is not None else new_columns(analyzed, statement.position)
+        made = target.columns if target is not None else new_columns(found, statement.position)
+        if isinstance(statement, CreateMaterializedViewAs):
+            self.spec = _job(self.plan, self._view(statement, made), (folder / "checkpoint").as_uri())
+            return
         given = read_relation_properties(statement.properties, changelog=changelog)
         left, keys = self.plan.left_most.relation, self.plan.primary_key
         effective = sink_formats(given, left, self.plan.aggregation, made, {}, keys)
@@ -132,8 +148,25 @@ class Run:
         )
         self.spec = _job(self.plan, sink, (folder / "checkpoint").as_uri())
 
+    def _view(self, statement: CreateMaterializedViewAs, columns: tuple[Column, ...]) -> SinkSpec:
+        keys = self.plan.primary_key
+        made = replace(_relation("o", {"columns": "x BIGINT"}), columns=columns, primary_key=keys)
+        sink = view_sink(made, read_view_properties(statement.properties), deletes=self.plan.deletes)
+        assert sink.view is not None
+        own = {"table": "qry_v", "generation": 1, "database": self.views.database}
+        return sink.model_copy(update={"view": sink.view.model_copy(update=own)})
+
+    def kept(self, what: str = "SELECT * FROM v0.leat_rows") -> list[list[Any]]:
+        """What the view holds, in an order of its own."""
+        found, _ = self.views.read(Snapshot(what, (), [("qry_v", 1)], 1000, 30))
+        return sorted(map(list, found), key=str)
+
     def _find(self, name: Name) -> Relation:
         return self.relations[name.parts[-1]]
+
+    def connect(self, store: StoreRef) -> Connector:
+        """Sources and sink are one store here."""
+        return self.store
 
     def give(self, records: dict[str, list[list[Any]]]) -> None:
         """Put a batch's records where the job will find them."""
@@ -159,7 +192,7 @@ class Run:
         """
         self.store.written = []
         if self.query is None:
-            self.query = run_query.start(self.spark, self.spec, lambda _: self.store, 2).query
+            self.query = run_query.start(self.spark, self.spec, self.connect, 2).query
         try:
             self.query.processAllAvailable()
         except Exception:

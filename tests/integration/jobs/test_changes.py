@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,17 +24,29 @@ from pyspark.sql import SparkSession
 from statement_cases import FileStore, Pairs, analyzed, ordered, stream, with_types
 
 from leatstream.model.names import Fqn
-from leatstream.model.objects import Column, QueryKind, Relation
+from leatstream.model.objects import Column, QueryKind, Relation, RelationKind
 from leatstream.plan.change import Change, changed_kind, classify
 from leatstream.plan.job_spec import ColumnSpec, JobSpec
 from leatstream.plan.logical import LogicalPlan
+from leatstream.ports import Snapshot
+from leatstream.services.environment import Context
+from leatstream.services.planning.binding import bind_statement
 from leatstream.services.planning.sink_columns import new_columns
 from leatstream.services.planning.sink_formats import sink_formats
-from leatstream.sql.binder import bind
+from leatstream.services.planning.specs import operator_spec
+from leatstream.services.planning.views import VIEW_STORE
 from leatstream.sql.parser import parse
 from leatstream.sql.relation_properties import read_relation_properties
 from leatstream.sql.source_properties import read_source_options
-from leatstream.sql.statements import CreateAs, CreateChangelogAs, Name
+from leatstream.sql.statements import (
+    CreateAs,
+    CreateChangelogAs,
+    CreateMaterializedViewAs,
+    CreateStreamAs,
+    Name,
+)
+from leatstream.sql.view_properties import read_view_properties
+from leatstream.views.sqlite_store import SqliteViews
 from leatstream_jobs import run_query
 
 pytestmark = pytest.mark.spark
@@ -47,6 +60,12 @@ KEPT = [name for name, case in CASES.items() if case["class"].startswith("restar
 WRONG = [name for name, case in CASES.items() if case.get("differs")]
 COLUMNS = "k VARCHAR, n BIGINT, m BIGINT, o STRUCT<a BIGINT, b VARCHAR>, tags ARRAY<VARCHAR>, at TIMESTAMP"
 DELAY = 10_000
+TABLE = "qry_v"
+KINDS = {
+    CreateStreamAs: QueryKind.CREATE_STREAM_AS,
+    CreateChangelogAs: QueryKind.CREATE_CHANGELOG_AS,
+    CreateMaterializedViewAs: QueryKind.CREATE_MATERIALIZED_VIEW_AS,
+}
 
 
 def record(k: str, n: int, m: int | None, minute: float) -> dict[str, Any]:
@@ -120,12 +139,17 @@ class Bench:
         shown = self._place / "records"
         shown.unlink(missing_ok=True)
         shown.symlink_to(self._place / records, target_is_directory=True)
-        running: list[tuple[FileStore, Any]] = []
+        running: list[tuple[_Sink, Any]] = []
         for key, checkpoint in wanted:
-            sink = FileStore(self._place)
+            sink = _Sink(self._place)
             store: Any = _Store(shown, sink)
             update = {"checkpoint": checkpoint.as_uri(), "query_id": uuid.uuid4().hex}
             job = self.version(key).job.model_copy(update=update)
+            if job.sink.view is not None:
+                # Beside the state, so that it is copied with it.
+                sink.views = SqliteViews(checkpoint / "views")
+                view = job.sink.view.model_copy(update={"database": sink.views.database})
+                job = job.model_copy(update={"sink": job.sink.model_copy(update={"view": view})})
             running.append((sink, run_query.start(self.spark, job, lambda _, store=store: store, 2).query))
         return [_finished(sink, query) for sink, query in running]
 
@@ -138,35 +162,36 @@ class Bench:
     def _compile(self, sql: str, delay_ms: int, partitions: int) -> Version:
         (statement,) = parse(sql)
         assert isinstance(statement, CreateAs)
-        changelog = isinstance(statement, CreateChangelogAs)
-        plan = with_types(self.spark, bind(statement.select, relation, sql, changelog=changelog))
+        catalog: Any = SimpleNamespace(resolve=lambda name, _: relation(name), find_function=None)
+        plan = with_types(self.spark, bind_statement(catalog, statement, Context()))
         made = new_columns(analyzed(self.spark, plan), statement.position)
-        given = read_relation_properties(statement.properties, changelog=changelog)
-        left = plan.scans[0].relation
-        effective = sink_formats(given, left, plan.aggregation, made, {}, plan.primary_key)
         document = self._job([source(s, plan, delay_ms) for s in plan.scans], "", plan.sql, "x BIGINT")
         for one, scan in zip(document["sources"], plan.scans, strict=True):
             one["columns"] = specs(scan.relation.columns)
-        parts = statement.name.parts
-        document["sink"] |= {
-            "relation": ".".join(["demo", "public", "x"][: 3 - len(parts)] + list(parts)),
-            "entity": given.topic or parts[-1],
-            "columns": specs(made),
-            "key_format": effective["key.format"].value if "key.format" in effective else None,
-            "key_columns": list(plan.primary_key or given.key_columns),
-            "deletes": plan.deletes,
-        }
-        update = plan.aggregation is not None and plan.aggregation.update
+        document["sink"] |= _sink(statement, plan, made)
+        update = plan.operator is None and plan.aggregation is not None and plan.aggregation.update
         document |= {
             "output_mode": "update" if update else "append",
             "distinct": plan.distinct,
             "state": plan.state,
             "conf": {"spark.sql.shuffle.partitions": str(partitions)},
         }
-        if plan.matches is not None:
-            document["operator"] = {"kind": "match-recognize", "pattern": plan.matches.spec.model_dump()}
-        kind = QueryKind.CREATE_CHANGELOG_AS if changelog else QueryKind.CREATE_STREAM_AS
-        return Version(JobSpec.model_validate(document), kind)
+        operator = operator_spec(plan, [read_source_options(scan.properties) for scan in plan.scans])
+        document["operator"] = operator.model_dump() if operator is not None else None
+        return Version(JobSpec.model_validate(document), KINDS[type(statement)])
+
+
+class _Sink(FileStore):
+    """What a version writes: records, or a view."""
+
+    views: SqliteViews | None = None
+
+    def found(self) -> Pairs:
+        """What was written; of a view the rows that it has."""
+        if self.views is None:
+            return [pair for _, pairs in sorted(self.written.items()) for pair in pairs]
+        rows, _ = self.views.read(Snapshot("SELECT * FROM v0.leat_rows", (), [(TABLE, 1)], 1000, 30))
+        return [(None, list(row)) for row in rows]
 
 
 class _Store:
@@ -188,10 +213,41 @@ class _Store:
         self.sink.write_batch(frame, sink)
 
 
+def _sink(statement: CreateAs, plan: LogicalPlan, made: tuple[Column, ...]) -> dict[str, Any]:
+    parts = statement.name.parts
+    sink = {
+        "relation": ".".join(["demo", "public", "x"][: 3 - len(parts)] + list(parts)),
+        "columns": specs(made),
+        "deletes": plan.deletes,
+    }
+    if isinstance(statement, CreateMaterializedViewAs):
+        retention = read_view_properties(statement.properties).retention_ms
+        view = {"table": TABLE, "generation": 1, "retention_ms": retention}
+        store = VIEW_STORE.model_dump()
+        return sink | {
+            "view": view,
+            "store": store,
+            "value_format": "",
+            "key_columns": list(plan.primary_key),
+        }
+    changelog = isinstance(statement, CreateChangelogAs)
+    given = read_relation_properties(statement.properties, changelog=changelog)
+    left = plan.scans[0].relation
+    effective = sink_formats(given, left, plan.aggregation, made, {}, plan.primary_key)
+    return sink | {
+        "entity": given.topic or parts[-1],
+        "key_format": effective["key.format"].value if "key.format" in effective else None,
+        "key_columns": list(plan.primary_key or given.key_columns),
+    }
+
+
 def relation(name: Name) -> Relation:
-    """``s`` and ``r``, streams of the same columns."""
-    made = stream(COLUMNS, "at")
-    return replace(made, fqn=Fqn("demo", "public", name.parts[-1]), entity=name.parts[-1])
+    """``s`` and ``r``, streams of the same columns, and the changelog ``c_s`` over the records of ``s``."""
+    made, entity = stream(COLUMNS, "at"), name.parts[-1]
+    made = replace(made, fqn=Fqn("demo", "public", entity), entity=entity.removeprefix("c_"))
+    if entity.startswith("c_"):
+        return replace(made, kind=RelationKind.CHANGELOG, primary_key=("k",), key_format="primitive")
+    return made
 
 
 def source(scan: Any, plan: LogicalPlan, delay_ms: int) -> dict[str, Any]:
@@ -201,6 +257,8 @@ def source(scan: Any, plan: LogicalPlan, delay_ms: int) -> dict[str, Any]:
         "relation": str(scan.relation.fqn),
         "columns": "x BIGINT",
         "timestamp": options.timestamp or scan.relation.timestamp,
+        "primary_key": list(scan.relation.primary_key),
+        "key_format": scan.relation.key_format,
         "starting_position": options.starting_position or "latest",
         "starting_timestamp_ms": options.starting_timestamp_ms,
         "on_error": options.on_error,
@@ -215,14 +273,14 @@ def specs(columns: tuple[Column, ...]) -> list[dict[str, Any]]:
     ]
 
 
-def _finished(sink: FileStore, query: Any) -> Pairs | str:
+def _finished(sink: _Sink, query: Any) -> Pairs | str:
     try:
         query.processAllAvailable()
     except StreamingQueryException as error:
         return str(error)
     finally:
         query.stop()
-    return [pair for _, pairs in sorted(sink.written.items()) for pair in pairs]
+    return sink.found()
 
 
 @pytest.fixture(scope="module")

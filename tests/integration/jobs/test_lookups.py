@@ -520,3 +520,32 @@ def test_another_query_with_views_of_the_same_names_changes_nothing(
     monkeypatch.setattr(job.store, "write_batch", twice)
     written = job.rows(order(1, "shelf"))
     assert [json.loads(value) for value in read[0]] == written == [{"id": 1, "price": 1.0}]
+
+
+def test_looked_up_rows_reach_a_view(run: Callable[..., LookupRun], world: World) -> None:
+    """A row that finds nothing any more, or is deleted, goes from the view too."""
+    job = run(
+        "CREATE MATERIALIZED VIEW v AS SELECT c.id, i.price FROM c JOIN items i ON c.item = i.item",
+        relations={"c": {"columns": "id VARCHAR, item VARCHAR", "primary_key": ["id"]}},
+        items="item VARCHAR, price DOUBLE",
+    )
+    world.do("INSERT INTO {schema}.items (item, price) VALUES ('view one', 12.5), ('view two', 99)")
+    job.pairs(
+        "c",
+        [
+            [i, {"id": i, "item": item}, 1]
+            for i, item in zip("123", ("view one", "view two", "view none"), strict=True)
+        ],
+    )
+    assert job.kept() == [["1", 12.5], ["2", 99.0]]
+    job.pairs(
+        "c",
+        [
+            ["1", None, 2],
+            ["2", {"id": "2", "item": "view one"}, 2],
+            ["3", {"id": "3", "item": "view two"}, 2],
+        ],
+    )
+    assert job.kept() == [["2", 12.5], ["3", 99.0]]
+    job.pairs("c", [["2", {"id": "2", "item": "view none"}, 3]])
+    assert job.kept() == [["3", 99.0]]

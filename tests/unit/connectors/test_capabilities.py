@@ -24,9 +24,10 @@ def test_what_a_class_claims_it_has() -> None:
     for kind, found in connector_classes().items():
         claims = found.capabilities
         assert claims.insert_values is (found.write_records is not Connector.write_records), kind
-        batchwise = found.write_batch is not Connector.write_batch or found.tables
+        batchwise = found.write_batch is not Connector.write_batch or found.tables or found.takes_rows
         assert claims.batches is batchwise, kind
         assert found.tables is (found.table_writer is not Connector.table_writer), kind
+        assert found.takes_rows is (found.row_writer is not Connector.row_writer), kind
         assert bool(claims.delivery) is claims.sink, kind
         assert claims.create_as is (claims.sink and claims.create_entity), kind
 

@@ -51,6 +51,7 @@ class KinesisConnector(Connector):
         create_entity=True,
         print_records=True,
         insert_values=True,
+        batches=True,
         delivery=(Guarantee("at_least_once", "records repeat after a fault or a request taken in part"),),
     )
     value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf", "json_schema")
@@ -206,7 +207,9 @@ class KinesisConnector(Connector):
         position = F.struct(
             topic, number, offset, F.lit(1).alias("timestamp_type"), "shard", "sequence_number"
         )
-        return frame.select("key", "value", "timestamp", position.alias("__leat_rowmeta"))
+        # Kinesis has no tombstones; an empty record is what changelogs are written with.
+        value = F.when(F.length("value") > 0, F.col("value")) if source.primary_key else F.col("value")
+        return frame.select("key", value.alias("value"), "timestamp", position.alias("__leat_rowmeta"))
 
     def write_stream(self, frame: DataFrame, sink: SinkSpec, *, realtime: bool) -> DataStreamWriter:
         """A writer to the stream; at least once."""
@@ -216,6 +219,12 @@ class KinesisConnector(Connector):
         plan = SinkPlan(self.name, self.settings, sink.entity)
         frame.sparkSession.dataSource.register(sink_class(plan, name))
         return frame.select("key", "value").writeStream.format(name)
+
+    def write_batch(self, frame: DataFrame, sink: SinkSpec) -> None:
+        """Write a batch; at least once."""
+        from leatstream.connectors.kinesis.sink import SinkPlan, write_batch
+
+        write_batch(frame, SinkPlan(self.name, self.settings, sink.entity))
 
 
 def _check_configs(configs: Mapping[str, str]) -> dict[str, str]:

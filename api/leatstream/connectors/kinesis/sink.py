@@ -1,6 +1,6 @@
 """Spark's way into a stream: a Python sink whose tasks write with PutRecords; at least once.
 
-Imported by ``KinesisConnector.write_stream`` and by Spark's Python workers only. As in ``kinesis_source``,
+Imported by ``KinesisConnector`` and by Spark's Python workers only. As in ``kinesis_source``,
 the settings travel inside the pickled class.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -21,6 +21,9 @@ from pyspark.sql.datasource import (
 from leatstream.connectors.kinesis.put import put, requests
 from leatstream.connectors.kinesis.settings import KinesisConfig, kinesis_client
 from leatstream.connectors.kinesis.source import said
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _TIMEOUT, _ATTEMPTS = 30.0, 2
 
@@ -64,7 +67,7 @@ class KinesisWriter(DataSourceStreamArrowWriter):
     def __init__(self, plan: SinkPlan) -> None:
         self._plan = plan
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Sent:
         """Write all rows; returns when Kinesis has taken them."""
         sent, client = 0, None
         with said(self._plan, "sink"):
@@ -72,6 +75,20 @@ class KinesisWriter(DataSourceStreamArrowWriter):
                 client = client or kinesis_client(self._plan.config, _TIMEOUT, _ATTEMPTS)
                 sent += put(client, self._plan.stream, entries)
         return Sent(sent)
+
+
+def write_batch(frame: DataFrame, plan: SinkPlan) -> None:
+    """Have a frame of ``key`` and ``value`` written by its own tasks; returns when Kinesis has taken all.
+
+    Raises:
+        PySparkException: with a mark of ``store_marks``: what Kinesis says, or one of the sources.
+    """
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        sent = KinesisWriter(plan).write(batches).records
+        yield pa.record_batch({"sent": pa.array([sent], pa.int64())})
+
+    frame.select("key", "value").mapInArrow(task, "sent bigint").collect()
 
 
 def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[bytes | None, bytes]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel
@@ -41,6 +41,7 @@ class S3Connector(Connector):
         create_as=True,
         create_entity=True,
         print_records=True,
+        batches=True,
         delivery=(Guarantee("exactly_once", "the files of a batch appear one by one, each once and whole"),),
     )
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["s3"]
@@ -186,10 +187,10 @@ class S3Connector(Connector):
         return frame.select(key, "value", "timestamp", position.alias("__leat_rowmeta"))
 
     def write_stream(self, frame: DataFrame, sink: SinkSpec, *, realtime: bool) -> DataStreamWriter:
-        """Files are written of rows; see ``write_rows``."""
+        """Files are written of rows; see ``row_writer``."""
         raise NotImplementedError
 
-    def write_rows(self, frame: DataFrame, sink: SinkSpec, target: BatchTarget) -> DataStreamWriter:
+    def row_writer(self, sink: SinkSpec, target: BatchTarget) -> Callable[[DataFrame, int], None]:
         """A writer of rows into files; exactly once.
 
         Raises:
@@ -210,7 +211,7 @@ class S3Connector(Connector):
             columns=tuple(Column(c.name, parse_type(c.type), c.not_null) for c in sink.columns),
             schema=sink.value_schema,
         )
-        return frame.writeStream.foreachBatch(S3Sink(plan, target).apply)
+        return S3Sink(plan, target).apply
 
 
 def _refuse_configs(configs: Mapping[str, str]) -> None:

@@ -45,11 +45,10 @@ def bind_statement(view: CatalogView, statement: ContinuousStatement, context: C
         return bound(_gives_changelog(view, statement, context))
     if not isinstance(statement, CreateMaterializedViewAs):
         return bound(isinstance(statement, CreateChangelogAs))
-    # Of groups and of a changelog's rows a view holds the newest state; of a stream's rows all of them.
-    if statement.select.args.get("group") is not None:
-        return bound(True)
-    plain = bound(False)
-    return bound(True) if plain.left_most.relation.kind is RelationKind.CHANGELOG else plain
+    # Of groups and of a changelog's rows a view holds the newest state; of a stream's rows all of them. A
+    # window's groups are written before it closes.
+    grouped = statement.select.args.get("group") is not None
+    return bound(grouped or _gives_changelog(view, statement, context))
 
 
 def _gives_changelog(view: CatalogView, statement: ContinuousStatement, context: Context) -> bool:

@@ -38,6 +38,7 @@ from leatstream.services.planning.query_properties import (
     wanted_mode,
 )
 from leatstream.services.planning.specs import lookup_spec, operator_spec, source_spec, watermark_delay
+from leatstream.services.planning.views import VIEW_STORE
 from leatstream.sql.relation_properties import RelationProperties
 from leatstream.sql.source_properties import read_source_options
 from leatstream.sql.statements import Properties
@@ -188,7 +189,7 @@ def _formats(sources: Sequence[SourceSpec], sink: SinkSpec) -> list[str | None]:
 
 
 def _check_sink(env: Environment, logical: LogicalPlan, store: StoreRef) -> None:
-    if store.kind == READER_KIND:
+    if store.kind in (READER_KIND, VIEW_STORE.kind):
         return
     connector_class = env.connector_classes.get(store.kind)
     if connector_class is not None and not connector_class.capabilities.sink:
@@ -202,7 +203,7 @@ def _check_sink(env: Environment, logical: LogicalPlan, store: StoreRef) -> None
     if batchwise is not None and not (connector_class and connector_class.capabilities.batches):
         raise RequestError(
             "unsupported",
-            f"{batchwise} cannot write to {_shown(store)}",
+            f"{batchwise} cannot write to stores of kind {store.kind}",
             position=logical.left_most.position,
             hint="write to a Kafka store, and copy from there by a query of its own",
         )
@@ -215,10 +216,6 @@ def _batchwise(logical: LogicalPlan) -> str | None:
     if logical.pattern is not None:
         return "MATCH_RECOGNIZE"
     return "joins with tables" if logical.lookups else None
-
-
-def _shown(store: StoreRef) -> str:
-    return "materialized views" if store.kind == "view" else f"stores of kind {store.kind}"
 
 
 def _updated_by_spark(logical: LogicalPlan) -> bool:
