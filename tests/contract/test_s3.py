@@ -104,6 +104,26 @@ def test_streams_over_files_are_sources_and_sinks(client: TestClient) -> None:
     assert not any(name.startswith("key.") for name in properties)
 
 
+def test_joins_with_changelogs_go_into_files(client: TestClient) -> None:
+    """What they give is a stream; groups of a changelog would have to be taken back, which files cannot."""
+    run(
+        client,
+        "CREATE CHANGELOG c (b VARCHAR, n BIGINT, PRIMARY KEY (b)) WITH ('topic'='t','value.format'='json')",
+    )
+    into = " {} o WITH ('store'='lake','value.format'='json') AS "
+    plan, problems = planned(
+        client, f"CREATE{into.format('STREAM')}SELECT t.a, c.b FROM t JOIN c ON t.b = c.b"
+    )
+    assert problems == []
+    assert (plan["mode"], plan["delivery"]) == ("micro_batch", "exactly_once")
+    assert [join["kind"] for join in plan["joins"]] == ["temporal-join-stream-changelog"]
+    _, problems = planned(
+        client, f"CREATE{into.format('CHANGELOG')}SELECT n, count(*) AS b FROM c GROUP BY n"
+    )
+    assert [problem["code"] for problem in problems] == ["unsupported"]
+    assert "no keys" in str(problems)
+
+
 def test_avro_files_need_no_registry(client: TestClient, fresh: Any) -> None:
     """Their schema is in them: the plan makes it of the sink's columns."""
     run(client, STREAM.format("av", "avros", "avro", ""))
