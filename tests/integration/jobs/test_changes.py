@@ -224,12 +224,8 @@ def _sink(statement: CreateAs, plan: LogicalPlan, made: tuple[Column, ...]) -> d
         retention = read_view_properties(statement.properties).retention_ms
         view = {"table": TABLE, "generation": 1, "retention_ms": retention}
         store = VIEW_STORE.model_dump()
-        return sink | {
-            "view": view,
-            "store": store,
-            "value_format": "",
-            "key_columns": list(plan.primary_key),
-        }
+        keys = list(plan.primary_key)
+        return sink | {"view": view, "store": store, "entity": "", "value_format": "", "key_columns": keys}
     changelog = isinstance(statement, CreateChangelogAs)
     given = read_relation_properties(statement.properties, changelog=changelog)
     left = plan.scans[0].relation
