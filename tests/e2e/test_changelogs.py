@@ -91,7 +91,8 @@ def test_a_temporal_join_survives_a_kill(play: Any) -> None:
     assert {r["n"]: r["region"] for r in found} == regions | after | {8: "r3", 9: "r9", 10: None}
 
 
-def test_changelogs_of_changelogs(play: Any) -> None:
+def test_changelogs_of_changelogs(play: Any, eventually: Callable[..., Any]) -> None:
+    """Groups of a changelog as a changelog, and in a view, which is exact after kill -9."""
     topic, sink = play.topic("users"), f"{play.name}.by_region"
     known = f"{play.name}.known"
     play.sql(f"CREATE CHANGELOG users ({USERS}) WITH ('topic'='{topic}', 'value.format'='json')")
@@ -114,7 +115,19 @@ def test_changelogs_of_changelogs(play: Any) -> None:
     assert made["status"]["state"] == "running", made["status"]
     counts: dict[bytes | None, Any] = {b"r1": {"region": "r1", "n": 2, "first": "a"}}
     assert table(play, sink, counts) == counts
+    view = play.run(
+        "sizes", "CREATE MATERIALIZED VIEW sizes AS SELECT region, count(*) AS n FROM known GROUP BY region"
+    )
+    assert (view["plan"]["sink"]["primary_key"], view["plan"]["delivery"]) == (["region"], "exactly_once")
+
+    def sizes(wanted: list[list[Any]]) -> bool:
+        return play.sql("SELECT region, n FROM sizes")["results"][0]["rows"] == wanted
+
+    eventually(lambda: sizes([["r1", 2]]), 90, "the first group")
+    with contextlib.suppress(psutil.NoSuchProcess):
+        os.kill(play.query(view["name"])["status"]["job"]["pid"], signal.SIGKILL)
     put(play, topic, user("a", "r2", 5), user("b", None, 5), user("d", "r2", 5))
+    eventually(lambda: sizes([["r2", 2]]), 120, "a new group in place of the empty one")
     counts = {b"r2": {"region": "r2", "n": 2, "first": "a"}}
     assert table(play, sink, counts) == counts
     assert play.refused("DROP CHANGELOG known")["code"] == "has-dependents"
