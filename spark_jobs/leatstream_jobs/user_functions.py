@@ -75,7 +75,9 @@ def misfit(frame: Any) -> dict[str, Any] | None:
     Args:
         frame: the analyzed JVM DataFrame. Each argument stands in a cast to the type that was declared.
     """
-    for given, wanted, start, stop in _arguments(frame.queryExecution().analyzed()):
+    for given, wanted, start, stop, whole in _arguments(frame.queryExecution().analyzed()):
+        if whole is not None and holds(from_spark(wanted), whole):
+            continue
         if given != "void" and not fits(from_spark(given), from_spark(wanted)):
             return {
                 "condition": "DATATYPE_MISMATCH.FUNCTION_ARGUMENT",
@@ -109,6 +111,17 @@ def fits(given: DataType, wanted: DataType) -> bool:
     return False
 
 
+def holds(wanted: DataType, whole: int) -> bool:
+    """Whether a type has a whole number that stands in the SQL, be it as narrow as TINYINT."""
+    if wanted.kind in _DIGITS:
+        most = 1 << (8 << _RANKS.index(wanted.kind)) - 1
+        return -most <= whole < most
+    if wanted.kind == "DECIMAL":
+        precision, scale = _size(wanted)
+        return abs(whole) < 10 ** (precision - scale)
+    return False
+
+
 def _size(kind: DataType) -> tuple[int, int]:
     if kind.kind in _DIGITS:
         return _DIGITS[kind.kind], 0
@@ -131,8 +144,14 @@ def _register(spark: SparkSession, name: str, call: Any, returns: str) -> None:
     spark.udf.register(name, made)
 
 
-def _arguments(plan: Any) -> Iterator[tuple[str, str, int | None, int | None]]:
-    """Type given, type wanted, and place of each argument of each user's function in an analyzed plan."""
+_Argument = tuple[str, str, int | None, int | None, int | None]
+
+
+def _arguments(plan: Any) -> Iterator[_Argument]:
+    """Of each argument of each user's function in a plan: type given, type wanted, place, its number.
+
+    The last is there for whole numbers that are written as such.
+    """
     plans = [plan]
     while plans:
         node = plans.pop()
@@ -145,7 +164,7 @@ def _arguments(plan: Any) -> Iterator[tuple[str, str, int | None, int | None]]:
             expressions += _items(expression.children())
 
 
-def _casts(function: Any) -> Iterator[tuple[str, str, int | None, int | None]]:
+def _casts(function: Any) -> Iterator[_Argument]:
     waiting = list(reversed(_items(function.children())))
     while waiting:
         expression = waiting.pop()
@@ -157,9 +176,20 @@ def _casts(function: Any) -> Iterator[tuple[str, str, int | None, int | None]]:
                 expression.dataType().catalogString(),
                 _number(place.startIndex()),
                 _number(place.stopIndex()),
+                _whole(child),
             )
         else:
             waiting += reversed(_items(expression.children()))
+
+
+def _whole(expression: Any) -> int | None:
+    if _name(expression) == "UnaryMinus":
+        below = _whole(expression.child())
+        return None if below is None else -below
+    written = _name(expression) == "Literal" and expression.value() is not None
+    # A date is a number, too, to Spark.
+    whole = written and expression.dataType().catalogString() in ("tinyint", "smallint", "int", "bigint")
+    return int(expression.value()) if whole else None
 
 
 def _name(node: Any) -> str:

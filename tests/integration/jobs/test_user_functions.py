@@ -234,6 +234,30 @@ def test_arguments_are_checked_at_plan(spark: SparkSession, expression: str, sho
     assert kinds[:2] == ["bigint", "string"]
 
 
+def test_a_whole_number_is_taken_by_any_type_that_has_it(spark: SparkSession) -> None:
+    def found(kind: str, number: str) -> Any:
+        same = function(f"x {kind}", kind, "same")
+        plan = compiled(f"SELECT my_same({number}) AS a FROM s", known={"my_same": same}.get)
+        views = [{"name": v.name, "ddl": v.ddl} for v in map(view_schema, plan.scans)]
+        shapes = [{"name": u.name, "returns": str(u.function.returns)} for u in plan.functions]
+        return (analyze(spark, views, plan.sql, shapes).get("failure") or {}).get("message")
+
+    for kind, number in (
+        ("TINYINT", "-128"),
+        ("DECIMAL(4, 2)", "99"),
+        ("DECIMAL(4, 2)", "-7"),
+        ("DOUBLE", "1"),
+    ):
+        assert found(kind, number) is None, (kind, number)
+    for kind, number in (
+        ("TINYINT", "128"),
+        ("DECIMAL(4, 2)", "100"),
+        ("DECIMAL(4, 2)", "b"),
+        ("VARCHAR", "1"),
+    ):
+        assert "takes" in found(kind, number), (kind, number)
+
+
 def test_an_aggregate_of_a_window(spark: SparkSession, job: Callable[..., Any], tmp_path: Path) -> None:
     sql = (
         "CREATE CHANGELOG c AS SELECT window_start, k, my_spread(n) AS spread, my_shout(k, 2) AS kk"
