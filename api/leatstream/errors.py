@@ -310,4 +310,6 @@ class Faults:
         """Raise one ``RequestError`` with every fault noted, under the first one's code."""
         if self.items:
             first = self.items[0]
-            raise RequestError(first.code or "validation", first.detail, faults=self.items)
+            # A WITH query that is read twice is bound twice, and so are sub-selects that are merged.
+            once = [fault for index, fault in enumerate(self.items) if fault not in self.items[:index]]
+            raise RequestError(first.code or "validation", first.detail, faults=once)

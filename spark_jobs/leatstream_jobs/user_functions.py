@@ -118,7 +118,8 @@ def holds(wanted: DataType, whole: int) -> bool:
         return -most <= whole < most
     if wanted.kind == "DECIMAL":
         precision, scale = _size(wanted)
-        return abs(whole) < 10 ** (precision - scale)
+        most = int(10 ** (precision - scale))
+        return -most < whole < most
     return False
 
 

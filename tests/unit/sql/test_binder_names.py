@@ -49,3 +49,18 @@ def test_a_doubled_name_counts_only_where_names_do(sql: str, relation: Any) -> N
 
 def test_the_second_branch_of_a_union_names_nothing(relation: Any) -> None:
     assert bound("SELECT n, n AS m FROM r UNION ALL SELECT n, CAST(n AS BIGINT) FROM r", relation, named=True)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "WITH q AS (SELECT nope AS a FROM pageviews) SELECT a FROM q UNION ALL SELECT a FROM q",
+        "CREATE CHANGELOG x AS SELECT a FROM (SELECT b AS a FROM (SELECT nope AS b FROM accounts) p) q",
+        "CREATE CHANGELOG x AS SELECT a, n FROM (SELECT a, count(*) AS n FROM (SELECT nope AS a FROM accounts) p "
+        "GROUP BY a) q",
+    ],
+)
+def test_a_fault_in_what_is_read_twice_is_told_once(bind_text: Any, sql: str) -> None:
+    with pytest.raises(RequestError, match="no column nope") as caught:
+        bind_text(sql)
+    assert len(caught.value.faults) == 1
