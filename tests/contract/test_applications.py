@@ -72,6 +72,7 @@ def test_virtual_changelogs_are_taken_up(pageviews: TestClient) -> None:
       CREATE STREAM seen WITH ('topic'='seen') AS
         SELECT p.viewtime, k.region FROM pageviews p LEFT JOIN virtual.public.known k ON p.userid = k.userid;
       CREATE STREAM moves WITH ('topic'='moves') AS SELECT * FROM virtual.public.known;
+      CREATE MATERIALIZED VIEW shown AS SELECT * FROM virtual.public.sizes WHERE n > 1;
       END APPLICATION"""
     answer = _send(pageviews, text)
     assert answer.status_code == 200, answer.text
@@ -83,7 +84,9 @@ def test_virtual_changelogs_are_taken_up(pageviews: TestClient) -> None:
         "small": [],
         "seen": ["temporal-join-stream-changelog"],
         "moves": [],
+        "shown": [],
     }
+    assert plans["shown"]["sink"]["primary_key"] == ["region"]
     assert pageviews.get("/v1/relations/demo.public.large").json()["primary_key"] == ["region"]
     assert plans["large"]["sources"][0]["fqn"] == "demo.public.users"
     assert plans["moves"]["sink"]["kind"] == "stream"

@@ -136,7 +136,7 @@ class Virtuals:
                 )
 
     def check_reader(self, env: Environment, member: Member) -> None:
-        """What is kept in groups and joins goes on as a changelog only.
+        """What is kept in groups and joins goes on where rows replace each other only.
 
         Raises:
             RequestError: unsupported, a stream would get each update as a row, and each in its own time.
@@ -150,7 +150,8 @@ class Virtuals:
         for table in references(s.select):
             names = [key(table.meta["name"]), *self.of[key(table.meta["name"])]]
             found = [name for name in names if name in self.kept]
-            if found and (self.kept[found[0]] or not isinstance(s, ast.CreateTableAs)):
+            by_key = isinstance(s, ast.CreateTableAs | ast.CreateMaterializedViewAs)
+            if found and (self.kept[found[0]] or not by_key):
                 raise RequestError(
                     "unsupported",
                     f"virtual changelog {found[0]} keeps groups or joined rows: written into this statement "
