@@ -11,7 +11,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from leatstream.plan.job_spec import LinkSpec, OperatorSpec
-from leatstream_jobs.snapshot_rows import Shape, kept, of_keys, there
+from leatstream_jobs.snapshot_rows import HELD, Shape, held, kept, of_keys, there
 from leatstream_jobs.snapshot_store import Manifest
 from leatstream_jobs.snapshots import BatchSnapshots
 
@@ -67,8 +67,19 @@ class Concerned:
         if link is None or known is None:
             return around
         groups = self._groups(link, around)
-        members = kept(self._members(link, groups, known).unionByName(keys).distinct())
-        return self._of_groups(link, self._before_after(members, members.count()), groups)
+        found = self._members(link, groups, known)
+        if self._operator.links:
+            members, count = self._counted(found.unionByName(keys))
+            return self._of_groups(link, self._before_after(members, count), groups)
+        return self._beside(link, around, self._counted(found), groups)
+
+    def _counted(self, keys: DataFrame) -> tuple[DataFrame, int]:
+        """The keys, computed, and how many there are at most."""
+        rows = held(keys) if self._state.few else None
+        if rows is not None:
+            return rows, HELD
+        rows = kept(keys.distinct())
+        return rows, rows.count()
 
     def _touched(self, known: DataFrame | None) -> DataFrame | None:
         """Keys of the first changelog's rows that are changed, or joined with a row that is."""
@@ -83,7 +94,11 @@ class Concerned:
         if set(changed) == {self._first}:
             (self._own,) = keys
             return self._own
-        return reduce(lambda a, b: a.unionByName(b), keys).distinct() if keys else None
+        if not keys:
+            return None
+        if self._state.few:
+            return kept(*keys, few=True)
+        return reduce(lambda a, b: a.unionByName(b), keys).distinct()
 
     def _before_after(self, keys: DataFrame | None, few: int | None) -> tuple[Views, Views]:
         """The first changelog's rows of these keys, and what they are joined with."""
@@ -106,15 +121,25 @@ class Concerned:
         old = state.known(view, keys, few) if own is None else own
         if old is None:
             return None, changed
+        if own is not None and changed is not None:
+            return own, changed
+        if changed is None and not state.few:
+            return old, old
+        old, shape = kept(old, few=state.few), state.shapes[view]
         if changed is None:
             return old, old
-        old, shape = old if own is not None else kept(old), state.shapes[view]
         same = of_keys(old, shape.keys, changed.select(*shape.keys), state.counts[view], "left_anti")
-        return old, same.unionByName(changed)
+        return old, kept(same, changed, few=True) if state.few else same.unionByName(changed)
 
-    def _groups(self, link: LinkSpec, around: tuple[Views, Views]) -> DataFrame:
+    def _groups(self, link: LinkSpec, around: tuple[Views, ...]) -> DataFrame:
         """The groups that the batch's rows are in or were in."""
+        if not self._operator.links:
+            rows = [rows for views in around if (rows := views[self._first]) is not None]
+            few = held(*rows) if self._state.few else None
+            around = ({self._first: reduce(lambda a, b: a.unionByName(b), rows) if few is None else few},)
         found = [self._linked(link, views).select(*_last(link)) for views in around]
+        if self._state.few:
+            return kept(*found, few=True)
         return kept(reduce(lambda a, b: a.unionByName(b), found).distinct())
 
     def _members(self, link: LinkSpec, groups: DataFrame, known: DataFrame) -> DataFrame:
@@ -128,18 +153,37 @@ class Concerned:
         count = 2 * max(self._state.counts.get(self._first, 0), 1)
         return of_keys(candidates, _last(link), groups, self._count(count)).select(*self._shape.keys)
 
+    def _beside(
+        self,
+        link: LinkSpec,
+        around: tuple[Views, Views],
+        members: tuple[DataFrame, int],
+        groups: DataFrame,
+    ) -> tuple[Views, Views]:
+        """The rows that the batch changes, which are in these groups, with the groups' other rows."""
+        first, state = self._first, self._state
+        known = self._inside(link, {first: state.known(first, *members)}, groups)
+        changed = self._changed[first].select(*self._shape.keys)
+        others = kept(
+            of_keys(known, self._shape.keys, changed, state.counts[first], "left_anti"), few=state.few
+        )
+        before, after = (
+            {first: others if (rows := views[first]) is None else rows.unionByName(others)}
+            for views in around
+        )
+        return before, after
+
     def _of_groups(
         self, link: LinkSpec, around: tuple[Views, Views], groups: DataFrame
     ) -> tuple[Views, Views]:
         """These rows without those that are in none of the groups."""
+        before, after = ({**views, self._first: self._inside(link, views, groups)} for views in around)
+        return before, after
+
+    def _inside(self, link: LinkSpec, views: Views, groups: DataFrame) -> DataFrame:
         count = self._count(2 * self._state.counts.get(self._first, 0))
-
-        def inside(views: Views) -> Views:
-            rows = of_keys(self._linked(link, views), _last(link), groups, count)
-            return {**views, self._first: rows.select(*self._shape.schema.names)}
-
-        before, after = around
-        return inside(before), inside(after)
+        rows = of_keys(self._linked(link, views), _last(link), groups, count)
+        return rows.select(*self._shape.schema.names)
 
     def _count(self, count: int) -> int | None:
         # What other changelogs' rows concern may be many groups for one row.

@@ -92,6 +92,9 @@ def settings(work_dir: Path, slots: int, environment: dict[str, str]) -> dict[st
         # Names are exact once our parser has folded them; "A" and a are two columns.
         "spark.sql.caseSensitive": "true",
         "spark.sql.shuffle.partitions": "2",
+        # Some batches that are worked off in Python run fifty classes: where Spark keeps 100 (its default),
+        # each batch compiled them anew.
+        "spark.sql.codegen.cache.maxEntries": "1000",
         "spark.sql.streaming.metricsEnabled": "false",
         "spark.sql.streaming.minBatchesToRetain": "20",
         "spark.sql.streaming.stopTimeout": "20s",

@@ -17,12 +17,21 @@ from leatstream_jobs.batches import Batches, BatchSink, keeping
 from leatstream_jobs.concerned_rows import Concerned, Views, link_values, register
 from leatstream_jobs.merged_sources import ROWS, SIDE, rows_of
 from leatstream_jobs.scans import Scan
-from leatstream_jobs.snapshot_rows import Shape, of_keys, versions
+from leatstream_jobs.snapshot_rows import HELD, Shape, held, of_keys, versions
 from leatstream_jobs.snapshot_store import Manifest, SnapshotStore
 from leatstream_jobs.snapshots import BatchSnapshots
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+_SETTINGS = {
+    # The first rows of a frame come from one job, however many partitions it has.
+    "spark.sql.limit.initialNumPartitions": "1000000",
+    # Times of any year stay the same in rows that the driver holds.
+    "spark.sql.datetime.java8API.enabled": "true",
+}
+_PARTITIONS, _BROADCAST = "spark.sql.shuffle.partitions", "spark.sql.autoBroadcastJoinThreshold"
 
 
 class SnapshotBatches(Batches):
@@ -48,6 +57,8 @@ class SnapshotBatches(Batches):
         self._scans = scans
         self._sink = sink
         self._store: SnapshotStore | None = None
+        self._few = True  # as far as the batch before it tells
+        self._settings: dict[str, str] = {}
         kept = {one.view: one for one in self._operator.snapshots}
         self._shapes = {
             scan.source.view: Shape.of(scan.source, kept[scan.source.view], scan.frame)
@@ -59,29 +70,49 @@ class SnapshotBatches(Batches):
         spark = batch.sparkSession
         if self._store is None:
             self._store = SnapshotStore(spark, f"{self._spec.checkpoint}/snapshots")
+        if not self._settings:
+            self._settings = {**_SETTINGS, **{k: str(spark.conf.get(k)) for k in (_PARTITIONS, _BROADCAST)}}
+        for name, value in self._settings.items():
+            spark.conf.set(name, value)
         with keeping(batch):
-            counts, times = self._look(batch)
-            rows = {scan.source.view: rows_of(batch, i) for i, scan in enumerate(self._scans)}
-            fresh = {v: s.numbered(rows[v]) for v, s in self._shapes.items() if counts.get(v)}
-            state = BatchSnapshots(
-                self._store, self._operator.snapshots, self._shapes, number, fresh, counts, times
-            )
-            manifest = state.save()
-            if not self._operator.replaces:
-                self._temporal(spark, state, rows, counts, number)
-            elif fresh:
-                self._keyed(spark, state, manifest, number)
+            rows = held(batch) if self._few else None
+            if rows is None:
+                self._work(batch, self._store, number, few=False)
+            else:
+                spark.conf.set(_PARTITIONS, "1")
+                self._work(rows, self._store, number, few=True)
 
-    def _look(self, held: DataFrame) -> tuple[dict[str, int], dict[str, int]]:
+    def _work(self, batch: DataFrame, store: SnapshotStore, number: int, *, few: bool) -> None:
+        spark = batch.sparkSession
+        counts, times = self._look(batch, few=few)
+        self._few = sum(counts.values()) <= HELD
+        rows = {scan.source.view: rows_of(batch, i) for i, scan in enumerate(self._scans)}
+        fresh = {v: s.numbered(rows[v]) for v, s in self._shapes.items() if counts.get(v)}
+        state = BatchSnapshots(
+            store, self._operator.snapshots, self._shapes, number, fresh, counts, times, few=few
+        )
+        manifest = state.save()
+        if not self._operator.replaces:
+            self._temporal(spark, state, rows, counts, number)
+        elif fresh:
+            self._keyed(spark, state, manifest, number)
+
+    def _look(self, batch: DataFrame, *, few: bool) -> tuple[dict[str, int], dict[str, int]]:
         """Per view how many rows the batch has, and the newest event time."""
         from pyspark.sql import functions as F
 
         times = [F.unix_micros(F.col(f"{ROWS}{i}.{ROWTIME}")) for i in range(len(self._scans))]
-        newest_time = F.max(F.coalesce(*times)).alias("at")
-        found = held.groupBy(SIDE).agg(F.count("*").alias("n"), newest_time).collect()
+        found = batch.select(SIDE, F.lit(1).alias("n"), F.coalesce(*times).alias("at"))
+        if not few:
+            found = found.groupBy(SIDE).agg(F.sum("n").alias("n"), F.max("at").alias("at"))
         views = [scan.source.view for scan in self._scans]
-        counts = {views[row[SIDE]]: int(row["n"]) for row in found}
-        return counts, {views[row[SIDE]]: int(row["at"]) for row in found if row["at"] is not None}
+        counts, newest = dict[str, int](), dict[str, int]()
+        for side, count, at in found.collect():
+            view = views[side]
+            counts[view] = counts.get(view, 0) + count
+            if at is not None:
+                newest[view] = max(at, newest.get(view, at))
+        return counts, newest
 
     # Streams with changelogs
 
@@ -111,13 +142,17 @@ class SnapshotBatches(Batches):
     # Changelogs among themselves
 
     def _keyed(self, spark: SparkSession, state: BatchSnapshots, manifest: Manifest, number: int) -> None:
-        old, new = Concerned(spark, self._operator, state, manifest).views()
-        before = self._evaluated(spark, old)
-        after = self._evaluated(spark, new)
+        views = Concerned(spark, self._operator, state, manifest).views()
+        before, after = (self._evaluated(spark, one, few=state.few) for one in views)
+        if state.few:
+            # With every row in one partition, all of it is one stage: nothing is shuffled or broadcast.
+            spark.conf.set(_BROADCAST, "-1")
         self._sink.write(_difference(before, after), number)
 
-    def _evaluated(self, spark: SparkSession, views: Views) -> DataFrame:
+    def _evaluated(self, spark: SparkSession, views: Views, *, few: bool) -> DataFrame:
         """The query's records over these rows of its changelogs."""
+        if few:
+            views = {view: None if rows is None else rows.coalesce(1) for view, rows in views.items()}
         register(spark, self._shapes, views)
         return self._sink.shape(spark.sql(self._spec.sql))
 

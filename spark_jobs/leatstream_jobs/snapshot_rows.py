@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _FEW = 20_000  # keys that every task may hold a copy of
+HELD = 5_000  # rows that the driver may hold
+WAS, IS = "__leat_was", "__leat_is"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,29 +114,63 @@ def of_keys(
     return frame.join(named, reduce(lambda a, b: a & b, same), kind)
 
 
-def accepted(fresh: DataFrame, old: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """The rows of ``fresh`` that are newer than the row of the same key in ``old``, or have none there.
+def replaced(fresh: DataFrame, known: DataFrame | None, keys: Sequence[str]) -> DataFrame:
+    """Each key's newest row of ``fresh`` beside the row that it replaces, where it is the newer one.
 
     Args:
-        fresh: at most one row per key.
-        old: the same.
+        fresh: rows, several of a key maybe.
+        known: the same, from before; None of no rows.
         keys: columns.
+
+    Returns:
+        ``IS`` and ``WAS``, structs of all columns; ``WAS`` is NULL where there was no row of the key.
     """
     from pyspark.sql import functions as F
 
-    known = old.select(*(F.col(k).alias(f"__leat_k{i}") for i, k in enumerate(keys)), order(old).alias("was"))
-    same = [F.col(k).eqNullSafe(F.col(f"__leat_k{i}")) for i, k in enumerate(keys)]
-    joined = fresh.withColumn("is", order(fresh)).join(known, reduce(lambda a, b: a & b, same), "left")
-    later = F.col("was").isNull() | (F.col("is") > F.col("was"))
-    return joined.where(later).select(*fresh.columns)
+    def sided(frame: DataFrame, before: bool) -> DataFrame:
+        row = F.struct(*frame.columns).alias("row")
+        # Of a record that comes again, the row that is there stays.
+        by = F.struct(order(frame), F.lit(before)).alias("by")
+        return frame.select(*keys, row, by, F.lit(before).alias("before"))
+
+    both = sided(fresh, False)
+    if known is not None:
+        both = both.unionByName(sided(known, True))
+    was = F.expr(f"max_by(row, by) FILTER (WHERE before) AS {WAS}")
+    latest = F.expr("max_by(before, by) AS stays")
+    found = both.groupBy(*keys).agg(F.max_by("row", "by").alias(IS), was, latest)
+    return found.where("NOT stays").select(IS, WAS)
 
 
-def kept(frame: DataFrame) -> DataFrame:
-    """The rows, computed now and once; Spark lets go of them when nothing refers to them any more.
+def kept(*frames: DataFrame, few: bool = False) -> DataFrame:
+    """The rows of all the frames, computed now and once.
 
-    Not ``persist``: Spark forgets what was cached of a temporary view when the view gets other rows.
+    Args:
+        frames: of the same columns.
+        few: they are likely to be few. Then the driver holds them: what is selected of them is computed while
+            Spark plans, without a job. Too many are not held.
+
+    Returns:
+        A frame of rows that Spark lets go of when nothing refers to them any more. Not ``persist``: Spark
+        forgets what was cached of a temporary view when the view gets other rows.
     """
-    return frame.localCheckpoint()
+    whole = reduce(lambda a, b: a.unionByName(b), frames)
+    rows = held(*frames) if few else None
+    return whole.localCheckpoint() if rows is None else rows
+
+
+def held(*frames: DataFrame) -> DataFrame | None:
+    """The rows of all the frames, in the driver's memory; None of too many."""
+    whole = reduce(lambda a, b: a.unionByName(b), frames)
+    spark: Any = whole.sparkSession
+    rows = spark._jvm.java.util.ArrayList()
+    for frame in frames:
+        # They stay in the JVM, as what Spark gives and takes there.
+        rows.addAll(frame._jdf.limit(HELD + 1).collectAsList())
+        if rows.size() > HELD:
+            return None
+    made = spark._jsparkSession.createDataFrame(rows, whole._jdf.schema())
+    return type(whole)(made, spark)
 
 
 def there(frame: DataFrame) -> DataFrame:

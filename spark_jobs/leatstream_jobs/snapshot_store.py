@@ -58,7 +58,9 @@ class SnapshotStore:
         self._spark = spark
         self._root = root.rstrip("/")
         jvm: Any = spark._jvm
-        self._jvm = jvm
+        # Found once: each package of the name is looked for as a class in every jar.
+        self._path_class = jvm.org.apache.hadoop.fs.Path
+        self._io = jvm.org.apache.commons.io.IOUtils
         self._fs = self._path("").getFileSystem(spark._jsc.hadoopConfiguration())
         self._last: Manifest | None = None
 
@@ -124,7 +126,7 @@ class SnapshotStore:
     def _read(self, batch: int) -> Manifest:
         stream = self._fs.open(self._path(f"m-{batch:012d}.json"))
         try:
-            text = self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
+            text = self._io.toString(stream, "UTF-8")
         finally:
             stream.close()
         body = json.loads(text)
@@ -132,4 +134,4 @@ class SnapshotStore:
         return Manifest(body["batch"], files, body["changes"], body["newest"])
 
     def _path(self, name: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(f"{self._root}/{name}" if name else self._root)
+        return self._path_class(f"{self._root}/{name}" if name else self._root)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from leatstream.model.objects import DELETED, ROWTIME, UNTIL
 from leatstream.plan.job_spec import SnapshotSpec
-from leatstream_jobs.snapshot_rows import Shape, accepted, kept, newest, of_keys, versions
+from leatstream_jobs.snapshot_rows import IS, WAS, Shape, kept, newest, of_keys, replaced, versions
 from leatstream_jobs.snapshot_store import File, Manifest, SnapshotStore
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ class BatchSnapshots:
         newest_times: view to the newest event time in the batch, of all sources; microseconds.
 
     Attributes:
-        was: view to the rows before the batch of the keys that are in it, once ``save`` has looked them up.
+        few: whether the batch's rows are held by the driver.
+        was: view to the rows that the batch replaces, once ``save`` has looked them up.
     """
 
     def __init__(
@@ -45,6 +46,8 @@ class BatchSnapshots:
         fresh: Mapping[str, DataFrame],
         counts: Mapping[str, int],
         newest_times: Mapping[str, int],
+        *,
+        few: bool,
     ) -> None:
         self.store = store
         self.specs = {spec.view: spec for spec in specs}
@@ -52,7 +55,9 @@ class BatchSnapshots:
         self.number = number
         self.fresh = fresh
         self.counts = counts
+        self.few = few
         self.was: dict[str, DataFrame] = {}
+        self._now: dict[str, DataFrame] = {}
         self._sizes: dict[str, int] = {}
         self.before = store.before(number)
         times = dict(self.before.newest)
@@ -67,13 +72,8 @@ class BatchSnapshots:
             return found
         files, changes = dict(self.before.files), dict[str, str]()
         for view, rows in self.fresh.items():
-            spec, shape = self.specs[view], self.shapes[view]
-            if not spec.versions:
-                rows = newest(rows, shape.keys)
-                old = self.known(view, rows.select(*shape.keys), self.counts[view])
-                if old is not None:
-                    old = self.was[view] = kept(old)
-                    rows = accepted(rows, old, shape.keys)
+            if not self.specs[view].versions:
+                rows = self._replacing(view, rows)
             name = f"{view}-{self.number:012d}"
             written = self.store.write(name, rows.coalesce(1))
             changes[view], self._sizes[view] = name, written.size
@@ -83,8 +83,21 @@ class BatchSnapshots:
         self.store.clean(manifest)
         return manifest
 
+    def _replacing(self, view: str, rows: DataFrame) -> DataFrame:
+        """The rows that become the newest of their keys; what they replace is kept beside them."""
+        keys, known = self.shapes[view].keys, self.all_before(view)
+        if known is not None:
+            known = of_keys(known, keys, rows.select(*keys), self.counts[view])
+        pairs = kept(replaced(rows, known, keys), few=self.few)
+        if known is not None:
+            self.was[view] = pairs.where(f"{WAS} IS NOT NULL").select(f"{WAS}.*")
+        self._now[view] = pairs.select(f"{IS}.*")
+        return self._now[view]
+
     def changed(self, manifest: Manifest, view: str) -> DataFrame | None:
         """The rows of a view that the batch brought; None if there are none."""
+        if view in self._now:
+            return self._now[view]
         name = manifest.changes.get(view)
         return None if name is None else self.store.rows([File(name, 0)], self.shapes[view].schema)
 
