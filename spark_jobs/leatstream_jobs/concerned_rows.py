@@ -69,16 +69,17 @@ class Concerned:
         groups = self._groups(link, around)
         found = self._members(link, groups, known)
         if self._operator.links:
-            members, count = self._counted(found.unionByName(keys))
+            wanted = found.select(*self._shape.keys).unionByName(keys)
+            members, count = self._counted(wanted if self._state.few else wanted.distinct())
             return self._of_groups(link, self._before_after(members, count), groups)
         return self._beside(link, around, self._counted(found), groups)
 
-    def _counted(self, keys: DataFrame) -> tuple[DataFrame, int]:
-        """The keys, computed, and how many there are at most."""
-        rows = held(keys) if self._state.few else None
+    def _counted(self, frame: DataFrame) -> tuple[DataFrame, int]:
+        """The rows, computed, and how many there are at most."""
+        rows = held(frame) if self._state.few else None
         if rows is not None:
             return rows, HELD
-        rows = kept(keys.distinct())
+        rows = kept(frame)
         return rows, rows.count()
 
     def _touched(self, known: DataFrame | None) -> DataFrame | None:
@@ -143,7 +144,7 @@ class Concerned:
         return kept(reduce(lambda a, b: a.unionByName(b), found).distinct())
 
     def _members(self, link: LinkSpec, groups: DataFrame, known: DataFrame) -> DataFrame:
-        """Keys of rows that may be in these groups."""
+        """Rows that are in these groups; outdated ones too."""
         # A row of the files may be outdated, and its key's newest row in another group: one too many does no
         # harm. What it is joined with must be the newest: an old row that LEFT JOIN finds hides that now
         # there is none.
@@ -151,7 +152,7 @@ class Concerned:
         views = {view: state.known(view, None, None) for view in state.specs if view != self._first}
         candidates = self._linked(link, {**views, self._first: known})
         count = 2 * max(self._state.counts.get(self._first, 0), 1)
-        return of_keys(candidates, _last(link), groups, self._count(count)).select(*self._shape.keys)
+        return of_keys(candidates, _last(link), groups, self._count(count)).select(*self._shape.schema.names)
 
     def _beside(
         self,
@@ -162,7 +163,7 @@ class Concerned:
     ) -> tuple[Views, Views]:
         """The rows that the batch changes, which are in these groups, with the groups' other rows."""
         first, state = self._first, self._state
-        known = self._inside(link, {first: state.known(first, *members)}, groups)
+        known = self._inside(link, {first: state.newest_of(first, *members)}, groups)
         changed = self._changed[first].select(*self._shape.keys)
         others = kept(
             of_keys(known, self._shape.keys, changed, state.counts[first], "left_anti"), few=state.few

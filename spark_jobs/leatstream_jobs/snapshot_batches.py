@@ -31,7 +31,15 @@ _SETTINGS = {
     # Times of any year stay the same in rows that the driver holds.
     "spark.sql.datetime.java8API.enabled": "true",
 }
-_PARTITIONS, _BROADCAST = "spark.sql.shuffle.partitions", "spark.sql.autoBroadcastJoinThreshold"
+_PARTITIONS = "spark.sql.shuffle.partitions"
+# How the results of few rows are computed, all of them in one partition.
+_FEW_ROWS = {
+    # All of it is one stage: nothing is shuffled or broadcast.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    # To write code for them takes longer than to work them off without.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 
 
 class SnapshotBatches(Batches):
@@ -71,7 +79,7 @@ class SnapshotBatches(Batches):
         if self._store is None:
             self._store = SnapshotStore(spark, f"{self._spec.checkpoint}/snapshots")
         if not self._settings:
-            self._settings = {**_SETTINGS, **{k: str(spark.conf.get(k)) for k in (_PARTITIONS, _BROADCAST)}}
+            self._settings = {**_SETTINGS, **{k: str(spark.conf.get(k)) for k in (_PARTITIONS, *_FEW_ROWS)}}
         for name, value in self._settings.items():
             spark.conf.set(name, value)
         with keeping(batch):
@@ -145,8 +153,8 @@ class SnapshotBatches(Batches):
         views = Concerned(spark, self._operator, state, manifest).views()
         before, after = (self._evaluated(spark, one, few=state.few) for one in views)
         if state.few:
-            # With every row in one partition, all of it is one stage: nothing is shuffled or broadcast.
-            spark.conf.set(_BROADCAST, "-1")
+            for name, value in _FEW_ROWS.items():
+                spark.conf.set(name, value)
         self._sink.write(_difference(before, after), number)
 
     def _evaluated(self, spark: SparkSession, views: Views, *, few: bool) -> DataFrame:

@@ -113,6 +113,15 @@ class BatchSnapshots:
             return None
         return newest(rows if keys is None else of_keys(rows, shape.keys, keys, count), shape.keys)
 
+    def newest_of(self, view: str, rows: DataFrame, count: int) -> DataFrame:
+        """The newest row before the batch of each key in ``rows``, which are ``count`` of the files' rows."""
+        keys = self.shapes[view].keys
+        # The first file has one row of a key, and what replaced it is in the later ones.
+        later = self.store.rows(self.before.files[view][1:], self.shapes[view].schema)
+        if later is not None:
+            rows = rows.unionByName(of_keys(later, keys, rows.select(*keys), count))
+        return newest(rows, keys)
+
     def much(self, view: str) -> bool:
         """Whether the batch changes a good part of a changelog's rows."""
         known = sum(file.size for file in self.before.files.get(view, ()))
