@@ -26,7 +26,7 @@ def main() -> None:
     """Measure and print; the exit code is 1 where the goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--settle", type=float, default=20.0, help="seconds before the measurement")
+    parser.add_argument("--settle", type=float, default=75.0, help="seconds before the measurement")
     parser.add_argument("--query", choices=sorted(QUERIES), action="append")
     options = parser.parse_args()
     print(conditions())

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _LOG = logging.getLogger("leatstream_jobs")
-SHORT_MS, LONG_MS = 10, 200
-QUIET = 5.0  # seconds without a row, after which the pause is long
+SHORT_MS = 10
+# Seconds without a row, and the pause from then on: what a record waits at most that comes after a silence.
+QUIET = ((5.0, 200), (20.0, 500))
 
 
 class Polling:
@@ -40,7 +41,8 @@ class Polling:
         sources = [s for report in reports for s in report.get("sources") or [] if not is_tick(s)]
         if any(int(s.get("numInputRows") or 0) for s in sources):
             self._last = self._now()
-        self.pause_ms = LONG_MS if self._now() - self._last >= QUIET else SHORT_MS
+        quiet = self._now() - self._last
+        self.pause_ms = max((pause for seconds, pause in QUIET if quiet >= seconds), default=SHORT_MS)
         return self.pause_ms
 
     def look(self, query: StreamingQuery, reports: Iterable[Mapping[str, Any]]) -> None:

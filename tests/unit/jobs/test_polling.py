@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from leatstream_jobs.polling import LONG_MS, QUIET, SHORT_MS, Polling
+from leatstream_jobs.polling import QUIET, SHORT_MS, Polling
+
+(SOON, MIDDLE_MS), (LATE, LONG_MS) = QUIET
 
 
 def report(rows: int, **more: Any) -> dict[str, Any]:
     return {"sources": [{"numInputRows": rows} | more]}
 
 
-def test_the_pause_is_long_while_nothing_comes() -> None:
+def test_the_pause_grows_while_nothing_comes() -> None:
     clock = [100.0]
     polling = Polling(lambda: clock[0])
     assert polling.after([]) == SHORT_MS
-    clock[0] += QUIET
+    clock[0] += SOON
+    assert polling.after([report(0)]) == MIDDLE_MS
+    clock[0] += LATE - SOON
     assert polling.after([report(0)]) == LONG_MS
     assert polling.after([report(0), report(3)]) == SHORT_MS
-    clock[0] += QUIET - 1
+    clock[0] += SOON - 1
     assert polling.after([]) == SHORT_MS
     clock[0] += 1
-    assert polling.after([report(1, description="FileStreamSource[ticks]")]) == LONG_MS
+    assert polling.after([report(1, description="FileStreamSource[ticks]")]) == MIDDLE_MS
 
 
 def test_a_fault_leaves_it_and_is_told_once(caplog: Any) -> None:
@@ -29,7 +33,7 @@ def test_a_fault_leaves_it_and_is_told_once(caplog: Any) -> None:
     polling = Polling(lambda: clock[0])
     broken: Any = object()
     for _ in range(3):
-        clock[0] += QUIET
+        clock[0] += LATE
         polling.look(broken, [])
     assert polling.pause_ms == SHORT_MS
     assert len(caplog.records) == 1
