@@ -15,10 +15,14 @@ from leatstream.model.objects import DELETED, ROWMETA, ROWTIME, UNTIL
 from leatstream.plan.job_spec import SnapshotSpec, SourceSpec
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType, StructType
 
 _FEW = 20_000  # keys that every task may hold a copy of
 HELD = 5_000  # rows that the driver may hold
+_WIDE = 4_000  # bytes that a row of them may have, about
 WAS, IS = "__leat_was", "__leat_is"
 
 
@@ -160,17 +164,50 @@ def kept(*frames: DataFrame, few: bool = False) -> DataFrame:
 
 
 def held(*frames: DataFrame) -> DataFrame | None:
-    """The rows of all the frames, in the driver's memory; None of too many."""
+    """The rows of all the frames, in the driver's memory; None of too many, or where one is too wide."""
+    from pyspark.sql import functions as F
+
     whole = reduce(lambda a, b: a.unionByName(b), frames)
     spark: Any = whole.sparkSession
+    # One that is too wide comes as NULL: the driver never has more than HELD * _WIDE bytes.
+    narrow = F.when(_width(whole.schema) <= _WIDE, F.struct(*whole.columns)).alias("row")
     rows = spark._jvm.java.util.ArrayList()
     for frame in frames:
         # They stay in the JVM, as what Spark gives and takes there.
-        rows.addAll(frame._jdf.limit(HELD + 1).collectAsList())
+        rows.addAll(frame.select(narrow)._jdf.limit(HELD + 1).collectAsList())
         if rows.size() > HELD:
             return None
-    made = spark._jsparkSession.createDataFrame(rows, whole._jdf.schema())
-    return type(whole)(made, spark)
+    if rows.contains(_no_row(spark)):
+        return None
+    made = spark._jsparkSession.createDataFrame(rows, whole.select(narrow)._jdf.schema())
+    return type(whole)(made, spark).select("row.*")
+
+
+def _width(schema: StructType) -> Column:
+    """About how many bytes a row's values take that are not of a fixed size; NULL takes none."""
+    from pyspark.sql import functions as F
+
+    sizes = [size for field in schema.fields for size in _sizes(F.col(field.name), field.dataType)]
+    return reduce(lambda a, b: a + b, (F.coalesce(size, F.lit(0)) for size in sizes), F.lit(0))
+
+
+def _sizes(value: Column, kind: DataType) -> Iterator[Column]:
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import AtomicType, BinaryType, StringType, StructType
+
+    if isinstance(kind, StructType):
+        for field in kind.fields:
+            yield from _sizes(value[field.name], field.dataType)
+    elif isinstance(kind, StringType | BinaryType):
+        yield F.octet_length(value)
+    elif not isinstance(kind, AtomicType):
+        yield F.octet_length(value.cast("string"))
+
+
+def _no_row(spark: Any) -> Any:
+    """A row of one column that is NULL."""
+    jvm = spark._jvm
+    return getattr(jvm, "org.apache.spark.sql.RowFactory").create(spark._sc._gateway.new_array(jvm.Object, 1))
 
 
 def there(frame: DataFrame) -> DataFrame:
