@@ -7,35 +7,30 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leatstream.errors import CatalogError, Faults, LeatstreamError
+from leatstream.errors import Faults, LeatstreamError
 from leatstream.model.names import quote
-from leatstream.model.objects import DesiredState, Query, RelationKind
-from leatstream.services import databases, entities, relations, schemas, stores, views
-from leatstream.services.applications import removal as application_removal
+from leatstream.model.objects import DesiredState, RelationKind
+from leatstream.services import relations
 from leatstream.services.authorization import READ, authorize
 from leatstream.services.catalog_view import CatalogView, qualify
-from leatstream.services.environment import Context, Environment, Precondition, Principal, Stored
-from leatstream.services.functions.catalog import delete_function_source
+from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.queries import catalog as queries
 from leatstream.services.queries import savepoints
-from leatstream.services.queries.definition import QueryDefinition
-from leatstream.services.queries.removal import delete_query
 from leatstream.services.selects import snapshots
 from leatstream.services.selects.interactive import begin
 from leatstream.services.session_defaults import set_default, used, with_defaults
 from leatstream.services.statements import applications as application_statements
+from leatstream.services.statements import creations
 from leatstream.services.statements import registered as registered_statements
 from leatstream.services.statements.atomic import all_or_nothing
 from leatstream.services.statements.bodies import (
     entity_name,
-    entity_properties,
     qualify_schema,
-    relation_definition,
     single,
     store_of,
-    suggest_query_name,
 )
-from leatstream.services.statements.functions import create_function, create_function_source, drop_function
+from leatstream.services.statements.drops import drop
+from leatstream.services.statements.functions import create_function, create_function_source
 from leatstream.services.statements.listings import described, listed, records_table
 from leatstream.services.statements.restarts import described_restart, restart
 from leatstream.services.statements.results import Run, StatementResult
@@ -45,19 +40,13 @@ from leatstream.services.statements.writes import (
     generate,
     insert_entity,
     insert_values,
-    replace_query,
     rollback,
     update_entity,
     update_store,
     wait_running,
 )
-from leatstream.services.table_shapes import read_shape
 from leatstream.sql import statements as ast
-from leatstream.sql.applications import placed
 from leatstream.sql.parser import parse
-from leatstream.sql.store_properties import read_store_properties, read_store_registry
-
-_NEW = Precondition(must_be_new=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,154 +150,6 @@ def _set_default(run: Run, s: ast.SetDefault) -> StatementResult:
     )
 
 
-def _unless_exists(allowed: bool, make: Callable[[], Any]) -> Any:
-    try:
-        return make()
-    except CatalogError as error:
-        if allowed and error.code == "already-exists":
-            return None
-        raise
-
-
-def _condition(s: ast.CreateDatabase | ast.CreateSchema | ast.CreateStore | ast.CreateStream) -> Precondition:
-    """OR REPLACE puts, as PUT does; without it the object must be new."""
-    return Precondition() if s.or_replace else _NEW
-
-
-def _create_database(run: Run, s: ast.CreateDatabase) -> StatementResult:
-    name = single(s.name)
-    _unless_exists(
-        s.if_not_exists,
-        lambda: databases.put_database(run.env, run.principal, name, s.comment, _condition(s)),
-    )
-    return StatementResult("create_database", object={"noun": "database", "name": name})
-
-
-def _create_schema(run: Run, s: ast.CreateSchema) -> StatementResult:
-    database, name = qualify_schema(s.name, s.database, run.context)
-    _unless_exists(
-        s.if_not_exists,
-        lambda: schemas.put_schema(run.env, run.principal, database, name, s.comment, _condition(s)),
-    )
-    return StatementResult(
-        "create_schema", object={"noun": "schema", "name": schemas.schema_key(database, name)}
-    )
-
-
-def _create_store(run: Run, s: ast.CreateStore) -> StatementResult:
-    name = single(s.name)
-    kind, config = read_store_properties(s.properties)
-    registry = read_store_registry(s.properties)
-    plain, secrets = stores.split_secrets(run.env, kind, config)
-    _unless_exists(
-        s.if_not_exists,
-        lambda: stores.put_store(
-            run.env, run.principal, name, kind, plain, secrets, s.comment, _condition(s), registry
-        ),
-    )
-    return StatementResult("create_store", object={"noun": "store", "name": name})
-
-
-def _create_entity(run: Run, s: ast.CreateEntity) -> StatementResult:
-    store = store_of(run.env, s.store, run.context)
-    name = entity_name(s.name)
-    properties, configs = entity_properties(s.properties)
-    try:
-        found = entities.get_entity(run.env, run.principal, store, name)
-    except LeatstreamError as error:
-        if error.code != "entity-not-found":
-            raise
-        shape = read_shape(s.properties)
-        entities.put_entity(run.env, run.principal, store, name, properties, configs, shape)
-    else:
-        if not s.if_not_exists:
-            raise CatalogError("already-exists", f"store {quote(store)} has an entity '{found.name}' already")
-    return StatementResult("create_entity", object={"noun": "entity", "name": name, "store": store})
-
-
-def _create_stream(run: Run, s: ast.CreateStream) -> StatementResult:
-    fqn = qualify(s.name, run.context)
-    body = relation_definition(s, run.context)
-    _unless_exists(
-        s.if_not_exists,
-        lambda: relations.put_relation(run.env, run.principal, fqn, body, _condition(s)),
-    )
-    return StatementResult(kind_of(s), object={"noun": "relation", "name": str(fqn)})
-
-
-def _create_query(run: Run, s: ast.CreateAs | ast.InsertInto) -> StatementResult:
-    kind = kind_of(s)
-    fqn = qualify(s.name, run.context)
-    if isinstance(s, ast.CreateAs) and s.or_replace:
-        old = queries.made_by(run.env, fqn, s.query_properties)
-        if old is not None:
-            return replace_query(run, s, fqn, old)
-    if isinstance(s, ast.CreateAs) and s.if_not_exists:
-        with run.env.open_unit(write=False) as unit:
-            if unit.relations.find(str(fqn)) is not None:
-                return StatementResult(kind, object={"noun": "relation", "name": str(fqn)})
-    name = suggest_query_name(run.env, s, fqn)
-    body = QueryDefinition(sql=s.text, context=replace(run.context, role=None))
-    try:
-        stored: Stored[Query] = queries.create_query(run.env, run.principal, name, body)
-    except LeatstreamError as error:
-        raise placed(error, s) from None
-    running = wait_running(run, stored.item)
-    return StatementResult(
-        kind,
-        status="succeeded" if running else "running",
-        object={"noun": "relation", "name": str(fqn)},
-        query=name,
-    )
-
-
-def _drop(run: Run, s: ast.Drop) -> StatementResult:
-    env, who = run.env, run.principal
-    name = ".".join(map(quote, s.name.parts))
-    try:
-        if s.noun == "database":
-            databases.delete_database(env, who, single(s.name))
-        elif s.noun == "schema":
-            schemas.delete_schema(env, who, *qualify_schema(s.name, None, run.context))
-        elif s.noun == "store":
-            stores.delete_store(env, who, single(s.name))
-        elif s.noun == "entity":
-            entities.delete_entity(env, who, store_of(env, s.store, run.context), entity_name(s.name))
-        elif s.noun == "function":
-            drop_function(env, who, s)
-        elif s.noun == "function_source":
-            delete_function_source(env, who, single(s.name))
-        elif s.noun == "query":
-            delete_query(env, who, single(s.name))
-        elif s.noun == "application":
-            gone = application_removal.drop_application(env, who, single(s.name), run.deadline)
-            status = "succeeded" if gone else "running"
-            return StatementResult(f"drop_{s.noun}", status, object={"noun": s.noun, "name": name})
-        elif s.noun == "savepoint":
-            savepoints.delete_savepoint(env, who, single(s.name))
-        elif s.noun in registered_statements.DELETE:
-            registered_statements.DELETE[s.noun](env, who, single(s.name))
-        elif s.noun == "index":
-            name = views.drop_index(env, who, qualify(s.name, run.context))
-        else:
-            fqn = qualify(s.name, run.context)
-            name = str(fqn)
-            if views.is_view(env, who, fqn, s):
-                gone = views.drop_view(env, who, fqn, run.deadline)
-                status = "succeeded" if gone else "running"
-                return StatementResult(f"drop_{s.noun}", status, object={"noun": s.noun, "name": name})
-            relations.delete_relation(env, who, fqn)
-    except LeatstreamError as error:
-        if not (s.if_exists and error.code in ("not-found", "entity-not-found")):
-            raise
-    return StatementResult(f"drop_{s.noun}", object={"noun": s.noun, "name": name})
-
-
-def _create_index(run: Run, s: ast.CreateIndex) -> StatementResult:
-    name = views.create_index(run.env, run.principal, s, run.context)
-    return StatementResult("create_index", object={"noun": "index", "name": name})
-
-
 def _use(run: Run, s: ast.Use) -> StatementResult:
     name, run.context = used(run.env, run.principal, s, run.context)
     return StatementResult(f"use_{s.noun}", object={"noun": s.noun, "name": name})
@@ -372,10 +213,10 @@ def _select(run: Run, s: ast.Select) -> StatementResult:
 
 
 _HANDLERS: dict[type[ast.Statement], Callable[[Run, Any], StatementResult]] = {
-    ast.CreateDatabase: _create_database,
-    ast.CreateSchema: _create_schema,
-    ast.CreateStore: _create_store,
-    ast.CreateEntity: _create_entity,
+    ast.CreateDatabase: creations.create_database,
+    ast.CreateSchema: creations.create_schema,
+    ast.CreateStore: creations.create_store,
+    ast.CreateEntity: creations.create_entity,
     ast.CreateApplication: application_statements.create,
     ast.TerminateApplication: application_statements.terminate,
     ast.RestartApplication: application_statements.restart,
@@ -386,21 +227,21 @@ _HANDLERS: dict[type[ast.Statement], Callable[[Run, Any], StatementResult]] = {
     ast.UpdateSchemaRegistry: registered_statements.update_registry,
     ast.CreateFunctionSource: create_function_source,
     ast.CreateFunction: create_function,
-    ast.CreateStream: _create_stream,
-    ast.CreateChangelog: _create_stream,
-    ast.CreateTable: _create_stream,
-    ast.CreateStreamAs: _create_query,
-    ast.CreateChangelogAs: _create_query,
-    ast.CreateTableAs: _create_query,
-    ast.CreateMaterializedViewAs: _create_query,
-    ast.CreateIndex: _create_index,
-    ast.InsertInto: _create_query,
+    ast.CreateStream: creations.create_stream,
+    ast.CreateChangelog: creations.create_stream,
+    ast.CreateTable: creations.create_stream,
+    ast.CreateStreamAs: creations.create_query,
+    ast.CreateChangelogAs: creations.create_query,
+    ast.CreateTableAs: creations.create_query,
+    ast.CreateMaterializedViewAs: creations.create_query,
+    ast.CreateIndex: creations.create_index,
+    ast.InsertInto: creations.create_query,
     ast.InsertValues: insert_values,
     ast.InsertEntity: insert_entity,
     ast.UpdateStore: update_store,
     ast.UpdateEntity: update_entity,
     ast.Generate: generate,
-    ast.Drop: _drop,
+    ast.Drop: drop,
     ast.Use: _use,
     ast.SetDefault: _set_default,
     ast.ListObjects: _list,
