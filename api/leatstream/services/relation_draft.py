@@ -135,7 +135,8 @@ def draft_relation(
     effective |= options | _infer(env, connector, store, read, entity)
     key_format, key_type = read.key_format, read.key_type
     if body.kind is RelationKind.CHANGELOG:
-        key = primary_key_formats(read, body.primary_key, body.columns, {}, value_format or "json")
+        form, exact = value_format or "json", connector.exact_keys
+        key = primary_key_formats(read, body.primary_key, body.columns, {}, form, exact=exact)
         effective |= {} if connector.tables else key
         key_format, key_type = key["key.format"].value, key["key.type"].value
     if not (table or connector.tables):

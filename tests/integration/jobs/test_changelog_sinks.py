@@ -34,6 +34,7 @@ class SinkRun(Run):
     """A statement over files into another store."""
 
     def __init__(self, spark: SparkSession, folder: Path, sql: str, names: str, target: Connector) -> None:
+        self.exact_keys = target.exact_keys
         super().__init__(spark, folder, sql, {name: RELATIONS[name] for name in names.split()})
         self.target = target
         store = StoreRef(name=target.name, kind=target.kind, config={})
@@ -70,20 +71,68 @@ def test_kinesis_has_what_differs(spark: SparkSession, tmp_path: Path, settings:
         found.append(sorted((record.key, record.value) for record in new))
     run.stop()
     assert found == [
-        [(b"x", b'{"region":"x","c":2}')],
-        [(b"x", b'{"region":"x","c":1}'), (b"y", b'{"region":"y","c":1}')],
-        [(b"x", b"")],
+        [(b'{"region":"x"}', b'{"region":"x","c":2}')],
+        [(b'{"region":"x"}', b'{"region":"x","c":1}'), (b'{"region":"y"}', b'{"region":"y","c":1}')],
+        [(b'{"region":"x"}', b"")],
     ]
-    counts = {"columns": "region VARCHAR, c BIGINT", "primary_key": ["region"]}
-    back = Run(
-        spark, tmp_path / "back", "CREATE MATERIALIZED VIEW v AS SELECT * FROM counts", {"counts": counts}
-    )
-    source = back.spec.sources[0].model_copy(update={"store": run.spec.sink.store, "entity": stream})
-    back.spec = back.spec.model_copy(update={"sources": [source]})
+    assert rows_of(run, tmp_path / "back", "region VARCHAR") == [["y", 1]]
+
+
+def rows_of(run: SinkRun, folder: Path, key: str) -> list[list[Any]]:
+    """What a view keeps that reads the changelog ``run`` has written, with a key and a count."""
+    counts = {"columns": f"{key}, c BIGINT", "primary_key": [key.split()[0]]}
+    back = Run(run.spark, folder, "CREATE MATERIALIZED VIEW v AS SELECT * FROM counts", {"counts": counts})
+    sink = run.spec.sink
+    read = {"store": sink.store, "entity": sink.entity, "key_format": sink.key_format}
+    back.spec = back.spec.model_copy(update={"sources": [back.spec.sources[0].model_copy(update=read)]})
     back.connect = run.connect  # type: ignore[method-assign]
     back.work()
     back.stop()
-    assert back.kept() == [["y", 1]]
+    return back.kept()
+
+
+@pytest.mark.parametrize(
+    ("sql", "key", "values", "left"),
+    [
+        # Kinesis keeps a digest of bytes that are no text, and no empty key.
+        ("SELECT n, count(*) AS c FROM accounts GROUP BY n", "n BIGINT", [5, 200, None], 200),
+        (
+            "SELECT region, count(*) AS c FROM accounts GROUP BY region",
+            "region VARCHAR",
+            ["", None, "é"],
+            None,
+        ),
+    ],
+)
+def test_every_row_is_taken_back_from_kinesis(
+    spark: SparkSession,
+    tmp_path: Path,
+    settings: dict[str, Any],
+    sql: str,
+    key: str,
+    values: list[Any],
+    left: Any,
+) -> None:
+    kinesis = open_connector("kinesis", "streams", settings, SECRET)
+    run = SinkRun(spark, tmp_path, f"CREATE CHANGELOG o AS {sql}", "accounts", kinesis)
+    kinesis.create_entity(run.spec.sink.entity, {"topic.shards": 1}, {})
+    name = key.split()[0]
+    run.batch({"accounts": [[str(i), {"id": str(i), name: value}, 1] for i, value in enumerate(values)]})
+    run.batch({"accounts": [[str(i), None, 2] for i, value in enumerate(values) if value != left]})
+    run.stop()
+    assert rows_of(run, tmp_path / "back", key) == [[left, 1]]
+
+
+def test_a_row_with_a_key_that_kinesis_does_not_keep_cannot_be_taken_back(
+    spark: SparkSession, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    kinesis = open_connector("kinesis", "streams", settings, SECRET)
+    sql = "CREATE CHANGELOG o AS SELECT region, count(*) AS c FROM accounts GROUP BY region"
+    run = SinkRun(spark, tmp_path, sql, "accounts", kinesis)
+    kinesis.create_entity(run.spec.sink.entity, {"topic.shards": 1}, {})
+    run.batch({"accounts": [["a", {"id": "a", "region": "x" * 300}, 1]]})
+    with pytest.raises(Exception, match=r"cannot be taken back.*longer than 256 characters"):
+        run.batch({"accounts": [["a", None, 2]]})
 
 
 def test_files_have_each_row_once(

@@ -100,6 +100,8 @@ class FilesConnector(KafkaConnector):
 class Run:
     """A compiled statement over files, run batch by batch."""
 
+    exact_keys = True
+
     def __init__(
         self,
         spark: SparkSession,
@@ -135,7 +137,7 @@ class Run:
             return
         given = read_relation_properties(statement.properties, changelog=changelog)
         left, keys = self.plan.left_most.relation, self.plan.primary_key
-        effective = sink_formats(given, left, self.plan.aggregation, made, {}, keys)
+        effective = sink_formats(given, left, self.plan.aggregation, made, {}, keys, exact=self.exact_keys)
         sink = SinkSpec(
             relation="demo.public.o",
             store=_STORE,

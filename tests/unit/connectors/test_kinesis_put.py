@@ -150,10 +150,23 @@ def test_a_task_sends_again_what_was_not_taken(monkeypatch: pytest.MonkeyPatch) 
     config = KinesisConfig(region="eu-west-1")
     monkeypatch.setattr(sink, "kinesis_client", lambda *_: stream.client)
     monkeypatch.setattr(sink, "put", functools.partial(put, now=stream.waits.now, sleep=stream.waits.sleep))
-    columns = {"key": [b"a", b"b", None], "value": [b"1", b"2", None]}
+    columns = {"key": [b"a", b"b", b"c"], "value": [b"1", b"2", None]}
     rows = pa.record_batch({name: pa.array(values, pa.binary()) for name, values in columns.items()})
     sent = sink.KinesisWriter(sink.SinkPlan("store", config, "s")).write(iter([rows]))
     assert (sent, stream.sent) == (sink.Sent(4), [["1", "2", ""], ["2"]])
+
+
+@pytest.mark.parametrize("key", [None, b"", b"\xff", b"x" * 257])
+def test_what_takes_a_row_back_needs_a_key_that_stays(
+    monkeypatch: pytest.MonkeyPatch, key: bytes | None
+) -> None:
+    stream = Stream()
+    monkeypatch.setattr(sink, "kinesis_client", lambda *_: stream.client)
+    writer = sink.KinesisWriter(sink.SinkPlan("store", KinesisConfig(region="eu-west-1"), "s"))
+    rows = pa.record_batch({"key": pa.array([key], pa.binary()), "value": pa.array([None], pa.binary())})
+    with pytest.raises(RuntimeError, match="cannot be taken back"):
+        writer.write(iter([rows]))
+    assert stream.sent == []
 
 
 def test_requests_stay_within_both_limits() -> None:

@@ -34,11 +34,11 @@ LEFT = Relation(
 APPEND = Aggregation((), Window("tumble", 1000, 1000), False, False)
 
 
-def formats(aggregation: Aggregation | None, **given: str) -> dict[str, Any]:
+def formats(aggregation: Aggregation | None, *, exact: bool = True, **given: str) -> dict[str, Any]:
     changelog = aggregation is not None and aggregation.update
     named = {name.replace("_", "."): value for name, value in given.items()}
     read = read_relation_properties(named, changelog=changelog)
-    return sink_formats(read, LEFT, aggregation, COLUMNS, {})
+    return sink_formats(read, LEFT, aggregation, COLUMNS, {}, exact=exact)
 
 
 def changelog(*keys: str) -> Aggregation:
@@ -96,3 +96,23 @@ def test_another_key_for_a_changelog_is_refused(
 ) -> None:
     with pytest.raises(RequestError, match=match):
         formats(changelog(*keys), **given)
+
+
+@pytest.mark.parametrize(
+    ("keys", "given", "wanted"),
+    [
+        (("k",), {}, ("json", "STRUCT<k VARCHAR>")),
+        (("Id",), {}, ("json", 'STRUCT<"Id" BIGINT>')),
+        (("k",), {"key_format": "primitive"}, ("primitive", "VARCHAR")),
+        (("Id",), {"key_format": "primitive"}, None),
+    ],
+)
+def test_a_key_is_text_where_the_store_keeps_a_digest_of_others(
+    keys: tuple[str, ...], given: dict[str, str], wanted: tuple[str, str] | None
+) -> None:
+    if wanted is None:
+        with pytest.raises(RequestError, match="keeps a digest of keys that are no text"):
+            formats(changelog(*keys), exact=False, **given)
+    else:
+        found = formats(changelog(*keys), exact=False, **given)
+        assert (found["key.format"].value, found["key.type"].value) == wanted

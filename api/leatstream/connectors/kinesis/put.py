@@ -39,6 +39,21 @@ def partition_key(key: bytes | None) -> str:
     return text if fits else hashlib.sha256(key).hexdigest()
 
 
+def check_kept(stream: str, key: bytes | None) -> None:
+    """Refuse a key that Kinesis does not keep as it is, of a record that has nothing else.
+
+    Raises:
+        StoreError: store-rejected.
+    """
+    if key is None or partition_key(key).encode() != key:
+        raise StoreError(
+            "store-rejected",
+            f"A row of stream {stream} cannot be taken back: an empty record tells which by its key, and "
+            f"Kinesis keeps none that is empty, NULL or longer than {_LONGEST_KEY} characters.",
+            hint="Give it a shorter key; with 'key.format' = 'json' it may be empty or NULL.",
+        )
+
+
 def requests(records: Iterable[tuple[bytes | None, bytes]]) -> Iterator[list[Entry]]:
     """Cut records (key, value) into lists that fit into one request."""
     entries: list[Entry] = []

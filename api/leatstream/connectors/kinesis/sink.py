@@ -18,7 +18,7 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from leatstream.connectors.kinesis.put import put, requests
+from leatstream.connectors.kinesis.put import check_kept, put, requests
 from leatstream.connectors.kinesis.settings import KinesisConfig, kinesis_client
 from leatstream.connectors.kinesis.source import said
 
@@ -71,7 +71,7 @@ class KinesisWriter(DataSourceStreamArrowWriter):
         """Write all rows; returns when Kinesis has taken them."""
         sent, client = 0, None
         with said(self._plan, "sink"):
-            for entries in requests(_rows(iterator)):
+            for entries in requests(_rows(self._plan.stream, iterator)):
                 client = client or kinesis_client(self._plan.config, _TIMEOUT, _ATTEMPTS)
                 sent += put(client, self._plan.stream, entries)
         return Sent(sent)
@@ -91,8 +91,10 @@ def write_batch(frame: DataFrame, plan: SinkPlan) -> None:
     frame.select("key", "value").mapInArrow(task, "sent bigint").collect()
 
 
-def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[bytes | None, bytes]]:
+def _rows(stream: str, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[bytes | None, bytes]]:
     for batch in batches:
         keys, values = batch.column("key").to_pylist(), batch.column("value").to_pylist()
-        # Kinesis has no tombstones; an empty record is the nearest to none.
-        yield from ((key, value or b"") for key, value in zip(keys, values, strict=True))
+        for key, value in zip(keys, values, strict=True):
+            if value is None:  # Kinesis has no tombstones; an empty record is the nearest to none
+                check_kept(stream, key)
+            yield key, value or b""

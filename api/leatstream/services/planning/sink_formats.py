@@ -24,6 +24,8 @@ def sink_formats(
     columns: Sequence[Column],
     places: Places,
     keys: Sequence[str] = (),
+    *,
+    exact: bool = True,
 ) -> dict[str, Effective]:
     """Value and key properties in force, each with its origin.
 
@@ -34,6 +36,7 @@ def sink_formats(
         columns: of the sink.
         places: canonical property name to where the user wrote it.
         keys: the primary key, of a changelog.
+        exact: whether the sink's store keeps keys as they are (``Connector.exact_keys``).
 
     Raises:
         RequestError: a key that cannot be made of these columns.
@@ -45,7 +48,7 @@ def sink_formats(
         keys = aggregation.keys
     if keys:
         form = str(value["value.format"].value)
-        return value | primary_key_formats(given, keys, columns, places, form)
+        return value | primary_key_formats(given, keys, columns, places, form, exact=exact)
     if aggregation is None:
         _check_key_columns(given, columns, places)
         return value | _row_key(given, left)
@@ -77,11 +80,17 @@ def primary_key_formats(
     columns: Sequence[Column],
     places: Places,
     value_format: str = "json",
+    *,
+    exact: bool = True,
 ) -> dict[str, Effective]:
     """A changelog's record key: one plain column as it is, else an object of the key's columns.
 
+    A store that keeps a digest of some keys gets JSON, which is text and never empty: what takes a row back
+    has nothing but its key.
+
     Raises:
-        RequestError: invalid-property, for a primitive key that cannot be made of these columns.
+        RequestError: invalid-property, for a primitive key that cannot be made of these columns; unsupported,
+            for keys that the store would not keep.
     """
     types = {column.name: column.type for column in columns}
     plain = len(keys) == 1 and types[keys[0]].kind in KEY_TYPES
@@ -95,10 +104,20 @@ def primary_key_formats(
             hint="leave 'key.format' out, or write 'key.format' = 'json'",
         )
         faults.raise_if_any()
-    own = value_format if value_format in DESCRIBED else "json"
-    format_ = given.key_format or ("primitive" if plain else own)
+    own = value_format if value_format in DESCRIBED and exact else "json"
+    format_ = given.key_format or ("primitive" if plain and exact else own)
     struct = DataType("STRUCT", arguments=tuple(types[key] for key in keys), fields=tuple(keys))
     type_ = types[keys[0]] if format_ == "primitive" else struct
+    if not exact and format_ != "json" and type_.kind != "VARCHAR":
+        faults = Faults()
+        faults.add(
+            "unsupported",
+            f"the store keeps a digest of keys that are no text, so with 'key.format' = '{format_}' and "
+            f"a key of type {type_} no record tells which row it takes back",
+            position=places.get("key.format"),
+            hint="leave 'key.format' out, or write 'key.format' = 'json'",
+        )
+        faults.raise_if_any()
     origin = Origin.EXPLICIT if given.key_format else Origin.DEFAULT
     return {
         "key.format": Effective(format_, origin),

@@ -179,7 +179,8 @@ def _formats(draft: Draft, connector: Connector, columns: tuple[Column, ...]) ->
         keys = logical.primary_key
         return primary_key_formats(draft.given, keys, columns, draft.places) if keys else {}
     left = logical.left_most.relation
-    found = sink_formats(draft.given, left, logical.aggregation, columns, draft.places, logical.primary_key)
+    keys, exact = logical.primary_key, connector.exact_keys
+    found = sink_formats(draft.given, left, logical.aggregation, columns, draft.places, keys, exact=exact)
     return found if connector.keyed else {"value.format": found["value.format"]}
 
 
