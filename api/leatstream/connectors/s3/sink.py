@@ -141,6 +141,7 @@ class _Notes:
         self._jvm: Any = spark._jvm
         self._root = root
         self._fs = self._path("").getFileSystem(spark._jsc.hadoopConfiguration())
+        self._numbers = self._listed()
 
     def find(self, number: int) -> list[Upload] | None:
         """The uploads of a batch; None if it was not noted."""
@@ -165,20 +166,24 @@ class _Notes:
             stream.close()
         if not self._fs.rename(temporary, final):
             raise RuntimeError(f"The files of batch {number} could not be noted in the checkpoint.")
+        self._numbers.add(number)
 
     def uploads(self) -> set[str]:
         """The ids of all noted uploads."""
+        return {upload.upload for n in self._numbers for upload in self.find(n) or []}
+
+    def forget(self, number: int) -> None:
+        """Remove the notes of a batch that is done with, and of those before; some batches have none."""
+        for done in [n for n in self._numbers if n <= number]:
+            self._fs.delete(self._path(f"{done}.json"), False)
+            self._numbers.remove(done)
+
+    def _listed(self) -> set[int]:
         root = self._path("")
         if not self._fs.exists(root):
             return set()
         names = [str(status.getPath().getName()) for status in self._fs.listStatus(root)]
-        numbers = [int(name[:-5]) for name in names if name.endswith(".json")]
-        return {upload.upload for n in numbers for upload in self.find(n) or []}
-
-    def forget(self, number: int) -> None:
-        """Remove the note of a batch that is done with."""
-        if number >= 0:
-            self._fs.delete(self._path(f"{number}.json"), False)
+        return {int(name[:-5]) for name in names if name.endswith(".json")}
 
     def _path(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(f"{self._root}/{name}" if name else self._root)
