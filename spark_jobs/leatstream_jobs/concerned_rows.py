@@ -11,7 +11,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from leatstream.plan.job_spec import LinkSpec, OperatorSpec
-from leatstream_jobs.snapshot_rows import HELD, Shape, held, kept, of_keys, there
+from leatstream_jobs.snapshot_rows import HELD, Shape, kept, of_keys, there
 from leatstream_jobs.snapshot_store import Manifest
 from leatstream_jobs.snapshots import BatchSnapshots
 
@@ -76,11 +76,8 @@ class Concerned:
 
     def _counted(self, frame: DataFrame) -> tuple[DataFrame, int]:
         """The rows, computed, and how many there are at most."""
-        rows = held(frame) if self._state.few else None
-        if rows is not None:
-            return rows, HELD
-        rows = kept(frame)
-        return rows, rows.count()
+        rows = self._state.kept(frame)
+        return rows, HELD if self._state.few else rows.count()
 
     def _touched(self, known: DataFrame | None) -> DataFrame | None:
         """Keys of the first changelog's rows that are changed, or joined with a row that is."""
@@ -98,7 +95,7 @@ class Concerned:
         if not keys:
             return None
         if self._state.few:
-            return kept(*keys, few=True)
+            return self._state.kept(*keys)
         return reduce(lambda a, b: a.unionByName(b), keys).distinct()
 
     def _before_after(self, keys: DataFrame | None, few: int | None) -> tuple[Views, Views]:
@@ -126,21 +123,21 @@ class Concerned:
             return own, changed
         if changed is None and not state.few:
             return old, old
-        old, shape = kept(old, few=state.few), state.shapes[view]
+        old, shape = state.kept(old), state.shapes[view]
         if changed is None:
             return old, old
         same = of_keys(old, shape.keys, changed.select(*shape.keys), state.counts[view], "left_anti")
-        return old, kept(same, changed, few=True) if state.few else same.unionByName(changed)
+        return old, state.kept(same, changed) if state.few else same.unionByName(changed)
 
     def _groups(self, link: LinkSpec, around: tuple[Views, ...]) -> DataFrame:
         """The groups that the batch's rows are in or were in."""
         if not self._operator.links:
             rows = [rows for views in around if (rows := views[self._first]) is not None]
-            few = held(*rows) if self._state.few else None
-            around = ({self._first: reduce(lambda a, b: a.unionByName(b), rows) if few is None else few},)
+            whole = reduce(lambda a, b: a.unionByName(b), rows)
+            around = ({self._first: self._state.kept(whole) if self._state.few else whole},)
         found = [self._linked(link, views).select(*_last(link)) for views in around]
         if self._state.few:
-            return kept(*found, few=True)
+            return self._state.kept(*found)
         return kept(reduce(lambda a, b: a.unionByName(b), found).distinct())
 
     def _members(self, link: LinkSpec, groups: DataFrame, known: DataFrame) -> DataFrame:
@@ -165,9 +162,7 @@ class Concerned:
         first, state = self._first, self._state
         known = self._inside(link, {first: state.newest_of(first, *members)}, groups)
         changed = self._changed[first].select(*self._shape.keys)
-        others = kept(
-            of_keys(known, self._shape.keys, changed, state.counts[first], "left_anti"), few=state.few
-        )
+        others = state.kept(of_keys(known, self._shape.keys, changed, state.counts[first], "left_anti"))
         before, after = (
             {first: others if (rows := views[first]) is None else rows.unionByName(others)}
             for views in around

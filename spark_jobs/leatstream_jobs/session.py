@@ -92,8 +92,8 @@ def settings(work_dir: Path, slots: int, environment: dict[str, str]) -> dict[st
         # Names are exact once our parser has folded them; "A" and a are two columns.
         "spark.sql.caseSensitive": "true",
         "spark.sql.shuffle.partitions": "2",
-        # Some batches that are worked off in Python run fifty classes: where Spark keeps 100 (its default),
-        # each batch compiled them anew.
+        # A query whose batches are worked off in Python runs some ninety classes: with those of the driver's
+        # warm-up they do not fit into the 100 that Spark keeps, and each batch compiled them anew.
         "spark.sql.codegen.cache.maxEntries": "1000",
         "spark.sql.streaming.metricsEnabled": "false",
         "spark.sql.streaming.minBatchesToRetain": "20",

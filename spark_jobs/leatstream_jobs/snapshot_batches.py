@@ -25,16 +25,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-_SETTINGS = {
-    # The first rows of a frame come from one job, however many partitions it has.
-    "spark.sql.limit.initialNumPartitions": "1000000",
-    # Times of any year stay the same in rows that the driver holds.
-    "spark.sql.datetime.java8API.enabled": "true",
-}
-_PARTITIONS = "spark.sql.shuffle.partitions"
+# The first rows of a frame come from one job, however many partitions it has.
+_SETTINGS = {"spark.sql.limit.initialNumPartitions": "1000000"}
 # How the results of few rows are computed, all of them in one partition.
 _FEW_ROWS = {
-    # All of it is one stage: nothing is shuffled or broadcast.
+    "spark.sql.shuffle.partitions": "1",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     # To write code for them takes longer than to work them off without.
     "spark.sql.codegen.wholeStage": "false",
@@ -79,16 +74,12 @@ class SnapshotBatches(Batches):
         if self._store is None:
             self._store = SnapshotStore(spark, f"{self._spec.checkpoint}/snapshots")
         if not self._settings:
-            self._settings = {**_SETTINGS, **{k: str(spark.conf.get(k)) for k in (_PARTITIONS, *_FEW_ROWS)}}
+            self._settings = {**_SETTINGS, **{k: str(spark.conf.get(k)) for k in _FEW_ROWS}}
         for name, value in self._settings.items():
             spark.conf.set(name, value)
         with keeping(batch):
             rows = held(batch) if self._few else None
-            if rows is None:
-                self._work(batch, self._store, number, few=False)
-            else:
-                spark.conf.set(_PARTITIONS, "1")
-                self._work(rows, self._store, number, few=True)
+            self._work(batch if rows is None else rows, self._store, number, few=rows is not None)
 
     def _work(self, batch: DataFrame, store: SnapshotStore, number: int, *, few: bool) -> None:
         spark = batch.sparkSession

@@ -146,41 +146,44 @@ def replaced(fresh: DataFrame, known: DataFrame | None, keys: Sequence[str]) -> 
     return found.where("NOT stays").select(IS, WAS)
 
 
-def kept(*frames: DataFrame, few: bool = False) -> DataFrame:
-    """The rows of all the frames, computed now and once.
-
-    Args:
-        frames: of the same columns.
-        few: they are likely to be few. Then the driver holds them: what is selected of them is computed while
-            Spark plans, without a job. Too many are not held.
+def kept(*frames: DataFrame) -> DataFrame:
+    """The rows of all the frames, of the same columns, computed now and once.
 
     Returns:
         A frame of rows that Spark lets go of when nothing refers to them any more. Not ``persist``: Spark
         forgets what was cached of a temporary view when the view gets other rows.
     """
-    whole = reduce(lambda a, b: a.unionByName(b), frames)
-    rows = held(*frames) if few else None
-    return whole.localCheckpoint() if rows is None else rows
+    return _union(frames).localCheckpoint()
 
 
 def held(*frames: DataFrame) -> DataFrame | None:
-    """The rows of all the frames, in the driver's memory; None of too many, or where one is too wide."""
+    """The rows of all the frames, in the driver's memory; None of too many, or where one is too wide.
+
+    What is selected of them is computed while Spark plans, without a job. They are Spark's own rows: those
+    for people would lose the order of maps, and the days of October 1582.
+    """
     from pyspark.sql import functions as F
 
-    whole = reduce(lambda a, b: a.unionByName(b), frames)
+    whole = _union(frames)
     spark: Any = whole.sparkSession
     # One that is too wide comes as NULL: the driver never has more than HELD * _WIDE bytes.
     narrow = F.when(_width(whole.schema) <= _WIDE, F.struct(*whole.columns)).alias("row")
-    rows = spark._jvm.java.util.ArrayList()
-    for frame in frames:
-        # They stay in the JVM, as what Spark gives and takes there.
-        rows.addAll(frame.select(narrow)._jdf.limit(HELD + 1).collectAsList())
-        if rows.size() > HELD:
-            return None
-    if rows.contains(_no_row(spark)):
+    limited = whole.select(narrow).limit(HELD + 1)
+    done = limited._jdf.queryExecution()
+    rows = done.executedPlan().executeCollect()
+    if len(rows) > HELD:
         return None
-    made = spark._jsparkSession.createDataFrame(rows, whole.select(narrow)._jdf.schema())
-    return type(whole)(made, spark).select("row.*")
+    jvm, session = spark._jvm, spark._jsparkSession
+    plans = getattr(jvm, "org.apache.spark.sql.catalyst.plans.logical.LocalRelation")
+    data = getattr(jvm, "scala.collection.immutable.ArraySeq").unsafeWrapArray(rows)
+    none = getattr(getattr(jvm, "scala.None$"), "MODULE$")
+    local = plans(done.analyzed().output(), data, False, none).newInstance()
+    made = type(whole)(getattr(jvm, "org.apache.spark.sql.classic.Dataset").ofRows(session, local), spark)
+    return made.select("row.*") if made.where("row IS NULL").isEmpty() else None
+
+
+def _union(frames: Sequence[DataFrame]) -> DataFrame:
+    return reduce(lambda a, b: a.unionByName(b), frames)
 
 
 def _width(schema: StructType) -> Column:
@@ -202,12 +205,6 @@ def _sizes(value: Column, kind: DataType) -> Iterator[Column]:
         yield F.octet_length(value)
     elif not isinstance(kind, AtomicType):
         yield F.octet_length(value.cast("string"))
-
-
-def _no_row(spark: Any) -> Any:
-    """A row of one column that is NULL."""
-    jvm = spark._jvm
-    return getattr(jvm, "org.apache.spark.sql.RowFactory").create(spark._sc._gateway.new_array(jvm.Object, 1))
 
 
 def there(frame: DataFrame) -> DataFrame:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from leatstream.model.objects import DELETED, ROWTIME, UNTIL
 from leatstream.plan.job_spec import SnapshotSpec
-from leatstream_jobs.snapshot_rows import IS, WAS, Shape, kept, newest, of_keys, replaced, versions
+from leatstream_jobs.snapshot_rows import IS, WAS, Shape, held, kept, newest, of_keys, replaced, versions
 from leatstream_jobs.snapshot_store import File, Manifest, SnapshotStore
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class BatchSnapshots:
         newest_times: view to the newest event time in the batch, of all sources; microseconds.
 
     Attributes:
-        few: whether the batch's rows are held by the driver.
+        few: whether the batch's rows, and those that they concern so far, are held by the driver.
         was: view to the rows that the batch replaces, once ``save`` has looked them up.
     """
 
@@ -88,11 +88,20 @@ class BatchSnapshots:
         keys, known = self.shapes[view].keys, self.all_before(view)
         if known is not None:
             known = of_keys(known, keys, rows.select(*keys), self.counts[view])
-        pairs = kept(replaced(rows, known, keys), few=self.few)
+        pairs = self.kept(replaced(rows, known, keys))
         if known is not None:
             self.was[view] = pairs.where(f"{WAS} IS NOT NULL").select(f"{WAS}.*")
         self._now[view] = pairs.select(f"{IS}.*")
         return self._now[view]
+
+    def kept(self, *frames: DataFrame) -> DataFrame:
+        """The rows of all the frames, of the same columns, computed now and once; held while few."""
+        rows = held(*frames) if self.few else None
+        if rows is None:
+            # One row may concern a million: the batch is worked off as those of many rows from here on.
+            self.few = False
+            return kept(*frames)
+        return rows
 
     def changed(self, manifest: Manifest, view: str) -> DataFrame | None:
         """The rows of a view that the batch brought; None if there are none."""

@@ -54,3 +54,30 @@ def test_many_rows_are_not_held(spark: SparkSession, monkeypatch: pytest.MonkeyP
     three = spark.range(3)
     assert held(three) is not None
     assert held(three, spark.range(1)) is None
+
+
+def test_every_value_stays_as_it_is(spark: SparkSession) -> None:
+    """Also what Spark's rows for people would change: the order of maps, days before the calendar's reform."""
+    frame = spark.sql(
+        "SELECT map('z', 1, 'y', 2, 'x', 3, 'w', 4, 'v', 5, 'u', 6) AS m, DATE '1582-10-10' AS d, "
+        "TIMESTAMP '0001-01-01 00:00:00.000001' AS t, TIMESTAMP_NTZ '1582-10-10 00:00:00' AS n, "
+        "CAST('-0.0' AS DOUBLE) AS z, CAST('NaN' AS FLOAT) AS f, array(CAST(NULL AS INT), 1) AS a"
+    )
+    made = held(frame)
+    assert made is not None
+    shown = ("map_keys(m)", "CAST(d AS STRING)", "unix_micros(t)", "CAST(n AS STRING)", "z", "f", "a")
+    assert repr(made.selectExpr(*shown).collect()) == repr(frame.selectExpr(*shown).collect())
+
+
+def test_frames_go_by_their_columns(spark: SparkSession) -> None:
+    made = held(spark.sql("SELECT 1 AS a, 2 AS b"), spark.sql("SELECT 4 AS b, 3 AS a"))
+    assert made is not None
+    assert [tuple(row) for row in made.collect()] == [(1, 2), (3, 4)]
+
+
+def test_held_rows_are_joined_with_what_they_come_from(spark: SparkSession) -> None:
+    frame = spark.range(4).selectExpr("id", "id % 2 AS half")
+    made = held(frame)
+    assert made is not None
+    both = made.join(frame.where("half = 1"), "id", "left_semi").join(made.toDF("id", "again"), "id")
+    assert sorted(tuple(row) for row in both.collect()) == [(1, 1, 1), (3, 1, 1)]
