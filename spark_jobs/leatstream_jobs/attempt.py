@@ -23,7 +23,16 @@ from leatstream_jobs.offset_mirror import OffsetMirror
 from leatstream_jobs.pattern_batches import PatternBatches
 from leatstream_jobs.polling import Polling
 from leatstream_jobs.progress import Progress
-from leatstream_jobs.protocol import STAY, ApiUnreachable, EndsWithProcess, Fenced, NotKnown
+from leatstream_jobs.protocol import (
+    EXIT_DONE,
+    EXIT_FAILED,
+    EXIT_FENCED,
+    STAY,
+    ApiUnreachable,
+    EndsWithProcess,
+    Fenced,
+    NotKnown,
+)
 from leatstream_jobs.running import is_running
 from leatstream_jobs.source_checks import SourceChecks
 from leatstream_jobs.usage import Usage
@@ -42,7 +51,6 @@ LAST_BATCH = 12.0
 _FOR_THE_REST = 3.0  # seconds from a batch's end to the process's
 _STARTING_LOOK = 0.02
 _OVER = (Fenced, NotKnown, EndsWithProcess)  # nothing is left to do, and nothing to tell
-EXIT_DONE, EXIT_FAILED, EXIT_FENCED = 0, 1, 3
 
 
 class Attempt:
@@ -247,7 +255,7 @@ class Attempt:
             if not (self._driver.stop_asked and long_enough):
                 return
         end = time.monotonic() + seconds
-        let_end(self._spark, query)
+        let_end(self._spark, query, self._started.batches if self._started is not None else None)
         while works(query) and time.monotonic() < end and not self._driver.is_orphan():
             if time.monotonic() >= self._next_heartbeat:
                 self._beat()

@@ -30,6 +30,7 @@ class Batches(ABC):
 
     Attributes:
         error: what a batch failed with; Spark itself only tells that Python code failed.
+        number: of the batch at work; None between two.
         adaptive: whether Spark may plan a batch's frames anew between their stages. They are small: where the
             SQL is run batch by batch, that costs more than it saves.
     """
@@ -38,9 +39,11 @@ class Batches(ABC):
 
     def __init__(self) -> None:
         self.error: Exception | None = None
+        self.number: int | None = None
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         """Work off one batch."""
+        self.number = number
         try:
             if not self.adaptive:
                 batch.sparkSession.conf.set("spark.sql.adaptive.enabled", "false")
@@ -48,6 +51,8 @@ class Batches(ABC):
         except Exception as error:
             self.error = error
             raise
+        finally:
+            self.number = None
 
     @abstractmethod
     def _run(self, batch: DataFrame, number: int) -> None:

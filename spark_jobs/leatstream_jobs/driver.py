@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leatstream_jobs.protocol import ApiUnreachable, Client, Fenced, NotKnown
+from leatstream_jobs.protocol import EXIT_DONE, EXIT_FENCED, ApiUnreachable, Client, Fenced, NotKnown
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from leatstream_jobs.host import Open
 
 _LOG = logging.getLogger("leatstream_jobs")
-
-EXIT_DONE, EXIT_FAILED, EXIT_FENCED = 0, 1, 3
 
 
 class LogTail(logging.Handler):

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 POLL_TIMEOUT = 30.0  # seconds; the API answers within 20
 CALL_TIMEOUT = 10.0
 STAY = "stay"  # the answer to a query's end if the driver is to wait for another one
+EXIT_DONE, EXIT_FAILED, EXIT_FENCED = 0, 1, 3  # what a driver process ends with
 
 
 class ApiUnreachable(Exception):

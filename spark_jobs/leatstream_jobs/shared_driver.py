@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.base import Connector
 from leatstream.plan.job_spec import StoreRef
-from leatstream_jobs.driver import EXIT_DONE, EXIT_FAILED, EXIT_FENCED, Driver, LogTail
+from leatstream_jobs.driver import Driver, LogTail
 from leatstream_jobs.last_batch import stop
-from leatstream_jobs.protocol import Client, EndsWithProcess, NotKnown
+from leatstream_jobs.protocol import EXIT_DONE, EXIT_FAILED, EXIT_FENCED, Client, EndsWithProcess, NotKnown
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

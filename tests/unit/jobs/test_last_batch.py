@@ -78,6 +78,13 @@ def test_the_batch_at_work_ends_and_no_other_begins(
     assert books.done == done
 
 
+@pytest.mark.parametrize(("number", "done"), [(3, ["ended"]), (None, ["cancel", "ended"])])
+def test_a_batch_between_two_of_its_jobs_ends(number: int | None, done: list[str]) -> None:
+    books, batches = Books([]), SimpleNamespace(number=number)
+    let_end(*world(books), batches)  # type: ignore[arg-type]
+    assert books.done == done
+
+
 @pytest.mark.parametrize(("jobs", "done"), [([], ["stop"]), ([(GROUP, 3)], ["stop", "cancel"])])
 def test_no_job_outlives_its_query(jobs: list[tuple[str, int]], done: list[str]) -> None:
     """As one that the query's thread had left behind when it ended by itself."""
