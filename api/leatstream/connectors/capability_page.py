@@ -27,7 +27,7 @@ _COLUMNS = {
     "realtime": "real-time mode",
     "headers": "headers of records",
     "lookup": "joined as tables",
-    "batches": "sink of changelog operators",
+    "batches": "sink of joins with changelogs, lookups and matches",
 }
 _HEAD = """# Kinds of store
 
