@@ -7,11 +7,10 @@ their keys; those of groups by the groups' values, which only the rows themselve
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from leatstream.plan.job_spec import LinkSpec, OperatorSpec
-from leatstream_jobs.snapshot_rows import HELD, Shape, kept, of_keys, there
+from leatstream_jobs.snapshot_rows import HELD, Shape, kept, of_keys, there, union
 from leatstream_jobs.snapshot_store import Manifest
 from leatstream_jobs.snapshots import BatchSnapshots
 
@@ -96,7 +95,7 @@ class Concerned:
             return None
         if self._state.few:
             return self._state.kept(*keys)
-        return reduce(lambda a, b: a.unionByName(b), keys).distinct()
+        return union(keys).distinct()
 
     def _before_after(self, keys: DataFrame | None, few: int | None) -> tuple[Views, Views]:
         """The first changelog's rows of these keys, and what they are joined with."""
@@ -105,7 +104,7 @@ class Concerned:
         after: dict[str, DataFrame | None] = {self._first: new}
         everything = [rows for rows in (old, new) if rows is not None]
         for link in self._operator.links:
-            rows = reduce(lambda a, b: a.unionByName(b), everything)
+            rows = union(everything)
             values = self._linked(link, {self._first: rows}).select(*_last(link)).distinct()
             before[link.view], after[link.view] = self._around(link.view, values, few)
         return before, after
@@ -133,12 +132,12 @@ class Concerned:
         """The groups that the batch's rows are in or were in."""
         if not self._operator.links:
             rows = [rows for views in around if (rows := views[self._first]) is not None]
-            whole = reduce(lambda a, b: a.unionByName(b), rows)
+            whole = union(rows)
             around = ({self._first: self._state.kept(whole) if self._state.few else whole},)
         found = [self._linked(link, views).select(*_last(link)) for views in around]
         if self._state.few:
             return self._state.kept(*found)
-        return kept(reduce(lambda a, b: a.unionByName(b), found).distinct())
+        return kept(union(found).distinct())
 
     def _members(self, link: LinkSpec, groups: DataFrame, known: DataFrame) -> DataFrame:
         """Rows that are in these groups; outdated ones too."""

@@ -100,11 +100,12 @@ def _start_by_spark(
     rows = spark.sql(spec.sql)
     rows = undoubled(rows, len(spec.sink.columns)) if spec.distinct else rows
     batches: WrittenBatches | None = None
-    if spec.sink.view is None and (has_rows(spec.sink) or exactly_once(spec)):
+    by_rows = has_rows(spec.sink)
+    if spec.sink.view is None and (by_rows or exactly_once(spec)):
         sink = open_sink(spark, spec, connect, secrets)
         batches = WrittenBatches(sink)
         frame = sink.shape(rows)
-        if not has_rows(spec.sink):
+        if not by_rows:
             frame = with_logs(frame, spec.sink.entity, opened)
         writer = frame.writeStream.foreachBatch(batches)
     else:

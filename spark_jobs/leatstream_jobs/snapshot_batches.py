@@ -8,7 +8,6 @@ the rows that the batch concerns twice, from the snapshots before it and after i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from leatstream.model.objects import ROWTIME
@@ -17,7 +16,7 @@ from leatstream_jobs.batches import Batches, BatchSink, keeping
 from leatstream_jobs.concerned_rows import Concerned, Views, link_values, register
 from leatstream_jobs.merged_sources import ROWS, SIDE, rows_of
 from leatstream_jobs.scans import Scan
-from leatstream_jobs.snapshot_rows import HELD, Shape, held, of_keys, versions
+from leatstream_jobs.snapshot_rows import HELD, Shape, held, of_keys, union, versions
 from leatstream_jobs.snapshot_store import Manifest, SnapshotStore
 from leatstream_jobs.snapshots import BatchSnapshots
 
@@ -131,7 +130,7 @@ class SnapshotBatches(Batches):
         links = {link.view: link for link in self._operator.links}
         for view, shape in self._shapes.items():
             parts = [frame for frame in (state.all_before(view), state.fresh.get(view)) if frame is not None]
-            known = reduce(lambda a, b: a.unionByName(b), parts) if parts else shape.numbered(rows[view])
+            known = union(parts) if parts else shape.numbered(rows[view])
             if view in links and parts:
                 keys = link_values(spark, links[view]).distinct()
                 known = of_keys(known, shape.keys, keys, sum(counts.get(v, 0) for v in streams))

@@ -153,7 +153,7 @@ def kept(*frames: DataFrame) -> DataFrame:
         A frame of rows that Spark lets go of when nothing refers to them any more. Not ``persist``: Spark
         forgets what was cached of a temporary view when the view gets other rows.
     """
-    return _union(frames).localCheckpoint()
+    return union(frames).localCheckpoint()
 
 
 def held(*frames: DataFrame) -> DataFrame | None:
@@ -164,7 +164,7 @@ def held(*frames: DataFrame) -> DataFrame | None:
     """
     from pyspark.sql import functions as F
 
-    whole = _union(frames)
+    whole = union(frames)
     spark: Any = whole.sparkSession
     # One that is too wide comes as NULL: the driver never has more than HELD * _WIDE bytes.
     narrow = F.when(_width(whole.schema) <= _WIDE, F.struct(*whole.columns)).alias("row")
@@ -182,7 +182,8 @@ def held(*frames: DataFrame) -> DataFrame | None:
     return made.select("row.*") if made.where("row IS NULL").isEmpty() else None
 
 
-def _union(frames: Sequence[DataFrame]) -> DataFrame:
+def union(frames: Sequence[DataFrame]) -> DataFrame:
+    """The rows of all the frames, of which there is one at least."""
     return reduce(lambda a, b: a.unionByName(b), frames)
 
 

@@ -55,8 +55,8 @@ def world(books: Books, batch: int = 3) -> tuple[Any, Any]:
         getClass=lambda: SimpleNamespace(getClassLoader=lambda: loader),
         getLatestExecutionContext=lambda: SimpleNamespace(batchId=lambda: batch),
     )
-    stopped = lambda: books.done.append("stop")  # noqa: E731
-    query = SimpleNamespace(runId=GROUP, _jsq=SimpleNamespace(streamingQuery=lambda: execution), stop=stopped)
+    java = SimpleNamespace(streamingQuery=lambda: execution)
+    query = SimpleNamespace(runId=GROUP, _jsq=java, stop=lambda: books.done.append("stop"))
     return spark, query
 
 
