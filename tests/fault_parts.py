@@ -26,7 +26,8 @@ from leatstream.services.authorization import mint_token
 
 LOOK = 0.05  # seconds
 START_SECONDS = 300.0
-STARTS = 5  # in a row, before a part is given up
+STARTS = 5  # that fail by themselves in a row, before a part is given up
+AGAIN = 0.5  # seconds until the next start of one that could not, as another is away
 
 
 class Part:
@@ -41,6 +42,7 @@ class Part:
 
     def __init__(self) -> None:
         self.down_for = 0.0
+        self._strikes = 0
         self.trouble: BaseException | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._keep, name=f"keeps-{self.name}", daemon=True)
@@ -62,6 +64,12 @@ class Part:
         self.start()
         self._thread.start()
 
+    def strike(self, down_for: float) -> None:
+        """Kill it, and have it stay away for so many seconds."""
+        self.down_for = down_for
+        self._strikes += 1
+        self.kill()
+
     def release(self) -> None:
         """Keep it alive no longer."""
         self._over.set()
@@ -74,12 +82,14 @@ class Part:
             if self.alive():
                 continue
             self._over.wait(self.down_for)
-            self.down_for = 0.5  # of one that cannot start yet, as another is away
+            self.down_for, strikes = AGAIN, self._strikes
             try:
                 self.start()
                 failures = 0
             except BaseException as error:
-                failures += 1  # one that is killed while it starts may start again
+                if self._strikes != strikes:  # it was killed while it started: no failure of its own
+                    continue
+                failures += 1
                 if failures == STARTS:
                     self.trouble = error  # told by the run, which looks for it
                     return
@@ -252,6 +262,11 @@ class ServerPart(Part):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(90)
         status = self.process.poll()
+        if status is None:
+            self.process.send_signal(signal.SIGUSR1)  # its log tells what it does
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(2)
+            self.kill()
         for process in psutil.process_iter():  # what a killed one has left
             with contextlib.suppress(psutil.Error):
                 if str(self.data_dir) in " ".join(process.cmdline()):

@@ -183,7 +183,7 @@ def run_faults(
                 say(f"{time.monotonic() - began:6.1f} s  fault {number + 1}: {fault.kind}")
                 if outcome.wrong:
                     break
-            _settle(watcher, parts, outcome, say)
+            settle(watcher, parts, outcome, say)
             try:
                 outcome.records = feed.stop()
             except AssertionError as error:
@@ -210,11 +210,14 @@ def _strike(fault: Fault, parts: dict[str, Part], watcher: Watcher, outcome: Out
     else:
         part = parts[fault.kind]
         until(lambda: part.alive() or part.trouble, START_SECONDS, f"{fault.kind} to be killed")
-        part.down_for = fault.down_for
         watcher.begun(fault.kind, None)
-        part.kill()
+        part.strike(fault.down_for)
     outcome.done[fault.kind] += 1
-    outcome.wrong += [f"{p.name} was not started again: {p.trouble!r}" for p in parts.values() if p.trouble]
+    outcome.wrong += _given_up(parts)
+
+
+def _given_up(parts: dict[str, Part]) -> list[str]:
+    return [f"{p.name} was not started again: {p.trouble!r}" for p in parts.values() if p.trouble]
 
 
 def _victim(fault: Fault, watcher: Watcher) -> tuple[str, psutil.Process] | None:
@@ -237,10 +240,16 @@ def _victim(fault: Fault, watcher: Watcher) -> tuple[str, psutil.Process] | None
     return found[int(fault.pick * len(found))] if found else None
 
 
-def _settle(watcher: Watcher, parts: dict[str, Part], outcome: Outcome, say: Callable[[str], None]) -> None:
+def settle(watcher: Watcher, parts: dict[str, Part], outcome: Outcome, say: Callable[[str], None]) -> None:
+    """Wait until every query runs again; what does not come back is told."""
     say("no more faults; waiting until every query runs")
+
+    def over() -> bool:
+        outcome.wrong += _given_up(parts) if not outcome.wrong else []
+        return bool(outcome.wrong) or watcher.settled()
+
     try:
-        until(lambda: outcome.wrong or watcher.settled(), START_SECONDS, "every query runs again")
+        until(over, START_SECONDS, "every query runs again")
     except AssertionError as error:
         states = {n: (s["state"], s["message"]) for n, s in watcher.queries.items()}
         outcome.wrong.append(f"{error}: {states}")

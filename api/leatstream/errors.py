@@ -21,6 +21,7 @@
     ├── StackError (embedded stack)     tool-missing · jars-unavailable · port-taken · already-running
     │                                   part-failed; shown by the command line, never by REST
     └── InternalError (internal)        internal 500 · catalog-unreachable 503 (retry)
+                                        catalog-busy 503 (retry)
 
 One class serves all codes of a family; a code never changes once released, its text may.
 SQLSTATEs are those of the reference product where it has one, PostgreSQL's otherwise.
@@ -265,6 +266,7 @@ class InternalError(LeatstreamError):
     kinds: ClassVar[dict[str, Kind]] = {
         "internal": Kind(500, "Internal error", "XX000"),
         "catalog-unreachable": Kind(503, "Catalog cannot be reached", "57015", retryable=True),
+        "catalog-busy": Kind(503, "Catalog is busy", "55P03", retryable=True),
     }
 
 

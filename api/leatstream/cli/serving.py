@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import faulthandler
 import gc
 import logging
 import os
 import signal
+import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,6 +56,12 @@ def make_archive() -> bool:
 
     java = find_java()
     return java is not None and ClassArchive(java, driver_environment(java, tuple(spark_jars()))).make()
+
+
+def tell_stacks_when_asked() -> None:
+    """SIGUSR1 writes what every thread does to standard error: the way to see why a server stands still."""
+    if sys.__stderr__ is not None and hasattr(signal, "SIGUSR1"):
+        faulthandler.register(signal.SIGUSR1, file=sys.__stderr__, all_threads=True)
 
 
 def settle_memory() -> None:
@@ -187,6 +195,7 @@ def run_server() -> int:
     url = f"http://{reachable}:{listener.getsockname()[1]}"
     found = driver_environment(java, with_extras(settings, tuple(spark_jars())))
     archive, environment = with_archive(java, found)
+    tell_stacks_when_asked()
     ending = Ending()  # from here on there is something to be brought to an end
     runtime = open_runtime(settings, url, environment, migrate_catalog=settings.migrate)
     try:

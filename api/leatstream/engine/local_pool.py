@@ -28,6 +28,10 @@ _QUERIES_IN_TURN = 25  # of one driver: what they leave in its JVM stays bounded
 class LocalPool:
     """Driver processes (``ports.Drivers``). ``maintain`` must be called now and then.
 
+    Whoever has the catalog's turn for writing may ask the pool and tell it things. So ``_lock`` guards only
+    what is in memory and nothing is waited for with it; ``_changing`` is for those who start or end drivers
+    and write that down, and is never wanted by ``report``, ``keep`` or a shared driver's ``let_go``.
+
     Args:
         open_unit: units of work; drivers are remembered in the catalog, so that a restarted API adopts them.
         clock: the time.
@@ -63,7 +67,8 @@ class LocalPool:
         self._crashed: dict[str, None] = {}
         self._server = server
         self._wake = wake
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
+        self._changing = threading.RLock()
         self._drivers: dict[str, PooledDriver] = {}
         self._closed = False
 
@@ -90,7 +95,7 @@ class LocalPool:
         # All are looked at before the first is ended: that may take long, and they can be heard meanwhile.
         for driver in self._unwanted():
             self._try_forget(driver)
-        with self._lock:
+        with self._changing:
             if self._closed:
                 return
             roles = [d for d in self._drivers.values() if d.row.role == "analyzer"]
@@ -108,18 +113,17 @@ class LocalPool:
     def _unwanted(self) -> list[PooledDriver]:
         """Drivers that are dead, hang, or are shared by none any more."""
         found = []
-        with self._lock:
-            for driver in () if self._closed else list(self._drivers.values()):
-                shared, alive = driver.row.role == "shared", self._alive(driver)
-                if shared and not alive:
-                    self._crashed = dict.fromkeys([*self._crashed, driver.row.id][-_CRASHES_KEPT:])
-                empty = shared and not driver.queries and driver.state == "idle"
-                if not alive or driver.silent() or (empty and time.monotonic() - driver.given > _EMPTY):
-                    found.append(driver)
+        for driver in () if self._closed else list(self._drivers.values()):
+            shared, alive = driver.row.role == "shared", self._alive(driver)
+            if shared and not alive:
+                self._crashed = dict.fromkeys([*self._crashed, driver.row.id][-_CRASHES_KEPT:])
+            empty = shared and not driver.queries and driver.state == "idle"
+            if not alive or driver.silent() or (empty and time.monotonic() - driver.given > _EMPTY):
+                found.append(driver)
         return found
 
     def _may_start(self, role: str) -> bool:
-        drivers = [(d.row.role, d.row.pid) for d in self._drivers.values()]
+        drivers = [(d.row.role, d.row.pid) for d in list(self._drivers.values())]
         self._why = self._admission.refusal(drivers, role) or ""
         return not self._why
 
@@ -156,7 +160,7 @@ class LocalPool:
     def _try_forget(self, driver: PooledDriver) -> None:
         try:
             self._launcher.end(driver.row.id, driver.row.pid, 0)
-            with self._lock:
+            with self._changing:
                 self._forget(driver)
         except EngineError as error:  # a cluster that is away must not keep the other drivers waiting
             _log.warning("driver %s was not cleared away: %s", driver.row.id, error.detail)
@@ -199,7 +203,7 @@ class LocalPool:
 
     def assign(self, query_id: str, sharing: Sharing | None = None) -> str | None:
         """Give a driver to a query: an idle one, else one that is warming, else a new one below the limit."""
-        with self._lock:
+        with self._changing:
             if self._closed:
                 return None
             if sharing is not None:
@@ -212,9 +216,10 @@ class LocalPool:
                 driver = self._start("dedicated")
             else:
                 return None
-            driver.row = replace(driver.row, query_id=query_id)
-            driver.state = "assigned"
-            driver.given = time.monotonic()
+            with self._lock:
+                driver.row = replace(driver.row, query_id=query_id)
+                driver.state = "assigned"
+                driver.given = time.monotonic()
             with self._open_unit() as unit:
                 unit.drivers.update(driver.row)
                 unit.commit()
@@ -238,8 +243,8 @@ class LocalPool:
                 if not self._may_start("shared"):
                     return None
             driver = self._start("shared")
-        driver.given = time.monotonic()
-        driver.queries[query_id] = driver.given
+        with self._lock:
+            driver.given = driver.queries[query_id] = time.monotonic()
         return driver.row.id
 
     def why_none(self) -> str:
@@ -281,11 +286,11 @@ class LocalPool:
 
     def _has_room(self) -> bool:
         """One more than are kept warm may wait, so that queries one after another start no JVM each."""
-        free = [d for d in self._drivers.values() if d.waits_for_work() or d.state == "leaving"]
+        free = [d for d in list(self._drivers.values()) if d.waits_for_work() or d.state == "leaving"]
         return sum(self._alive(driver) for driver in free) <= self._warm
 
     def _free(self, driver: PooledDriver, state: State) -> None:
-        """Without the lock: whoever has the catalog's for writing may wait for it."""
+        """What is left to do for a driver that is leaving its query; without a lock."""
         row = replace(driver.row, query_id=None)
         with self._open_unit() as unit:
             unit.drivers.update(row)
@@ -296,14 +301,15 @@ class LocalPool:
 
     def release(self, driver_id: str) -> None:
         """Take a driver's query back from it: it waits for work again."""
-        with self._lock:
+        with self._changing:
             driver = self._drivers.get(driver_id)
             if driver is None or self._closed:
                 return
             if not self._has_room():
                 self._forget(driver)
                 return
-            driver.state = "leaving"
+            with self._lock:
+                driver.state = "leaving"
         self._free(driver, "idle")
 
     def assignments(self) -> list[tuple[str, str, float]]:
@@ -341,12 +347,11 @@ class LocalPool:
 
     def end(self, driver_id: str, *, grace: float = 0.0) -> None:
         """End the process and its children; returns when they are gone."""
-        with self._lock:
-            driver = self._drivers.get(driver_id)
+        driver = self._drivers.get(driver_id)
         if driver is None:
             return
         self._launcher.end(driver.row.id, driver.row.pid, grace)
-        with self._lock:
+        with self._changing:
             self._forget(driver)
 
     def ready(self) -> bool:
@@ -363,11 +368,11 @@ class LocalPool:
             grace: seconds for drivers that run a query to bring the batch at work to its end; what is cut off
                 is repeated later. Meanwhile they must be answered, as before.
         """
-        with self._lock:
+        with self._changing:
             self._closed = True
             drivers = list(self._drivers.values())
         self._wait_for_batches([d for d in drivers if d.has_batches()], grace)
-        with self._lock:
+        with self._changing:
             for driver in drivers:
                 try:
                     self._forget(driver)

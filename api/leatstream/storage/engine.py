@@ -17,8 +17,19 @@ WRITE = "leatstream_write"
 ROW_LOCKS = "leatstream_row_locks"
 # One writer at a time on PostgreSQL as well: services look first and then write, and must not race.
 _WRITER_LOCK = 0x6C656174
-_BUSY_SECONDS = 15
-_CONNECT_SECONDS = 10
+BUSY_SECONDS = 15  # that one writer waits for the one before
+# Servers that shut down, crash or start; a session ended because its client stood still.
+_AWAY = ("57P01", "57P02", "57P03", "25P03")
+# A server that stands still while it writes must not hold up the others for ever.
+_STILL_SECONDS = 60
+# A database host that vanishes says no word: without these a call to it would last until TCP gives up.
+_LINE = {
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
 
 
 def make_engine(url: str) -> sa.Engine:
@@ -40,7 +51,7 @@ def make_engine(url: str) -> sa.Engine:
         engine = sa.create_engine(
             parsed.set(drivername="postgresql+psycopg"),
             pool_pre_ping=True,
-            connect_args={} if "connect_timeout" in parsed.query else {"connect_timeout": _CONNECT_SECONDS},
+            connect_args=line_options(parsed),
             pool_size=10,
             max_overflow=30,
             **options,
@@ -56,7 +67,7 @@ def make_engine(url: str) -> sa.Engine:
     _prepare_file(parsed.database)
     engine = sa.create_engine(
         parsed,
-        connect_args={"check_same_thread": False, "timeout": _BUSY_SECONDS},
+        connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS},
         pool_size=20,
         max_overflow=60,
         **options,
@@ -66,15 +77,25 @@ def make_engine(url: str) -> sa.Engine:
     return engine
 
 
+def line_options(url: sa.URL) -> dict[str, Any]:
+    """How connections to PostgreSQL are made and watched over, as far as the URL does not say so itself."""
+    return {name: value for name, value in _LINE.items() if name not in url.query}
+
+
 def is_away(error: sa.exc.DBAPIError) -> bool:
     """Whether the database was not there or went away; a statement that it refused is no such case."""
     state = getattr(error.orig, "sqlstate", None) or ""
-    # Connection faults, and servers that shut down, crash or start.
-    if error.connection_invalidated or state.startswith("08") or state in ("57P01", "57P02", "57P03"):
+    # Connection faults, too.
+    if error.connection_invalidated or state.startswith("08") or state in _AWAY:
         return True
     # psycopg gives no SQLSTATE where no server has answered.
     is_fault = isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError)
     return is_fault and hasattr(error.orig, "sqlstate") and not state
+
+
+def is_busy(error: sa.exc.DBAPIError) -> bool:
+    """Whether another writer did not end in time."""
+    return getattr(error.orig, "sqlstate", None) == "55P03" or "database is locked" in str(error.orig)
 
 
 def _prepare_file(name: str | None) -> None:
@@ -117,5 +138,13 @@ def _begin_postgresql(connection: sa.Connection) -> None:
 
 
 def lock_writers(connection: sa.Connection) -> None:
-    """Wait for the one writer's turn on PostgreSQL; it ends with the transaction."""
+    """Wait for the one writer's turn on PostgreSQL; it ends with the transaction.
+
+    Raises:
+        sqlalchemy.exc.OperationalError: ``is_busy``, another writer has had it for too long.
+    """
+    connection.exec_driver_sql(
+        f"SELECT set_config('lock_timeout', '{BUSY_SECONDS}s', true),"
+        f" set_config('idle_in_transaction_session_timeout', '{_STILL_SECONDS}s', true)"
+    )
     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITER_LOCK})")

@@ -23,11 +23,9 @@ from leatstream.model.registered import (
 )
 from leatstream.ports import DriverRows, QueryLogRows, Repository, SecretRows, TokenRows, UnitOfWork
 from leatstream.storage import codec, tables
-from leatstream.storage.engine import WRITE, is_away, make_engine
+from leatstream.storage.engine import BUSY_SECONDS, WRITE, is_away, is_busy, make_engine
 from leatstream.storage.query_log import SqlQueryLogRows
 from leatstream.storage.repositories import SqlDriverRows, SqlRepository, SqlSecretRows, SqlTokenRows
-
-_WAIT_FOR_WRITER_SECONDS = 15.0
 
 
 class SqlUnitOfWork:
@@ -81,8 +79,9 @@ class SqlUnits:
         self._engine = engine
         self._reading = engine
         self._writing = engine.execution_options(**{WRITE: True})
-        # SQLite's own waiting is by sleeping ever longer; a lock inside the process hands over at once.
-        self._writer = threading.Lock() if engine.dialect.name == "sqlite" else None
+        # Those who wait here hold no connection, which the one whose turn it is may need a second of; and
+        # SQLite's own waiting is by sleeping ever longer, while a lock inside the process hands over at once.
+        self._writer = threading.Lock()
 
     def __call__(self, *, write: bool = True) -> AbstractContextManager[UnitOfWork]:
         """A unit; ``write=False`` for reading only. Leaving the block without commit rolls back."""
@@ -98,15 +97,14 @@ class SqlUnits:
         except sa.exc.DBAPIError as error:
             if is_away(error):
                 raise CatalogAway(str(error.orig)) from error
+            if is_busy(error):
+                raise _busy() from error
             raise
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        if self._writer is None:
-            yield
-            return
-        if not self._writer.acquire(timeout=_WAIT_FOR_WRITER_SECONDS):
-            raise InternalError("internal", "The catalog is busy: another change has not ended. Try again.")
+        if not self._writer.acquire(timeout=BUSY_SECONDS):
+            raise _busy()
         try:
             yield
         finally:
@@ -115,6 +113,14 @@ class SqlUnits:
     def close(self) -> None:
         """Close every connection."""
         self._engine.dispose()
+
+
+def _busy() -> InternalError:
+    return InternalError(
+        "catalog-busy",
+        f"The catalog is busy: another change has not ended within {BUSY_SECONDS} s.",
+        hint="Try again. If it stays so, a leatstream server on this catalog stands still: restart it.",
+    )
 
 
 def open_units(url: str) -> SqlUnits:

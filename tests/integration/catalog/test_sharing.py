@@ -13,8 +13,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
 from leatstream.bootstrap import open_runtime
-from leatstream.errors import CatalogAway, StackError
+from leatstream.errors import CatalogAway, InternalError, StackError
 from leatstream.settings import Settings
+from leatstream.storage import engine as storage_engine
 from leatstream.storage.announcements import Announcements
 from leatstream.storage.engine import make_engine
 from leatstream.storage.leases import CatalogLeases
@@ -267,4 +268,61 @@ def test_a_database_that_goes_away_in_the_midst_of_a_unit(catalog: str, postgres
         lose_it()
     with units() as unit:
         assert unit.databases.page(limit=1) == []
+    units.close()
+
+
+def test_a_server_that_stands_still_while_it_writes_stops_the_others_for_a_while_only(
+    catalog: str, monkeypatch: pytest.MonkeyPatch, eventually: Callable[..., Any]
+) -> None:
+    monkeypatch.setattr(storage_engine, "_STILL_SECONDS", 3)
+    monkeypatch.setattr(storage_engine, "BUSY_SECONDS", 1)
+    still, other = open_units(catalog), open_units(catalog)
+
+    def writes() -> bool:
+        try:
+            with other() as unit:
+                unit.secrets.put("secret://b", b"b")
+                unit.commit()
+        except InternalError as error:
+            refusals.append(error)
+            return False
+        return True
+
+    def stands_still() -> None:
+        with still() as unit:
+            unit.secrets.put("secret://a", b"a")
+            assert not writes()
+            eventually(writes, 30)
+            unit.commit()
+
+    refusals: list[InternalError] = []
+    with pytest.raises(CatalogAway):
+        stands_still()
+    assert {(e.code, e.status, e.retryable) for e in refusals} == {("catalog-busy", 503, True)}
+    with still(write=False) as unit:
+        assert (unit.secrets.find("secret://a"), unit.secrets.find("secret://b")) == (None, b"b")
+    still.close()
+    other.close()
+
+
+def test_writers_that_wait_in_one_server_hold_no_connection(catalog: str) -> None:
+    """The one whose turn it is may need a second connection, and must get it."""
+    units, waiting = open_units(catalog), threading.Barrier(61)
+
+    def write() -> None:
+        waiting.wait(30)
+        with units() as unit:
+            unit.commit()
+
+    writers = [threading.Thread(target=write, daemon=True) for _ in range(60)]
+    with units() as unit:
+        for writer in writers:
+            writer.start()
+        waiting.wait(30)
+        with units(write=False) as second:
+            assert second.secrets.find("secret://a") is None
+        unit.commit()
+    for writer in writers:
+        writer.join(30)
+    assert not any(writer.is_alive() for writer in writers)
     units.close()

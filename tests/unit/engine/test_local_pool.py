@@ -246,3 +246,55 @@ def test_nobody_waits_for_the_pool_while_the_catalog_is_written() -> None:
     keeping.join(20)
     assert kept == [True]
     assert pool.assign("qry_2") == driver
+
+
+CHANGES: dict[str, Callable[[LocalPool, str, str], Any]] = {
+    "a driver for one query": lambda pool, alone, shared: pool.assign("qry_9"),
+    "a new shared driver": lambda pool, alone, shared: pool.assign("qry_9", Sharing(near=None)),
+    "a pass": lambda pool, alone, shared: pool.maintain(),
+    "an end": lambda pool, alone, shared: pool.end(alone),
+    "an end for want of work": lambda pool, alone, shared: pool.let_go(alone, "qry_1"),
+    "the end of all": lambda pool, alone, shared: pool.close(),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_who_writes_the_catalog_never_waits_for_a_change_of_drivers(change: str) -> None:
+    """Else the change waits for the writer and the writer for the change, for ever."""
+    turn, wanted = threading.Lock(), threading.Event()
+
+    class OneWriter(Catalog):
+        @contextmanager
+        def _open(self) -> Iterator[Any]:
+            if threading.current_thread() is changing:
+                wanted.set()
+            assert turn.acquire(timeout=20)
+            try:
+                with super()._open() as unit:
+                    yield unit
+            finally:
+                turn.release()
+
+    pool = waiting_pool(Living(), seats=1)
+    alone = pool.assign("qry_1") or ""
+    shared = pool.assign("qry_2", Sharing(near=None)) or ""
+    changing = threading.Thread(target=CHANGES[change], args=(pool, alone, shared), daemon=True)
+    pool._open_unit = catalog = OneWriter()
+    done = threading.Event()
+
+    def write() -> None:
+        with catalog():
+            changing.start()
+            assert wanted.wait(20)
+            pool.let_go(shared, "qry_2")
+            pool.report(shared, "idle", 1)
+            done.set()
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    went_on = done.wait(5)
+    writer.join(30)
+    changing.join(30)
+    assert went_on
+    assert not changing.is_alive()
+    assert pool.shares(shared) == []

@@ -13,9 +13,11 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leatstream.errors import CatalogAway, CatalogError, StackError
+from leatstream.errors import CatalogAway, CatalogError, InternalError, StackError
 from leatstream.model.objects import Database, Meta, Schema
 from leatstream.ports import DriverRow, OpenUnit, SecretBox, UnitOfWork
+from leatstream.storage import engine as storage_engine
+from leatstream.storage import unit_of_work
 from leatstream.storage.repositories import end_of_prefix
 from leatstream.storage.secret_box import KeyRingBox
 from leatstream.storage.unit_of_work import SqlUnits, open_units
@@ -220,3 +222,21 @@ def test_urls_that_cannot_hold_a_catalog(bad: str) -> None:
     with pytest.raises(StackError) as caught:
         open_units(bad)
     assert caught.value.faults[0].hint
+
+
+def test_a_writer_that_waits_too_long_is_told_so(units: SqlUnits, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unit_of_work, "BUSY_SECONDS", 0.05)
+    with units(), pytest.raises(InternalError) as caught, units():
+        raise AssertionError("two write at a time")
+    assert (caught.value.code, caught.value.status, caught.value.retryable) == ("catalog-busy", 503, True)
+
+
+def test_a_file_that_another_process_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage_engine, "BUSY_SECONDS", 0.05)
+    url = f"sqlite:///{tmp_path / 'catalog.db'}"
+    one, other = open_units(url), open_units(url)
+    with one(), pytest.raises(InternalError) as caught, other():
+        raise AssertionError("two write at a time")
+    assert caught.value.code == "catalog-busy"
+    one.close()
+    other.close()
