@@ -20,13 +20,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tries", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--beside", type=int, default=4, help="tries at a time")
     options = parser.parse_args()
     began = time.monotonic()
     with (
         tempfile.TemporaryDirectory(prefix="leat-fencing-", ignore_cleanup_errors=True) as name,
         Broker(Path(name) / "kafka", 0, Path(name) / "kafka.log") as broker,
     ):
-        races = race(broker.bootstrap_servers, options.tries, options.seed)
+        races = race(broker.bootstrap_servers, options.tries, options.seed, options.beside, print)
     print(f"{options.tries} tries in {time.monotonic() - began:.0f} s, seed {options.seed}")
     for ends, count in races.ends.most_common():
         print(f"  {count:5}  old / new ended: {ends}")

@@ -2,6 +2,7 @@
 
 A driver that was given up hears so from its API within a second. Here nobody tells it: an old attempt and a new one
 begin within moments of each other, each in a Spark of its own that lasts for all tries, and both write until the end.
+Several tries may go on beside each other: an attempt mostly waits.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ import random
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,14 +37,14 @@ class Races:
 
 
 class Racer:
-    """A process with a Spark that runs one attempt after the other."""
+    """A process with a Spark that runs attempts."""
 
     def __init__(self, directory: Path) -> None:
         from driver_variables import driver_variables
 
         paths = os.pathsep.join([*sys.path, str(HERE), str(HERE / "integration" / "jobs")])
         self._log = (directory / "racer.log").open("wb")
-        self.process = subprocess.Popen(
+        self._process = subprocess.Popen(
             [sys.executable, str(HERE / "fencing_race.py"), str(directory)],
             env=os.environ | driver_variables() | {"PYTHONPATH": paths},
             stdin=subprocess.PIPE,
@@ -48,35 +52,49 @@ class Racer:
             stderr=self._log,
             text=True,
         )
+        self._ends: dict[str, Future[dict[str, Any]]] = {}
+        self._lock = threading.Lock()
+        self._hears = threading.Thread(target=self._hear, daemon=True)
+        self._hears.start()
 
-    def begin(self, spec: dict[str, Any], after: float) -> None:
-        """Have it begin an attempt so many seconds from now."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"spec": spec, "after": after}) + "\n")
-        self.process.stdin.flush()
+    def begin(self, spec: dict[str, Any], after: float) -> Future[dict[str, Any]]:
+        """Have it begin an attempt so many seconds from now; its last heartbeat."""
+        assert self._process.stdin is not None
+        key, end = uuid.uuid4().hex, Future[dict[str, Any]]()
+        with self._lock:
+            self._ends[key] = end
+            self._process.stdin.write(json.dumps({"key": key, "spec": spec, "after": after}) + "\n")
+            self._process.stdin.flush()
+        return end
 
-    def end(self) -> dict[str, Any]:
-        """The last heartbeat of the attempt."""
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
+    def _hear(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
             if line.startswith("BEAT "):
-                found: dict[str, Any] = json.loads(line.removeprefix("BEAT "))
-                return found
-        raise AssertionError(f"a racer ended: {Path(self._log.name).read_text()[-2000:]}")
+                told = json.loads(line.removeprefix("BEAT "))
+                with self._lock:
+                    end = self._ends.pop(told.pop("key"))
+                end.set_result(told)
+        with self._lock:
+            left, self._ends = self._ends, {}
+        for end in left.values():
+            text = Path(self._log.name).read_text()[-2000:]
+            end.set_exception(AssertionError(f"a racer ended: {text}"))
 
     def close(self) -> None:
-        self.process.kill()
-        self.process.wait(20)
+        self._process.kill()
+        self._process.wait(20)
+        self._hears.join(20)
         self._log.close()
 
 
-def race(kafka: str, tries: int, seed: int) -> Races:
-    """Try so often; every record must be on the sink once, and nothing else."""
-    from fault_load import read_topic
-
+def race(
+    kafka: str, tries: int, seed: int, beside: int = 1, say: Callable[[str], None] = lambda _: None
+) -> Races:
+    """Try so often, ``beside`` at a time; every record must be on the sink once, and nothing else."""
     from leatstream.connectors.registry import open_connector
 
-    chance, races = random.Random(seed), Races()
+    races = Races()
     connector: Any = open_connector("kafka", "k", {"bootstrap_servers": kafka}, {})
     with tempfile.TemporaryDirectory(prefix="leat-race-", ignore_cleanup_errors=True) as name:
         places = [Path(name) / who for who in ("old", "new")]
@@ -85,28 +103,49 @@ def race(kafka: str, tries: int, seed: int) -> Races:
         racers = [Racer(place) for place in places]
         try:
             source = _source(kafka, connector)
-            for number in range(tries):
-                sink = f"race_{uuid.uuid4().hex[:10]}"
-                connector.create_entity(sink, {"topic.partitions": 1, "topic.replicas": 1}, {})
-                spec = _spec(kafka, source, sink, Path(name) / "checkpoints" / str(number))
-                late, second = chance.choice((0.0, chance.uniform(0, 0.3))), chance.randrange(2)
-                for who, racer in enumerate(racers):
-                    racer.begin(spec | {"attempt": who + 1}, late if who == second else 0.0)
-                ends = [_said(racer.end()) for racer in racers]
-                races.ends[" / ".join(ends)] += 1
-                # Whoever was left over may have been beaten as well: a third attempt works off what there is.
-                racers[0].begin(spec | {"attempt": 3}, 0.0)
-                last = _said(racers[0].end())
-                found = Counter(value["id"] for _, value in read_topic(kafka, sink))
-                if found != Counter(range(RECORDS)) or last != "stopped":
-                    races.wrong.append(f"try {number} of seed {seed}: {ends}, then {last}; {dict(found)}")
-                connector.drop_entity(sink)
-                connector.forget_batches(spec["query_id"], 10.0)
+            with ThreadPoolExecutor(beside) as pool:
+                place = Path(name) / "checkpoints"
+                done = [
+                    pool.submit(
+                        _try, racers, kafka, connector, source, place / str(number), f"{seed}/{number}"
+                    )
+                    for number in range(tries)
+                ]
+                for number, one in enumerate(done):
+                    ends, wrong = one.result(600 if number == 0 else 300)
+                    races.ends[ends] += 1
+                    races.wrong += wrong
+                    say(f"{number + 1} of {tries}: {ends} {wrong or ''}")
             connector.drop_entity(source)
         finally:
             for racer in racers:
                 racer.close()
     return races
+
+
+def _try(
+    racers: list[Racer], kafka: str, connector: Any, source: str, checkpoint: Path, seed: str
+) -> tuple[str, list[str]]:
+    """One race; how both ended, and what was wrong."""
+    from fault_load import read_topic
+
+    chance = random.Random(seed)
+    sink = f"race_{uuid.uuid4().hex[:10]}"
+    connector.create_entity(sink, {"topic.partitions": 1, "topic.replicas": 1}, {})
+    spec = _spec(kafka, source, sink, checkpoint)
+    late, second = chance.choice((0.0, chance.uniform(0, 0.3))), chance.randrange(2)
+    begun = [
+        racer.begin(spec | {"attempt": who + 1}, late if who == second else 0.0)
+        for who, racer in enumerate(racers)
+    ]
+    ends = [_said(end.result(240)) for end in begun]
+    # Whoever was left over may have been beaten as well: a third attempt works off what there is.
+    last = _said(racers[0].begin(spec | {"attempt": 3}, 0.0).result(240))
+    found = Counter(value["id"] for _, value in read_topic(kafka, sink))
+    right = found == Counter(range(RECORDS)) and last == "stopped"
+    connector.drop_entity(sink)
+    connector.forget_batches(spec["query_id"], 10.0)
+    return " / ".join(ends), [] if right else [f"try {seed}: {ends}, then {last}; {dict(found)}"]
 
 
 def _said(beat: dict[str, Any]) -> str:
@@ -167,12 +206,15 @@ def _racer(directory: Path) -> None:
 
     Host.heartbeat_seconds = 0.05
     spark = start_session(directory, 2)
+
+    def run(key: str, spec: dict[str, Any], after: float) -> None:
+        time.sleep(after)  # the head start of the other one
+        told = attempt(spark.newSession(), spec, lambda _: _done(spec), 240)
+        said = {"key": key, "state": told["state"], "error": told.get("error")}
+        os.write(sys.stdout.fileno(), f"BEAT {json.dumps(said)}\n".encode())  # a line at once, or they mix
+
     for line in sys.stdin:
-        asked = json.loads(line)
-        spec = asked["spec"]
-        time.sleep(asked["after"])  # the head start of the other one
-        told = attempt(spark.newSession(), spec, lambda _, spec=spec: _done(spec), 120)
-        print("BEAT", json.dumps({"state": told["state"], "error": told.get("error")}), flush=True)
+        threading.Thread(target=run, kwargs=json.loads(line), daemon=True).start()
 
 
 if __name__ == "__main__":
