@@ -143,8 +143,11 @@ class Watcher(threading.Thread):
             self.queries |= found
             for name, status in found.items():
                 self._outcome.attempts[name.removeprefix(self._prefix)] = status["job"]["attempt"]
-                # Only work that is done proves that a query is well.
-                if status["state"] == "running" and (status["metrics"] or {}).get("input_rows_total"):
+                # Only work that is done proves that a query is well; in real-time mode a batch lasts a minute,
+                # and what it has read counts for nothing until it ends.
+                metrics = status["metrics"] or {}
+                worked = metrics.get("batch_id") is not None and metrics.get("input_rows_total")
+                if status["state"] == "running" and worked:
                     self.in_a_row[name] = 0
                 if status["state"] in ("failed", "stopped"):
                     said = f"{name} is {status['state']}: {status['message']} {status['error']}"

@@ -349,8 +349,8 @@ class Drivers(Protocol):
     def why_none(self) -> str:
         """What kept ``assign`` from giving a driver, as words behind "waiting for a driver: "."""
 
-    def release(self, driver_id: str) -> None:
-        """Take a driver's query back from it: it waits for work again."""
+    def release(self, driver_id: str, query_id: str) -> None:
+        """Take a query back from a driver, which waits for work again; nothing, if it has another by now."""
 
     def let_go(self, driver_id: str, query_id: str) -> None:
         """The driver is done with a query: it ends, unless it has others, or another one by now."""

@@ -215,8 +215,9 @@ class TableDrivers:
     def why_none(self) -> str:
         return self.full
 
-    def release(self, driver_id: str) -> None:
-        self.queries.pop(driver_id, None)
+    def release(self, driver_id: str, query_id: str) -> None:
+        if self.queries.get(driver_id) == query_id:
+            del self.queries[driver_id]
 
     def let_go(self, driver_id: str, query_id: str) -> None:
         if driver_id not in self.shared:

@@ -33,6 +33,17 @@ def test_a_list_without_a_query_tells_nothing_of_it() -> None:
     assert watcher.settled()
 
 
+@pytest.mark.parametrize(("batch", "left"), [(None, 2), (0, 0)])
+def test_only_a_batch_that_has_ended_makes_up_for_kills(batch: int | None, left: int) -> None:
+    api: Any = SimpleNamespace(token="", url="")
+    watcher = Watcher(api, "p_", Outcome(1))
+    watcher.in_a_row["p_a"] = 2
+    query = running("p_a")
+    query["status"]["metrics"]["batch_id"] = batch
+    watcher._take(time.monotonic(), [query])
+    assert watcher.in_a_row["p_a"] == left
+
+
 class Slow(Part):
     """A part whose starts take until they are let, or until it is killed."""
 

@@ -261,7 +261,7 @@ class LocalPool:
                 return
             if driver is None or driver.row.query_id != query_id:
                 return
-            driver.state = "leaving"
+            driver.leave()
         self.end(driver_id)
 
     def keep(self, driver_id: str, query_id: str) -> bool:
@@ -269,48 +269,61 @@ class LocalPool:
 
         It may ask again, when the answer did not reach it.
         """
+        alive = self._living()
         with self._lock:
             driver = self._drivers.get(driver_id)
             if driver is None or driver.row.role != "dedicated":
                 return False
             if driver.row.query_id != query_id:
                 return True
-            if driver.state != "assigned" or self._closed or not self._has_room():
+            if driver.state != "assigned" or self._closed or not self._has_room(alive):
                 return False
             driver.served += 1
             if driver.served >= _QUERIES_IN_TURN:
                 return False
-            driver.state = "leaving"  # its query, until the catalog knows; nobody else's yet
+            driver.leave()
         self._free(driver, "warming")  # until it asks for work itself
         return True
 
-    def _has_room(self) -> bool:
+    def _living(self) -> set[str]:
+        """Ids of those that are there; asked without a lock, as on a cluster the answer may take long."""
+        return {d.row.id for d in list(self._drivers.values()) if self._alive(d)}
+
+    def _has_room(self, alive: set[str]) -> bool:
         """One more than are kept warm may wait, so that queries one after another start no JVM each."""
         free = [d for d in list(self._drivers.values()) if d.waits_for_work() or d.state == "leaving"]
-        return sum(self._alive(driver) for driver in free) <= self._warm
+        return sum(driver.row.id in alive for driver in free) <= self._warm
 
     def _free(self, driver: PooledDriver, state: State) -> None:
         """What is left to do for a driver that is leaving its query; without a lock."""
         row = replace(driver.row, query_id=None)
-        with self._open_unit() as unit:
-            unit.drivers.update(row)
-            unit.commit()
+        try:
+            with self._open_unit() as unit:
+                unit.drivers.update(row)
+                unit.commit()
+        except BaseException:
+            with self._lock:
+                driver.state = "assigned"  # it is told so once more
+            raise
         with self._lock:
             driver.row, driver.state, driver.heard = row, state, time.monotonic()
         self._wake()
 
-    def release(self, driver_id: str) -> None:
-        """Take a driver's query back from it: it waits for work again."""
-        with self._changing:
+    def release(self, driver_id: str, query_id: str) -> None:
+        """Take a query back from a driver, which waits for work again; nothing, if it has another by now."""
+        alive = self._living()
+        with self._lock:
             driver = self._drivers.get(driver_id)
-            if driver is None or self._closed:
+            if driver is None or self._closed or driver.row.query_id != query_id:
                 return
-            if not self._has_room():
-                self._forget(driver)
+            if driver.state != "assigned":
                 return
-            with self._lock:
-                driver.state = "leaving"
-        self._free(driver, "idle")
+            room = self._has_room(alive)
+            driver.leave()
+        if room:
+            self._free(driver, "idle")
+        else:
+            self.end(driver_id)
 
     def assignments(self) -> list[tuple[str, str, float]]:
         """Driver, id of the query it was given, and seconds since then."""
@@ -373,11 +386,29 @@ class LocalPool:
             drivers = list(self._drivers.values())
         self._wait_for_batches([d for d in drivers if d.has_batches()], grace)
         with self._changing:
-            for driver in drivers:
-                try:
-                    self._forget(driver)
-                except Exception as error:  # without a catalog, too, no driver stays
-                    _log.warning("driver %s was not cleared away: %s", driver.row.id, type(error).__name__)
+            self._forget_all(drivers)
+
+    def _forget_all(self, drivers: list[PooledDriver]) -> None:
+        """All processes first, then the catalog in one go: without one, too, no driver stays."""
+        ended = []
+        for driver in drivers:
+            try:
+                self._launcher.end(driver.row.id, driver.row.pid, 0)
+            except Exception as error:
+                _log.warning("driver %s was not ended: %s", driver.row.id, type(error).__name__)
+            else:
+                self._drivers.pop(driver.row.id, None)
+                ended.append(driver.row.id)
+        try:
+            with self._open_unit() as unit:
+                for driver_id in ended:
+                    unit.drivers.delete(driver_id)
+                unit.commit()
+        except Exception as error:  # the next server clears them away
+            _log.warning("%d drivers were ended, but not cleared away: %s", len(ended), type(error).__name__)
+            return
+        for driver_id in ended:
+            self._launcher.clear(driver_id)
 
     def _wait_for_batches(self, drivers: list[PooledDriver], grace: float) -> None:
         """Tell drivers to end and wait until they have, or ``grace`` seconds."""

@@ -19,7 +19,7 @@ class PooledDriver:
 
     Attributes:
         heard: when it last asked for work (monotonic seconds).
-        given: when it was given its query, or its newest.
+        given: when it was given its query, or its newest, or began to leave it.
         queries: of a shared driver, each with when it was given.
         state: ``leaving`` while its query is taken from it.
         served: how many queries it had, one after another.
@@ -40,6 +40,10 @@ class PooledDriver:
     def waits_for_work(self) -> bool:
         """Whether it is for one query at a time, and has none."""
         return self.row.role == "dedicated" and self.row.query_id is None
+
+    def leave(self) -> None:
+        """Its query goes from it: it is that one's until the catalog knows, and nobody else's yet."""
+        self.state, self.given = "leaving", time.monotonic()
 
     def has_batches(self) -> bool:
         """Whether its end would cut off a batch; an interactive SELECT has none that is kept."""

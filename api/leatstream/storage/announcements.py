@@ -5,9 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import psycopg
 import sqlalchemy as sa
+
+from leatstream.storage.engine import line_options
 
 _log = logging.getLogger(__name__)
 _CHANNEL = "leatstream_changed"
@@ -27,6 +30,7 @@ class Announcements:
 
     def __init__(self, url: str, server: str, heard: Callable[[], None]) -> None:
         self._address = sa.make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+        self._line: dict[str, Any] = line_options(sa.make_url(url))
         self._server = server
         self._heard = heard
         self._changed = threading.Event()
@@ -55,7 +59,7 @@ class Announcements:
     def _forever(self, work: Callable[[psycopg.Connection], None]) -> None:
         while not self._over.is_set():
             try:
-                with psycopg.connect(self._address, autocommit=True, connect_timeout=5) as connection:
+                with psycopg.connect(self._address, autocommit=True, **self._line) as connection:
                     work(connection)
             except psycopg.Error as error:
                 _log.warning("no word to or from the other servers: %s; trying again", type(error).__name__)

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from leatstream.errors import StackError
 from leatstream.storage.codec import decode_json, encode_json
+from leatstream.views.postgresql_line import LINE
 
 WRITE = "leatstream_write"
 # Leases are rows that servers lock one by one: neither the one writer's turn nor a snapshot is wanted.
@@ -20,16 +21,10 @@ _WRITER_LOCK = 0x6C656174
 BUSY_SECONDS = 15  # that one writer waits for the one before
 # Servers that shut down, crash or start; a session ended because its client stood still.
 _AWAY = ("57P01", "57P02", "57P03", "25P03")
-# A server that stands still while it writes must not hold up the others for ever.
-_STILL_SECONDS = 60
-# A database host that vanishes says no word: without these a call to it would last until TCP gives up.
-_LINE = {
-    "connect_timeout": 10,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 30_000,
-}
+# A server that stands still while it writes must not hold up the others for ever, nor for so long that they
+# take drivers for silent whose word could not be taken down.
+_STILL_SECONDS = 10
+_ROW_SECONDS = 5  # that rows locked by another server are waited for
 
 
 def make_engine(url: str) -> sa.Engine:
@@ -79,7 +74,7 @@ def make_engine(url: str) -> sa.Engine:
 
 def line_options(url: sa.URL) -> dict[str, Any]:
     """How connections to PostgreSQL are made and watched over, as far as the URL does not say so itself."""
-    return {name: value for name, value in _LINE.items() if name not in url.query}
+    return {name: value for name, value in LINE.items() if name not in url.query}
 
 
 def is_away(error: sa.exc.DBAPIError) -> bool:
@@ -130,6 +125,8 @@ def _begin_sqlite(connection: sa.Connection) -> None:
 def _begin_postgresql(connection: sa.Connection) -> None:
     options = connection.get_execution_options()
     if options.get(ROW_LOCKS, False):
+        # Rows of a server that has vanished are to be free before its leases expire.
+        _bound(connection, _ROW_SECONDS)
         return
     if options.get(WRITE, False):
         lock_writers(connection)
@@ -143,8 +140,13 @@ def lock_writers(connection: sa.Connection) -> None:
     Raises:
         sqlalchemy.exc.OperationalError: ``is_busy``, another writer has had it for too long.
     """
-    connection.exec_driver_sql(
-        f"SELECT set_config('lock_timeout', '{BUSY_SECONDS}s', true),"
-        f" set_config('idle_in_transaction_session_timeout', '{_STILL_SECONDS}s', true)"
-    )
+    _bound(connection, BUSY_SECONDS)
     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITER_LOCK})")
+
+
+def _bound(connection: sa.Connection, lock_seconds: float) -> None:
+    """Bound how long the transaction waits for locks, and how long others wait for one that stands still."""
+    connection.exec_driver_sql(
+        f"SELECT set_config('lock_timeout', '{int(lock_seconds * 1000)}ms', true),"
+        f" set_config('idle_in_transaction_session_timeout', '{int(_STILL_SECONDS * 1000)}ms', true)"
+    )

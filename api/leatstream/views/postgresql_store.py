@@ -15,6 +15,7 @@ from leatstream.ports import Freshness, Snapshot
 from leatstream.views.faults import not_ready, timed_out
 from leatstream.views.postgresql_writer import SCHEMA, connect, index_name, index_statement, table_of, told
 
+_CHANGE_LOCK_SECONDS = 3.0
 PASSWORD = "secret://views/password"  # noqa: S105 - a reference
 
 
@@ -45,24 +46,28 @@ class PostgresViews:
 
     def add_index(self, table: str, name: str, columns: Sequence[int]) -> None:
         """Make an index."""
-        with told(), connect(self._url, self.password) as connection:
+        with told(), self._change() as connection:
             if _has_table(connection, table):
                 connection.execute(index_statement(table, name, tuple(columns)))
 
     def drop_index(self, table: str, name: str) -> None:
         """Take an index away."""
         hashed = sql.Identifier(SCHEMA, index_name(table, name).as_string()[1:-1])
-        with told(), connect(self._url, self.password) as connection:
+        with told(), self._change() as connection:
             connection.execute(sql.SQL("DROP INDEX IF EXISTS {}").format(hashed))
 
     def drop(self, table: str) -> None:
         """Drop the table and what is remembered of it."""
-        with told(), connect(self._url, self.password) as connection:
+        with told(), self._change() as connection:
             if not _has_table(connection, table):
                 return
             with connection.transaction():
                 connection.execute(sql.SQL("DROP TABLE {}").format(table_of(table)))
                 connection.execute(f"DELETE FROM {SCHEMA}.leat_views WHERE name = %s", (table,))  # noqa: S608
+
+    def _change(self) -> psycopg.Connection[Any]:
+        """For what needs a table for itself: while it waits, every reader of the table waits behind it."""
+        return connect(self._url, self.password, _CHANGE_LOCK_SECONDS)
 
 
 def without_password(url: str) -> tuple[str, str | None]:

@@ -12,11 +12,12 @@ from psycopg import sql
 from leatstream.errors import StoreError
 from leatstream.model.types import DataType
 from leatstream.views.base import TIME, Batch, Table, behind, fenced, with_times
+from leatstream.views.postgresql_line import LINE
 
 SCHEMA = "leatstream_views"
 # NULLS NOT DISTINCT, which keys with NULL need, came with 15.
 OLDEST = 15_00_00
-_CONNECT_SECONDS = 10
+LOCK_SECONDS = 60.0
 _TYPES = {
     "BOOLEAN": "boolean",
     "TINYINT": "smallint",
@@ -68,14 +69,20 @@ def index_statement(table: str, name: str, columns: tuple[int, ...]) -> sql.Comp
     return statement.format(index_name(table, name), table_of(table), shown)
 
 
-def connect(url: str, password: str | None) -> psycopg.Connection[Any]:
+def connect(url: str, password: str | None, lock_seconds: float = LOCK_SECONDS) -> psycopg.Connection[Any]:
     """A connection in UTC whose transactions are begun by hand.
+
+    Args:
+        url: of the database.
+        password: or None, if the URL or the server asks for none.
+        lock_seconds: how long a statement waits for what another session has locked.
 
     Raises:
         StoreError: the server does not answer or is too old.
     """
     with told():
-        more: dict[str, Any] = {"connect_timeout": _CONNECT_SECONDS, "options": "-c TimeZone=UTC"}
+        options = f"-c TimeZone=UTC -c lock_timeout={int(lock_seconds * 1000)}"
+        more: dict[str, Any] = LINE | {"options": options}
         more |= {"password": password} if password else {}
         connection = psycopg.connect(url, autocommit=True, **more)
         if connection.info.server_version < OLDEST:
@@ -220,6 +227,13 @@ def told() -> Iterator[None]:
     """PostgreSQL's errors as ours; what it says of values is left out."""
     try:
         yield
+    except psycopg.errors.LockNotAvailable:
+        raise StoreError(
+            "store-unreachable",
+            "The database of the materialized views: another session has locked the view's table.",
+            hint="Look for long transactions in pg_stat_activity, such as a dump; it is tried again by itself"
+            " where a query is removed or writes.",
+        ) from None
     except psycopg.OperationalError as error:
         shown = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise StoreError("store-unreachable", f"The database of the materialized views: {shown}") from None

@@ -326,3 +326,27 @@ def test_writers_that_wait_in_one_server_hold_no_connection(catalog: str) -> Non
         writer.join(30)
     assert not any(writer.is_alive() for writer in writers)
     units.close()
+
+
+def test_a_server_that_vanishes_while_it_renews_loses_its_leases(
+    catalog: str, monkeypatch: pytest.MonkeyPatch, eventually: Callable[..., Any]
+) -> None:
+    """Its rows are locked until the database takes them from it: others leave out what is locked."""
+    monkeypatch.setattr(storage_engine, "_STILL_SECONDS", 1)
+    add_queries(catalog, "q1")
+    gone, other = (CatalogLeases(catalog, name, "here", 0.0, LEASE) for name in ("gone", "other"))
+    assert gone.join()
+    assert other.join()
+    assert gone.renew() == {"q1"}
+
+    def vanishes() -> None:
+        with gone._begin() as connection:
+            gone._show(connection)
+            held = sa.update(query_leases).values(expires_at=sa.func.clock_timestamp())
+            connection.execute(held)
+            eventually(lambda: other.renew() == {"q1"}, 20)
+
+    with pytest.raises(CatalogAway):
+        vanishes()
+    other.close()
+    gone.close()

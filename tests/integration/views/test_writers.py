@@ -7,8 +7,10 @@ import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from leatstream.errors import AttemptBehindError, EngineError, StoreError
@@ -18,6 +20,8 @@ from leatstream.plan.job_spec import ColumnSpec, JobSpec, SinkSpec, StoreRef, Vi
 from leatstream.ports import Freshness, Snapshot, ViewStore
 from leatstream.views.base import Batch, ViewWriter
 from leatstream.views.opening import view_writer
+from leatstream.views.postgresql_writer import SCHEMA
+from leatstream.views.stores import open_views
 
 NOW = 1_767_225_600_000_000  # 2026-01-01, microseconds
 DAY = 86_400_000_000
@@ -224,6 +228,20 @@ def test_a_dropped_view_is_gone(target: Callable[..., Target]) -> None:
     with pytest.raises(EngineError) as told:
         view.read()
     assert told.value.code == "view-not-ready"
+
+
+def test_a_view_that_a_dump_reads_is_dropped_later(postgresql: str, tmp_path: Path) -> None:
+    """Who waited for the dump would hold up all readers of the view, and the server that drops it."""
+    view = Target(open_views(postgresql, tmp_path), "k VARCHAR, n BIGINT", ["k"])
+    view.writer().apply(view.batch(0, ("a", 1)))
+    view.open.pop().close()
+    with psycopg.connect(postgresql) as dump:
+        dump.execute(f"LOCK TABLE {SCHEMA}.{view.table} IN ACCESS SHARE MODE")
+        with pytest.raises(StoreError) as told:
+            view.store.drop(view.table)
+        assert "has locked the view's table" in told.value.detail
+        assert view.read("count(*)")[0] == [(1,)]
+    view.store.drop(view.table)
 
 
 @pytest.mark.parametrize(

@@ -248,6 +248,92 @@ def test_nobody_waits_for_the_pool_while_the_catalog_is_written() -> None:
     assert pool.assign("qry_2") == driver
 
 
+def test_a_select_that_is_taken_back_twice_leaves_the_next_query_alone() -> None:
+    """Two polls of one driver may be under way: one is repeated when its connection breaks."""
+    gates = {name: threading.Event() for name in ("first", "second")}
+
+    class Gated(Catalog):
+        def __call__(self, *, write: bool = True) -> AbstractContextManager[Any]:
+            gate = gates.get(threading.current_thread().name)
+            assert gate is None or gate.wait(20)
+            return super().__call__(write=write)
+
+    pool = waiting_pool(Living(), warm=5)
+    driver = pool.assign("stm_1") or ""
+    pool._open_unit = Gated()
+    first, second = (
+        threading.Thread(target=pool.release, args=(driver, "stm_1"), name=name, daemon=True)
+        for name in gates
+    )
+    first.start()
+    second.start()
+    gates["first"].set()
+    first.join(20)
+    assert pool.assign("qry_2") == driver
+    gates["second"].set()
+    second.join(20)
+    assert pool.runs(driver, "qry_2")
+    assert pool.assign("qry_3") != driver
+    pool.release(driver, "stm_1")
+    assert pool.runs(driver, "qry_2")
+
+
+def test_a_driver_that_could_not_be_taken_back_is_asked_again() -> None:
+    pool = waiting_pool(Living(), warm=5)
+    driver = pool.assign("stm_1") or ""
+    pool._open_unit = catalog = Catalog()
+    catalog.away = True
+    with pytest.raises(ConnectionError):
+        pool.release(driver, "stm_1")
+    catalog.away = False
+    pool.release(driver, "stm_1")
+    assert pool.assign("qry_2") == driver
+
+
+def test_a_driver_that_leaves_its_query_is_no_stray_yet() -> None:
+    pool = waiting_pool(Living())
+    driver = pool.assign("qry_1") or ""
+    pool._drivers[driver].given -= 60
+    left: list[float] = []
+
+    class Looked(Catalog):
+        def __call__(self, *, write: bool = True) -> AbstractContextManager[Any]:
+            left.extend(seconds for _, _, seconds in pool.assignments())
+            return super().__call__(write=write)
+
+    pool._open_unit = Looked()
+    assert pool.keep(driver, "qry_1")
+    assert [seconds < 15 for seconds in left] == [True]
+
+
+def test_nobody_waits_for_the_pool_while_a_cluster_is_asked_who_is_there() -> None:
+    """Its answer may take many seconds; whoever writes to the catalog may need the pool meanwhile."""
+    asked, let = threading.Event(), threading.Event()
+
+    class Cluster(Living):
+        def is_alive(self, driver_id: str, pid: int) -> bool:
+            if threading.current_thread().name == "asks":
+                asked.set()
+                assert let.wait(20)
+            return super().is_alive(driver_id, pid)
+
+    pool = waiting_pool(Cluster(), seats=1)
+    alone, shared = pool.assign("qry_1") or "", pool.assign("qry_2", Sharing(near=None)) or ""
+    pool.maintain()
+    kept: list[bool] = []
+    asks = threading.Thread(target=lambda: kept.append(pool.keep(alone, "qry_1")), name="asks", daemon=True)
+    asks.start()
+    assert asked.wait(20)
+    others = threading.Thread(target=lambda: [pool.let_go(shared, "qry_2"), pool.report(shared, "idle", 1)])
+    others.start()
+    others.join(10)
+    free = not others.is_alive()
+    let.set()
+    asks.join(20)
+    assert free
+    assert kept == [True]
+
+
 CHANGES: dict[str, Callable[[LocalPool, str, str], Any]] = {
     "a driver for one query": lambda pool, alone, shared: pool.assign("qry_9"),
     "a new shared driver": lambda pool, alone, shared: pool.assign("qry_9", Sharing(near=None)),

@@ -255,10 +255,10 @@ def heartbeat(env: Environment, driver_id: str, report: Mapping[str, Any]) -> di
             raise EngineError("fenced", "another attempt has taken over this query, or it is gone")
         updated = _observe(env, query, report)
         updated = _sampled(unit, updated, env.clock.now())
+        keep_query(unit, query, updated, env.clock.now())
         if report.get("state") in _TERMINAL and env.drivers.role(driver_id) == "shared":
             # Before anybody can see that it may start again, perhaps in the same driver.
             env.drivers.let_go(driver_id, query.meta.id)
-        keep_query(unit, query, updated, env.clock.now())
         unit.commit()
     stays = _stays(env, driver_id, query, report)
     if stays or updated.status.state is not query.status.state:

@@ -181,7 +181,7 @@ def work_for(env: Environment, driver_id: str, selection_id: str) -> dict[str, A
     """What an idle driver has to do for the SELECT that it was given; None lets it wait for other work."""
     selection = env.selections.find(selection_id)
     if selection is None or selection.ended is not None or selection.driver not in ("", driver_id):
-        env.drivers.release(driver_id)
+        env.drivers.release(driver_id, selection_id)
         return None
     if selection.driver == "":  # it is only just being handed over
         return None
