@@ -112,7 +112,11 @@ def race(
                     for number in range(tries)
                 ]
                 for number, one in enumerate(done):
-                    ends, wrong = one.result(600 if number == 0 else 300)
+                    try:
+                        ends, wrong = one.result(600)
+                    except BaseException:
+                        pool.shutdown(wait=False, cancel_futures=True)
+                        raise
                     races.ends[ends] += 1
                     races.wrong += wrong
                     say(f"{number + 1} of {tries}: {ends} {wrong or ''}")
@@ -207,11 +211,14 @@ def _racer(directory: Path) -> None:
     Host.heartbeat_seconds = 0.05
     spark = start_session(directory, 2)
 
+    says = threading.Lock()
+
     def run(key: str, spec: dict[str, Any], after: float) -> None:
         time.sleep(after)  # the head start of the other one
         told = attempt(spark.newSession(), spec, lambda _: _done(spec), 240)
         said = {"key": key, "state": told["state"], "error": told.get("error")}
-        os.write(sys.stdout.fileno(), f"BEAT {json.dumps(said)}\n".encode())  # a line at once, or they mix
+        with says:
+            print("BEAT", json.dumps(said), flush=True)
 
     for line in sys.stdin:
         threading.Thread(target=run, kwargs=json.loads(line), daemon=True).start()

@@ -69,6 +69,7 @@ class LocalPool:
         self._wake = wake
         self._lock = threading.Lock()
         self._changing = threading.RLock()
+        self._gone: set[str] = set()
         self._drivers: dict[str, PooledDriver] = {}
         self._closed = False
 
@@ -98,6 +99,8 @@ class LocalPool:
         with self._changing:
             if self._closed:
                 return
+            if self._gone:
+                self._clear_gone()
             roles = [d for d in self._drivers.values() if d.row.role == "analyzer"]
             if not roles:
                 self._start("analyzer")
@@ -141,21 +144,37 @@ class LocalPool:
             created_at=now,
             server=self._server,
         )
-        driver = PooledDriver(row, "starting")
-        self._drivers[driver_id] = driver
-        with self._open_unit() as unit:
-            unit.drivers.add(row)
-            unit.commit()
+        driver = self._drivers[driver_id] = PooledDriver(
+            row, "starting"
+        )  # it may ask before the catalog knows
+        try:
+            with self._open_unit() as unit:
+                unit.drivers.add(row)
+                unit.commit()
+        except BaseException:  # one that is in no catalog would be lost to the next server
+            del self._drivers[driver_id]
+            self._launcher.end(driver_id, pid, 0)
+            self._launcher.clear(driver_id)
+            raise
         return driver
 
     def _forget(self, driver: PooledDriver) -> None:
         """Clear away what a dead driver leaves: its JVM, its row, its scratch directory."""
         self._launcher.end(driver.row.id, driver.row.pid, 0)
         self._drivers.pop(driver.row.id, None)
+        self._gone.add(driver.row.id)
+        self._clear_gone()
+
+    def _clear_gone(self) -> None:
+        """Rows and directories of drivers that have ended; what cannot be done now, a later pass does."""
+        gone = sorted(self._gone)
         with self._open_unit() as unit:
-            unit.drivers.delete(driver.row.id)
+            for driver_id in gone:
+                unit.drivers.delete(driver_id)
             unit.commit()
-        self._launcher.clear(driver.row.id)
+        for driver_id in gone:
+            self._launcher.clear(driver_id)
+        self._gone.difference_update(gone)
 
     def _try_forget(self, driver: PooledDriver) -> None:
         try:
@@ -217,12 +236,18 @@ class LocalPool:
             else:
                 return None
             with self._lock:
-                driver.row = replace(driver.row, query_id=query_id)
+                row, state = driver.row, driver.state
+                driver.row = replace(row, query_id=query_id)
                 driver.state = "assigned"
                 driver.given = time.monotonic()
-            with self._open_unit() as unit:
-                unit.drivers.update(driver.row)
-                unit.commit()
+            try:
+                with self._open_unit() as unit:
+                    unit.drivers.update(driver.row)
+                    unit.commit()
+            except BaseException:  # whoever asked gets another one, or this one, when it asks again
+                with self._lock:
+                    driver.row, driver.state = row, state
+                raise
             return driver.row.id
 
     def _seat(self, query_id: str, sharing: Sharing) -> str | None:
@@ -262,6 +287,7 @@ class LocalPool:
             if driver is None or driver.row.query_id != query_id:
                 return
             driver.leave()
+            driver.ends = True
         self.end(driver_id)
 
     def keep(self, driver_id: str, query_id: str) -> bool:
@@ -274,7 +300,7 @@ class LocalPool:
             driver = self._drivers.get(driver_id)
             if driver is None or driver.row.role != "dedicated":
                 return False
-            if driver.row.query_id != query_id:
+            if driver.row.query_id != query_id or (driver.state == "leaving" and not driver.ends):
                 return True
             if driver.state != "assigned" or self._closed or not self._has_room(alive):
                 return False
@@ -303,10 +329,11 @@ class LocalPool:
                 unit.commit()
         except BaseException:
             with self._lock:
-                driver.state = "assigned"  # it is told so once more
+                driver.state = "assigned"  # it is told so once more, or ends as a stray
             raise
         with self._lock:
-            driver.row, driver.state, driver.heard = row, state, time.monotonic()
+            if not driver.ends:  # as nobody has it ended meanwhile
+                driver.row, driver.state, driver.heard = row, state, time.monotonic()
         self._wake()
 
     def release(self, driver_id: str, query_id: str) -> None:
@@ -390,7 +417,6 @@ class LocalPool:
 
     def _forget_all(self, drivers: list[PooledDriver]) -> None:
         """All processes first, then the catalog in one go: without one, too, no driver stays."""
-        ended = []
         for driver in drivers:
             try:
                 self._launcher.end(driver.row.id, driver.row.pid, 0)
@@ -398,17 +424,11 @@ class LocalPool:
                 _log.warning("driver %s was not ended: %s", driver.row.id, type(error).__name__)
             else:
                 self._drivers.pop(driver.row.id, None)
-                ended.append(driver.row.id)
+                self._gone.add(driver.row.id)
         try:
-            with self._open_unit() as unit:
-                for driver_id in ended:
-                    unit.drivers.delete(driver_id)
-                unit.commit()
+            self._clear_gone()
         except Exception as error:  # the next server clears them away
-            _log.warning("%d drivers were ended, but not cleared away: %s", len(ended), type(error).__name__)
-            return
-        for driver_id in ended:
-            self._launcher.clear(driver_id)
+            _log.warning("drivers were ended, but not cleared away: %s", type(error).__name__)
 
     def _wait_for_batches(self, drivers: list[PooledDriver], grace: float) -> None:
         """Tell drivers to end and wait until they have, or ``grace`` seconds."""

@@ -23,6 +23,7 @@ class PooledDriver:
         queries: of a shared driver, each with when it was given.
         state: ``leaving`` while its query is taken from it.
         served: how many queries it had, one after another.
+        ends: whether it is to end with the query that it leaves.
     """
 
     row: DriverRow
@@ -31,6 +32,7 @@ class PooledDriver:
     given: float = 0.0
     queries: dict[str, float] = field(default_factory=dict)
     served: int = 0
+    ends: bool = False
 
     def silent(self) -> bool:
         """Whether a driver that waits for work has not asked for any for too long: it hangs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from leatstream.errors import CatalogError, Faults, RequestError
+from leatstream.errors import CatalogError, Faults, RequestError, StoreError
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import Query, Relation, RelationKind, ViewIndex
 from leatstream.ports import UnitOfWork
@@ -137,7 +137,11 @@ def create_index(env: Environment, principal: Principal, statement: ast.CreateIn
         unit.relations.update(replace(view, meta=next_meta(view.meta, env.clock.now()), indexes=indexes))
         unit.commit()
     places = [column.name for column in view.columns]
-    env.views.add_index(view_table(query), fqn.name, [places.index(name) for name in names])
+    try:
+        env.views.add_index(view_table(query), fqn.name, [places.index(name) for name in names])
+    except StoreError:
+        _take_out(env, fqn)
+        raise
     env.changed.notify()
     return str(fqn)
 
@@ -145,12 +149,20 @@ def create_index(env: Environment, principal: Principal, statement: ast.CreateIn
 def drop_index(env: Environment, principal: Principal, fqn: Fqn) -> str:
     """Take an index away; its full name. CatalogError not-found."""
     authorize(principal, WRITE, "index", str(fqn))
+    with env.open_unit(write=False) as unit:
+        view, _ = require_index(unit, fqn)
+        query = keeper(unit, view)
+    # What the catalog forgets first could not be dropped again where this fails.
+    env.views.drop_index(view_table(query), fqn.name)
+    _take_out(env, fqn)
+    env.changed.notify()
+    return str(fqn)
+
+
+def _take_out(env: Environment, fqn: Fqn) -> None:
+    """Out of the catalog, whose jobs make the indexes that stand there when they start."""
     with env.open_unit() as unit:
         view, index = require_index(unit, fqn)
-        query = keeper(unit, view)
         kept = tuple(i for i in view.indexes if i != index)
         unit.relations.update(replace(view, meta=next_meta(view.meta, env.clock.now()), indexes=kept))
         unit.commit()
-    env.views.drop_index(view_table(query), fqn.name)
-    env.changed.notify()
-    return str(fqn)

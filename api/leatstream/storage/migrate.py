@@ -11,7 +11,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from leatstream.errors import StackError
-from leatstream.storage.engine import WRITE, make_engine
+from leatstream.storage.engine import WRITE, is_busy, make_engine
 
 SCRIPTS = Path(__file__).parent / "migrations"
 
@@ -29,7 +29,7 @@ def migrate(url: str, revision: str = "head") -> None:
     """Bring the catalog to a revision, creating it if it is new. One transaction; safe to call twice.
 
     Raises:
-        StackError: ``part-failed``, the catalog is that of a newer version.
+        StackError: ``part-failed``, the catalog is that of a newer version, or others keep it busy.
     """
     engine = make_engine(url)
     try:
@@ -40,6 +40,14 @@ def migrate(url: str, revision: str = "head") -> None:
                 command.downgrade(target, revision)
             else:
                 command.upgrade(target, revision)
+    except sa.exc.DBAPIError as error:
+        if not is_busy(error):
+            raise
+        raise StackError(
+            "part-failed",
+            "the catalog is busy: another session has not ended a change, or reads what is to be changed",
+            hint="start again when it has ended; long transactions are in pg_stat_activity, such as a dump",
+        ) from error
     finally:
         engine.dispose()
 

@@ -16,6 +16,7 @@ from leatstream.views.faults import not_ready, timed_out
 from leatstream.views.postgresql_writer import SCHEMA, connect, index_name, index_statement, table_of, told
 
 _CHANGE_LOCK_SECONDS = 3.0
+_INDEX_LOCK_SECONDS = 20.0  # for the batch at work; readers do not wait behind it
 PASSWORD = "secret://views/password"  # noqa: S105 - a reference
 
 
@@ -46,7 +47,7 @@ class PostgresViews:
 
     def add_index(self, table: str, name: str, columns: Sequence[int]) -> None:
         """Make an index."""
-        with told(), self._change() as connection:
+        with told(), connect(self._url, self.password, _INDEX_LOCK_SECONDS) as connection:
             if _has_table(connection, table):
                 connection.execute(index_statement(table, name, tuple(columns)))
 

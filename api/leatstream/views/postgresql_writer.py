@@ -82,7 +82,8 @@ def connect(url: str, password: str | None, lock_seconds: float = LOCK_SECONDS) 
     """
     with told():
         options = f"-c TimeZone=UTC -c lock_timeout={int(lock_seconds * 1000)}"
-        more: dict[str, Any] = LINE | {"options": options}
+        given = psycopg.conninfo.conninfo_to_dict(url)
+        more: dict[str, Any] = {k: v for k, v in LINE.items() if k not in given} | {"options": options}
         more |= {"password": password} if password else {}
         connection = psycopg.connect(url, autocommit=True, **more)
         if connection.info.server_version < OLDEST:
@@ -231,8 +232,8 @@ def told() -> Iterator[None]:
         raise StoreError(
             "store-unreachable",
             "The database of the materialized views: another session has locked the view's table.",
-            hint="Look for long transactions in pg_stat_activity, such as a dump; it is tried again by itself"
-            " where a query is removed or writes.",
+            hint="Look for long transactions in pg_stat_activity, such as a dump. An index is to be made or"
+            " dropped again then; what a query writes and the end of a view are tried again by themselves.",
         ) from None
     except psycopg.OperationalError as error:
         shown = str(error).splitlines()[0] if str(error) else type(error).__name__

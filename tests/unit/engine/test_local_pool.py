@@ -384,3 +384,63 @@ def test_who_writes_the_catalog_never_waits_for_a_change_of_drivers(change: str)
     assert went_on
     assert not changing.is_alive()
     assert pool.shares(shared) == []
+
+
+def test_what_the_catalog_could_not_take_is_undone() -> None:
+    launcher = Living()
+    pool = waiting_pool(launcher)
+    pool._open_unit = catalog = Catalog()
+    catalog.away = True
+    for sharing in (None, Sharing(near=None)):
+        with pytest.raises(ConnectionError):
+            pool.assign("qry_1", sharing)
+    assert len(launcher.gone) == 2, "what was started has ended"
+    assert not pool._drivers
+    catalog.away = False
+    driver = pool.assign("qry_1") or ""
+    assert pool.keep(driver, "qry_1")
+    catalog.away = True
+    with pytest.raises(ConnectionError):
+        pool.assign("qry_2")
+    catalog.away = False
+    assert pool.assign("qry_3") == driver, "it waits for work as before"
+
+
+def test_a_driver_that_has_ended_is_cleared_away_once_the_catalog_is_back() -> None:
+    deleted: list[str] = []
+
+    class Rows(Catalog):
+        @contextmanager
+        def _open(self) -> Iterator[Any]:
+            with super()._open() as unit:
+                unit.drivers.delete = deleted.append
+                yield unit
+
+    pool = waiting_pool(Living(), warm=0)
+    pool._open_unit = catalog = Rows()
+    driver = pool.assign("qry_1") or ""
+    catalog.away = True
+    with pytest.raises(ConnectionError):
+        pool.end(driver)
+    assert not pool.is_alive(driver)
+    catalog.away = False
+    pool.maintain()
+    assert deleted == [driver]
+
+
+def test_a_driver_whose_end_is_wanted_while_it_leaves_its_query_gets_no_other() -> None:
+    pool = waiting_pool(Living())
+    driver = pool.assign("qry_1") or ""
+    meanwhile: list[None] = []
+
+    class Meanwhile(Catalog):
+        def __call__(self, *, write: bool = True) -> AbstractContextManager[Any]:
+            if not meanwhile:
+                meanwhile.append(None)
+                pool._drivers[driver].ends = True  # as let_go says before it ends the process
+            return super().__call__(write=write)
+
+    pool._open_unit = Meanwhile()
+    pool.keep(driver, "qry_1")
+    assert meanwhile
+    assert pool.assign("qry_2") != driver

@@ -168,10 +168,10 @@ def sweep(env: Environment) -> None:
 
 def _take_back(env: Environment, selection: Selection) -> None:
     """A driver that has not come back to its idle life by now does not obey."""
-    if selection.driver and env.drivers.assigned(selection.driver) == selection.id:
+    if selection.driver:
         # One that cannot be ended now is a stray from here on, and tried again as such.
         with contextlib.suppress(EngineError):
-            env.drivers.end(selection.driver)
+            env.drivers.let_go(selection.driver, selection.id)
 
 
 # The driver's side
