@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -14,10 +15,11 @@ from leatstream.connectors.base import Connector
 from leatstream.errors import CatalogError
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.model.objects import Meta, Query, Store
-from leatstream.ports import Analyzer, Clock, Drivers, Leases, OpenUnit, SecretBox, ViewStore
+from leatstream.ports import Analyzer, Clock, Drivers, Leases, OpenUnit, SecretBox, UnitOfWork, ViewStore
 from leatstream.services.queries.leases import SoleServer
 from leatstream.services.selects.selections import Selections
 from leatstream.services.signal import Signal
+from leatstream.services.turns import Turns
 
 T = TypeVar("T")
 
@@ -144,6 +146,7 @@ class Environment:
         open_registry: opens a client of a schema registry that answers within some seconds; no I/O.
         leases: which queries this server looks after.
         awaited_copies: ids of new queries that wait for a copy of the checkpoint that they begin with.
+        turns: of those who plan; staged environments share them.
         staged: whether changes wait for a commit of all, so that nothing outside the catalog may follow yet.
     """
 
@@ -163,7 +166,18 @@ class Environment:
     leases: Leases = field(default_factory=SoleServer)
     awaited_copies: set[str] = field(default_factory=set)
     passes: Passes = field(default_factory=Passes)
+    turns: Turns = field(default_factory=Turns)
     staged: bool = False
+
+    @contextmanager
+    def planning(self) -> Iterator[UnitOfWork]:
+        """A unit for reading while stores, registries or the analyzer are asked.
+
+        Raises:
+            EngineError: engine-unavailable, too many do so already.
+        """
+        with self.turns.taken(), self.open_unit(write=False) as unit:
+            yield unit
 
 
 def new_id(prefix: str) -> str:

@@ -71,7 +71,8 @@ def put_relation(
     """
     authorize(principal, WRITE, body.kind.value, str(fqn))
     read = read_relation_properties(body.as_properties(), changelog=body.kind is RelationKind.CHANGELOG)
-    with env.open_unit(write=False) as unit:
+    # Columns that are left out come from a schema registry.
+    with env.open_unit(write=False) if body.columns else env.planning() as unit:
         require_schema(unit, fqn.database, fqn.schema)
         old = unit.relations.find(str(fqn))
         store = require_store(unit, _store_name(env, read))

@@ -100,6 +100,8 @@ class SqlUnits:
             if is_busy(error):
                 raise _busy() from error
             raise
+        except sa.exc.TimeoutError as error:  # every connection of the pool is taken
+            raise _busy() from error
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

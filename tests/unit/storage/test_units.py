@@ -231,6 +231,14 @@ def test_a_writer_that_waits_too_long_is_told_so(units: SqlUnits, monkeypatch: p
     assert (caught.value.code, caught.value.status, caught.value.retryable) == ("catalog-busy", 503, True)
 
 
+def test_a_pool_without_a_connection_left_is_told_as_busy(url: str) -> None:
+    units = SqlUnits(sa.create_engine(url, pool_size=1, max_overflow=0, pool_timeout=0.05))
+    with units(write=False), pytest.raises(InternalError) as caught, units(write=False):
+        raise AssertionError("a second connection was made")
+    assert (caught.value.code, caught.value.status, caught.value.retryable) == ("catalog-busy", 503, True)
+    units.close()
+
+
 def test_a_file_that_another_process_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage_engine, "BUSY_SECONDS", 0.05)
     url = f"sqlite:///{tmp_path / 'catalog.db'}"

@@ -165,7 +165,7 @@ class Virtuals:
         given = member.given
         if not isinstance(select, ast.Select) or not isinstance(given, ast.CreateVirtual):
             raise RequestError("sql-syntax", "a virtual relation is a SELECT", position=given.position)
-        with env.open_unit(write=False) as unit:
+        with env.planning() as unit:
             view = CatalogView(unit)
             logical = bind(
                 select.select,

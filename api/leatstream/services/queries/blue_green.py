@@ -59,8 +59,9 @@ def replace_beside(
         old = require_query(unit, name)
         pre.check(old.meta.generation, "query", name)
         _refuse(env, unit, old)
-        if same_statement(old, body):
-            return None
+    if same_statement(old, body):
+        return None
+    with env.planning() as unit:
         planned = plan_statement(env, CatalogView(unit), parse_continuous(body.sql), body.context)
         if check_replacement(unit, old, planned).kind in UNTOUCHED:
             return None

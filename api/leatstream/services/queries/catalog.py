@@ -82,15 +82,10 @@ def put_query(
         refuse_deleting(old)
         if old is not None and name not in within and _acts(old, body):
             refuse_alone(unit, old)
-        planned = change = None
-        if old is None or replan or not same_statement(old, body):
-            statement = parse_continuous(body.sql)
-            planned = plan_statement(env, CatalogView(unit), statement, body.context)
-            if adapt is not None:
-                planned = replace(planned, job=adapt(planned.job))
-            if old is not None:
-                change = check_replacement(unit, old, planned, within)
-                refuse_unswapped(unit, old, statement.query_properties, change)
+    planned = change = None
+    # What needs no plan, such as to stop, waits for nobody who plans.
+    if old is None or replan or not same_statement(old, body):
+        planned = _planned(env, old, body, within, adapt)
     with env.open_unit() as unit:
         current = unit.queries.find(name)
         pre.check(current.meta.generation if current else None, "query", name)
@@ -110,6 +105,25 @@ def put_query(
         unit.commit()
     env.changed.notify()
     return stored
+
+
+def _planned(
+    env: Environment,
+    old: Query | None,
+    body: QueryDefinition,
+    within: Collection[str],
+    adapt: Callable[[JobSpec], JobSpec] | None,
+) -> PlannedQuery:
+    """The plan of a query that is new or takes the place of ``old``."""
+    statement = parse_continuous(body.sql)
+    with env.planning() as unit:
+        planned = plan_statement(env, CatalogView(unit), statement, body.context)
+        if adapt is not None:
+            planned = replace(planned, job=adapt(planned.job))
+        if old is not None:
+            change = check_replacement(unit, old, planned, within)
+            refuse_unswapped(unit, old, statement.query_properties, change)
+    return planned
 
 
 def create_query(env: Environment, principal: Principal, name: str, body: QueryDefinition) -> Stored[Query]:

@@ -57,7 +57,7 @@ def begin(
         EngineError: engine-unavailable, when no driver may be had.
     """
     authorize(principal, READ, "statements")
-    with env.open_unit(write=False) as unit:
+    with env.planning() as unit:
         planned = plan_select(env, CatalogView(unit), statement, context)
     selection = Selection(new_id(PREFIX), principal.name, planned.job, statement.limit)
     env.selections.add(selection)

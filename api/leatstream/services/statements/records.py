@@ -8,6 +8,7 @@ from typing import Any
 
 from leatstream.connectors.entities import NewRecord
 from leatstream.errors import Faults, Position, RequestError
+from leatstream.formats.described import FORMATS
 from leatstream.formats.json import check_type
 from leatstream.model.names import quote
 from leatstream.model.objects import Column, Relation, RelationKind
@@ -65,6 +66,10 @@ def insert_values(env: Environment, principal: Principal, statement: InsertValue
     """
     authorize(principal, WRITE, "stream", str(qualify(statement.name, context)))
     with env.open_unit(write=False) as unit:
+        relation = CatalogView(unit).resolve(statement.name, context)
+    described = relation.value_format in FORMATS or relation.key_format in FORMATS
+    # Schemas of records are asked for and registered.
+    with env.planning() if described else env.open_unit(write=False) as unit:
         relation, records = check_values(env, CatalogView(unit), statement, context, register=True)
     connector = env.connect(get_store(env, principal, relation.store))
     connector.write_records(relation.entity, records, _WRITE_TIMEOUT)

@@ -66,6 +66,9 @@ def validate(
         context: what unqualified names mean.
         assume: planned objects that count as existing (see ``catalog_view``).
         name: of the query or application this text would replace; its plan then tells the change.
+
+    Raises:
+        EngineError: engine-unavailable, too many texts are being planned.
     """
     authorize(principal, READ, "statements")
     found: list[dict[str, Any]] = []
@@ -78,14 +81,17 @@ def validate(
         found.append({"kind": "unknown", "plan": None, "problems": problems_of(error)})
         return ValidationOutcome(False, found, canonical(sql), statement_hash(sql))
     context = with_defaults(env, principal, context)
-    for statement in statements:
-        kind = kind_of(statement)
-        try:
-            plan = plan_of(env, statement, context, assumed, name)[1]
-            context = after(env, statement, context, assumed, name)
-            found.append({"kind": kind, "plan": plan, "problems": []})
-        except LeatstreamError as error:
-            found.append({"kind": kind, "plan": None, "problems": problems_of(error.at(statement.position))})
+    # One turn for all: without it there is no answer, which is no fault of a statement.
+    with env.turns.taken():
+        for statement in statements:
+            kind = kind_of(statement)
+            try:
+                plan = plan_of(env, statement, context, assumed, name)[1]
+                context = after(env, statement, context, assumed, name)
+                found.append({"kind": kind, "plan": plan, "problems": []})
+            except LeatstreamError as error:
+                problems = problems_of(error.at(statement.position))
+                found.append({"kind": kind, "plan": None, "problems": problems})
     valid = all(not s["problems"] for s in found)
     return ValidationOutcome(valid, found, canonical(sql), statement_hash(sql))
 
@@ -130,7 +136,7 @@ def plan_of(
     Raises:
         LeatstreamError: what is wrong with it.
     """
-    with env.open_unit(write=False) as unit:
+    with env.planning() as unit:
         view = build_view(env, unit, assumed or Assumed(), context)
         if isinstance(statement, ast.CreateApplication):
             return kind_of(statement), application_statements.check(env, view, statement, context, name)
