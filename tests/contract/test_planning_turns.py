@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from leatstream.errors import EngineError
-from leatstream.ports import UnitOfWork
+from leatstream.ports import Freshness, UnitOfWork
 from leatstream.services.environment import Context, Principal
 from leatstream.services.statements.validation import validate
 from leatstream.services.turns import UNITS_OF_A_PLAN, Turns
@@ -159,3 +159,20 @@ def test_the_refusal_is_no_fault_of_a_statement(pageviews: TestClient, fresh: An
     fresh.env.turns = Turns(0, patience=0.0)
     with pytest.raises(EngineError):
         validate(fresh.env, ANN, READS, Context("demo", "public", "k"))
+
+
+def test_rows_of_views_are_read_without_the_catalog(
+    alone: TestClient, fresh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may take half a minute, which nobody else is to wait for."""
+    units = fresh.env.open_unit = Counted(fresh.env.open_unit)
+    held: list[int] = []
+
+    def read(snapshot: Any) -> Any:
+        held.append(sum(units.now.values()))
+        return [], [Freshness(None, None, None) for _ in snapshot.tables]
+
+    monkeypatch.setattr(fresh.env.views, "read", read)
+    answer = send(alone, "SELECT * FROM seen")
+    assert answer.status_code == 200, answer.text
+    assert held == [0]

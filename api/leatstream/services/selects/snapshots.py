@@ -116,15 +116,20 @@ def _compile(
 
 
 def select(
-    env: Environment, principal: Principal, statement: ast.Select, view: CatalogView, context: Context
-) -> StatementResult:
-    """Answer a SELECT over views: at most ``MOST_ROWS`` rows, within ``SECONDS``.
+    env: Environment, principal: Principal, statement: ast.Select, context: Context
+) -> StatementResult | None:
+    """Answer a SELECT over views: at most ``MOST_ROWS`` rows, within ``SECONDS``; None if it reads streams.
 
     Raises:
         RequestError: all that is wrong with it, or a value that cannot be computed.
         EngineError: view-not-ready, statement-timeout.
     """
-    made, found = _compile(env, view, statement, context)
+    with env.open_unit(write=False) as unit:
+        view = CatalogView(unit)
+        if not reads_views(view, statement.select, context):
+            return None
+        made, found = _compile(env, view, statement, context)
+    # The rows may take long: the catalog's connections are for those who need them.
     for relation, _ in found:
         authorize(principal, READ, "materialized view", str(relation.fqn))
     tables = [(view_table(query), query.checkpoint_generation) for _, query in found]

@@ -12,7 +12,7 @@ from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, RelationKind
 from leatstream.services import relations
 from leatstream.services.authorization import READ, authorize
-from leatstream.services.catalog_view import CatalogView, qualify
+from leatstream.services.catalog_view import qualify
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.queries import catalog as queries
 from leatstream.services.queries import savepoints
@@ -198,10 +198,9 @@ def _terminate(run: Run, s: ast.TerminateQuery) -> StatementResult:
 
 def _select(run: Run, s: ast.Select) -> StatementResult:
     authorize(run.principal, READ, "statements")
-    with run.env.open_unit(write=False) as unit:
-        view = CatalogView(unit)
-        if snapshots.reads_views(view, s.select, run.context):
-            return snapshots.select(run.env, run.principal, s, view, run.context)
+    answered = snapshots.select(run.env, run.principal, s, run.context)
+    if answered is not None:
+        return answered
     selection, planned = begin(run.env, run.principal, s, run.context)
     return StatementResult(
         "select",
