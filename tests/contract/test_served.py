@@ -5,14 +5,23 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx2
 import pytest
 import uvicorn
 
+from leatstream.rest import app as rest_app
 from leatstream.rest.app import create_app
+
+
+@pytest.fixture
+def few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As few threads as can be blocked with a handful of calls; asked for before ``served``."""
+    for name in ("THREADS", "DRIVER_THREADS", "PROBE_THREADS"):
+        monkeypatch.setattr(rest_app, name, 2)
 
 
 @pytest.fixture
@@ -83,3 +92,77 @@ def test_waits_hold_no_thread(served: httpx2.Client, fresh: Any) -> None:
     for thread in threads:
         thread.join(20)
         assert not thread.is_alive()
+
+
+class Hanging:
+    """In place of a function: who calls it waits until it is let go."""
+
+    def __init__(self, answer: Any) -> None:
+        self.entered = 0
+        self.go = threading.Event()
+        self._answer = answer
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        self.entered += 1
+        assert self.go.wait(60)
+        return self._answer
+
+
+@contextmanager
+def _all_hang(hanging: Hanging, call: Callable[[], object]) -> Iterator[None]:
+    """Meanwhile every thread there is for such calls waits, and one more call for a thread."""
+    threads = [threading.Thread(target=call, daemon=True) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    _eventually(lambda: hanging.entered == 2)
+    try:
+        yield
+    finally:
+        hanging.go.set()
+        for thread in threads:
+            thread.join(20)
+            assert not thread.is_alive()
+
+
+def _poll(url: Any) -> httpx2.Response:
+    path, headers = f"{url}/v1/drivers/d/poll", {"Authorization": "Bearer t"}
+    return httpx2.post(
+        path, json={"pid": 1, "state": "warming"}, headers=headers, timeout=20, trust_env=False
+    )
+
+
+@pytest.mark.usefixtures("few_threads")
+def test_slow_requests_hold_up_neither_drivers_nor_probes(served: httpx2.Client, fresh: Any) -> None:
+    """A driver that is not heard ends itself, and a server that does not answer probes gets no requests."""
+    fresh.drivers.tokens["d"] = "t"
+    assert served.put("/v1/stores/k", json={"kafka": {"bootstrap_servers": "h:1"}}).status_code == 201
+    hanging, connect = Hanging([]), fresh.env.connect
+
+    def slow(store: Any) -> Any:
+        connector = connect(store)
+        connector.list_entities = hanging
+        return connector
+
+    fresh.env.connect = slow
+    with _all_hang(hanging, lambda: served.get("/v1/stores/k/entities")):
+        assert _poll(served.base_url).json() == {"work": None}
+        assert served.get("/readyz").json()["ready"] is True
+
+
+@pytest.mark.usefixtures("few_threads")
+def test_drivers_that_wait_hold_up_neither_requests_nor_probes(served: httpx2.Client, fresh: Any) -> None:
+    """As they do while somebody else has the catalog's turn for writing."""
+    fresh.drivers.authenticate = hanging = Hanging(answer=True)
+    fresh.drivers.tokens["d"] = "t"
+    with _all_hang(hanging, lambda: _poll(served.base_url)):
+        assert served.get("/v1/databases").status_code == 200
+        assert served.get("/readyz").json()["ready"] is True
+
+
+@pytest.mark.usefixtures("few_threads")
+def test_probes_that_wait_hold_up_nobody(served: httpx2.Client, fresh: Any) -> None:
+    fresh.drivers.tokens["d"] = "t"
+    fresh.drivers.ready = hanging = Hanging(answer=True)
+    with _all_hang(hanging, lambda: served.get("/readyz")):
+        assert _poll(served.base_url).json() == {"work": None}
+        assert served.get("/v1/databases").status_code == 200

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.routing import APIRoute
 
@@ -37,6 +37,10 @@ from leatstream.services.environment import Environment
 
 # Calls to stores block for seconds; reads of the catalog must not queue behind them.
 THREADS = 100
+# Drivers must be heard whatever requests wait for, and requests answered while drivers wait for the catalog.
+DRIVER_THREADS = 40
+# A probe that finds none would have the server taken for one that is not ready.
+PROBE_THREADS = 2
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 ROUTERS: tuple[APIRouter, ...] = tuple(
@@ -97,6 +101,8 @@ def create_app(env: Environment, *, lifespan: Lifespan | None = None) -> FastAPI
     times = RequestTimes()
     app.state.env = env
     app.state.times = times
+    app.state.driver_threads = CapacityLimiter(DRIVER_THREADS)
+    app.state.probe_threads = CapacityLimiter(PROBE_THREADS)
     routes: list[Any] = []
     for router in ROUTERS:
         app.include_router(router, dependencies=[Depends(refuse_unknown_parameters)])

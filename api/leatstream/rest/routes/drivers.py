@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Body, Path
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Body, Depends, Path, Request
 
 from leatstream.rest.deps import DriverToken, Env
 from leatstream.services.environment import Environment
@@ -25,47 +26,63 @@ _LOOK_AGAIN = 2.0
 _ROOM, _ROOM_LOOK = 5.0, 0.05
 
 
-async def _as_driver(env: Environment, driver: str, token: str, call: Callable[..., T], *values: Any) -> T:
-    def checked() -> T:
-        service.authenticate_driver(env, driver, token)
-        return call(env, driver, *values)
+@dataclass(frozen=True, slots=True)
+class _Driver:
+    """The driver that calls, and the threads that only drivers' calls take."""
 
-    return await run_in_threadpool(checked)
+    env: Environment
+    name: str
+    token: str
+    threads: CapacityLimiter
+
+    async def ask(self, call: Callable[..., T], *values: Any) -> T:
+        """What a service answers the driver."""
+
+        def checked() -> T:
+            service.authenticate_driver(self.env, self.name, self.token)
+            return call(self.env, self.name, *values)
+
+        return await to_thread.run_sync(checked, limiter=self.threads)
+
+
+async def _driver(request: Request, env: Env, token: DriverToken, driver: DriverPath) -> _Driver:
+    return _Driver(env, driver, token, request.app.state.driver_threads)
+
+
+Calling = Annotated[_Driver, Depends(_driver)]
 
 
 @router.post("/poll")
-async def poll(env: Env, token: DriverToken, driver: DriverPath, report: Report) -> dict[str, Any]:
+async def poll(driver: Calling, report: Report) -> dict[str, Any]:
     """Ask for work; an idle driver waits here for up to 20 s, holding neither thread nor transaction."""
     deadline = time.monotonic() + _LONG_POLL
     while True:
-        seen = env.changed.value
-        work = await _as_driver(env, driver, token, service.poll, report)
+        seen = driver.env.changed.value
+        work = await driver.ask(service.poll, report)
         left = deadline - time.monotonic()
         if work is not None or report.get("state") != "idle" or left <= 0:
             return {"work": work}
-        await env.changed.wait_async(seen, min(left, _LOOK_AGAIN))
+        await driver.env.changed.wait_async(seen, min(left, _LOOK_AGAIN))
 
 
 @router.post("/heartbeat")
-async def heartbeat(env: Env, token: DriverToken, driver: DriverPath, report: Report) -> dict[str, str]:
+async def heartbeat(driver: Calling, report: Report) -> dict[str, str]:
     """Report on a query and hear what is wanted."""
-    return await _as_driver(env, driver, token, service.heartbeat, report)
+    return await driver.ask(service.heartbeat, report)
 
 
 @router.post("/analysis/{request_id}", status_code=204)
-async def complete_analysis(
-    env: Env, token: DriverToken, driver: DriverPath, request_id: str, body: Report
-) -> None:
+async def complete_analysis(driver: Calling, request_id: str, body: Report) -> None:
     """Deliver the analyzer's answer."""
-    await _as_driver(env, driver, token, service.analysis_result, request_id, body)
+    await driver.ask(service.analysis_result, request_id, body)
 
 
 @router.post("/rows")
-async def take_rows(env: Env, token: DriverToken, driver: DriverPath, body: Report) -> dict[str, Any]:
+async def take_rows(driver: Calling, body: Report) -> dict[str, Any]:
     """Take rows of a SELECT; while its reader is slower than its driver, the driver waits here."""
     deadline = time.monotonic() + _ROOM
     while True:
-        answer = await _as_driver(env, driver, token, interactive.take_rows, body)
+        answer = await driver.ask(interactive.take_rows, body)
         if answer is not None:
             return {"accepted": True, **answer}
         if time.monotonic() >= deadline:
@@ -74,21 +91,17 @@ async def take_rows(env: Env, token: DriverToken, driver: DriverPath, body: Repo
 
 
 @router.post("/secrets")
-async def resolve_secrets(
-    env: Env, token: DriverToken, driver: DriverPath, body: Report
-) -> dict[str, dict[str, str]]:
+async def resolve_secrets(driver: Calling, body: Report) -> dict[str, dict[str, str]]:
     """Resolve the secret references of the driver's own query."""
     asked = _texts(body, "references"), _query(body)
-    return {"values": await _as_driver(env, driver, token, service.resolve_secrets, *asked)}
+    return {"values": await driver.ask(service.resolve_secrets, *asked)}
 
 
 @router.post("/function-sources")
-async def function_sources(
-    env: Env, token: DriverToken, driver: DriverPath, body: Report
-) -> dict[str, dict[str, str]]:
+async def function_sources(driver: Calling, body: Report) -> dict[str, dict[str, str]]:
     """The source texts of the functions that the driver's own query calls."""
     asked = _texts(body, "digests"), _query(body)
-    return {"sources": await _as_driver(env, driver, token, service.function_sources, *asked)}
+    return {"sources": await driver.ask(service.function_sources, *asked)}
 
 
 def _texts(body: dict[str, Any], name: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from anyio import to_thread
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import PlainTextResponse
 
@@ -45,9 +46,9 @@ async def get_health() -> HealthView:
 
 
 @router.get("/readyz", responses={503: {"model": ReadinessView, "description": "Not ready."}})
-def get_readiness(env: Env, response: Response) -> ReadinessView:
+async def get_readiness(env: Env, request: Request, response: Response) -> ReadinessView:
     """Tell whether the server can do its work. Needs no token."""
-    parts = service.readiness(env)
+    parts = await to_thread.run_sync(service.readiness, env, limiter=request.app.state.probe_threads)
     ready = all(value is True for value in parts.values())
     response.status_code = 200 if ready else 503
     return ReadinessView(ready=ready, parts=dict(parts))
