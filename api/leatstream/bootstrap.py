@@ -17,6 +17,7 @@ from leatstream.connectors.registry import connector_classes, open_connector
 from leatstream.engine.analysis import AnalysisQueue
 from leatstream.engine.local_pool import LocalPool
 from leatstream.engine.loop import ReconcileLoop
+from leatstream.engine.standstill import StandstillWatch
 from leatstream.errors import CatalogError, EngineError, StackError
 from leatstream.launching import heaps, open_launcher, slots
 from leatstream.model.objects import Store
@@ -60,6 +61,7 @@ class Runtime:
     env: Environment
     pool: LocalPool
     loop: ReconcileLoop
+    watch: StandstillWatch
     token: str
     close_catalog: Callable[[], None]
     announcements: Announcements | None
@@ -81,6 +83,7 @@ class Runtime:
 
     def end_drivers(self) -> None:
         """End the loop and every driver, each after its batch; the API must answer them meanwhile."""
+        self.watch.stop()  # no pass is made any more, and nobody is to wonder
         self.loop.stop()
         self.pool.close(self.stop_grace)
 
@@ -223,7 +226,10 @@ def _open(
     pool.adopt()
     loop = ReconcileLoop(env, pool)
     loop.start()
-    return Runtime(env, pool, loop, token, open_unit.close, announcements, locks, settings.stop_grace_seconds)
+    watch = StandstillWatch(env.passes)
+    watch.start()
+    grace = settings.stop_grace_seconds
+    return Runtime(env, pool, loop, watch, token, open_unit.close, announcements, locks, grace)
 
 
 def admin_token(open_unit: OpenUnit, clock: SystemClock, data_dir: Path, *, alone: bool = True) -> str:

@@ -11,6 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from leatstream.connectors.entities import Record
+from leatstream.services.environment import STILL_SECONDS
 
 KAFKA = {"kafka": {"bootstrap_servers": "localhost:9092"}}
 COLUMNS = [{"name": "viewtime", "type": "BIGINT"}, {"name": "userid", "type": "VARCHAR"}]
@@ -47,10 +48,15 @@ def test_health_needs_no_token(client: TestClient, fresh: Any) -> None:
     """For probes; readiness tells which part is missing."""
     client.headers.pop("Authorization")
     assert client.get("/healthz").json() == {"status": "ok"}
-    assert client.get("/readyz").json() == {"ready": True, "parts": {"catalog": True, "engine": True}}
+    parts = {"catalog": True, "engine": True, "reconciler": True}
+    assert client.get("/readyz").json() == {"ready": True, "parts": parts}
     fresh.drivers.is_ready = False
     answer = client.get("/readyz")
-    assert (answer.status_code, answer.json()["parts"]["engine"]) == (503, False)
+    assert (answer.status_code, answer.json()["parts"]) == (503, {**parts, "engine": False})
+    fresh.drivers.is_ready = True
+    fresh.env.passes.ended -= STILL_SECONDS + 1
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["parts"]) == (503, {**parts, "reconciler": False})
 
 
 def test_a_reader_may_not_write(client: TestClient, fresh: Any) -> None:

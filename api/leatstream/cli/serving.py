@@ -93,6 +93,7 @@ def build_app(stack: DevSettings) -> ServedApp:
         warm_up_kafka=stack.kafka_bootstrap,
         default_store=os.environ.get("LEATSTREAM_DEFAULT_STORE", EMBEDDED_STORE),
     )
+    tell_stacks_when_asked()
     found = driver_environment(stack.java, with_extras(settings, stack.spark_jars))
     archive, environment = with_archive(stack.java, found)
     runtime = open_runtime(settings, stack.url, environment)

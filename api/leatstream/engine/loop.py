@@ -79,6 +79,7 @@ class ReconcileLoop:
         while not self._stop.is_set():
             for step in (self._reconcile, self._pool.maintain):
                 self._try(step)
+            self._env.passes.ended = time.monotonic()
             seen = self._env.changed.wait(seen, _PASS_SECONDS)
 
     def _try(self, step: Callable[[], None]) -> None:

@@ -126,12 +126,26 @@ class RuntimeSettings:
     default_store: str | None = None
 
 
+STILL_SECONDS = 120.0
+
+
 @dataclass(slots=True)
 class Passes:
-    """How many passes the reconciler has made in this process, and how long they took together."""
+    """The reconciler's passes in this process.
+
+    Attributes:
+        count: how many went well.
+        seconds: how long these took together.
+        ended: when the last one ended, however it went, by ``time.monotonic``; at first when this was made.
+    """
 
     count: int = 0
     seconds: float = 0.0
+    ended: float = field(default_factory=time.monotonic)
+
+    def stand_still(self) -> bool:
+        """Whether none has ended for so long that the loop must hang somewhere."""
+        return time.monotonic() - self.ended > STILL_SECONDS
 
 
 @dataclass(slots=True)

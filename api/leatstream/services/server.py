@@ -40,4 +40,8 @@ def readiness(env: Environment) -> dict[str, bool]:
         catalog = True
     except Exception:  # whatever the database driver raises, the answer is no
         catalog = False
-    return {"catalog": catalog, "engine": env.drivers.ready()}
+    return {
+        "catalog": catalog,
+        "engine": env.drivers.ready(),
+        "reconciler": not env.passes.stand_still(),
+    }

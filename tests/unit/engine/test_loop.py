@@ -11,14 +11,18 @@ import pytest
 from leatstream.engine import loop as module
 from leatstream.engine.loop import ReconcileLoop
 from leatstream.errors import CatalogAway
+from leatstream.services.environment import Passes
 from leatstream.storage.leases import CatalogLeases
 
 
-def passes(monkeypatch: pytest.MonkeyPatch, *ends: Exception | None) -> None:
+def passes(monkeypatch: pytest.MonkeyPatch, *ends: Exception | None) -> Passes:
     """Run passes that end so, one after another, at no pause between them."""
     monkeypatch.setattr(module, "_PASS_SECONDS", 0.0)
     left = list(ends)
-    env: Any = SimpleNamespace(changed=SimpleNamespace(value=0, wait=lambda seen, _: seen))
+    made_passes = Passes(ended=-1000.0)
+    env: Any = SimpleNamespace(
+        changed=SimpleNamespace(value=0, wait=lambda seen, _: seen), passes=made_passes
+    )
 
     def maintain() -> None:
         end = left.pop(0)
@@ -31,6 +35,13 @@ def passes(monkeypatch: pytest.MonkeyPatch, *ends: Exception | None) -> None:
     monkeypatch.setattr(made, "_reconcile", lambda: None)
     made._run()
     assert not left
+    return made_passes
+
+
+@pytest.mark.parametrize("end", [None, CatalogAway("connection refused"), KeyError("of our own")])
+def test_a_pass_has_ended_however_it_went(monkeypatch: pytest.MonkeyPatch, end: Exception | None) -> None:
+    """The loop lives: that the catalog is away is told by another part."""
+    assert not passes(monkeypatch, end).stand_still()
 
 
 def test_a_catalog_that_is_away_is_told_once_and_in_a_line(
