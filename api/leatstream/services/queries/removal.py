@@ -10,7 +10,8 @@ import logging
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from leatstream.errors import CatalogError, LeatstreamError
@@ -37,24 +38,39 @@ from leatstream.services.queries.notes import keep_query
 from leatstream.services.relations import query_dependents
 
 _LOG = logging.getLogger(__name__)
-_ALONE = threading.Lock()
+_REMOVING: set[str] = set()
+_FREE = threading.Condition()
 _FORGET_SECONDS = 3.0
 
 
 def remove_query(env: Environment, query: Query) -> None:
     """Take away a query whose job has ended: its topic if asked, its checkpoints, its relation, itself.
 
-    One at a time, so that a topic made anew by the next query of this name is not taken for the old one.
+    Nobody removes the same query beside it: by the time that the slower one dropped the topic, it might have
+    been made anew by the next query of this name. Others are not waited for, whose stores may be away.
 
     Raises:
         StoreError: the topic or a replication slot could not be dropped; nothing else has been removed then.
     """
-    with _ALONE:
+    with _alone(query.meta.id):
         with env.open_unit(write=False) as unit:
             current = unit.queries.find_by_id(query.meta.id)
         if current is not None and current.deleting:
             _remove(env, current)
     env.changed.notify()
+
+
+@contextmanager
+def _alone(query_id: str) -> Iterator[None]:
+    with _FREE:
+        _FREE.wait_for(lambda: query_id not in _REMOVING)
+        _REMOVING.add(query_id)
+    try:
+        yield
+    finally:
+        with _FREE:
+            _REMOVING.discard(query_id)
+            _FREE.notify_all()
 
 
 def _remove(env: Environment, query: Query) -> None:
