@@ -285,6 +285,13 @@ class CatalogAway(Exception):
         )
 
 
+def catalog_stands(error: BaseException) -> bool:
+    """Whether the catalog took nothing down meanwhile: it was away, or another change did not end."""
+    return isinstance(error, CatalogAway) or (
+        isinstance(error, InternalError) and error.code == "catalog-busy"
+    )
+
+
 FAMILIES: tuple[type[LeatstreamError], ...] = (
     RequestError,
     AccessError,

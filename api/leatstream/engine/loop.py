@@ -7,8 +7,9 @@ import threading
 import time
 from collections.abc import Callable
 
+from leatstream.engine.errands import Errands
 from leatstream.engine.local_pool import LocalPool
-from leatstream.errors import CatalogAway
+from leatstream.errors import catalog_stands
 from leatstream.services.environment import Environment
 from leatstream.services.queries.copying import copy_what_waits
 from leatstream.services.queries.reconciler import reconcile_all, release_strays
@@ -17,6 +18,7 @@ from leatstream.services.selects.interactive import sweep
 _log = logging.getLogger(__name__)
 _PASS_SECONDS = 1.0
 _GAP_SECONDS = 5.0
+_HALF_DONE_SECONDS = 5.0
 
 
 class ReconcileLoop:
@@ -33,6 +35,8 @@ class ReconcileLoop:
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
         # Copies take long: nobody but those who asked for them shall wait.
         self._copier = threading.Thread(target=self._copy, name="checkpoint copies", daemon=True)
+        # So do stores that are away, and nodes that are lost.
+        self._errands = Errands(env)
 
     def start(self) -> None:
         """Begin."""
@@ -45,18 +49,20 @@ class ReconcileLoop:
         self._seen_mine.set()
         self._env.changed.notify()
         self._thread.join(timeout=30)
-        # What is half copied is begun anew by the next server; drivers shall not wait for it to end in order.
-        self._copier.join(timeout=5)
+        # What is half done is begun anew by the next server; drivers shall not wait for it to end in order.
+        end = time.monotonic() + _HALF_DONE_SECONDS
+        self._errands.stop(_HALF_DONE_SECONDS)
+        self._copier.join(max(0.0, end - time.monotonic()))
 
     def _reconcile(self) -> None:
         now = time.monotonic()
-        if now - self._last > _GAP_SECONDS or self._reconcile in self._away:
+        if now - self._last > _GAP_SECONDS or self._away:
             # This process slept or was slow, or no heartbeat could be taken down: they are still to be heard.
             self._env.listening_since = self._env.clock.now()
         self._last = now
         sweep(self._env)
-        release_strays(self._env)
-        self._mine = reconcile_all(self._env)
+        release_strays(self._env, self._errands)
+        self._mine = reconcile_all(self._env, self._errands)
         self._env.passes.seconds += time.monotonic() - now
         self._env.passes.count += 1
         self._seen_mine.set()
@@ -67,10 +73,9 @@ class ReconcileLoop:
         while not self._stop.is_set():
             try:
                 copy_what_waits(self._env, self._mine)
-            except CatalogAway:  # which the other thread tells
-                self._stop.wait(_PASS_SECONDS)
-            except Exception:  # the next pass sees the same state again
-                _log.exception("a pass over checkpoints to copy failed")
+            except Exception as error:  # the next pass sees the same state again
+                if not catalog_stands(error):  # which the other thread tells
+                    _log.exception("a pass over checkpoints to copy failed")
                 self._stop.wait(_PASS_SECONDS)
             seen = self._env.changed.wait(seen, _PASS_SECONDS)
 
@@ -87,15 +92,13 @@ class ReconcileLoop:
         try:
             step()
             self._away.discard(step)
-            return
-        except CatalogAway as error:
-            # Nothing is wrong here, and it may last: said once, until the step has gone well again.
-            if step not in self._away:
-                _log.warning(
-                    "the catalog does not answer (%s); looking again every second",
-                    " ".join(str(error).split()),
-                )
-            self._away.add(step)
-        except Exception:
-            _log.exception("a reconcile pass failed")
-        self._stop.wait(_PASS_SECONDS)
+        except Exception as error:
+            if not catalog_stands(error):
+                _log.exception("a reconcile pass failed")
+            else:
+                # Nothing is wrong here, and it may last: said once, until the step has gone well again.
+                if step not in self._away:
+                    why = " ".join(str(error).split())
+                    _log.warning("the catalog does not answer (%s); looking again every second", why)
+                self._away.add(step)
+            self._stop.wait(_PASS_SECONDS)

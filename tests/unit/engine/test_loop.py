@@ -10,7 +10,7 @@ import pytest
 
 from leatstream.engine import loop as module
 from leatstream.engine.loop import ReconcileLoop
-from leatstream.errors import CatalogAway
+from leatstream.errors import CatalogAway, InternalError
 from leatstream.services.environment import Passes
 from leatstream.storage.leases import CatalogLeases
 
@@ -47,9 +47,9 @@ def test_a_pass_has_ended_however_it_went(monkeypatch: pytest.MonkeyPatch, end: 
 def test_a_catalog_that_is_away_is_told_once_and_in_a_line(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    away = CatalogAway("connection refused")
+    away, busy = CatalogAway("connection refused"), InternalError("catalog-busy", "It is busy.")
     with caplog.at_level(logging.WARNING):
-        passes(monkeypatch, away, away, None, away)
+        passes(monkeypatch, away, busy, None, away)
     assert [record.exc_info for record in caplog.records] == [None, None]
     assert "the catalog does not answer" in caplog.messages[0]
 
@@ -62,7 +62,10 @@ def test_the_leases_tell_it_in_the_same_way() -> None:
             ask()
 
 
-def test_after_the_catalog_was_away_drivers_are_heard_first(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("end", [CatalogAway("refused"), InternalError("catalog-busy", "It is busy.")])
+def test_after_the_catalog_was_away_drivers_are_heard_first(
+    monkeypatch: pytest.MonkeyPatch, end: Exception
+) -> None:
     """No heartbeat could be taken down in that time: their silence says nothing."""
     seen: list[Any] = []
     times = iter(range(10))
@@ -72,9 +75,9 @@ def test_after_the_catalog_was_away_drivers_are_heard_first(monkeypatch: pytest.
         passes=SimpleNamespace(seconds=0.0, count=0),
         listening_since=None,
     )
-    ends = [CatalogAway("refused"), None]
+    ends = [end, None]
 
-    def reconcile_all(_: Any) -> None:
+    def reconcile_all(*_: Any) -> None:
         seen.append(env.listening_since)
         if (end := ends.pop(0)) is not None:
             raise end
@@ -82,7 +85,7 @@ def test_after_the_catalog_was_away_drivers_are_heard_first(monkeypatch: pytest.
 
     monkeypatch.setattr(module, "_PASS_SECONDS", 0.0)
     for name in ("sweep", "release_strays"):
-        monkeypatch.setattr(module, name, lambda _: None)
+        monkeypatch.setattr(module, name, lambda *_: None)
     monkeypatch.setattr(module, "reconcile_all", reconcile_all)
     made = ReconcileLoop(env, SimpleNamespace(maintain=lambda: None))  # type: ignore[arg-type]
     made._run()

@@ -8,9 +8,9 @@ from collections.abc import Collection
 
 from leatstream.errors import LeatstreamError
 from leatstream.services.environment import Environment
+from leatstream.services.queries.changing import not_started
 from leatstream.services.queries.checkpoint_copies import checkpoint_root
 from leatstream.services.queries.origin import lay_checkpoint
-from leatstream.services.queries.reconciler import not_started
 from leatstream.services.queries.savepoints import copy_savepoints
 
 _LOG = logging.getLogger(__name__)

@@ -6,22 +6,28 @@ pass.
 
 from __future__ import annotations
 
-import contextlib
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
+from functools import partial
 
-from leatstream.errors import CatalogAway, CatalogError, EngineError, LeatstreamError
-from leatstream.model.names import Fqn
-from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, QueryStatus
+from leatstream.errors import EngineError, LeatstreamError, catalog_stands
+from leatstream.model.objects import DesiredState, Query, QueryState, QueryStatus
 from leatstream.services.environment import Environment, RuntimeSettings
-from leatstream.services.queries.joint_jobs import awakened, leader_of, led
-from leatstream.services.queries.losses import after_loss, age, backoff, ended
+from leatstream.services.queries.changing import change_query, not_started
+from leatstream.services.queries.errands import (
+    Aside,
+    at_once,
+    finalize,
+    make_entities,
+    place_of_entities,
+    place_of_removal,
+)
+from leatstream.services.queries.joint_jobs import awakened, leader_of
+from leatstream.services.queries.losses import after_loss, age, ended
 from leatstream.services.queries.notes import keep_query
 from leatstream.services.queries.origin import awaits_checkpoint
-from leatstream.services.queries.removal import remove_query
 from leatstream.services.queries.shared_drivers import (
     APART,
     is_the_silent_one,
@@ -32,10 +38,10 @@ from leatstream.services.queries.shared_drivers import (
     turn_of,
 )
 from leatstream.services.queries.taking_over import take_over
-from leatstream.sql.relation_properties import read_relation_properties
 
 _log = logging.getLogger(__name__)
 _STRAY_SECONDS = 15.0
+_TURN_SECONDS = 1.0
 
 
 class Action(StrEnum):
@@ -114,8 +120,12 @@ def _take_down(query: Query, observed: Observed, settings: RuntimeSettings) -> A
     return Action.END_DRIVER if age(status.since, observed.now) > grace else Action.NONE
 
 
-def reconcile_all(env: Environment) -> frozenset[str] | None:
+def reconcile_all(env: Environment, aside: Aside = at_once) -> frozenset[str] | None:
     """One pass over this server's queries; a fault with one does not keep the others waiting.
+
+    Args:
+        env: the environment.
+        aside: takes what may have to wait for a store or a node, for which the others shall not wait either.
 
     Returns:
         Ids of the queries that are this server's; None = all.
@@ -128,16 +138,16 @@ def reconcile_all(env: Environment) -> frozenset[str] | None:
     note_crashes(env, queries)
     for query in queries:
         try:
-            reconcile(env, query)
-        except CatalogAway:
-            raise
-        except Exception:  # whatever it is, the next pass sees the same state again
+            reconcile(env, query, aside)
+        except Exception as error:  # whatever it is, the next pass sees the same state again
+            if catalog_stands(error):
+                raise
             _log.exception("query %s could not be reconciled", query.name)
     take_over(env, queries)
     return mine
 
 
-def release_strays(env: Environment) -> None:
+def release_strays(env: Environment, aside: Aside = at_once) -> None:
     """End drivers that hold a query which is run by another or by none: left by a crash between two steps.
 
     A driver that has just reported its end is given the time to go by itself.
@@ -148,56 +158,75 @@ def release_strays(env: Environment) -> None:
         with env.open_unit(write=False) as unit:
             query = unit.queries.find_by_id(query_id)
         if query is None or query.status.driver_id != driver:
-            try:
-                env.drivers.let_go(driver, query_id)
-            except EngineError as error:  # such as a pod on a lost node: no reason to let the queries wait
-                _log.warning("driver %s could not be ended: %s", driver, error.detail)
+            _let_go(env, driver, query_id, aside)
 
 
-def _end_driver(env: Environment, query: Query) -> None:
-    """End a driver that is silent; a pass may take long, so it is asked once more whether it still is."""
-    with env.open_unit(write=False) as unit:
-        current = unit.queries.find_by_id(query.meta.id)
+def _let_go(env: Environment, driver: str, query_id: str, aside: Aside) -> None:
+    """Take a query from its driver, which ends unless it has others: a lost node takes its time for that."""
+
+    def errand(_: LeatstreamError | None) -> None:
+        try:
+            env.drivers.let_go(driver, query_id)
+        except EngineError as error:  # such as a pod on a lost node: no reason to let the queries wait
+            _log.warning("driver %s could not be ended: %s", driver, error.detail)
+
+    if env.drivers.role(driver) == "shared":
+        errand(None)  # nothing is waited for, and later it might have been given the same query again
+    else:
+        aside(("driver", driver), query_id, errand)
+
+
+def _end_driver(env: Environment, query: Query, _: LeatstreamError | None) -> None:
+    """End a driver that is silent; much may have happened since, so it is asked anew whether it still is."""
     driver = query.status.driver_id or ""
-    if current is None or current.status.driver_id != driver:
-        return
-    observed = Observed(env.drivers.runs(driver, query.meta.id), env.clock.now(), env.listening_since)
-    if decide(current, observed, env.settings) is not Action.END_DRIVER:
-        return
+    # Looked at before the turn to write is taken, as a cluster may take its time to answer.
+    alive, asked = env.drivers.runs(driver, query.meta.id), env.clock.now()
     with env.open_unit() as unit:
-        if is_the_silent_one(unit, current, env.settings, observed.now):
+        # What was heard until now is in the catalog, however long this has waited for its turn.
+        current = unit.queries.find_by_id(query.meta.id)
+        if current is None or current.status.driver_id != driver:
+            return
+        now = env.clock.now()
+        if age(asked, now) > _TURN_SECONDS:
+            # Whoever had the turn for so long kept heartbeats waiting as well: they are to be heard first.
+            env.listening_since = now
+        observed = Observed(alive, now, env.listening_since)
+        if decide(current, observed, env.settings) is not Action.END_DRIVER:
+            return
+        if is_the_silent_one(unit, current, env.settings, now):
             why = f"it hung in a shared driver; {APART}"
             status = replace(current.status, apart_from=driver, message=why)
-            keep_query(unit, current, replace(current, status=status), observed.now)
+            keep_query(unit, current, replace(current, status=status), now)
             unit.commit()
     # A shared driver goes as a whole: nothing less makes sure that the query writes no more.
     env.drivers.end(driver)
 
 
-def reconcile(env: Environment, query: Query) -> Action:
-    """Do what one query needs now."""
+def reconcile(env: Environment, query: Query, aside: Aside = at_once) -> Action:
+    """Do what one query needs now; ``aside`` takes what may have to wait for others than the catalog."""
     if leader_of(query) is not None:
-        return _follow(env, query)
+        return _follow(env, query, aside)
     driver = query.status.driver_id
     alive = driver is not None and env.drivers.runs(driver, query.meta.id)
     action = decide(query, Observed(alive, env.clock.now(), env.listening_since), env.settings)
     if action is Action.LAUNCH:
-        _launch(env, query)
+        if query.status.entity_ready or _has_entities(env, query, aside):
+            _launch(env, query, aside)
     elif action is Action.END_DRIVER:
-        _end_driver(env, query)
+        aside(("driver", driver or ""), query.meta.id, partial(_end_driver, env, query))
     elif action is Action.FINALIZE:
-        _finalize(env, query)
+        aside(place_of_removal(query), query.meta.id, partial(finalize, env, query))
     elif action is not Action.NONE:
         _mark(env, query, action)
     return action
 
 
-def _follow(env: Environment, query: Query) -> Action:
+def _follow(env: Environment, query: Query, aside: Aside) -> Action:
     """Look after a query that is part of another's job: it only ends by itself."""
     if query.deleting and query.status.driver_id is None:
         if _too_early(query.status, Observed(False, env.clock.now())):
             return Action.NONE
-        _finalize(env, query)
+        aside(place_of_removal(query), query.meta.id, partial(finalize, env, query))
         return Action.FINALIZE
     with env.open_unit(write=False) as unit:
         leader = unit.queries.find_by_id(leader_of(query) or "")
@@ -207,39 +236,15 @@ def _follow(env: Environment, query: Query) -> Action:
         return Action.MARK_STOPPED
     if awakened(query, leader, env.clock.now()) is None:
         return Action.NONE
-    with _change(env, leader) as box:
+    with change_query(env, leader) as box:
         for current in box:
             box[0] = awakened(query, current, env.clock.now()) or current
     return Action.NONE
 
 
-@contextlib.contextmanager
-def _change(env: Environment, query: Query) -> Iterator[list[Query]]:
-    """Read the query again for writing; the list is empty if it has moved on since ``query`` was read."""
-    with env.open_unit() as unit:
-        current = unit.queries.find_by_id(query.meta.id)
-        same = current is not None and (
-            current.meta.generation,
-            current.status.attempt,
-            current.status.state,
-        ) == (
-            query.meta.generation,
-            query.status.attempt,
-            query.status.state,
-        )
-        box = [current] if current is not None and same else []
-        yield box
-        changed = bool(box) and box[0] != current
-        if changed:
-            keep_query(unit, current, box[0], env.clock.now())
-            unit.commit()
-    if changed:
-        env.changed.notify()
-
-
 def _mark(env: Environment, query: Query, action: Action) -> None:
     now = env.clock.now()
-    with _change(env, query) as box:
+    with change_query(env, query) as box:
         for current in box:
             status = current.status
             if action is Action.MARK_STOPPING:
@@ -255,10 +260,20 @@ def _mark(env: Environment, query: Query, action: Action) -> None:
         env.drivers.let_go(query.status.driver_id, query.meta.id)
 
 
-def _launch(env: Environment, query: Query) -> None:
+def _has_entities(env: Environment, query: Query, aside: Aside) -> bool:
+    """Whether what a job writes to is there; if not, its store is asked aside, and a later pass launches."""
+    place = place_of_entities(env, query)
+    if place is None:
+        return True
+    if not aside(place, query.meta.id, partial(make_entities, env, query)):
+        return False
+    with env.open_unit(write=False) as unit:
+        current = unit.queries.find_by_id(query.meta.id)
+    return current is not None and current.status.entity_ready
+
+
+def _launch(env: Environment, query: Query, aside: Aside) -> None:
     try:
-        if not query.status.entity_ready:
-            _make_entities(env, query)
         if awaits_checkpoint(env, query):
             _await_checkpoint(env, query)
             return
@@ -275,7 +290,7 @@ def _launch(env: Environment, query: Query) -> None:
         why = env.drivers.why_none()
     except EngineError as error:  # such as a cluster that is away: no fault of the query's
         driver, why = None, error.detail
-    with _change(env, query) as box:
+    with change_query(env, query) as box:
         for current in box:
             status = replace(current.status, entity_ready=True)
             if first is not None:
@@ -302,83 +317,14 @@ def _launch(env: Environment, query: Query) -> None:
         if first is None:
             env.leases.hand_over(query.meta.id)
     elif moved_on:
-        env.drivers.let_go(driver, query.meta.id)
-
-
-def not_started(env: Environment, query: Query, error: LeatstreamError) -> None:
-    """What a query needs before its job can start could not be made: try again later, or give up."""
-    now = env.clock.now()
-    cause = {"code": error.code, "detail": error.detail, "retryable": error.retryable}
-    hint = error.faults[0].hint
-    if hint is not None:
-        cause["hint"] = hint
-    with _change(env, query) as box:
-        for current in box:
-            status = after_loss(env.settings, current.status, now, error.detail, cause)
-            if not error.retryable:
-                status = replace(status, state=QueryState.FAILED, message=error.detail, error=cause)
-            box[0] = replace(current, status=status)
+        _let_go(env, driver, query.meta.id, aside)
 
 
 def _await_checkpoint(env: Environment, query: Query) -> None:
     """A copy may take long: another thread makes it (``services.copying``), and this one says so."""
     env.awaited_copies.add(query.meta.id)
     origin = query.origin
-    with _change(env, query) as box:
+    with change_query(env, query) as box:
         for current in box:
             message = f"the checkpoint of {origin.name if origin else ''} is being copied"
             box[0] = replace(current, status=replace(current.status, message=message))
-
-
-def _make_entities(env: Environment, query: Query) -> None:
-    """Create the sinks' entities of a job."""
-    with env.open_unit(write=False) as unit:
-        others = [one for one in led(unit, query) if not one.deleting]
-    for one in (query, *others):
-        _make_entity(env, one)
-
-
-def _make_entity(env: Environment, query: Query) -> None:
-    """Create the sink's entity as the plan says; does nothing where it exists."""
-    if not query.kind.makes_sink or query.kind is QueryKind.CREATE_MATERIALIZED_VIEW_AS:
-        return
-    with env.open_unit(write=False) as unit:
-        relation = unit.relations.find(str(Fqn.parse(query.sink)))
-        store = unit.stores.find(relation.store) if relation else None
-    if relation is None or store is None:
-        raise CatalogError("not-found", f"stream {query.sink} or its store is not in the catalog any more")
-    connector = env.connect(store)
-    if connector.find_entity(relation.entity, env.settings.store_timeout) is not None:
-        return
-    if connector.tables:
-        connector.create_table(relation.entity, relation.columns, relation.primary_key)
-        return
-    properties = {
-        p.name: int(relation.effective[p.name].value)
-        for p in connector.entity_properties
-        if p.name in relation.effective
-    }
-    configs = read_relation_properties(dict(relation.properties)).configs
-    connector.create_entity(relation.entity, properties, configs)
-
-
-def _finalize(env: Environment, query: Query) -> None:
-    if query.status.driver_id:
-        env.drivers.let_go(query.status.driver_id, query.meta.id)
-    try:
-        remove_query(env, query)
-    except LeatstreamError as error:
-        now = env.clock.now()
-        with _change(env, query) as box:
-            for current in box:
-                status = ended(current.status, QueryState.STOPPED, now)
-                tries = current.status.restarts + 1
-                box[0] = replace(
-                    current,
-                    status=replace(
-                        status,
-                        restarts=tries,
-                        message=f"what it leaves cannot be dropped yet: {error.detail}",
-                        next_attempt_at=now + timedelta(seconds=backoff(env.settings, tries)),
-                    ),
-                )

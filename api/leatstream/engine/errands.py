@@ -1,0 +1,90 @@
+"""Threads for what passes have done aside: one for each place that may be away."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from leatstream.errors import EngineError, LeatstreamError, catalog_stands
+from leatstream.services.environment import Environment
+from leatstream.services.queries.errands import Errand, Place
+
+_log = logging.getLogger(__name__)
+# Of a kind: a server that meets more places at once than these comes back to the others in a later pass.
+_MOST_PLACES = 16
+
+
+class Errands:
+    """Does errands (``services.queries.errands.Aside``): those of one place one after another, as they came.
+
+    A few threads for all would all be with the store that is away. A place has its thread for as long as
+    there is something to do. What a place turns out to be, away or not, holds for those who wait there by
+    then; who comes later asks anew.
+    """
+
+    def __init__(self, env: Environment) -> None:
+        self._env = env
+        self._lock = threading.Lock()
+        self._places: dict[Place, dict[str, Errand]] = {}
+        self._threads: set[threading.Thread] = set()
+        self._over = False
+
+    def __call__(self, place: Place, query_id: str, errand: Errand) -> bool:
+        """Take an errand, unless the query has one at this place already; it is not done by now."""
+        with self._lock:
+            waiting = self._places.get(place)
+            if waiting is not None:
+                waiting.setdefault(query_id, errand)
+            elif not self._over and sum(known[0] == place[0] for known in self._places) < _MOST_PLACES:
+                thread = threading.Thread(target=self._work, args=(place,), name=" ".join(place), daemon=True)
+                thread.start()
+                self._threads.add(thread)
+                self._places[place] = {query_id: errand}
+        return False
+
+    def stop(self, timeout: float) -> None:
+        """Begin no other errand, and wait a while for those at work; the next server does them anew."""
+        with self._lock:
+            self._over = True
+            threads = list(self._threads)
+        deadline = time.monotonic() + timeout
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _work(self, place: Place) -> None:
+        away: LeatstreamError | None = None
+        told: set[str] = set()
+        while (found := self._next(place)) is not None:
+            query_id, errand = found
+            outcome = self._do(errand, away if query_id in told else None)
+            with self._lock:
+                waiting = self._places[place]
+                del waiting[query_id]  # only now: until here a pass must not hand on the same again
+                if query_id in told:
+                    told.discard(query_id)
+                else:
+                    away, told = outcome, set(waiting if outcome else ())
+
+    def _next(self, place: Place) -> tuple[str, Errand] | None:
+        """The errand that has waited for longest; None, and the place is given up, if there is none."""
+        with self._lock:
+            waiting = self._places[place]
+            if waiting and not self._over:
+                return next(iter(waiting.items()))
+            del self._places[place]
+            self._threads.discard(threading.current_thread())
+            return None
+
+    def _do(self, errand: Errand, away: LeatstreamError | None) -> LeatstreamError | None:
+        """One errand; whatever it meets, the others are done, and the next pass sees the same state again."""
+        try:
+            return errand(away)
+        except EngineError as error:  # such as a pod on a lost node
+            _log.warning("a driver could not be ended: %s", error.detail)
+        except Exception as error:
+            if catalog_stands(error):  # which the passes tell
+                self._env.listening_since = self._env.clock.now()
+            else:
+                _log.exception("what a query needs could not be done")
+        return None
