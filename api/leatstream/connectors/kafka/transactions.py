@@ -188,9 +188,7 @@ def _commit(admin: KafkaAdmin, target: Target, number: int, batches: Batches) ->
         producer.produce(target.batches, json.dumps(mark).encode(), target.query.encode(), partition=0)
         _again(lambda: producer.commit_transaction(_COMMIT))
     except BaseException as error:
-        if isinstance(error, KafkaException) and error.args[0].name() == "_FATAL":
-            _tell_fatal(producer)
-        elif not (isinstance(error, KafkaException) and error.args[0].fatal()):
+        if not (isinstance(error, KafkaException) and error.args[0].fatal()):
             _give_up(producer)
         raise
     return written
@@ -218,11 +216,6 @@ def _produce(producer: Producer, target: Target, batches: Batches) -> int:
         producer.poll(0)
         written += batch.num_rows
     return written
-
-
-def _tell_fatal(producer: Producer) -> None:
-    """Raise what has made a producer useless: ``produce`` says only that something has."""
-    producer.abort_transaction(_CALL)
 
 
 def _give_up(producer: Producer) -> None:
