@@ -10,12 +10,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from leatstream.engine.admission import Admission
+from leatstream.engine.driver_processes import DriverProcesses
 from leatstream.engine.pooled_driver import PooledDriver, State
 from leatstream.errors import EngineError
-from leatstream.ports import Clock, DriverRow, Launcher, OpenUnit, Sharing
-from leatstream.services.authorization import hash_token, mint_token
-from leatstream.services.environment import new_id
-from leatstream.services.queries.joint_jobs import leader_of
+from leatstream.ports import Clock, Launcher, OpenUnit, Sharing
+from leatstream.services.authorization import hash_token
 
 _log = logging.getLogger(__name__)
 _REFILL_DELAY = 3.0
@@ -57,37 +56,23 @@ class LocalPool:
         heap: Callable[[str], int] | None = None,
         seats: int = 50,
     ) -> None:
-        self._open_unit = open_unit
-        self._clock = clock
-        self._launcher = launcher
+        self._processes = DriverProcesses(open_unit, clock, launcher, server)
         self._warm = warm
         self._admission = Admission(limit, heap)
         self._seats = seats
         self._why = ""
         self._crashed: dict[str, None] = {}
-        self._server = server
         self._wake = wake
         self._lock = threading.Lock()
         self._changing = threading.RLock()
-        self._gone: set[str] = set()
         self._drivers: dict[str, PooledDriver] = {}
         self._closed = False
 
     def adopt(self) -> int:
         """Take back the drivers that outlived the last API process; forget the dead. How many."""
-        with self._open_unit(write=False) as unit:
-            for row in unit.drivers.list():
-                if row.server not in (None, self._server):
-                    continue
-                driver = PooledDriver(row, "assigned" if row.query_id else "warming")
-                if row.role == "shared":
-                    # The catalog tells what it runs; it says so itself as well.
-                    queries = unit.queries.page(limit=100_000)
-                    mine = (q for q in queries if q.status.driver_id == row.id and leader_of(q) is None)
-                    driver.queries = {q.meta.id: 0.0 for q in mine}
-                self._drivers[row.id] = driver
+        self._drivers = {driver.row.id: driver for driver in self._processes.left_over()}
         for driver in list(self._drivers.values()):
-            if not self._alive(driver):
+            if not self._processes.alive(driver):
                 self._forget(driver)
         return len(self._drivers)
 
@@ -99,8 +84,7 @@ class LocalPool:
         with self._changing:
             if self._closed:
                 return
-            if self._gone:
-                self._clear_gone()
+            self._processes.clear()
             roles = [d for d in self._drivers.values() if d.row.role == "analyzer"]
             if not roles:
                 self._start("analyzer")
@@ -117,7 +101,7 @@ class LocalPool:
         """Drivers that are dead, hang, or are shared by none any more."""
         found = []
         for driver in () if self._closed else list(self._drivers.values()):
-            shared, alive = driver.row.role == "shared", self._alive(driver)
+            shared, alive = driver.row.role == "shared", self._processes.alive(driver)
             if shared and not alive:
                 self._crashed = dict.fromkeys([*self._crashed, driver.row.id][-_CRASHES_KEPT:])
             empty = shared and not driver.queries and driver.state == "idle"
@@ -131,61 +115,28 @@ class LocalPool:
         return not self._why
 
     def _start(self, role: str) -> PooledDriver:
-        token, _, token_hash = mint_token()
-        driver_id = new_id("drv")
-        pid = self._launcher.start(driver_id, role, token)
-        now = self._clock.now()
-        row = DriverRow(
-            id=driver_id,
-            role=role,
-            token_hash=token_hash,
-            pid=pid,
-            started_at=now.timestamp(),
-            created_at=now,
-            server=self._server,
-        )
-        driver = self._drivers[driver_id] = PooledDriver(
-            row, "starting"
-        )  # it may ask before the catalog knows
+        driver = self._processes.launch(role)
+        self._drivers[driver.row.id] = driver  # it may ask before the catalog knows
         try:
-            with self._open_unit() as unit:
-                unit.drivers.add(row)
-                unit.commit()
-        except BaseException:  # one that is in no catalog would be lost to the next server
-            del self._drivers[driver_id]
-            self._launcher.end(driver_id, pid, 0)
-            self._launcher.clear(driver_id)
+            self._processes.add(driver.row)
+        except BaseException:
+            del self._drivers[driver.row.id]
             raise
         return driver
 
     def _forget(self, driver: PooledDriver) -> None:
         """Clear away what a dead driver leaves: its JVM, its row, its scratch directory."""
-        self._launcher.end(driver.row.id, driver.row.pid, 0)
+        self._processes.end(driver)
         self._drivers.pop(driver.row.id, None)
-        self._gone.add(driver.row.id)
-        self._clear_gone()
-
-    def _clear_gone(self) -> None:
-        """Rows and directories of drivers that have ended; what cannot be done now, a later pass does."""
-        gone = sorted(self._gone)
-        with self._open_unit() as unit:
-            for driver_id in gone:
-                unit.drivers.delete(driver_id)
-            unit.commit()
-        for driver_id in gone:
-            self._launcher.clear(driver_id)
-        self._gone.difference_update(gone)
+        self._processes.clear(driver)
 
     def _try_forget(self, driver: PooledDriver) -> None:
         try:
-            self._launcher.end(driver.row.id, driver.row.pid, 0)
+            self._processes.end(driver)
             with self._changing:
                 self._forget(driver)
         except EngineError as error:  # a cluster that is away must not keep the other drivers waiting
             _log.warning("driver %s was not cleared away: %s", driver.row.id, error.detail)
-
-    def _alive(self, driver: PooledDriver) -> bool:
-        return self._launcher.is_alive(driver.row.id, driver.row.pid)
 
     def authenticate(self, driver_id: str, token: str) -> bool:
         """Whether this is the token the driver was started with."""
@@ -227,7 +178,7 @@ class LocalPool:
                 return None
             if sharing is not None:
                 return self._seat(query_id, sharing)
-            free = [d for d in self._drivers.values() if d.waits_for_work() and self._alive(d)]
+            free = [d for d in self._drivers.values() if d.waits_for_work() and self._processes.alive(d)]
             free.sort(key=lambda d: (d.state != "idle", d.row.created_at))
             if free:
                 driver = free[0]
@@ -241,9 +192,7 @@ class LocalPool:
                 driver.state = "assigned"
                 driver.given = time.monotonic()
             try:
-                with self._open_unit() as unit:
-                    unit.drivers.update(driver.row)
-                    unit.commit()
+                self._processes.update(driver.row)
             except BaseException:  # whoever asked gets another one, or this one, when it asks again
                 with self._lock:
                     driver.row, driver.state = row, state
@@ -252,7 +201,7 @@ class LocalPool:
 
     def _seat(self, query_id: str, sharing: Sharing) -> str | None:
         """A place in a shared driver: the one that is named, else the fullest, so that few are needed."""
-        shared = [d for d in self._drivers.values() if d.row.role == "shared" and self._alive(d)]
+        shared = [d for d in self._drivers.values() if d.row.role == "shared" and self._processes.alive(d)]
         found = next((d for d in shared if query_id in d.queries), None)
         free = [d for d in shared if len(d.queries) < self._seats]
         free.sort(key=lambda d: (d.row.id != sharing.near, -len(d.queries), d.row.id))
@@ -313,7 +262,7 @@ class LocalPool:
 
     def _living(self) -> set[str]:
         """Ids of those that are there; asked without a lock, as on a cluster the answer may take long."""
-        return {d.row.id for d in list(self._drivers.values()) if self._alive(d)}
+        return {d.row.id for d in list(self._drivers.values()) if self._processes.alive(d)}
 
     def _has_room(self, alive: set[str]) -> bool:
         """One more than are kept warm may wait, so that queries one after another start no JVM each."""
@@ -324,9 +273,7 @@ class LocalPool:
         """What is left to do for a driver that is leaving its query; without a lock."""
         row = replace(driver.row, query_id=None)
         try:
-            with self._open_unit() as unit:
-                unit.drivers.update(row)
-                unit.commit()
+            self._processes.update(row)
         except BaseException:
             with self._lock:
                 driver.state = "assigned"  # it is told so once more, or ends as a stray
@@ -370,19 +317,19 @@ class LocalPool:
     def is_alive(self, driver_id: str) -> bool:
         """Whether its process is there."""
         driver = self._drivers.get(driver_id)
-        return driver is not None and self._alive(driver)
+        return driver is not None and self._processes.alive(driver)
 
     def runs(self, driver_id: str, query_id: str) -> bool:
         """Whether its process is there and still has the query."""
         driver = self._drivers.get(driver_id)
-        if driver is None or not self._alive(driver):
+        if driver is None or not self._processes.alive(driver):
             return False
         return query_id in driver.queries if driver.row.role == "shared" else driver.row.query_id == query_id
 
     def has_crashed(self, driver_id: str) -> bool:
         """Whether a shared driver has ended by itself since this server is there."""
         driver = self._drivers.get(driver_id)
-        ended = driver is not None and driver.row.role == "shared" and not self._alive(driver)
+        ended = driver is not None and driver.row.role == "shared" and not self._processes.alive(driver)
         return driver_id in self._crashed or ended
 
     def end(self, driver_id: str, *, grace: float = 0.0) -> None:
@@ -390,7 +337,7 @@ class LocalPool:
         driver = self._drivers.get(driver_id)
         if driver is None:
             return
-        self._launcher.end(driver.row.id, driver.row.pid, grace)
+        self._processes.end(driver, grace)
         with self._changing:
             self._forget(driver)
 
@@ -417,16 +364,17 @@ class LocalPool:
 
     def _forget_all(self, drivers: list[PooledDriver]) -> None:
         """All processes first, then the catalog in one go: without one, too, no driver stays."""
+        ended = []
         for driver in drivers:
             try:
-                self._launcher.end(driver.row.id, driver.row.pid, 0)
+                self._processes.end(driver)
             except Exception as error:
                 _log.warning("driver %s was not ended: %s", driver.row.id, type(error).__name__)
             else:
                 self._drivers.pop(driver.row.id, None)
-                self._gone.add(driver.row.id)
+                ended.append(driver)
         try:
-            self._clear_gone()
+            self._processes.clear(*ended)
         except Exception as error:  # the next server clears them away
             _log.warning("drivers were ended, but not cleared away: %s", type(error).__name__)
 
@@ -435,9 +383,9 @@ class LocalPool:
         if grace <= 0:
             return
         for driver in drivers:
-            self._launcher.ask_to_end(driver.row.id, driver.row.pid, grace)
+            self._processes.ask_to_end(driver, grace)
         end = time.monotonic() + grace
-        while any(self._alive(driver) for driver in drivers):
+        while any(self._processes.alive(driver) for driver in drivers):
             if time.monotonic() >= end:
                 _log.warning("drivers were still at work after %g s; they are cut off", grace)
                 return

@@ -229,7 +229,7 @@ def test_nobody_waits_for_the_pool_while_the_catalog_is_written() -> None:
             return super().__call__(write=write)
 
     pool = waiting_pool(Living())
-    pool._open_unit = Busy()
+    pool._processes._open_unit = Busy()
     keeping = threading.Thread(target=lambda: kept.append(pool.keep(driver or "", "qry_1")))
     kept: list[bool] = []
     driver = pool.assign("qry_1")
@@ -260,7 +260,7 @@ def test_a_select_that_is_taken_back_twice_leaves_the_next_query_alone() -> None
 
     pool = waiting_pool(Living(), warm=5)
     driver = pool.assign("stm_1") or ""
-    pool._open_unit = Gated()
+    pool._processes._open_unit = Gated()
     first, second = (
         threading.Thread(target=pool.release, args=(driver, "stm_1"), name=name, daemon=True)
         for name in gates
@@ -281,7 +281,7 @@ def test_a_select_that_is_taken_back_twice_leaves_the_next_query_alone() -> None
 def test_a_driver_that_could_not_be_taken_back_is_asked_again() -> None:
     pool = waiting_pool(Living(), warm=5)
     driver = pool.assign("stm_1") or ""
-    pool._open_unit = catalog = Catalog()
+    pool._processes._open_unit = catalog = Catalog()
     catalog.away = True
     with pytest.raises(ConnectionError):
         pool.release(driver, "stm_1")
@@ -301,7 +301,7 @@ def test_a_driver_that_leaves_its_query_is_no_stray_yet() -> None:
             left.extend(seconds for _, _, seconds in pool.assignments())
             return super().__call__(write=write)
 
-    pool._open_unit = Looked()
+    pool._processes._open_unit = Looked()
     assert pool.keep(driver, "qry_1")
     assert [seconds < 15 for seconds in left] == [True]
 
@@ -365,7 +365,7 @@ def test_who_writes_the_catalog_never_waits_for_a_change_of_drivers(change: str)
     alone = pool.assign("qry_1") or ""
     shared = pool.assign("qry_2", Sharing(near=None)) or ""
     changing = threading.Thread(target=CHANGES[change], args=(pool, alone, shared), daemon=True)
-    pool._open_unit = catalog = OneWriter()
+    pool._processes._open_unit = catalog = OneWriter()
     done = threading.Event()
 
     def write() -> None:
@@ -389,7 +389,7 @@ def test_who_writes_the_catalog_never_waits_for_a_change_of_drivers(change: str)
 def test_what_the_catalog_could_not_take_is_undone() -> None:
     launcher = Living()
     pool = waiting_pool(launcher)
-    pool._open_unit = catalog = Catalog()
+    pool._processes._open_unit = catalog = Catalog()
     catalog.away = True
     for sharing in (None, Sharing(near=None)):
         with pytest.raises(ConnectionError):
@@ -417,7 +417,7 @@ def test_a_driver_that_has_ended_is_cleared_away_once_the_catalog_is_back() -> N
                 yield unit
 
     pool = waiting_pool(Living(), warm=0)
-    pool._open_unit = catalog = Rows()
+    pool._processes._open_unit = catalog = Rows()
     driver = pool.assign("qry_1") or ""
     catalog.away = True
     with pytest.raises(ConnectionError):
@@ -440,7 +440,7 @@ def test_a_driver_whose_end_is_wanted_while_it_leaves_its_query_gets_no_other() 
                 pool._drivers[driver].ends = True  # as let_go says before it ends the process
             return super().__call__(write=write)
 
-    pool._open_unit = Meanwhile()
+    pool._processes._open_unit = Meanwhile()
     pool.keep(driver, "qry_1")
     assert meanwhile
     assert pool.assign("qry_2") != driver

@@ -1,0 +1,109 @@
+"""Starts and ends the pool's drivers, and keeps what the catalog tells of them for the next server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from leatstream.engine.pooled_driver import PooledDriver
+from leatstream.ports import Clock, DriverRow, DriverRows, Launcher, OpenUnit
+from leatstream.services.authorization import mint_token
+from leatstream.services.environment import new_id
+from leatstream.services.queries.joint_jobs import leader_of
+
+
+class DriverProcesses:
+    """Processes and their rows. Whoever calls sees to it that starts and ends are one after another.
+
+    Args:
+        open_unit: units of work.
+        clock: the time.
+        launcher: starts and ends processes.
+        server: id of this server, whose drivers they are.
+    """
+
+    def __init__(self, open_unit: OpenUnit, clock: Clock, launcher: Launcher, server: str) -> None:
+        self._open_unit = open_unit
+        self._clock = clock
+        self._launcher = launcher
+        self._server = server
+        self._gone: set[str] = set()
+
+    def left_over(self) -> list[PooledDriver]:
+        """Drivers of this server's last run, dead ones too."""
+        found = []
+        with self._open_unit(write=False) as unit:
+            for row in unit.drivers.list():
+                if row.server not in (None, self._server):
+                    continue
+                driver = PooledDriver(row, "assigned" if row.query_id else "warming")
+                if row.role == "shared":
+                    # The catalog tells what it runs; it says so itself as well.
+                    queries = unit.queries.page(limit=100_000)
+                    mine = (q for q in queries if q.status.driver_id == row.id and leader_of(q) is None)
+                    driver.queries = {q.meta.id: 0.0 for q in mine}
+                found.append(driver)
+        return found
+
+    def launch(self, role: str) -> PooledDriver:
+        """Start a process; the catalog does not know it yet."""
+        token, _, token_hash = mint_token()
+        driver_id = new_id("drv")
+        pid = self._launcher.start(driver_id, role, token)
+        now = self._clock.now()
+        row = DriverRow(
+            id=driver_id,
+            role=role,
+            token_hash=token_hash,
+            pid=pid,
+            started_at=now.timestamp(),
+            created_at=now,
+            server=self._server,
+        )
+        return PooledDriver(row, "starting")
+
+    def add(self, row: DriverRow) -> None:
+        """Write down one that was launched. If that fails, it ends: the next server would not find it."""
+        try:
+            with self._writing() as rows:
+                rows.add(row)
+        except BaseException:
+            self._launcher.end(row.id, row.pid, 0)
+            self._launcher.clear(row.id)
+            raise
+
+    def update(self, row: DriverRow) -> None:
+        """Write down what a driver does now."""
+        with self._writing() as rows:
+            rows.update(row)
+
+    def alive(self, driver: PooledDriver) -> bool:
+        """Whether its process is there; on a cluster the answer may take long."""
+        return self._launcher.is_alive(driver.row.id, driver.row.pid)
+
+    def ask_to_end(self, driver: PooledDriver, grace: float) -> None:
+        """Tell it to end after its batch, within ``grace`` seconds."""
+        self._launcher.ask_to_end(driver.row.id, driver.row.pid, grace)
+
+    def end(self, driver: PooledDriver, grace: float = 0.0) -> None:
+        """End a process; returns when it is gone, or EngineError. Its row and directory are left."""
+        self._launcher.end(driver.row.id, driver.row.pid, grace)
+
+    def clear(self, *ended: PooledDriver) -> None:
+        """Take away rows and directories, also those that could not be taken away before."""
+        self._gone.update(driver.row.id for driver in ended)
+        gone = sorted(self._gone)
+        if not gone:
+            return
+        with self._writing() as rows:
+            for driver_id in gone:
+                rows.delete(driver_id)
+        for driver_id in gone:
+            self._launcher.clear(driver_id)
+        self._gone.difference_update(gone)
+
+    @contextmanager
+    def _writing(self) -> Iterator[DriverRows]:
+        with self._open_unit() as unit:
+            yield unit.drivers
+            unit.commit()
