@@ -285,11 +285,16 @@ class CatalogAway(Exception):
         )
 
 
-def catalog_stands(error: BaseException) -> bool:
-    """Whether the catalog took nothing down meanwhile: it was away, or another change did not end."""
-    return isinstance(error, CatalogAway) or (
-        isinstance(error, InternalError) and error.code == "catalog-busy"
-    )
+class CatalogBusy(CatalogAway):
+    """The catalog took nothing down: another change of it did not end in time."""
+
+    def told(self) -> InternalError:
+        """What the one who asked is told."""
+        return InternalError(
+            "catalog-busy",
+            str(self),
+            hint="Try again. If it stays so, a leatstream server on this catalog stands still: restart it.",
+        )
 
 
 FAMILIES: tuple[type[LeatstreamError], ...] = (

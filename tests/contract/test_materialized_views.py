@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from leatstream.errors import StoreError
+
 CREATE = "CREATE MATERIALIZED VIEW v COMMENT 'all' WITH ('retention' = '7 days') AS SELECT * FROM pageviews;"
 CONTEXT = {"database": "demo", "schema": "public", "store": "k"}
 
@@ -101,6 +103,28 @@ def test_indexes(view: TestClient) -> None:
     sql(view, "DROP INDEX i; DROP INDEX IF EXISTS i")
     assert sql(view, "DROP INDEX i", 404)["code"] == "not-found"
     assert view.get("/v1/relations/demo.public.v").json()["indexes"] == []
+
+
+def test_an_index_stays_as_it_was_where_the_views_database_does_not_follow(
+    view: TestClient, fresh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it could neither be made nor dropped again."""
+
+    def locked(*_: Any) -> None:
+        raise StoreError("store-unreachable", "another session has locked the view's table")
+
+    def indexes() -> list[str]:
+        return [i["name"] for i in view.get("/v1/relations/demo.public.v").json()["indexes"]]
+
+    sql(view, "CREATE INDEX kept ON v (userid)")
+    for change in ("add_index", "drop_index"):
+        monkeypatch.setattr(fresh.env.views, change, locked)
+    assert sql(view, "CREATE INDEX other ON v (viewtime)", 503)["code"] == "store-unreachable"
+    assert sql(view, "DROP INDEX kept", 503)["code"] == "store-unreachable"
+    assert indexes() == ["kept"]
+    monkeypatch.undo()
+    sql(view, "CREATE INDEX other ON v (viewtime); DROP INDEX kept")
+    assert indexes() == ["other"]
 
 
 def test_a_change_tells_what_becomes_of_the_rows(view: TestClient) -> None:

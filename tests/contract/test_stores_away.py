@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from leatstream.connectors.entities import Entity
 from leatstream.engine import loop as loops
 from leatstream.engine.loop import ReconcileLoop
-from leatstream.errors import InternalError, StoreError
+from leatstream.errors import CatalogBusy, StoreError
 from leatstream.services.environment import Principal
 from leatstream.services.queries import catalog as queries
 from leatstream.services.queries import drivers
@@ -257,14 +257,19 @@ def test_the_end_of_the_server_does_not_wait_for_a_store(
     assert len(far.asked) == 1, "nothing is begun any more"
 
 
-def test_a_driver_that_was_heard_while_the_pass_waited_to_write_is_not_ended(
-    ready: Any, client: TestClient
-) -> None:
+def silent_driver(ready: Any, client: TestClient) -> str:
+    """That of query aaa, not heard for longer than a driver may be silent."""
     make(client, "aaa")
     reconcile_all(ready.env)
     beat(ready, "aaa")
     silent_since(ready, "aaa", 31)
-    driver = status(ready, "aaa").driver_id
+    return str(status(ready, "aaa").driver_id)
+
+
+def test_a_driver_that_was_heard_while_the_pass_waited_to_write_is_not_ended(
+    ready: Any, client: TestClient
+) -> None:
+    driver = silent_driver(ready, client)
     units, heard = ready.env.open_unit, []
 
     def after_a_heartbeat(*, write: bool = True) -> Any:
@@ -283,11 +288,7 @@ def test_who_waits_long_to_write_hears_the_drivers_before_one_is_ended(
     ready: Any, client: TestClient
 ) -> None:
     """A writer that stood still kept their heartbeats waiting as well."""
-    make(client, "aaa")
-    reconcile_all(ready.env)
-    beat(ready, "aaa")
-    silent_since(ready, "aaa", 31)
-    driver = status(ready, "aaa").driver_id
+    driver = silent_driver(ready, client)
     units, clock = ready.env.open_unit, SimpleNamespace(ahead=timedelta())
     clock.now = lambda now=ready.env.clock.now: now() + clock.ahead
 
@@ -312,10 +313,10 @@ def test_a_pass_ends_where_the_catalog_takes_nothing_down(ready: Any, client: Te
 
     def busy(*, write: bool = True) -> Any:
         if write:
-            raise InternalError("catalog-busy", "The catalog is busy.")
+            raise CatalogBusy("The catalog is busy.")
         return units(write=write)
 
     make(client, "aaa")
     ready.env.open_unit = busy
-    with pytest.raises(InternalError):
+    with pytest.raises(CatalogBusy):
         reconcile_all(ready.env)

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 
-from leatstream.errors import EngineError, LeatstreamError, catalog_stands
+from leatstream.errors import CatalogAway, EngineError, LeatstreamError
 from leatstream.services.environment import Environment
 from leatstream.services.queries.errands import Errand, Place
 
@@ -82,9 +82,8 @@ class Errands:
             return errand(away)
         except EngineError as error:  # such as a pod on a lost node
             _log.warning("a driver could not be ended: %s", error.detail)
-        except Exception as error:
-            if catalog_stands(error):  # which the passes tell
-                self._env.listening_since = self._env.clock.now()
-            else:
-                _log.exception("what a query needs could not be done")
+        except CatalogAway:  # which the passes tell
+            self._env.listening_since = self._env.clock.now()
+        except Exception:
+            _log.exception("what a query needs could not be done")
         return None

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from leatstream.engine.errands import Errands
 from leatstream.engine.local_pool import LocalPool
-from leatstream.errors import catalog_stands
+from leatstream.errors import CatalogAway
 from leatstream.services.environment import Environment
 from leatstream.services.queries.copying import copy_what_waits
 from leatstream.services.queries.reconciler import reconcile_all, release_strays
@@ -73,9 +73,10 @@ class ReconcileLoop:
         while not self._stop.is_set():
             try:
                 copy_what_waits(self._env, self._mine)
-            except Exception as error:  # the next pass sees the same state again
-                if not catalog_stands(error):  # which the other thread tells
-                    _log.exception("a pass over checkpoints to copy failed")
+            except CatalogAway:  # which the other thread tells
+                self._stop.wait(_PASS_SECONDS)
+            except Exception:  # the next pass sees the same state again
+                _log.exception("a pass over checkpoints to copy failed")
                 self._stop.wait(_PASS_SECONDS)
             seen = self._env.changed.wait(seen, _PASS_SECONDS)
 
@@ -92,13 +93,13 @@ class ReconcileLoop:
         try:
             step()
             self._away.discard(step)
-        except Exception as error:
-            if not catalog_stands(error):
-                _log.exception("a reconcile pass failed")
-            else:
-                # Nothing is wrong here, and it may last: said once, until the step has gone well again.
-                if step not in self._away:
-                    why = " ".join(str(error).split())
-                    _log.warning("the catalog does not answer (%s); looking again every second", why)
-                self._away.add(step)
-            self._stop.wait(_PASS_SECONDS)
+            return
+        except CatalogAway as error:
+            # Nothing is wrong here, and it may last: said once, until the step has gone well again.
+            if step not in self._away:
+                why = " ".join(str(error).split())
+                _log.warning("the catalog does not answer (%s); looking again every second", why)
+            self._away.add(step)
+        except Exception:
+            _log.exception("a reconcile pass failed")
+        self._stop.wait(_PASS_SECONDS)

@@ -89,8 +89,9 @@ def answer(error: LeatstreamError, instance: str, request_id: str) -> JSONRespon
 def unexpected(error: Exception, instance: str, request_id: str) -> JSONResponse:
     """The answer to an error that nobody raised on purpose: logged with its traceback, told without it."""
     if isinstance(error, CatalogAway):
-        _log.warning("request %s (%s) failed: the catalog does not answer", request_id, instance)
-        return answer(error.told(), instance, request_id)
+        told = error.told()
+        _log.warning("request %s (%s) failed: %s", request_id, instance, told.detail)
+        return answer(told, instance, request_id)
     _log.error("request %s (%s) failed", request_id, instance, exc_info=error)
     told = InternalError(
         "internal",

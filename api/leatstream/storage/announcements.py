@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import psycopg
 import sqlalchemy as sa
 
-from leatstream.storage.engine import line_options
+from leatstream.views.postgresql_line import line_options
 
 _log = logging.getLogger(__name__)
 _CHANNEL = "leatstream_changed"
@@ -30,7 +29,7 @@ class Announcements:
 
     def __init__(self, url: str, server: str, heard: Callable[[], None]) -> None:
         self._address = sa.make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-        self._line: dict[str, Any] = line_options(sa.make_url(url))
+        self._line = line_options(sa.make_url(url).query)
         self._server = server
         self._heard = heard
         self._changed = threading.Event()

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from leatstream.errors import StackError
 from leatstream.storage.codec import decode_json, encode_json
-from leatstream.views.postgresql_line import LINE
+from leatstream.views.postgresql_line import line_options
 
 WRITE = "leatstream_write"
 # Leases are rows that servers lock one by one: neither the one writer's turn nor a snapshot is wanted.
@@ -46,7 +46,7 @@ def make_engine(url: str) -> sa.Engine:
         engine = sa.create_engine(
             parsed.set(drivername="postgresql+psycopg"),
             pool_pre_ping=True,
-            connect_args=line_options(parsed),
+            connect_args=line_options(parsed.query),
             pool_size=10,
             max_overflow=30,
             **options,
@@ -70,11 +70,6 @@ def make_engine(url: str) -> sa.Engine:
     sa.event.listen(engine, "connect", _connect_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)
     return engine
-
-
-def line_options(url: sa.URL) -> dict[str, Any]:
-    """How connections to PostgreSQL are made and watched over, as far as the URL does not say so itself."""
-    return {name: value for name, value in LINE.items() if name not in url.query}
 
 
 def is_away(error: sa.exc.DBAPIError) -> bool:

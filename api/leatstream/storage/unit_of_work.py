@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
-from leatstream.errors import CatalogAway, InternalError
+from leatstream.errors import CatalogAway, CatalogBusy
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.objects import Database, Query, Relation, Schema, Store
 from leatstream.model.registered import (
@@ -117,12 +117,8 @@ class SqlUnits:
         self._engine.dispose()
 
 
-def _busy() -> InternalError:
-    return InternalError(
-        "catalog-busy",
-        f"The catalog is busy: another change has not ended within {BUSY_SECONDS} s.",
-        hint="Try again. If it stays so, a leatstream server on this catalog stands still: restart it.",
-    )
+def _busy() -> CatalogBusy:
+    return CatalogBusy(f"The catalog is busy: another change has not ended within {BUSY_SECONDS} s.")
 
 
 def open_units(url: str) -> SqlUnits:

@@ -12,7 +12,7 @@ from psycopg import sql
 from leatstream.errors import StoreError
 from leatstream.model.types import DataType
 from leatstream.views.base import TIME, Batch, Table, behind, fenced, with_times
-from leatstream.views.postgresql_line import LINE
+from leatstream.views.postgresql_line import line_options
 
 SCHEMA = "leatstream_views"
 # NULLS NOT DISTINCT, which keys with NULL need, came with 15.
@@ -82,8 +82,7 @@ def connect(url: str, password: str | None, lock_seconds: float = LOCK_SECONDS) 
     """
     with told():
         options = f"-c TimeZone=UTC -c lock_timeout={int(lock_seconds * 1000)}"
-        given = psycopg.conninfo.conninfo_to_dict(url)
-        more: dict[str, Any] = {k: v for k, v in LINE.items() if k not in given} | {"options": options}
+        more = line_options(psycopg.conninfo.conninfo_to_dict(url)) | {"options": options}
         more |= {"password": password} if password else {}
         connection = psycopg.connect(url, autocommit=True, **more)
         if connection.info.server_version < OLDEST:

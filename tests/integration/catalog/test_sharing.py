@@ -13,7 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
 from leatstream.bootstrap import open_runtime
-from leatstream.errors import CatalogAway, InternalError, StackError
+from leatstream.errors import CatalogAway, CatalogBusy, LeatstreamError, StackError
 from leatstream.settings import Settings
 from leatstream.storage import engine as storage_engine
 from leatstream.storage.announcements import Announcements
@@ -283,8 +283,8 @@ def test_a_server_that_stands_still_while_it_writes_stops_the_others_for_a_while
             with other() as unit:
                 unit.secrets.put("secret://b", b"b")
                 unit.commit()
-        except InternalError as error:
-            refusals.append(error)
+        except CatalogBusy as error:
+            refusals.append(error.told())
             return False
         return True
 
@@ -295,7 +295,7 @@ def test_a_server_that_stands_still_while_it_writes_stops_the_others_for_a_while
             eventually(writes, 30)
             unit.commit()
 
-    refusals: list[InternalError] = []
+    refusals: list[LeatstreamError] = []
     with pytest.raises(CatalogAway):
         stands_still()
     assert {(e.code, e.status, e.retryable) for e in refusals} == {("catalog-busy", 503, True)}
@@ -326,6 +326,28 @@ def test_writers_that_wait_in_one_server_hold_no_connection(catalog: str) -> Non
         writer.join(30)
     assert not any(writer.is_alive() for writer in writers)
     units.close()
+
+
+def test_a_migration_behind_a_change_that_does_not_end_says_so(
+    catalog: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage_engine, "BUSY_SECONDS", 1)
+    units = open_units(catalog)
+    with units(), pytest.raises(StackError, match="the catalog is busy"):
+        migrate(catalog)
+    units.close()
+
+
+def test_what_the_url_says_of_connections_counts(catalog: str) -> None:
+    engine = make_engine(f"{catalog}?connect_timeout=7&keepalives_idle=99")
+    with engine.connect() as connection:
+        used = connection.connection.dbapi_connection.info.get_parameters()  # type: ignore[union-attr]
+    assert {name: used[name] for name in ("connect_timeout", "keepalives_idle", "keepalives_count")} == {
+        "connect_timeout": "7",
+        "keepalives_idle": "99",
+        "keepalives_count": "3",
+    }
+    engine.dispose()
 
 
 def test_a_server_that_vanishes_while_it_renews_loses_its_leases(

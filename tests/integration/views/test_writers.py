@@ -20,7 +20,7 @@ from leatstream.plan.job_spec import ColumnSpec, JobSpec, SinkSpec, StoreRef, Vi
 from leatstream.ports import Freshness, Snapshot, ViewStore
 from leatstream.views.base import Batch, ViewWriter
 from leatstream.views.opening import view_writer
-from leatstream.views.postgresql_writer import SCHEMA
+from leatstream.views.postgresql_writer import SCHEMA, connect
 from leatstream.views.stores import open_views
 
 NOW = 1_767_225_600_000_000  # 2026-01-01, microseconds
@@ -228,6 +228,12 @@ def test_a_dropped_view_is_gone(target: Callable[..., Target]) -> None:
     with pytest.raises(EngineError) as told:
         view.read()
     assert told.value.code == "view-not-ready"
+
+
+def test_what_the_url_says_of_connections_counts(postgresql: str) -> None:
+    with connect(f"{postgresql}?keepalives_idle=99", None) as connection:
+        used = connection.info.get_parameters()
+    assert (used["keepalives_idle"], used["keepalives_count"]) == ("99", "3")
 
 
 def test_a_view_that_a_dump_reads_is_dropped_later(postgresql: str, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from leatstream.engine import loop as module
 from leatstream.engine.loop import ReconcileLoop
-from leatstream.errors import CatalogAway, InternalError
+from leatstream.errors import CatalogAway, CatalogBusy
 from leatstream.services.environment import Passes
 from leatstream.storage.leases import CatalogLeases
 
@@ -47,7 +47,7 @@ def test_a_pass_has_ended_however_it_went(monkeypatch: pytest.MonkeyPatch, end: 
 def test_a_catalog_that_is_away_is_told_once_and_in_a_line(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    away, busy = CatalogAway("connection refused"), InternalError("catalog-busy", "It is busy.")
+    away, busy = CatalogAway("connection refused"), CatalogBusy("It is busy.")
     with caplog.at_level(logging.WARNING):
         passes(monkeypatch, away, busy, None, away)
     assert [record.exc_info for record in caplog.records] == [None, None]
@@ -62,7 +62,7 @@ def test_the_leases_tell_it_in_the_same_way() -> None:
             ask()
 
 
-@pytest.mark.parametrize("end", [CatalogAway("refused"), InternalError("catalog-busy", "It is busy.")])
+@pytest.mark.parametrize("end", [CatalogAway("refused"), CatalogBusy("It is busy.")])
 def test_after_the_catalog_was_away_drivers_are_heard_first(
     monkeypatch: pytest.MonkeyPatch, end: Exception
 ) -> None:

@@ -12,6 +12,7 @@ from leatstream.errors import (
     FAMILIES,
     AccessError,
     CatalogAway,
+    CatalogBusy,
     CatalogError,
     Fault,
     Position,
@@ -137,3 +138,10 @@ def test_a_catalog_that_is_away_is_no_internal_error() -> None:
     assert (told.status_code, told.headers["Retry-After"]) == (503, "1")
     assert (body["code"], body["sqlstate"]) == ("catalog-unreachable", "57015")
     assert "10.0.0.1" not in json.dumps(body)
+
+
+def test_a_catalog_that_is_busy_is_to_be_asked_again() -> None:
+    told = problem.unexpected(CatalogBusy("The catalog is busy."), "/v1/queries", "r1")
+    body = json.loads(bytes(told.body))
+    assert (told.status_code, told.headers["Retry-After"]) == (503, "1")
+    assert (body["code"], body["sqlstate"]) == ("catalog-busy", "55P03")

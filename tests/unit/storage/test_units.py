@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leatstream.errors import CatalogAway, CatalogError, InternalError, StackError
+from leatstream.errors import CatalogAway, CatalogBusy, CatalogError, StackError
 from leatstream.model.objects import Database, Meta, Schema
 from leatstream.ports import DriverRow, OpenUnit, SecretBox, UnitOfWork
 from leatstream.storage import engine as storage_engine
@@ -226,16 +226,18 @@ def test_urls_that_cannot_hold_a_catalog(bad: str) -> None:
 
 def test_a_writer_that_waits_too_long_is_told_so(units: SqlUnits, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unit_of_work, "BUSY_SECONDS", 0.05)
-    with units(), pytest.raises(InternalError) as caught, units():
+    with units(), pytest.raises(CatalogBusy) as caught, units():
         raise AssertionError("two write at a time")
-    assert (caught.value.code, caught.value.status, caught.value.retryable) == ("catalog-busy", 503, True)
+    told = caught.value.told()
+    assert (told.code, told.status, told.retryable) == ("catalog-busy", 503, True)
 
 
 def test_a_pool_without_a_connection_left_is_told_as_busy(url: str) -> None:
     units = SqlUnits(sa.create_engine(url, pool_size=1, max_overflow=0, pool_timeout=0.05))
-    with units(write=False), pytest.raises(InternalError) as caught, units(write=False):
+    with units(write=False), pytest.raises(CatalogBusy) as caught, units(write=False):
         raise AssertionError("a second connection was made")
-    assert (caught.value.code, caught.value.status, caught.value.retryable) == ("catalog-busy", 503, True)
+    told = caught.value.told()
+    assert (told.code, told.status, told.retryable) == ("catalog-busy", 503, True)
     units.close()
 
 
@@ -243,8 +245,8 @@ def test_a_file_that_another_process_writes(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(storage_engine, "BUSY_SECONDS", 0.05)
     url = f"sqlite:///{tmp_path / 'catalog.db'}"
     one, other = open_units(url), open_units(url)
-    with one(), pytest.raises(InternalError) as caught, other():
+    with one(), pytest.raises(CatalogBusy) as caught, other():
         raise AssertionError("two write at a time")
-    assert caught.value.code == "catalog-busy"
+    assert caught.value.told().code == "catalog-busy"
     one.close()
     other.close()

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Protocol
 
-from leatstream.errors import CatalogError, LeatstreamError, catalog_stands
+from leatstream.errors import CatalogError, LeatstreamError
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Query, QueryKind, QueryState
 from leatstream.ports import UnitOfWork
@@ -81,8 +81,6 @@ def make_entities(
         for one in makers:
             _make_entity(env, one)
     except LeatstreamError as error:
-        if catalog_stands(error):
-            raise
         not_started(env, query, error)
         return _if_away(error)
     with change_query(env, query) as box:
@@ -126,8 +124,6 @@ def finalize(env: Environment, query: Query, away: LeatstreamError | None = None
             raise away
         remove_query(env, query)
     except LeatstreamError as error:
-        if catalog_stands(error):
-            raise
         _put_off(env, query, error)
         return _if_away(error)
     return None

@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from functools import partial
 
-from leatstream.errors import EngineError, LeatstreamError, catalog_stands
+from leatstream.errors import CatalogAway, EngineError, LeatstreamError
 from leatstream.model.objects import DesiredState, Query, QueryState, QueryStatus
 from leatstream.services.environment import Environment, RuntimeSettings
 from leatstream.services.queries.changing import change_query, not_started
@@ -139,9 +139,9 @@ def reconcile_all(env: Environment, aside: Aside = at_once) -> frozenset[str] | 
     for query in queries:
         try:
             reconcile(env, query, aside)
-        except Exception as error:  # whatever it is, the next pass sees the same state again
-            if catalog_stands(error):
-                raise
+        except CatalogAway:
+            raise
+        except Exception:  # whatever it is, the next pass sees the same state again
             _log.exception("query %s could not be reconciled", query.name)
     take_over(env, queries)
     return mine

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from leatstream.errors import catalog_stands
+from leatstream.errors import CatalogAway
 from leatstream.model.names import Fqn
 from leatstream.model.objects import DesiredState, Meta, Query, QueryEvent, QueryState
 from leatstream.plan.change import Change
@@ -27,9 +27,9 @@ def take_over(env: Environment, queries: Collection[Query]) -> None:
         try:
             if query.beside is not None and not query.deleting:
                 (_swap if query.kept_until is None else _expire)(env, query)
-        except Exception as error:  # whatever it is, the next pass sees the same state again
-            if catalog_stands(error):
-                raise
+        except CatalogAway:
+            raise
+        except Exception:  # whatever it is, the next pass sees the same state again
             _LOG.exception("query %s could not take over", query.name)
 
 
