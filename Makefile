@@ -51,7 +51,7 @@ $(VENV)/.tools: requirements-tools.lock $(STAMP)
 	@touch $@
 
 # Two processes, each with a broker, a server and a Spark of its own: most tests wait for one of them.
-LANES := --numprocesses 2 --dist loadfile
+LANES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 test: $(VENV)/.tools ## Run every test (ARGS="tests/unit -k name" for some)
 	@$(if $(ARGS),,$(BIN)/python -c "from leatstream.cli.serving import make_archive; make_archive()")
 	@LEATSTREAM_TEST_WHEELS=1 $(BIN)/python -m pytest $(or $(ARGS),$(LANES) tests)

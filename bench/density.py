@@ -70,6 +70,10 @@ def one_mode(stack: Stack, mode: str, count: int, options: argparse.Namespace) -
         rss = sum(map(tree_rss, drivers))
     again = [stack.call("GET", f"/v1/queries/{sink}")["status"] for sink in sinks]
     restarts = sum(int(status["job"]["attempt"]) - 1 for status in again)
+    for sink, status in zip(sinks, again, strict=True):
+        if int(status["job"]["attempt"]) > 1:
+            told = stack.call("GET", f"/v1/queries/{sink}/events")["items"]
+            print(f"  {sink}, attempt {status['job']['attempt']}: {told}", flush=True)
     late = _latencies(topics, sinks, begin, begin + options.seconds - 5)
     topics.close()
     return {

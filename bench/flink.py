@@ -10,7 +10,8 @@ the run is void.
 Counted is the CPU between two fill levels of the sink; cold start is left out of both. A batch of ours takes
 up to 500,000 records and its windows are written at its end, so with few batches only the figure from the
 start of the process tells anything: below a million records that count no ratio of CPU is shown. Flink has
-its own defaults, but for two slots, SerialGC and the heap that is told.
+its own defaults, but for two slots, SerialGC, the heap that is told, and checkpoints in files: those it keeps
+in memory fail beyond 5 MB, upon which it starts the job again and writes its rows twice.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ public class Job {
   public static void main(String[] arguments) throws Exception {
     var tables = TableEnvironment.create(EnvironmentSettings.newInstance().inStreamingMode().build());
     tables.getConfig().set("execution.target", "local").set("parallelism.default", "2")
-      .set("table.local-time-zone", "UTC").set("execution.checkpointing.interval", "10s");
+      .set("table.local-time-zone", "UTC").set("execution.checkpointing.interval", "10s")
+      .set("execution.checkpointing.storage", "filesystem")
+      .set("execution.checkpointing.dir", "file:" + arguments[1]);
     TableResult last = null;
     for (String statement : Files.readString(Path.of(arguments[0])).split(";"))
       last = tables.executeSql(statement);
@@ -71,6 +74,14 @@ OPENED = (
         "sun.nio.ch",
     ),
 )
+# Flink's own troubles, such as a job that it starts again, are told when a run fails.
+LOGGING = """rootLogger.level = warn
+rootLogger.appenderRef.out.ref = out
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d %p %c{1} %m%n
+"""
 PARTITIONS = 2
 WINDOW_MS, DELAY_MS = 10_000, 10_000
 COLUMNS = "viewtime BIGINT, userid VARCHAR, pageid VARCHAR, session VARCHAR"
@@ -143,6 +154,7 @@ class Case:
         self._wanted = closed if windowed else int(0.98 * options.records)
         self._rows = closed if windowed else options.records
         self._seen: dict[str, dict[Any, Any]] = {}
+        self._written: list[str] = []
 
     def ours(self, sink: str) -> dict[str, float]:
         """The product's job over the whole backlog."""
@@ -158,8 +170,11 @@ class Case:
         """Flink's job over it."""
         self._topics.create(sink, PARTITIONS)
         columns, select = THEIRS[self._case]
-        with running_flink(self._home, self._script(sink, columns, select), self._options.heap) as process:
-            return self._measured(self._watched(process, sink))
+        script = self._script(sink, columns, select)
+        with running_flink(self._home, script, self._options.heap) as (process, log):
+            slope = self._watched(process, sink)
+            self._written.append(f"Flink says: {log.read_text(errors='replace')[-3000:]}")
+            return self._measured(slope)
 
     def compare(self) -> None:
         """Rows of one key are equal on both sides; BenchError if they are not, or few are there."""
@@ -167,7 +182,10 @@ class Case:
         both = one.keys() & other.keys()
         wrong = [key for key in both if one[key] != other[key]]
         if wrong or len(both) < 0.95 * self._wanted:
-            raise BenchError(f"{self._case}: {len(wrong)} of {len(both)} rows differ, such as {wrong[:3]}")
+            raise BenchError(
+                f"{self._case}: {len(wrong)} of {len(both)} rows differ, such as {wrong[:3]}\n"
+                + "\n".join(self._written)
+            )
 
     def _watched(self, process: psutil.Process, sink: str) -> Slope:
         slope = Slope()
@@ -177,6 +195,8 @@ class Case:
             self._seen[sink] = {(r["pageid"], str(r["window_end"])[:19]): r["n"] for r in rows}
         else:
             self._seen[sink] = {r["session"]: (r["pageid"], r["n"]) for r in rows}
+        rows_there = self._topics.count(sink, PARTITIONS)
+        self._written.append(f"{sink}: {rows_there} rows, {len(self._seen[sink])} keys")
         return slope
 
     def _measured(self, slope: Slope) -> dict[str, float]:
@@ -231,13 +251,13 @@ def flink_home(kept: Path | None) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def running_flink(home: Path, script: str, heap: str) -> Iterator[psutil.Process]:
-    """A process with Flink and its job inside."""
+def running_flink(home: Path, script: str, heap: str) -> Iterator[tuple[psutil.Process, Path]]:
+    """A process with Flink and its job inside, and what it says."""
     with tempfile.TemporaryDirectory(prefix="leat-flink-job-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (folder / "job.sql").write_text(script)
         (folder / "Job.java").write_text(PROGRAM)
-        (folder / "log4j2.properties").write_text("rootLogger.level = off\n")
+        (folder / "log4j2.properties").write_text(LOGGING)
         java = find_java()
         if java is None:
             raise BenchError("there is no Java")
@@ -248,10 +268,11 @@ def running_flink(home: Path, script: str, heap: str) -> Iterator[psutil.Process
             f"-Dlog4j.configurationFile={folder}/log4j2.properties",
         ]
         settings += [f"-Djava.io.tmpdir={folder}", "-cp", f"{home}/lib/*"]
+        told = [str(folder / "job.sql"), str(folder / "checkpoints")]
         log = folder / "client.log"
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [str(java.executable), *settings, *opened, str(folder / "Job.java"), str(folder / "job.sql")],
+                [str(java.executable), *settings, *opened, str(folder / "Job.java"), *told],
                 cwd=name,
                 env=java_environment(java),
                 stdin=subprocess.DEVNULL,
@@ -259,7 +280,7 @@ def running_flink(home: Path, script: str, heap: str) -> Iterator[psutil.Process
                 stderr=subprocess.STDOUT,
             )
         try:
-            yield psutil.Process(process.pid)
+            yield psutil.Process(process.pid), log
         except BenchError as error:
             raise BenchError(f"{error}\nFlink says:\n{log.read_text(errors='replace')[-3000:]}") from None
         finally:

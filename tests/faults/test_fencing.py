@@ -10,6 +10,6 @@ TRIES = 4
 
 @pytest.mark.spark
 def test_of_two_attempts_on_one_checkpoint_one_writes(kafka_broker: str) -> None:
-    races = race(kafka_broker, TRIES, seed=6)
+    races = race(kafka_broker, TRIES, seed=6, beside=TRIES)
     assert races.wrong == []
     assert races.ends.total() == TRIES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -79,7 +80,14 @@ class Terraform:
         return done
 
     def init(self) -> None:
+        """Make the folder ready; what a first one was given by Terraform is handed on to all others of the run."""
+        kept = self.cli_config.parent / "initialized"
+        if kept.exists():
+            shutil.copytree(kept, self.folder, symlinks=True, dirs_exist_ok=True)
+            return
         self.run("init", "-no-color")
+        shutil.copytree(self.folder / ".terraform", kept / ".terraform", symlinks=True)
+        shutil.copy(self.folder / ".terraform.lock.hcl", kept)
 
     def apply(self, *options: str) -> str:
         """Apply; returns what Terraform printed."""

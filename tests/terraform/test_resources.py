@@ -1,14 +1,15 @@
 """Every resource under the real Terraform against the real service, by one table.
 
-Each case goes: create, empty plan, update, empty plan, import by block and by command, empty plan, generated
-configuration, drift, replace, destroy.
+All go together, as each command starts Terraform and the provider anew: create, empty plan, update, empty plan,
+import by block and by command, empty plan, generated configuration, drift, replace, destroy.
 """
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -39,7 +40,15 @@ class Case:
     changed: tuple[str, Any]
     drift: dict[str, Any] | None
     identity: tuple[str, ...] = ("id",)
-    generated: bool = field(default=True)
+
+    @property
+    def address(self) -> str:
+        """Where Terraform has it."""
+        return f"{self.type}.it"
+
+    def text(self, body: str) -> str:
+        """Its configuration with this body, and what it stands on."""
+        return f'{self.base}resource "{self.type}" "it" {{\n  {body}\n}}\n'
 
 
 STORE = 'resource "leatstream_store" "k" {\n  name = "$kafka"\n  kafka = { bootstrap_servers = "%s" }\n}\n'
@@ -208,22 +217,28 @@ CASES = [
 ]
 
 
-@pytest.fixture(params=CASES, ids=[case.type for case in CASES])
-def case(request: pytest.FixtureRequest, leatstream_server: Any) -> Case:
-    """A case with names that no other test uses."""
-    found: Case = request.param
-    tag = uuid.uuid4().hex[:8]
+@pytest.fixture
+def cases(leatstream_server: Any) -> list[Case]:
+    """The cases, for one configuration: each stands on things of its own, with names that no other test uses."""
 
-    def fill(value: Any) -> Any:
+    def fill(value: Any, tag: str) -> Any:
         if isinstance(value, str):
             for noun in ("db", "kafka", "topic", "query", "secret", "registry", "source"):
                 value = value.replace(f"${noun}", f"{noun}-{tag}")
+            value = re.sub(r'(resource "leatstream_\w+" ")(\w+)"', rf'\1\2_{tag}"', value)
+            value = re.sub(
+                r"\b(leatstream_(?:store|database|schema|entity|stream|secret)\.\w+)", rf"\1_{tag}", value
+            )
             return value.replace("%s", leatstream_server.kafka_bootstrap)
         if isinstance(value, dict):
-            return {key: fill(one) for key, one in value.items()}
+            return {key: fill(one, tag) for key, one in value.items()}
         return value
 
-    return Case(**{name: fill(getattr(found, name)) for name in Case.__dataclass_fields__})
+    def named(case: Case) -> Case:
+        tag = uuid.uuid4().hex[:8]
+        return Case(**{name: fill(getattr(case, name), tag) for name in Case.__dataclass_fields__})
+
+    return [named(case) for case in CASES]
 
 
 def _at(values: Any, path: str) -> Any:
@@ -232,74 +247,83 @@ def _at(values: Any, path: str) -> Any:
     return values
 
 
-def test_life_of_a_resource(
-    case: Case, terraform: Any, terraform_at: Callable[..., Any], leatstream_server: Any
+def test_life_of_every_resource(
+    cases: list[Case], terraform: Any, terraform_at: Callable[..., Any], leatstream_server: Any
 ) -> None:
-    address = f"{case.type}.it"
+    every = {case.address for case in cases}
 
-    def text(body: str) -> str:
-        return case.base + f'resource "{case.type}" "it" {{\n  {body}\n}}\n'
+    def text(which: str) -> str:
+        return "".join(case.text(getattr(case, which)) for case in cases)
 
     # create
-    terraform.write(text(case.body))
+    terraform.write(text("body"))
     terraform.init()
     terraform.apply()
     terraform.is_settled()
-    created = terraform.state()[address]
+    created = terraform.state()
     # update in place
-    terraform.write(text(case.update))
-    assert terraform.plan().actions() == {address: ["update"]}
+    terraform.write(text("update"))
+    assert terraform.plan().actions() == {address: ["update"] for address in every}
     terraform.apply()
     terraform.is_settled()
-    updated = terraform.state()[address]
-    assert _at(updated, case.changed[0]) == case.changed[1]
-    assert [updated[name] for name in case.identity] == [created[name] for name in case.identity]
-    # import by block and by command, each into an empty state
-    _imports(case, address, text(case.update), terraform_at, leatstream_server, updated)
-    # drift: changed, and gone
-    if case.drift is not None:
-        with leatstream_server.client() as client:
-            assert client.put(case.path, json=case.drift).status_code == 200
-        plan = terraform.plan()
-        assert plan.actions() == {address: ["update"]}
-        assert plan.drifted() == [address]
-        terraform.apply()
-        terraform.is_settled()
+    updated = terraform.state()
+    for case in cases:
+        before, now = created[case.address], updated[case.address]
+        assert _at(now, case.changed[0]) == case.changed[1], case.address
+        assert [now[name] for name in case.identity] == [before[name] for name in case.identity], case.address
+    # import by command and by block, each into an empty state
+    _imported(terraform_at, leatstream_server, cases, text("update"), updated)
+    _generated(terraform_at, leatstream_server, cases, updated)
+    # drift: changed behind Terraform's back
+    drifting = [case for case in cases if case.drift is not None]
+    with leatstream_server.client() as client:
+        for case in drifting:
+            assert client.put(case.path, json=case.drift).status_code == 200, case.address
+    plan = terraform.plan()
+    assert plan.actions() == {case.address: ["update"] for case in drifting}
+    assert sorted(plan.drifted()) == sorted(case.address for case in drifting)
+    terraform.apply()
+    terraform.is_settled()
     # replace
-    terraform.write(text(case.replace))
-    assert terraform.plan().actions() == {address: ["delete", "create"]}
+    terraform.write(text("replace"))
+    assert terraform.plan().actions() == {address: ["delete", "create"] for address in every}
     terraform.apply()
     terraform.is_settled()
     # destroy
     terraform.destroy()
     assert terraform.state() == {}
-    with leatstream_server.client() as client:
-        assert client.get(case.path).status_code == 404
 
 
-def _imports(
-    case: Case,
-    address: str,
-    text: str,
-    terraform_at: Callable[..., Any],
-    server: Any,
-    held: dict[str, Any],
+def _imported(
+    terraform_at: Callable[..., Any], server: Any, cases: list[Case], text: str, held: dict[str, Any]
 ) -> None:
-    by_command = terraform_at(server.url, server.token, "by-command")
-    by_command.write(text)
-    by_command.init()
-    by_command.run("import", address, case.import_id)
-    assert [one for one in by_command.plan().actions() if one == address] == []
-    assert _without_time(by_command.state()[address]) == _without_time(held)
-    quoted = case.import_id.replace('"', '\\"')
-    block = f'import {{\n  to = {case.type}.it\n  id = "{quoted}"\n}}\n'
-    generated = terraform_at(server.url, server.token, "generated")
-    generated.write(block)
-    generated.init()
-    generated.run("plan", "-generate-config-out=generated.tf", "-out=plan.bin")
-    generated.run("apply", "plan.bin")
-    generated.is_settled()
-    assert _without_time(generated.state()[address]) == _without_time(held)
+    """``terraform import`` of each: nothing is left to change, and it holds the same."""
+    folder = terraform_at(server.url, server.token, "by-command")
+    folder.write(text)
+    folder.init()
+    for case in cases:
+        folder.run("import", case.address, case.import_id)
+    assert not folder.plan().actions().keys() & {case.address for case in cases}
+    _same(folder.state(), held, cases)
+
+
+def _generated(
+    terraform_at: Callable[..., Any], server: Any, cases: list[Case], held: dict[str, Any]
+) -> None:
+    """Import blocks, and the configuration that Terraform writes for them: it holds the same."""
+    folder = terraform_at(server.url, server.token, "generated")
+    quoted = {case.address: case.import_id.replace('"', '\\"') for case in cases}
+    folder.write("".join(f'import {{\n  to = {to}\n  id = "{one}"\n}}\n' for to, one in quoted.items()))
+    folder.init()
+    folder.run("plan", "-generate-config-out=generated.tf", "-out=plan.bin")
+    folder.run("apply", "plan.bin")
+    folder.is_settled()
+    _same(folder.state(), held, cases)
+
+
+def _same(found: dict[str, Any], held: dict[str, Any], cases: list[Case]) -> None:
+    for case in cases:
+        assert _without_time(found[case.address]) == _without_time(held[case.address]), case.address
 
 
 def _without_time(values: dict[str, Any]) -> dict[str, Any]:

@@ -224,6 +224,7 @@ class DriverProcess:
         asked = len(self.api.polls[self.id])
         self.api.wait(lambda: len(self.api.polls[self.id]) > asked, 20, "asking for work again")
         del self.api.directives[self.id]
+        self.api.kept.discard(self.id)
 
     def said(self) -> str:
         """Its log, for a failing test's message."""
@@ -244,6 +245,7 @@ class Pool:
         self._api, self._place = api, place
         self._all: list[DriverProcess] = []
         self._next: DriverProcess | None = None
+        self._free: list[DriverProcess] = []
 
     def start(self, role: str = "dedicated", **options: Any) -> DriverProcess:
         """A new driver, still cold."""
@@ -252,14 +254,22 @@ class Pool:
         return driver
 
     def take(self) -> DriverProcess:
-        """An idle driver; the next one starts meanwhile."""
+        """An idle driver: one that was given back, else one that was prepared, else a new one."""
+        if self._free:
+            return self._free.pop()
         driver, self._next = self._next or self.start(), None
         driver.wait_idle()
         return driver
 
+    def give_back(self, driver: DriverProcess) -> None:
+        """Stop its query and keep it for another one, as the product does."""
+        driver.give_back()
+        self._free.append(driver)
+
     def prepare(self) -> None:
-        """Let one more warm up in the background."""
-        self._next = self._next or self.start()
+        """Let one more warm up in the background, unless one is free."""
+        if not self._free:
+            self._next = self._next or self.start()
 
     def end(self) -> None:
         """End them all."""

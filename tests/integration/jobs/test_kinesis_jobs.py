@@ -141,7 +141,7 @@ def test_kafka_to_kinesis_keeps_keys_and_their_order(
         if record is not None:
             by_key.setdefault(record.key or b"", []).append(int(json.loads(record.value or b"")["name"]))
     assert by_key == {str(k).encode(): list(range(k, 1200, 7)) for k in range(7)}
-    assert driver.stop() == 0
+    pool.give_back(driver)
 
 
 def test_records_of_a_megabyte_pass_and_larger_ones_are_told(
@@ -210,4 +210,4 @@ def test_the_tutorials_join_of_kinesis_and_kafka_into_kinesis(
     rows = [json.loads(r.value or b"") for r in found if r is not None]
     assert sorted(r["id"] for r in rows) == list(range(50, 100))
     assert {r["region"] for r in rows} == {f"r{i}" for i in range(50, 100)}
-    assert driver.stop() == 0
+    pool.give_back(driver)

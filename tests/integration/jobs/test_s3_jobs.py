@@ -119,12 +119,11 @@ def test_csv_with_directories_and_files_that_cannot_be_read(
     there["sink"]["options"] = {"s3.partition.by": "name", "s3.csv.delimiter": ";", "s3.compression": "gzip"}
     there |= {"delivery": "exactly_once"}
     driver = pool.take()
-    pool.prepare()
     driver.run(there, timeout=120)
     progress = driver.wait_progress(lambda p: p["skipped_rows_total"] >= 2)
     assert progress["skipped_rows_total"] == 2
     assert progress["sources"][0]["end_offsets"] == {"files": "4"}
-    assert driver.stop() == 0
+    pool.give_back(driver)
     written = bodies(aws, middle)
     folders = {name.rsplit("/", 1)[0] for name in written}
     assert folders == {"name=a b%2Fc", "name=__HIVE_DEFAULT_PARTITION__"}
@@ -134,11 +133,10 @@ def test_csv_with_directories_and_files_that_cannot_be_read(
     scan = {"entity": middle, "columns": COLUMNS, "store": store, "value_format": "csv"}
     scan["options"] = {"s3.csv.delimiter": ";"}
     back = pool.take()
-    pool.prepare()
     back.run(job([scan], sink, ALL, OUT) | {"checkpoint": (tmp_path / "back").as_uri()}, timeout=120)
     found = {r["id"]: r["name"] for r in rows(sink, 11)}
     assert found == {i: "a b/c" if i % 2 else None for i in range(10)} | {12: ""}
-    assert back.stop() == 0
+    pool.give_back(back)
 
     strict = pool.take()
     strict.run(
@@ -224,7 +222,7 @@ def test_avro_of_another_writer_into_avro(
     driver = pool.take()
     driver.run(there, timeout=120)
     assert driver.wait_progress(lambda p: p["skipped_rows_total"] >= 4)["skipped_rows_total"] == 4
-    assert driver.stop() == 0
+    pool.give_back(driver)
     written = bodies(aws, sink)
     assert all(name.endswith(".avro") for name in written)
     readers = [fastavro.reader(io.BytesIO(body)) for body in written.values()]
