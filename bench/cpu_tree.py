@@ -66,9 +66,16 @@ class Slope:
 
 
 def tree_rss(root: psutil.Process) -> int:
-    """Resident bytes of the tree."""
+    """Resident bytes of the tree.
+
+    A JVM that starts a program is there twice until the child has become that program: with the same memory.
+    """
     total = 0
+    sizes: dict[int, int] = {}
     for process in [root, *root.children(recursive=True)]:
         with contextlib.suppress(psutil.NoSuchProcess):
-            total += process.memory_info().rss
+            memory = process.memory_info()
+            if memory.vms != sizes.get(process.ppid()):
+                total += memory.rss
+            sizes[process.pid] = memory.vms
     return total

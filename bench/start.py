@@ -17,7 +17,7 @@ from report import Spread, conditions, keep, table, verdict
 from stack import STORE, BenchError, Stack, running_stack
 from topics import COLUMNS, SELECT, SteadyProducer, Topics
 
-GOAL_SECONDS = 1.5
+GOAL_SECONDS = 0.7
 PARTITIONS = 2
 
 

@@ -361,6 +361,9 @@ class Drivers(Protocol):
     def assignments(self) -> Sequence[tuple[str, str, float]]:
         """Driver, id of the query it was given, and seconds since then."""
 
+    def serving(self, driver_id: str) -> float:
+        """Seconds since it could take its newest query; 0 while it warms up, or is not known."""
+
     def process_id(self, driver_id: str) -> int | None:
         """Its process id; None for a driver that is not known."""
 

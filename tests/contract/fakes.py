@@ -243,6 +243,9 @@ class TableDrivers:
     def assignments(self) -> list[tuple[str, str, float]]:
         return [(d, q, 60.0) for d, q in self.queries.items() if d in self.tokens]
 
+    def serving(self, driver_id: str) -> float:
+        return 3600.0
+
     def process_id(self, driver_id: str) -> int | None:
         return 4242 if driver_id in self.tokens else None
 

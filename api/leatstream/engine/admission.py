@@ -1,7 +1,8 @@
-"""Whether one more driver may start: the limit of drivers, and the machine's memory."""
+"""Whether one more driver may start: the limit of drivers, and the machine's cores and memory."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 
 from leatstream.engine import memory
@@ -15,6 +16,8 @@ class Admission:
         heap: bytes that the heap of a driver of a role may have; None where drivers run elsewhere.
         available: bytes that processes may still take.
         resident: bytes that a process, by its id, holds with its children.
+        at_once: most drivers that start beside each other, where they run on this machine: a dozen JVMs take
+            a dozen times as long each, and none of their queries runs until the last one does.
     """
 
     def __init__(
@@ -23,11 +26,19 @@ class Admission:
         heap: Callable[[str], int] | None,
         available: Callable[[], int] = memory.available,
         resident: Callable[[int], int] = memory.resident,
+        at_once: int = max(2, os.cpu_count() or 1),
     ) -> None:
         self._limit = limit
         self._heap = heap
         self._available = available
         self._resident = resident
+        self._at_once = at_once
+
+    def crowded(self, cold: int) -> str | None:
+        """Why no driver may start beside so many that are starting; None if one may."""
+        if self._heap is None or cold < self._at_once:
+            return None
+        return f"{cold} other drivers are starting"
 
     def refusal(self, drivers: Iterable[tuple[str, int]], role: str) -> str | None:
         """Why no driver of this role may start beside these (role and process id); None if it may."""

@@ -71,6 +71,8 @@ class LocalPool:
     def adopt(self) -> int:
         """Take back the drivers that outlived the last API process; forget the dead. How many."""
         self._drivers = {driver.row.id: driver for driver in self._processes.left_over()}
+        for driver in self._drivers.values():
+            driver.warmed = driver.heard  # nothing tells how far it is; a time-out then counts from now
         for driver in list(self._drivers.values()):
             if not self._processes.alive(driver):
                 self._forget(driver)
@@ -111,8 +113,12 @@ class LocalPool:
 
     def _may_start(self, role: str) -> bool:
         drivers = [(d.row.role, d.row.pid) for d in list(self._drivers.values())]
-        self._why = self._admission.refusal(drivers, role) or ""
+        self._why = self._crowded() or self._admission.refusal(drivers, role) or ""
         return not self._why
+
+    def _crowded(self) -> str | None:
+        cold = sum(d.warmed is None and d.row.role != "analyzer" for d in list(self._drivers.values()))
+        return self._admission.crowded(cold)
 
     def _start(self, role: str) -> PooledDriver:
         driver = self._processes.launch(role)
@@ -150,6 +156,8 @@ class LocalPool:
             if driver is None:
                 return
             driver.heard = time.monotonic()
+            if state == "idle" and driver.warmed is None:
+                driver.warmed = driver.heard
             if driver.state in ("assigned", "leaving"):
                 return
             was, driver.state = driver.state, "idle" if state == "idle" else "warming"
@@ -211,7 +219,7 @@ class LocalPool:
                 # A warm driver that waits for nothing in particular makes room.
                 idle = (d for d in self._drivers.values() if d.state == "idle" and d.waits_for_work())
                 spare = next(idle, None)
-                if spare is None:
+                if spare is None or self._crowded():
                     return None
                 self._try_forget(spare)
                 if not self._may_start("shared"):
@@ -308,6 +316,11 @@ class LocalPool:
             *alone,
             *((d.row.id, q, now - given) for d in drivers for q, given in list(d.queries.items())),
         ]
+
+    def serving(self, driver_id: str) -> float:
+        """Seconds since it could take its newest query; 0 while it warms up, or is not known."""
+        driver = self._drivers.get(driver_id)
+        return driver.serving() if driver is not None else 0.0
 
     def process_id(self, driver_id: str) -> int | None:
         """Its process id; None for a driver that is not known."""

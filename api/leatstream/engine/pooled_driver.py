@@ -24,6 +24,7 @@ class PooledDriver:
         state: ``leaving`` while its query is taken from it.
         served: how many queries it had, one after another.
         ends: whether it is to end with the query that it leaves.
+        warmed: when it first asked for work; None while it starts, whatever it was given by then.
     """
 
     row: DriverRow
@@ -33,11 +34,18 @@ class PooledDriver:
     queries: dict[str, float] = field(default_factory=dict)
     served: int = 0
     ends: bool = False
+    warmed: float | None = None
 
     def silent(self) -> bool:
-        """Whether a driver that waits for work has not asked for any for too long: it hangs."""
-        limit = _START_SILENCE if self.state == "starting" else _SILENCE
-        return self.state not in ("assigned", "leaving") and time.monotonic() - self.heard > limit
+        """Whether a driver that starts or waits for work has not been heard for too long: it hangs."""
+        if self.state == "leaving" or (self.state == "assigned" and self.warmed is not None):
+            return False
+        limit = _START_SILENCE if self.state in ("starting", "assigned") else _SILENCE
+        return time.monotonic() - self.heard > limit
+
+    def serving(self) -> float:
+        """Seconds since it could take its newest query; 0 while it warms up."""
+        return time.monotonic() - max(self.given, self.warmed) if self.warmed is not None else 0.0
 
     def waits_for_work(self) -> bool:
         """Whether it is for one query at a time, and has none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -444,3 +445,29 @@ def test_a_driver_whose_end_is_wanted_while_it_leaves_its_query_gets_no_other() 
     pool.keep(driver, "qry_1")
     assert meanwhile
     assert pool.assign("qry_2") != driver
+
+
+def test_a_machine_starts_few_drivers_at_a_time() -> None:
+    """A dozen JVMs at once take a dozen times as long each: better one query after another."""
+    pool = waiting_pool(Living(), heap=lambda role: 1)
+    started = max(2, os.cpu_count() or 1)
+    first, *others = [pool.assign(f"qry_{i}") or "" for i in range(started)]
+    assert all([first, *others])
+    assert pool.assign("qry_more") is None
+    assert pool.why_none() == f"{started} other drivers are starting"
+    assert pool.serving(first) == 0.0, "the time a query's start may take has not begun"
+    pool.report(first, "idle", 1)
+    assert pool.assign("qry_more") is not None
+    assert pool.assign("qry_even_more") is None
+
+
+def test_a_driver_that_hangs_while_it_starts_is_ended_with_its_query() -> None:
+    launcher = Living()
+    pool = waiting_pool(launcher)
+    driver, warm = pool.assign("qry_1") or "", pool.assign("qry_2") or ""
+    pool.report(warm, "idle", 1)
+    for one in pool._drivers.values():
+        one.heard -= 241
+    pool.maintain()
+    assert driver in launcher.gone
+    assert warm not in launcher.gone, "its heartbeats tell of it, not its questions for work"

@@ -53,6 +53,16 @@ def test_a_running_query_is_left_alone_until_it_is_silent() -> None:
     assert act(RUNNING, alive=True, after=SETTINGS.heartbeat_timeout + 1) is Action.END_DRIVER
 
 
+def test_a_driver_that_warms_up_keeps_its_query() -> None:
+    """A dozen that start at once may take minutes: their pool tells those that hang."""
+    starting = query(QueryState.STARTING, driver_id="d", attempt=1)
+    later = NOW + timedelta(seconds=SETTINGS.start_timeout + 1)
+    assert decide(starting, Observed(True, later, NOW, serving=0.0), SETTINGS) is Action.NONE
+    assert decide(starting, Observed(True, later, NOW, serving=20.0), SETTINGS) is Action.NONE
+    over = SETTINGS.start_timeout + 1
+    assert decide(starting, Observed(True, later, NOW, serving=over), SETTINGS) is Action.END_DRIVER
+
+
 def test_silence_before_this_process_listened_does_not_count() -> None:
     now = NOW + timedelta(seconds=100)
     assert decide(RUNNING, Observed(True, now, now - timedelta(seconds=5)), SETTINGS) is Action.NONE

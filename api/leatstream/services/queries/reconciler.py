@@ -7,6 +7,7 @@ pass.
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -62,11 +63,13 @@ class Observed:
     """What is seen of a query's driver: whether the process is there, the time, and since when we listen.
 
     A heartbeat that could not be heard because this process was not there yet does not count as missed.
+    ``serving`` are the seconds since the driver could begin with the query, 0 while it warms up.
     """
 
     driver_alive: bool
     now: datetime
     listening_since: datetime | None = None
+    serving: float = math.inf
 
 
 def decide(query: Query, observed: Observed, settings: RuntimeSettings) -> Action:
@@ -93,9 +96,12 @@ def decide(query: Query, observed: Observed, settings: RuntimeSettings) -> Actio
         return _take_down(query, observed, settings)
     if status.state is QueryState.STOPPING:
         return _take_down(query, observed, settings)
-    limit = settings.start_timeout if status.state is QueryState.STARTING else settings.heartbeat_timeout
     heard = max(filter(None, (status.heartbeat_at, observed.listening_since)), default=None)
-    return Action.END_DRIVER if age(heard, observed.now) > limit else Action.NONE
+    silence, limit = age(heard, observed.now), settings.heartbeat_timeout
+    if status.state is QueryState.STARTING:
+        # How long a driver may warm up is the pool's to say: many at once take their time.
+        silence, limit = min(silence, observed.serving), settings.start_timeout
+    return Action.END_DRIVER if silence > limit else Action.NONE
 
 
 def _start(status: QueryStatus, observed: Observed) -> Action:
@@ -190,7 +196,7 @@ def _end_driver(env: Environment, query: Query, _: LeatstreamError | None) -> No
         if age(asked, now) > _TURN_SECONDS:
             # Whoever had the turn for so long kept heartbeats waiting as well: they are to be heard first.
             env.listening_since = now
-        observed = Observed(alive, now, env.listening_since)
+        observed = Observed(alive, now, env.listening_since, env.drivers.serving(driver))
         if decide(current, observed, env.settings) is not Action.END_DRIVER:
             return
         if is_the_silent_one(unit, current, env.settings, now):
@@ -208,7 +214,8 @@ def reconcile(env: Environment, query: Query, aside: Aside = at_once) -> Action:
         return _follow(env, query, aside)
     driver = query.status.driver_id
     alive = driver is not None and env.drivers.runs(driver, query.meta.id)
-    action = decide(query, Observed(alive, env.clock.now(), env.listening_since), env.settings)
+    serving = env.drivers.serving(driver) if driver is not None else 0.0
+    action = decide(query, Observed(alive, env.clock.now(), env.listening_since, serving), env.settings)
     if action is Action.LAUNCH:
         if query.status.entity_ready or _has_entities(env, query, aside):
             _launch(env, query, aside)
