@@ -15,6 +15,7 @@ from leatstream.engine.pooled_driver import PooledDriver, State
 from leatstream.errors import EngineError
 from leatstream.ports import Clock, Launcher, OpenUnit, Sharing
 from leatstream.services.authorization import hash_token
+from leatstream.services.selects.interactive import is_selection
 
 _log = logging.getLogger(__name__)
 _REFILL_DELAY = 3.0
@@ -111,9 +112,10 @@ class LocalPool:
                 found.append(driver)
         return found
 
-    def _may_start(self, role: str) -> bool:
+    def _may_start(self, role: str, *, waited_for: bool = False) -> bool:
         drivers = [(d.row.role, d.row.pid) for d in list(self._drivers.values())]
-        self._why = self._crowded() or self._admission.refusal(drivers, role) or ""
+        crowded = None if waited_for else self._crowded()  # a SELECT would be refused: somebody waits for it
+        self._why = crowded or self._admission.refusal(drivers, role) or ""
         return not self._why
 
     def _crowded(self) -> str | None:
@@ -190,7 +192,7 @@ class LocalPool:
             free.sort(key=lambda d: (d.state != "idle", d.row.created_at))
             if free:
                 driver = free[0]
-            elif self._may_start("dedicated"):
+            elif self._may_start("dedicated", waited_for=is_selection(query_id)):
                 driver = self._start("dedicated")
             else:
                 return None

@@ -459,6 +459,7 @@ def test_a_machine_starts_few_drivers_at_a_time() -> None:
     pool.report(first, "idle", 1)
     assert pool.assign("qry_more") is not None
     assert pool.assign("qry_even_more") is None
+    assert pool.assign("stm_1") is not None, "nobody lets a SELECT wait: it would be refused"
 
 
 def test_a_driver_that_hangs_while_it_starts_is_ended_with_its_query() -> None:
