@@ -229,6 +229,10 @@ class EngineError(LeatstreamError):
     }
 
 
+# Condition of a job that could not load its state: the disk may be away, or the checkpoint be damaged.
+STATE_UNREADABLE = "state-unreadable"
+
+
 class JobError(LeatstreamError):
     """Why a job failed; appears in a query's status, never as an HTTP answer of its own.
 

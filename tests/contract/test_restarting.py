@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -133,6 +134,17 @@ def test_a_failure_that_needs_it_names_it(running: Any, client: TestClient) -> N
     told = dict(sql(client, "DESCRIBE QUERY STATE q").json()["results"][0]["rows"])
     assert "RESTART QUERY q FROM EARLIEST" in told["hint"]
     assert client.post("/v1/queries/q:restart", json={"from": "latest"}).json()["status"]["error"] is None
+
+
+def test_state_that_cannot_be_loaded_names_a_way_out_only_when_restarts_are_used_up(
+    running: Any, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running.env, "settings", replace(running.env.settings, max_restarts=0))
+    error = {"code": "job-failed", "condition": "state-unreadable", "detail": "x", "retryable": True}
+    beat(running, "failed", error=error)
+    status = client.get("/v1/queries/q").json()["status"]
+    assert (status["state"], status["error"]["code"]) == ("failed", "checkpoint-damaged")
+    assert "RESTART QUERY q FROM EARLIEST" in status["error"]["hint"]
 
 
 def test_a_full_disk_says_what_to_do_before_and_after_the_last_try(running: Any, client: TestClient) -> None:

@@ -129,6 +129,32 @@ def test_losses_back_off_and_end_in_failed_with_the_first_cause() -> None:
     assert "first" in (status.message or "")
 
 
+@pytest.mark.parametrize("first", ["state-unreadable", None])
+def test_state_that_no_restart_can_load_is_damaged_in_the_end(first: str | None) -> None:
+    unread = {
+        "code": "job-failed",
+        "condition": "state-unreadable",
+        "detail": "state could not be loaded",
+        "retryable": True,
+    }
+    died = {"code": "driver-lost", "detail": "it died", "retryable": True}
+    status = after_loss(SETTINGS, RUNNING.status, NOW, "x", unread if first else died)
+    assert status.error is not None
+    assert status.error["code"] != "checkpoint-damaged"
+    while status.state is not QueryState.FAILED:
+        status = after_loss(SETTINGS, replace(status, state=QueryState.STARTING), NOW, "x", unread)
+    assert status.error is not None
+    assert (status.error["code"], status.error["retryable"]) == ("checkpoint-damaged", False)
+
+
+def test_state_that_could_be_loaded_in_the_end_is_not_damaged() -> None:
+    unread = {"code": "job-failed", "condition": "state-unreadable", "detail": "x", "retryable": True}
+    status = after_loss(SETTINGS, RUNNING.status, NOW, "x", unread)
+    while status.state is not QueryState.FAILED:
+        status = after_loss(SETTINGS, replace(status, state=QueryState.STARTING), NOW, "the driver died")
+    assert status.error == unread
+
+
 def test_a_vanished_driver_leaves_the_query_lost_until_the_next_try() -> None:
     lost = after_loss(SETTINGS, RUNNING.status, NOW, "the driver's process ended")
     assert lost.state is QueryState.LOST

@@ -335,9 +335,7 @@ def _terminal(env: Environment, query: Query, status: Any, state: str, report: M
     if isinstance(newest, int) and newest > status.attempt:
         # A catalog from a backup: the sink takes no attempt with a number below what it has seen.
         status = replace(status, attempt=newest)
-    hint = way_out(query, str(error.get("code")))
-    if hint is not None:
-        error["hint"] = hint
+    error = _with_hint(query, error)
     if not wanted:
         return ended(status, QueryState.STOPPED, now)
     if error.get("retryable"):
@@ -345,5 +343,12 @@ def _terminal(env: Environment, query: Query, status: Any, state: str, report: M
             error["detail"] = f"{error.get('detail')}; {APART}"
             # This is the cause that is kept and told, not that of a death before it.
             status = replace(status, apart_from=status.driver_id, error=None)
-        return after_loss(env.settings, status, now, str(error.get("detail")), error)
+        status = after_loss(env.settings, status, now, str(error.get("detail")), error)
+        # What was tried in vain may be something else in the end than what it was taken for.
+        return replace(status, error=_with_hint(query, status.error or error))
     return replace(ended(status, QueryState.FAILED, now), error=error, message=str(error.get("detail")))
+
+
+def _with_hint(query: Query, error: Mapping[str, Any]) -> dict[str, Any]:
+    hint = way_out(query, str(error.get("code")))
+    return {**error, "hint": hint} if hint is not None else dict(error)

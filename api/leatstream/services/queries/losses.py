@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from leatstream.errors import STATE_UNREADABLE
 from leatstream.model.objects import QueryState, QueryStatus
 from leatstream.services.environment import RuntimeSettings
 
@@ -51,7 +52,7 @@ def after_loss(
     restarts = status.restarts + 1
     cleared = replace(cleared, restarts=restarts, outages=0)
     if restarts > settings.max_restarts:
-        first = status.error or cause
+        first = _told_at_the_end(status.error or cause, cause)
         return replace(
             cleared,
             state=QueryState.FAILED,
@@ -66,6 +67,14 @@ def after_loss(
         message=f"{cause['detail']}; restart {restarts} in {delay:g} s",
         next_attempt_at=now + timedelta(seconds=delay),
     )
+
+
+def _told_at_the_end(first: Mapping[str, object], last: Mapping[str, object]) -> Mapping[str, object]:
+    """The first cause of a row; of state that no restart could load, that it is damaged."""
+    unreadable = next((one for one in (first, last) if one.get("condition") == STATE_UNREADABLE), None)
+    if unreadable is None or last.get("condition") != STATE_UNREADABLE:
+        return first
+    return {**unreadable, "code": "checkpoint-damaged", "retryable": False}
 
 
 def is_outage(cause: Mapping[str, object]) -> bool:
