@@ -8,7 +8,7 @@ import pytest
 
 from leatstream.model.objects import DesiredState, Meta, Query, QueryKind, QueryState, QueryStatus
 from leatstream.services.environment import RuntimeSettings
-from leatstream.services.queries.losses import after_loss, backoff
+from leatstream.services.queries.losses import after_loss, backoff, seen_running
 from leatstream.services.queries.reconciler import Action, Observed, decide
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -123,10 +123,25 @@ def test_losses_back_off_and_end_in_failed_with_the_first_cause() -> None:
         assert status.next_attempt_at is not None
         assert status.driver_id is None
         delays.append((status.next_attempt_at - NOW).total_seconds())
-        status = after_loss(SETTINGS, replace(status, state=QueryState.STARTING), NOW, "x", later)
+        # Real-time mode tells that it runs before any batch is done.
+        status = replace(status, state=QueryState.STARTING, driver_id="d", attempt=status.attempt + 1)
+        status = seen_running(status, NOW)
+        assert (status.state, status.error) == (QueryState.RUNNING, first)
+        status = after_loss(SETTINGS, status, NOW, "x", later)
     assert delays == [0.5, 1.0, 2.0]
     assert status.error == first
     assert "first" in (status.message or "")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "metrics"), [(0, {"batch_id": 7, "input_rows_total": 10}), (61, {"batch_id": 0})]
+)
+def test_the_cause_is_forgotten_once_the_query_has_got_on(seconds: float, metrics: dict[str, int]) -> None:
+    status = QueryStatus(state=QueryState.STARTING, since=NOW, restarts=2, driver_id="d", error={"code": "x"})
+    status = seen_running(status, NOW)
+    assert (status.error, status.restarts) == ({"code": "x"}, 2)
+    status = seen_running(replace(status, metrics=metrics), NOW + timedelta(seconds=seconds))
+    assert (status.state, status.error, status.restarts) == (QueryState.RUNNING, None, 0)
 
 
 @pytest.mark.parametrize("first", ["state-unreadable", None])

@@ -19,7 +19,7 @@ from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, reader_prefix, view_table
 from leatstream.services.planning.specs import fresh_ref
 from leatstream.services.queries.joint_jobs import leader_of, led
-from leatstream.services.queries.losses import after_loss, ended
+from leatstream.services.queries.losses import after_loss, ended, seen_running
 from leatstream.services.queries.notes import keep_query
 from leatstream.services.queries.restart import way_out
 from leatstream.services.queries.shared_drivers import APART, fills_memory
@@ -314,8 +314,8 @@ def _observe(env: Environment, query: Query, report: Mapping[str, Any]) -> Query
     )
     if state in _TERMINAL:
         return replace(query, status=_terminal(env, query, status, state, report))
-    if state == "running" and status.state is QueryState.STARTING:
-        status = replace(status, state=QueryState.RUNNING, since=now, message=None, error=None)
+    if state == "running":
+        status = seen_running(status, now)
     return replace(query, status=status)
 
 

@@ -22,6 +22,18 @@ def ended(status: QueryStatus, state: QueryState, now: datetime) -> QueryStatus:
     )
 
 
+def seen_running(status: QueryStatus, now: datetime) -> QueryStatus:
+    """Status after the job has told that it runs: of an earlier fault nothing is left once it has got on.
+
+    Not before: real-time mode runs before any batch is done, and the first cause of a row of faults is kept.
+    """
+    if status.state is QueryState.STARTING:
+        status = replace(status, state=QueryState.RUNNING, since=now, message=None)
+    if status.state is QueryState.RUNNING and _got_on(status, now):
+        status = replace(status, error=None, restarts=0, outages=0)
+    return status
+
+
 def after_loss(
     settings: RuntimeSettings,
     status: QueryStatus,
