@@ -248,6 +248,11 @@ class QueryStatus:
     crashes: int = 0
     apart_from: str | None = None
 
+    @property
+    def starts_again(self) -> int:
+        """How often the job was started after its first time, whatever it ended by."""
+        return max(self.attempt - 1, 0)
+
 
 class QueryKind(StrEnum):
     """Which statement makes up a query."""

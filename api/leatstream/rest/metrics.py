@@ -50,7 +50,9 @@ class QueryMetrics:
             "leatstream_query_state", "1 for the state a query is in, else 0.", labels=("query", "state")
         )
         restarts = CounterMetricFamily(
-            "leatstream_query_restarts", "Restarts since the user last started it.", labels=("query",)
+            "leatstream_query_restarts",
+            "Starts of the query's job after its first one, after faults, stops and changes.",
+            labels=("query",),
         )
         numbers = {
             name: family(f"leatstream_query_{name}", text, labels=("query",))
@@ -73,7 +75,7 @@ class QueryMetrics:
         for query in _all_queries(self._env):
             for one in QueryState:
                 state.add_metric((query.name, one.value), float(query.status.state is one))
-            restarts.add_metric((query.name,), float(query.status.restarts))
+            restarts.add_metric((query.name,), float(query.status.starts_again))
             if query.status.state not in WITH_DRIVER:
                 continue  # its last figures are no news
             _add(event_lag, (query.name,), _behind_clock(query, self._env.clock.now()))
