@@ -199,7 +199,14 @@ def test_a_loss_after_committed_work_counts_from_one() -> None:
 OUTAGE = {"code": "job-failed", "condition": "store-unreachable", "detail": "k is away", "retryable": True}
 
 
-@pytest.mark.parametrize("cause", [OUTAGE, {"code": "store-unreachable", "detail": "k is away"}])
+@pytest.mark.parametrize(
+    "cause",
+    [
+        OUTAGE,
+        {"code": "store-unreachable", "detail": "k is away"},
+        {"code": "disk-full", "condition": "X", "detail": "the disk of k is away", "retryable": True},
+    ],
+)
 def test_a_store_that_is_away_is_waited_for_as_long_as_it_takes(cause: dict[str, object]) -> None:
     status = QueryStatus(state=QueryState.STARTING, since=NOW, restarts=2, driver_id="d")
     delays = []

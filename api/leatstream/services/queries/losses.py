@@ -12,7 +12,8 @@ from leatstream.model.objects import QueryState, QueryStatus
 from leatstream.services.environment import RuntimeSettings
 
 _STABLE_SECONDS = 60.0
-_OUTAGES = frozenset({"store-unreachable", "registry-unreachable"})
+# A disk that is full is waited for like a store that is away: room is made, and the query goes on.
+_OUTAGES = frozenset({"store-unreachable", "registry-unreachable", "disk-full"})
 
 
 def ended(status: QueryStatus, state: QueryState, now: datetime) -> QueryStatus:
@@ -44,7 +45,7 @@ def after_loss(
     """Status after a fault that a restart may cure: waiting for the next try, or failed after too many.
 
     It waits as lost if its driver vanished, as pending if the job itself told why it ended. The first cause
-    of a row of faults is kept. A store that is away is waited for as long as it takes.
+    of a row of faults is kept. A store that is away, or a full disk, is waited for as long as it takes.
     """
     cause = error or {"code": "driver-lost", "detail": why, "retryable": True}
     if _got_on(status, now):
@@ -90,7 +91,7 @@ def _told_at_the_end(first: Mapping[str, object], last: Mapping[str, object]) ->
 
 
 def is_outage(cause: Mapping[str, object]) -> bool:
-    """Whether a store is away: the query is well, and goes on once the store is back."""
+    """Whether a store is away or a disk full: the query is well, and goes on once that is over."""
     return bool({cause.get("code"), cause.get("condition")} & _OUTAGES)
 
 
