@@ -48,6 +48,17 @@ def test_back_off_is_kept() -> None:
     assert act(waiting, after=6) is Action.LAUNCH
 
 
+def test_a_pause_that_no_fault_makes_so_long_is_over() -> None:
+    """The clock was ahead when the pause began, and has been put right."""
+    ahead = NOW + timedelta(days=3)
+    for state in (QueryState.LOST, QueryState.PENDING):
+        assert act(query(state, next_attempt_at=ahead)) is Action.LAUNCH
+    deleting = replace(query(QueryState.STOPPED, next_attempt_at=ahead), deleting=True)
+    assert act(deleting) is Action.FINALIZE
+    longest = NOW + timedelta(seconds=SETTINGS.backoff_maximum)
+    assert act(query(QueryState.PENDING, next_attempt_at=longest)) is Action.NONE
+
+
 def test_a_running_query_is_left_alone_until_it_is_silent() -> None:
     assert act(RUNNING, alive=True) is Action.NONE
     assert act(RUNNING, alive=True, after=SETTINGS.heartbeat_timeout + 1) is Action.END_DRIVER
