@@ -21,7 +21,7 @@
     ├── StackError (embedded stack)     tool-missing · jars-unavailable · port-taken · already-running
     │                                   part-failed; shown by the command line, never by REST
     └── InternalError (internal)        internal 500 · catalog-unreachable 503 (retry)
-                                        catalog-busy 503 (retry)
+                                        catalog-busy 503 (retry) · catalog-full 503 (retry)
 
 One class serves all codes of a family; a code never changes once released, its text may.
 SQLSTATEs are those of the reference product where it has one, PostgreSQL's otherwise.
@@ -229,6 +229,10 @@ class EngineError(LeatstreamError):
     }
 
 
+# Condition of a job that could not load its state: the disk may be away, or the checkpoint be damaged.
+STATE_UNREADABLE = "state-unreadable"
+
+
 class JobError(LeatstreamError):
     """Why a job failed; appears in a query's status, never as an HTTP answer of its own.
 
@@ -267,6 +271,7 @@ class InternalError(LeatstreamError):
         "internal": Kind(500, "Internal error", "XX000"),
         "catalog-unreachable": Kind(503, "Catalog cannot be reached", "57015", retryable=True),
         "catalog-busy": Kind(503, "Catalog is busy", "55P03", retryable=True),
+        "catalog-full": Kind(503, "The catalog's disk is full", "53100", retryable=True),
     }
 
 
@@ -294,6 +299,18 @@ class CatalogBusy(CatalogAway):
             "catalog-busy",
             str(self),
             hint="Try again. If it stays so, a leatstream server on this catalog stands still: restart it.",
+        )
+
+
+class CatalogFull(CatalogAway):
+    """The catalog took nothing down: its disk is full."""
+
+    def told(self) -> InternalError:
+        """What the one who asked is told."""
+        return InternalError(
+            "catalog-full",
+            "The disk of the database that holds the catalog is full; nothing was changed.",
+            hint="Make room on that disk and try again.",
         )
 
 

@@ -414,5 +414,8 @@ class Launcher(Protocol):
     def clear(self, driver_id: str) -> None:
         """Take away what a driver that has ended leaves, except for its log."""
 
+    def bound_log(self, driver_id: str) -> None:
+        """See that the log of one that runs does not grow without end; asked every second."""
+
     def log(self, driver_id: str) -> str:
         """What it has said, as far as that is kept, also after its end."""

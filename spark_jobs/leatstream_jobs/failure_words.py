@@ -15,6 +15,8 @@ GONE = (
     "PARTITION_OFFSET_CHANGED",
     "InvalidTopicException",
 )
+# Of the checkpoint's own files, of which Spark says as well that they "have been deleted".
+STATE_GONE = ("STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY",)
 # The system's own words, from Java, RocksDB and Python.
 FULL = ("No space left on device", "Disk quota exceeded", "There is not enough space on the disk")
 # What those hear that work beside the query which has ended the JVM, until it is gone.
@@ -43,12 +45,42 @@ AWAY = (
     "psycopg.errors.CrashShutdown",
     "psycopg.errors.CannotConnectNow",
 )
+# What passes while a checkpoint is whole, wherever it was met.
+PASSING = (
+    "OUT_OF_MEMORY",
+    "OutOfMemoryError",
+    "UNRELEASED_THREAD_ERROR",
+    "Stale file handle",
+    "Too many open files",
+    "Transport endpoint is not connected",
+    "Host is down",
+)
+# A file of the checkpoint is gone, holds nonsense, or was written for another query or by another Spark.
 CHECKPOINT = (
-    "STATE_STORE_",
-    "CANNOT_LOAD_STATE_STORE",
+    "CANNOT_LOAD_STATE_STORE.CANNOT_FIND_BASE_SNAPSHOT_CHECKPOINT",
+    "CANNOT_LOAD_STATE_STORE.CANNOT_READ_",
+    "CANNOT_LOAD_STATE_STORE.INVALID_CHANGE_LOG_READER_VERSION",
+    "CANNOT_LOAD_STATE_STORE.INVALID_CHECKPOINT_LINEAGE",
+    "CANNOT_LOAD_STATE_STORE.KEY_ROW_FORMAT_VALIDATION_FAILURE",
+    "CANNOT_LOAD_STATE_STORE.SNAPSHOT_PARTITION_ID_NOT_FOUND",
+    "CANNOT_LOAD_STATE_STORE.VALUE_ROW_FORMAT_VALIDATION_FAILURE",
+    "STATE_STORE_BASE_CHECKPOINT_ID_MISMATCH",
+    "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",
+    "STATE_STORE_COLUMN_FAMILY_SCHEMA_INCOMPATIBLE",
+    "STATE_STORE_INVALID_CONFIG_AFTER_RESTART",
+    "STATE_STORE_INVALID_VALUE_SCHEMA_EVOLUTION",
+    "STATE_STORE_INVALID_VARIABLE_TYPE_CHANGE",
+    "STATE_STORE_KEY_ROW_FORMAT_VALIDATION_FAILURE",
+    "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE",
+    "STATE_STORE_ROW_CHECKSUM_VERIFICATION_FAILED",
+    "STATE_STORE_STATE_SCHEMA_FILES_THRESHOLD_EXCEEDED",
+    "STATE_STORE_VALUE_ROW_FORMAT_VALIDATION_FAILURE",
+    "STATE_STORE_VALUE_SCHEMA_EVOLUTION_THRESHOLD_EXCEEDED",
+    "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
     "STATE_REPARTITION",
     "STREAMING_CHECKPOINT",
     "CHECKPOINT_",
+    *STATE_GONE,
     "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",
     "INVALID_OFFSET_LOG",
     "BATCH_METADATA_NOT_FOUND",
@@ -56,12 +88,22 @@ CHECKPOINT = (
     "RESOURCE_CLOSED_STATE",
     "batchId",
 )
+# Spark wraps whatever it meets while it loads state in these: the disk may be away, or the state be damaged.
+STATE = ("CANNOT_LOAD_STATE_STORE", "STATE_STORE_")
 # The client's own bounds; the broker names none.
 TOO_LARGE_TO_SEND = ("max.request.size", "buffer.memory")
 LOST_ROWS = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 CHECKPOINT_TEXT = ("Incomplete log file", "Malformed log file", "offset log", "commit log", "delta file")
 # Where Spark reads its checkpoint, and what reading nonsense ends in.
-READING = ("MetadataLog", "OffsetSeq", "CommitLog", "StreamMetadata", "populateStartOffsets", "OffsetMap")
+READING = (
+    "MetadataLog",
+    "OffsetSeq",
+    "CommitLog",
+    "StreamMetadata",
+    "populateStartOffsets",
+    "OffsetMap",
+    "SchemaHelper",
+)
 NONSENSE = (
     "JsonEOFException",
     "JsonParseException",

@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from leatstream.connectors.store_marks import find_mark
-from leatstream.errors import AttemptBehindError, JobError, LeatstreamError, StoreError
+from leatstream.errors import (
+    STATE_UNREADABLE,
+    AttemptBehindError,
+    JobError,
+    LeatstreamError,
+    StoreError,
+)
 from leatstream.plan.job_spec import JobSpec, SourceSpec
 from leatstream_jobs import failure_words as words
 from leatstream_jobs.marked_faults import find_marked
@@ -103,7 +109,7 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
     if any(word in text for word in words.FULL):
         where = "the driver's files or the checkpoint " + spec.checkpoint
         return Failure("disk-full", f"There is no room left on the disk of {where}.", condition)
-    if any(word in text for word in words.GONE):
+    if any(word in text for word in words.GONE) and not _names(words.STATE_GONE, condition, text):
         topics = " and ".join(sorted({f"{s.entity} ({s.relation})" for s in spec.sources}))
         return Failure("source-gone", f"A source's records are gone: {topics}. Spark says: {said}", condition)
     if "RecordTooLargeException" in text or "MSG_SIZE_TOO_LARGE" in text:
@@ -129,13 +135,19 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
         # No word of the query's checkpoint: it is what one batch kept in the executors' memory.
         detail = "An executor has gone, and with it rows of the batch; the query goes on from its checkpoint."
         return Failure("job-failed", detail, condition, retryable=True)
-    if _is_checkpoint(condition, text) or any(_unreadable(link) for link in chain):
-        detail = f"The checkpoint {spec.checkpoint} does not fit this query or is damaged: {said}"
-        return Failure("checkpoint-damaged", detail, condition)
     if any(word in text for word in words.AWAY) and "not present in metadata" not in text:
         # That one may as well be a topic that somebody has deleted.
         detail = f"A server that the job needs does not answer: {said}"
         return Failure("job-failed", detail, "store-unreachable", retryable=True)
+    if any(word in text or word in (condition or "") for word in words.PASSING):
+        return Failure("job-failed", f"The job ended with an error: {said}", condition, retryable=True)
+    if _is_checkpoint(condition, text) or any(_unreadable(link) for link in chain):
+        detail = f"The checkpoint {spec.checkpoint} does not fit this query or is damaged: {said}"
+        return Failure("checkpoint-damaged", detail, condition)
+    if _names(words.STATE, condition, text):
+        # A restart tells: who counts them takes it for damaged if the last one finds the state no better.
+        detail = f"State in the checkpoint {spec.checkpoint} could not be loaded: {said}"
+        return Failure("job-failed", detail, STATE_UNREADABLE, retryable=True)
     if any(word in (condition or "") for word in words.VALUE):
         # Spark's own sentence quotes the value, which may be anybody's data.
         detail = f"A value could not be computed ({condition}); TRY_CAST or CASE keeps such a record out."
@@ -190,11 +202,12 @@ def _condition(chain: Sequence[Link], text: str) -> str | None:
 
 
 def _is_checkpoint(condition: str | None, text: str) -> bool:
-    if condition and condition.startswith(words.CHECKPOINT):
-        return True
-    if any(f"[{word}" in text for word in words.CHECKPOINT):
-        return True
-    return any(word in text for word in words.CHECKPOINT_TEXT)
+    return _names(words.CHECKPOINT, condition, text) or any(word in text for word in words.CHECKPOINT_TEXT)
+
+
+def _names(conditions: tuple[str, ...], condition: str | None, text: str) -> bool:
+    """Whether one of Spark's conditions that begin so is there, as such or in what was told of a task."""
+    return (condition or "").startswith(conditions) or any(f"[{word}" in text for word in conditions)
 
 
 def _unreadable(link: Link) -> bool:

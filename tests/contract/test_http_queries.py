@@ -116,7 +116,14 @@ def test_metrics_come_and_go_with_queries(pageviews: TestClient, fresh: Any) -> 
     """State, rows and lag by query; requests by route, never by name."""
     _put_query(pageviews)
     source = {"relation": "demo.public.pageviews", "lag": 2, "partition_lags": {"0": 2, "1": 0}}
-    progress = {"input_rows_total": 5, "sources": [source], "batch_duration_ms": 1500, "memory_bytes": 7}
+    # Read twice, as by a join with itself: one figure, for Prometheus takes one only.
+    ahead = source | {"partition_lags": {"0": 1, "1": 0}}
+    progress = {
+        "input_rows_total": 5,
+        "sources": [source, ahead],
+        "batch_duration_ms": 1500,
+        "memory_bytes": 7,
+    }
     progress |= {"cpu_seconds_total": 1.25, "watermark": "2020-01-01T00:00:00.000Z"}
     _set_state(fresh, QueryState.RUNNING, metrics=progress)
     text = pageviews.get("/metrics").text
@@ -125,6 +132,7 @@ def test_metrics_come_and_go_with_queries(pageviews: TestClient, fresh: Any) -> 
     lag = 'leatstream_query_source_lag_records{partition="%s",query="q",source="demo.public.pageviews"} %s'
     assert lag % (0, 2.0) in text
     assert lag % (1, 0.0) in text
+    assert text.count("leatstream_query_source_lag_records{") == 2
     for name, value in [("batch_duration_seconds", 1.5), ("memory_bytes", 7.0), ("cpu_seconds_total", 1.25)]:
         assert f'leatstream_query_{name}{{query="q"}} {value}' in text
     assert 'leatstream_query_event_time_lag_seconds{query="q"}' in text

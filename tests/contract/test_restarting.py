@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -135,12 +136,41 @@ def test_a_failure_that_needs_it_names_it(running: Any, client: TestClient) -> N
     assert client.post("/v1/queries/q:restart", json={"from": "latest"}).json()["status"]["error"] is None
 
 
-def test_a_full_disk_says_what_to_do_before_and_after_the_last_try(running: Any, client: TestClient) -> None:
+def test_state_that_cannot_be_loaded_names_a_way_out_only_when_restarts_are_used_up(
+    running: Any, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running.env, "settings", replace(running.env.settings, max_restarts=0))
+    error = {"code": "job-failed", "condition": "state-unreadable", "detail": "x", "retryable": True}
+    beat(running, "failed", error=error)
+    status = client.get("/v1/queries/q").json()["status"]
+    assert (status["state"], status["error"]["code"]) == ("failed", "checkpoint-damaged")
+    assert "RESTART QUERY q FROM EARLIEST" in status["error"]["hint"]
+
+
+def test_a_full_disk_says_what_to_do_and_is_waited_for(running: Any, client: TestClient) -> None:
     error = {"code": "disk-full", "detail": "There is no room left.", "retryable": True}
     beat(running, "failed", error=error)
     status = client.get("/v1/queries/q").json()["status"]
-    assert status["state"] == "pending"
-    assert status["error"]["hint"].endswith("by itself, or by RESTART QUERY q once it is failed")
+    assert (status["state"], status["error"]["code"]) == ("pending", "disk-full")
+    assert status["message"].startswith("There is no room left.; try 2 in ")
+    assert status["error"]["hint"].endswith("it starts again by itself")
+
+
+def test_every_start_of_a_job_counts_for_good(running: Any, client: TestClient) -> None:
+    worked = {"batch_id": 7, "input_rows_total": 10}
+    for _ in range(2):
+        beat(running, "running", progress=worked)
+        beat(running, "failed", error={"code": "job-failed", "detail": "x", "retryable": True})
+        with running.env.open_unit() as unit:
+            found = unit.queries.find("q")
+            unit.queries.update(replace(found, status=replace(found.status, next_attempt_at=None)))
+            unit.commit()
+        reconcile_all(running.env)
+    beat(running, "running", progress=worked)
+    assert (query(running).status.restarts, query(running).status.error) == (0, None)
+    assert client.get("/v1/queries/q").json()["status"]["restarts"] == 2
+    assert dict(sql(client, "DESCRIBE QUERY STATE q").json()["results"][0]["rows"])["restarts"] == "2"
+    assert 'leatstream_query_restarts_total{query="q"} 2.0' in client.get("/metrics").text
 
 
 def test_a_changed_statement_begins_where_it_says(running: Any, client: TestClient) -> None:

@@ -81,6 +81,10 @@ class DriverProcesses:
         """Whether its process is there; on a cluster the answer may take long."""
         return self._launcher.is_alive(driver.row.id, driver.row.pid)
 
+    def bound_log(self, driver: PooledDriver) -> None:
+        """See that its log does not grow without end."""
+        self._launcher.bound_log(driver.row.id)
+
     def ask_to_end(self, driver: PooledDriver, grace: float) -> None:
         """Tell it to end after its batch, within ``grace`` seconds."""
         self._launcher.ask_to_end(driver.row.id, driver.row.pid, grace)

@@ -105,6 +105,7 @@ class LocalPool:
         found = []
         for driver in () if self._closed else list(self._drivers.values()):
             shared, alive = driver.row.role == "shared", self._processes.alive(driver)
+            self._processes.bound_log(driver)
             if shared and not alive:
                 self._crashed = dict.fromkeys([*self._crashed, driver.row.id][-_CRASHES_KEPT:])
             empty = shared and not driver.queries and driver.state == "idle"

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime
 
 from leatstream.engine.errands import Errands
 from leatstream.engine.local_pool import LocalPool
@@ -18,6 +19,7 @@ from leatstream.services.selects.interactive import sweep
 _log = logging.getLogger(__name__)
 _PASS_SECONDS = 1.0
 _GAP_SECONDS = 5.0
+_STEP_SECONDS = 1.0
 _HALF_DONE_SECONDS = 5.0
 
 
@@ -29,6 +31,7 @@ class ReconcileLoop:
         self._pool = pool
         self._stop = threading.Event()
         self._last = time.monotonic()
+        self._seen_at: datetime | None = None
         self._mine: frozenset[str] | None = frozenset()
         self._seen_mine = threading.Event()
         self._away: set[Callable[[], None]] = set()
@@ -56,16 +59,28 @@ class ReconcileLoop:
 
     def _reconcile(self) -> None:
         now = time.monotonic()
-        if now - self._last > _GAP_SECONDS or self._away:
+        if self._has_missed_some() or self._away:
             # This process slept or was slow, or no heartbeat could be taken down: they are still to be heard.
-            self._env.listening_since = self._env.clock.now()
-        self._last = now
+            self._env.listening_since = self._seen_at
         sweep(self._env)
         release_strays(self._env, self._errands)
         self._mine = reconcile_all(self._env, self._errands)
         self._env.passes.seconds += time.monotonic() - now
         self._env.passes.count += 1
         self._seen_mine.set()
+
+    def _has_missed_some(self) -> bool:
+        """Whether silence since the last pass says nothing: nobody listened, or the clock is another one."""
+        last, before = self._last, self._seen_at
+        self._last, self._seen_at = self._machine_time(), self._env.clock.now()
+        gap = self._last - last
+        # The machine's own time stands still while it is suspended, and knows of no step of the clock.
+        told = gap if before is None else (self._seen_at - before).total_seconds()
+        return gap > _GAP_SECONDS or abs(told - gap) > _STEP_SECONDS
+
+    @staticmethod
+    def _machine_time() -> float:
+        return time.monotonic()
 
     def _copy(self) -> None:
         self._seen_mine.wait()

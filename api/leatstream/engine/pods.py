@@ -137,6 +137,9 @@ class PodLauncher:
         """Forget the oldest logs; the Secret has gone with the pod."""
         forget_logs(self._log_dir)
 
+    def bound_log(self, driver_id: str) -> None:
+        """The node bounds it."""
+
     def log(self, driver_id: str) -> str:
         """The pod's log, else what was kept of it."""
         text = self._api.log(pod_name(driver_id), CONTAINER)

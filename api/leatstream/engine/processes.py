@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from leatstream.errors import EngineError
 DRIVER_MARK = "LEATSTREAM_DRIVER_ID"
 _OURS = "LEATSTREAM_"
 _LOGS_KEPT = 40
+LOG_BYTES = 64 * 2**20  # that a driver's log may have before all but its end is dropped
+_LOG_END = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,17 @@ class LocalLauncher:
         work_dir = self._command.work_dir
         shutil.rmtree(work_dir / driver_id, ignore_errors=True)
         (work_dir / f"{driver_id}.token").unlink(missing_ok=True)
-        forget_logs(self._command.log_dir)
+        forget_logs(self._command.log_dir, self._may_live)
+
+    def _may_live(self, driver_id: str) -> bool:
+        """Whether it was not cleared away: what it starts with lies there, or what it works with."""
+        work_dir = self._command.work_dir
+        return (work_dir / driver_id).exists() or (work_dir / f"{driver_id}.token").exists()
+
+    def bound_log(self, driver_id: str) -> None:
+        """Drop all but the end of a log that has become too large."""
+        with contextlib.suppress(OSError):  # there is none, or the next look finds it better
+            shorten_log(self._command.log_dir / f"{driver_id}.log")
 
     def log(self, driver_id: str) -> str:
         """Its log file's text."""
@@ -146,10 +158,34 @@ def read_log(log_dir: Path, driver_id: str) -> str:
         return ""
 
 
-def forget_logs(log_dir: Path) -> None:
-    """Remove all but the newest logs of drivers."""
-    for old in sorted(log_dir.glob("drv_*.log"))[:-_LOGS_KEPT]:  # ids sort by time
+def forget_logs(log_dir: Path, lives: Callable[[str], bool] = lambda _: False) -> None:
+    """Remove all but the newest logs of drivers that do not live."""
+    dead = [path for path in log_dir.glob("drv_*.log") if not lives(path.stem)]
+    for old in sorted(dead, key=_changed_at)[:-_LOGS_KEPT]:
         old.unlink(missing_ok=True)
+
+
+def _changed_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:  # somebody else was faster
+        return 0.0
+
+
+def shorten_log(path: Path) -> None:
+    """Leave the end of a log that is too large: a function of a user may print a line for each record.
+
+    Whoever writes it appends, and goes on behind what is left; a line written just now may be lost.
+    """
+    size = path.stat().st_size
+    if size <= LOG_BYTES:
+        return
+    with path.open("rb") as old:
+        old.seek(size - _LOG_END)
+        _, _, end = old.read(_LOG_END).partition(b"\n")
+    os.truncate(path, 0)
+    with path.open("ab") as log:
+        log.write(f"What stood here is gone: the log was larger than {LOG_BYTES} bytes.\n".encode() + end)
 
 
 def is_running(driver_id: str, pid: int) -> bool:

@@ -219,7 +219,7 @@ class QueryStatus:
     Attributes:
         attempt: number of the newest attempt to run it; the fencing number.
         observed_generation: generation of the spec the job runs.
-        error: ``{code, detail, retryable}`` of the failure, kept until the next start.
+        error: ``{code, detail, retryable}`` of the failure, kept until the query has got on.
         metrics: last progress: rows in and out, rates, batch duration, watermark, skipped rows, offsets.
         restarts: restarts in a row after faults of its own, without work done in between.
         outages: tries in a row that ended because a store was away.
@@ -247,6 +247,11 @@ class QueryStatus:
     entity_ready: bool = False
     crashes: int = 0
     apart_from: str | None = None
+
+    @property
+    def starts_again(self) -> int:
+        """How often the job was started after its first time, whatever it ended by."""
+        return max(self.attempt - 1, 0)
 
 
 class QueryKind(StrEnum):

@@ -50,7 +50,9 @@ class QueryMetrics:
             "leatstream_query_state", "1 for the state a query is in, else 0.", labels=("query", "state")
         )
         restarts = CounterMetricFamily(
-            "leatstream_query_restarts", "Restarts since the user last started it.", labels=("query",)
+            "leatstream_query_restarts",
+            "Starts of the query's job after its first one, after faults, stops and changes.",
+            labels=("query",),
         )
         numbers = {
             name: family(f"leatstream_query_{name}", text, labels=("query",))
@@ -58,7 +60,7 @@ class QueryMetrics:
         }
         lag = GaugeMetricFamily(
             "leatstream_query_source_lag_records",
-            "Records in the source that the query has not read yet.",
+            "Records in the source that the query has not read yet; of one that it reads twice, the most.",
             labels=("query", "source", "partition"),
         )
         event_lag = GaugeMetricFamily(
@@ -73,16 +75,16 @@ class QueryMetrics:
         for query in _all_queries(self._env):
             for one in QueryState:
                 state.add_metric((query.name, one.value), float(query.status.state is one))
-            restarts.add_metric((query.name,), float(query.status.restarts))
+            restarts.add_metric((query.name,), float(query.status.starts_again))
             if query.status.state not in WITH_DRIVER:
                 continue  # its last figures are no news
             _add(event_lag, (query.name,), _behind_clock(query, self._env.clock.now()))
             for name, family in numbers.items():
                 _add(family, (query.name,), _figure(query, name))
+            for (relation, partition), left in _lags(query).items():
+                _add(lag, (query.name, relation, partition), left)
             for source in query.status.metrics.get("sources") or ():
                 relation, slot = str(source.get("relation")), source.get("slot") or {}
-                for partition, left in (source.get("partition_lags") or {}).items():
-                    _add(lag, (query.name, relation, str(partition)), left)
                 for name, family in slots.items():
                     _add(family, (query.name, relation, str(slot.get("name"))), slot.get(name))
         passes = SummaryMetricFamily(
@@ -130,6 +132,16 @@ def _figure(query: Query, name: str) -> Any:
         took = told.get("batch_duration_ms")
         return None if took is None else took / 1000
     return told.get(f"{name}_total" if name in _COUNTED else name)
+
+
+def _lags(query: Query) -> dict[tuple[str, str], Any]:
+    """By source and partition: a source that a join reads twice is told of twice."""
+    found: dict[tuple[str, str], Any] = {}
+    for source in query.status.metrics.get("sources") or ():
+        for partition, left in (source.get("partition_lags") or {}).items():
+            place = str(source.get("relation")), str(partition)
+            found[place] = max(left, found.get(place, left))
+    return found
 
 
 def _behind_clock(query: Query, now: datetime) -> float | None:

@@ -88,6 +88,11 @@ def is_busy(error: sa.exc.DBAPIError) -> bool:
     return getattr(error.orig, "sqlstate", None) == "55P03" or "database is locked" in str(error.orig)
 
 
+def is_full(error: sa.exc.DBAPIError) -> bool:
+    """Whether the disk of the catalog has no room for what was to be written."""
+    return getattr(error.orig, "sqlstate", None) == "53100" or "disk is full" in str(error.orig)
+
+
 def _prepare_file(name: str | None) -> None:
     if not name or name == ":memory:":
         raise StackError(

@@ -17,7 +17,7 @@ from datetime import timedelta
 import sqlalchemy as sa
 
 from leatstream.errors import CatalogAway
-from leatstream.storage.engine import ROW_LOCKS, is_away, is_busy, lock_writers, make_engine
+from leatstream.storage.engine import ROW_LOCKS, is_away, is_busy, is_full, lock_writers, make_engine
 from leatstream.storage.tables import drivers, queries, query_leases, servers
 
 _log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class CatalogLeases:
             with self._engine.begin() as connection:
                 yield connection
         except sa.exc.DBAPIError as error:
-            if is_away(error) or is_busy(error):
+            if is_away(error) or is_busy(error) or is_full(error):
                 raise CatalogAway(str(error.orig)) from error
             raise
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
-from leatstream.errors import CatalogAway, CatalogBusy
+from leatstream.errors import CatalogAway, CatalogBusy, CatalogFull
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.objects import Database, Query, Relation, Schema, Store
 from leatstream.model.registered import (
@@ -23,7 +23,7 @@ from leatstream.model.registered import (
 )
 from leatstream.ports import DriverRows, QueryLogRows, Repository, SecretRows, TokenRows, UnitOfWork
 from leatstream.storage import codec, tables
-from leatstream.storage.engine import BUSY_SECONDS, WRITE, is_away, is_busy, make_engine
+from leatstream.storage.engine import BUSY_SECONDS, WRITE, is_away, is_busy, is_full, make_engine
 from leatstream.storage.query_log import SqlQueryLogRows
 from leatstream.storage.repositories import SqlDriverRows, SqlRepository, SqlSecretRows, SqlTokenRows
 
@@ -99,6 +99,8 @@ class SqlUnits:
                 raise CatalogAway(str(error.orig)) from error
             if is_busy(error):
                 raise _busy() from error
+            if is_full(error):
+                raise CatalogFull(str(error.orig)) from error
             raise
         except sa.exc.TimeoutError as error:  # every connection of the pool is taken
             raise _busy() from error

@@ -12,6 +12,7 @@ import pytest
 from attempts import Host, attempt, written
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
+from statement_cases import job_of
 
 from leatstream.connectors.kafka.connector import KafkaConnector
 from leatstream_jobs import source_checks
@@ -142,6 +143,60 @@ def test_a_damaged_checkpoint(
     assert not any(error["retryable"] for error in found.values())
     assert attempt(spark, spec | {"attempt": 99}, written(1))["state"] == "stopped"
     assert [r["id"] for r in rows(sink, 6)] == list(range(6))
+
+
+def _every(pattern: str, damage: Callable[[Path], Any]) -> Callable[[Path], None]:
+    """Damages these files of one partition's state."""
+
+    def damage_all(checkpoint: Path) -> None:
+        found = list((checkpoint / "state" / "0" / "0").glob(pattern))
+        assert found
+        for path in found:
+            damage(path)
+
+    return damage_all
+
+
+UNREADABLE = ("job-failed", "state-unreadable", True)
+STATE_DAMAGES: dict[str, tuple[Callable[[Path], Any], tuple[str, str | None, bool]]] = {
+    "changelogs gone": (
+        _every("[0-9]*.changelog", Path.unlink),
+        ("checkpoint-damaged", "CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE", False),
+    ),
+    # Spark says the same of these and of a disk that is away: the restarts tell.
+    "changelogs cut off": (_every("[0-9]*.changelog", _truncate), UNREADABLE),
+    "changelogs empty": (_every("[0-9]*.changelog", lambda p: p.write_bytes(b"")), UNREADABLE),
+    "schema cut off": (_every("_metadata/schema", _truncate), ("checkpoint-damaged", None, False)),
+    "state gone": (
+        lambda c: shutil.rmtree(c / "state"),
+        ("checkpoint-damaged", "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY", False),
+    ),
+}
+
+
+def test_damaged_state(
+    spark: SparkSession, job: Any, topic: Callable[..., str], produce: Any, tmp_path: Path
+) -> None:
+    source, sink = topic(1), topic(1)
+    sql = "CREATE CHANGELOG c AS SELECT id, count(*) AS n FROM s GROUP BY id"
+    case = {"sql": sql, "columns": "id BIGINT, at TIMESTAMP", "timestamp": None}
+    spec = job_of(spark, case, job, (source, sink)).model_dump(mode="json")
+    spec |= {"checkpoint": (tmp_path / "whole").as_uri()}
+    produce(source, *numbers(*range(5)))
+    assert attempt(spark, spec, written(5))["state"] == "stopped"
+    produce(source, *numbers(*range(5)))
+    found = {}
+    for number, (name, (damage, _)) in enumerate(STATE_DAMAGES.items()):
+        place = tmp_path / f"damaged{number}"
+        shutil.copytree(tmp_path / "whole", place)
+        for checksum in place.rglob(".*.crc"):
+            checksum.unlink()
+        damage(place)
+        told = attempt(spark, spec | {"attempt": number + 2, "checkpoint": place.as_uri()}, written(5))
+        error = told.get("error") or {"code": told["state"], "retryable": None}
+        found[name] = (error["code"], error.get("condition"), error["retryable"])
+    assert found == {name: expected for name, (_, expected) in STATE_DAMAGES.items()}
+    assert attempt(spark, spec | {"attempt": 99}, written(5))["state"] == "stopped"
 
 
 def test_records_that_were_taken_back_are_not_read(

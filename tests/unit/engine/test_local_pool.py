@@ -118,6 +118,7 @@ class Slow:
 
     def __init__(self) -> None:
         self.gone: list[str] = []
+        self.bounded: str | None = None
         self.ending, self.let = threading.Event(), threading.Event()
 
     def start(self, driver_id: str, role: str, token: str) -> int:
@@ -133,6 +134,9 @@ class Slow:
 
     def clear(self, driver_id: str) -> None:
         pass
+
+    def bound_log(self, driver_id: str) -> None:
+        self.bounded = driver_id
 
 
 def test_others_are_heard_while_a_dead_driver_takes_long_to_go() -> None:
@@ -170,6 +174,15 @@ def waiting_pool(launcher: Any, **more: Any) -> LocalPool:
     clock: Any = SimpleNamespace(now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
     options: Any = {"warm": 1, "limit": 9, "server": "srv_1", "wake": lambda: None, **more}
     return LocalPool(Catalog(), clock, launcher, **options)
+
+
+def test_the_logs_of_drivers_that_run_are_looked_after() -> None:
+    launcher = Living()
+    pool = waiting_pool(launcher, warm=0)
+    pool.maintain()
+    assert launcher.bounded is None
+    pool.maintain()
+    assert launcher.bounded in pool._drivers
 
 
 def test_a_driver_serves_one_query_after_another() -> None:

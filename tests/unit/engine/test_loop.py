@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from leatstream.engine import loop as module
 from leatstream.engine.loop import ReconcileLoop
-from leatstream.errors import CatalogAway, CatalogBusy
+from leatstream.errors import CatalogAway, CatalogBusy, CatalogFull
 from leatstream.services.environment import Passes
 from leatstream.storage.leases import CatalogLeases
 
@@ -62,34 +63,62 @@ def test_the_leases_tell_it_in_the_same_way() -> None:
             ask()
 
 
-@pytest.mark.parametrize("end", [CatalogAway("refused"), CatalogBusy("It is busy.")])
-def test_after_the_catalog_was_away_drivers_are_heard_first(
-    monkeypatch: pytest.MonkeyPatch, end: Exception
-) -> None:
-    """No heartbeat could be taken down in that time: their silence says nothing."""
-    seen: list[Any] = []
-    times = iter(range(10))
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def heard_since(monkeypatch: pytest.MonkeyPatch, *seen: tuple[float, float, Exception | None]) -> list[Any]:
+    """Since when drivers are heard in passes at these times of the machine and of the clock, which end so."""
+    machine, clock = iter([s[0] for s in seen]), iter([s[1] for s in seen])
+    found: list[Any] = []
+    ends = [s[2] for s in seen]
     env: Any = SimpleNamespace(
         changed=SimpleNamespace(value=0, wait=lambda seen, _: seen),
-        clock=SimpleNamespace(now=lambda: next(times)),
+        clock=SimpleNamespace(now=lambda: START + timedelta(seconds=next(clock))),
         passes=SimpleNamespace(seconds=0.0, count=0),
         listening_since=None,
     )
-    ends = [end, None]
 
     def reconcile_all(*_: Any) -> None:
-        seen.append(env.listening_since)
-        if (end := ends.pop(0)) is not None:
+        since = env.listening_since
+        found.append(None if since is None else (since - START).total_seconds())
+        if len(found) == len(seen):
+            made._stop.set()
+        if (end := ends[len(found) - 1]) is not None:
             raise end
-        made._stop.set()
 
     monkeypatch.setattr(module, "_PASS_SECONDS", 0.0)
     for name in ("sweep", "release_strays"):
         monkeypatch.setattr(module, name, lambda *_: None)
     monkeypatch.setattr(module, "reconcile_all", reconcile_all)
     made = ReconcileLoop(env, SimpleNamespace(maintain=lambda: None))  # type: ignore[arg-type]
+    made._last = 0.0
+    monkeypatch.setattr(made, "_machine_time", lambda: next(machine))
     made._run()
-    assert seen == [None, 0]
+    return found
+
+
+@pytest.mark.parametrize("end", [CatalogAway("refused"), CatalogBusy("It is busy."), CatalogFull("full")])
+def test_after_the_catalog_was_away_drivers_are_heard_first(
+    monkeypatch: pytest.MonkeyPatch, end: Exception
+) -> None:
+    """No heartbeat could be taken down in that time: their silence says nothing."""
+    assert heard_since(monkeypatch, (0, 0, end), (1, 1, None)) == [None, 1]
+
+
+@pytest.mark.parametrize(
+    ("machine", "clock", "heard"),
+    [
+        (1, 1, None),
+        (3, 3.5, None),
+        (60, 60, 60),  # slow, or stopped
+        (1, 60, 60),  # the machine slept, in which its own time stands still; or the clock was put forward
+        (1, -60, -60),  # put back
+    ],
+)
+def test_after_a_sleep_or_a_step_of_the_clock_drivers_are_heard_first(
+    monkeypatch: pytest.MonkeyPatch, machine: float, clock: float, heard: float | None
+) -> None:
+    assert heard_since(monkeypatch, (0, 0, None), (machine, clock, None)) == [None, heard]
 
 
 def test_a_fault_of_our_own_is_told_with_its_place(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from leatstream.engine import processes as module
 from leatstream.engine.processes import DRIVER_MARK, DriverCommand, LocalLauncher, end_driver, is_running
 from leatstream.errors import EngineError
 
@@ -104,3 +105,47 @@ def test_what_cannot_be_started_says_why_and_leaves_nothing(
     with pytest.raises(EngineError, match="No such file or directory"):
         launcher.start("drv_e", "dedicated", "the-token")
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+@pytest.fixture
+def launcher(tmp_path: Path) -> LocalLauncher:
+    """Of drivers that were never started."""
+    for name in ("work", "logs"):
+        (tmp_path / name).mkdir()
+    return LocalLauncher(DriverCommand(tmp_path / "url", tmp_path / "work", tmp_path / "logs", {}, 2))
+
+
+def test_of_logs_the_newest_are_kept_and_all_of_drivers_that_live(
+    launcher: LocalLauncher, tmp_path: Path
+) -> None:
+    logs = {n: tmp_path / "logs" / f"drv_{n:02}.log" for n in range(60)}
+    for number, log in logs.items():
+        log.write_text("x")
+        os.utime(log, (1000 - number, 1000 - number))  # the last in the alphabet is the oldest
+    (tmp_path / "work" / "drv_59").mkdir()
+    (tmp_path / "work" / "drv_58.token").touch()  # it has just been started
+    launcher.clear("drv_00")
+    assert {number for number, log in logs.items() if log.exists()} == {*range(40), 58, 59}
+
+
+def test_a_log_that_grows_too_large_keeps_its_end(
+    launcher: LocalLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOG_BYTES", 1000)
+    monkeypatch.setattr(module, "_LOG_END", 100)
+    log = tmp_path / "logs" / "drv_a.log"
+    launcher.bound_log("drv_a")
+    with log.open("ab", buffering=0) as driver:
+        driver.write(b"small\n")
+        launcher.bound_log("drv_a")
+        assert log.read_text() == "small\n"
+        for number in range(200):
+            driver.write(b"line %d\n" % number)
+        launcher.bound_log("drv_a")
+        driver.write(b"after\n")
+    first, *lines = launcher.log("drv_a").splitlines()
+    assert "larger than 1000 bytes" in first
+    assert lines[-3:] == ["line 198", "line 199", "after"]
+    assert 5 < len(lines) < 15
+    assert lines[0] == f"line {201 - len(lines)}", "no line is cut"
+    assert log.stat().st_size < 300

@@ -65,6 +65,12 @@ def test_whose_bound_a_record_exceeds(message: str, told: str) -> None:
         ("x", "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS", "checkpoint-damaged", False),
         ("[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND] block rdd_1_2 not found", None, "job-failed", True),
         ("x", "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND", "job-failed", True),
+        (
+            "[STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY] state files have been deleted",
+            "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY",
+            "checkpoint-damaged",
+            False,
+        ),
         ("x", "DIVIDE_BY_ZERO", "job-failed", False),
         ("x", "STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED", "job-rejected", False),
         ("AnalysisException: x", "UNRESOLVED_COLUMN", "job-rejected", False),
@@ -90,6 +96,35 @@ def test_codes(message: str, condition: str | None, code: str, retryable: bool) 
 
 
 @pytest.mark.parametrize(
+    ("condition", "cause", "code", "told"),
+    [
+        ("ROCKSDB_STORE_PROVIDER_OUT_OF_MEMORY", "java.lang.OutOfMemoryError: x", "job-failed", None),
+        ("UNRELEASED_THREAD_ERROR", "", "job-failed", None),
+        ("UNCATEGORIZED", "java.lang.OutOfMemoryError: Java heap space", "job-failed", None),
+        ("UNCATEGORIZED", "java.net.ConnectException: refused", "job-failed", "store-unreachable"),
+        ("UNCATEGORIZED", "java.io.IOException: Stale file handle", "job-failed", None),
+        ("UNCATEGORIZED", "java.io.IOException: Too many open files", "job-failed", None),
+        ("UNCATEGORIZED", "java.io.IOException: x", "job-failed", "state-unreadable"),
+        ("AUTO_SNAPSHOT_REPAIR_FAILED", "java.io.IOException: x", "job-failed", "state-unreadable"),
+        ("CANNOT_READ_STREAMING_STATE_FILE", "java.io.FileNotFoundException: x", "checkpoint-damaged", None),
+        ("CANNOT_READ_MISSING_SNAPSHOT_FILE", "", "checkpoint-damaged", None),
+    ],
+)
+def test_a_state_that_cannot_be_loaded_now_is_told_from_one_that_is_damaged(
+    condition: str, cause: str, code: str, told: str | None
+) -> None:
+    full = f"CANNOT_LOAD_STATE_STORE.{condition}"
+    name, _, message = cause.partition(": ")
+    aborted = Link("x.SparkException", f"Job aborted due to stage failure: x: [{full}] y\nCaused by: {cause}")
+    links = [Link("x.SparkException", f"[{full}] y", full), Link(name or "x.RuntimeException", message)]
+    for chain in ([aborted], links):
+        failure = classify(chain, SPEC)
+        assert (failure.code, failure.as_json()["retryable"]) == (code, code == "job-failed")
+        assert told is None or failure.condition == told
+        assert (failure.condition in ("state-unreadable", "store-unreachable")) is (told is not None)
+
+
+@pytest.mark.parametrize(
     ("name", "frame", "code"),
     [
         (
@@ -97,6 +132,7 @@ def test_codes(message: str, condition: str | None, code: str, retryable: bool) 
             "o.a.s.x.OffsetSeqLog.deserialize",
             "checkpoint-damaged",
         ),
+        ("java.io.EOFException", "o.a.s.x.SchemaHelper$SchemaReader.readJsonSchema", "checkpoint-damaged"),
         ("java.nio.charset.MalformedInputException", "o.a.s.x.HDFSMetadataLog.get", "checkpoint-damaged"),
         (
             "java.lang.AssertionError",

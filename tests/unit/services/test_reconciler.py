@@ -8,7 +8,7 @@ import pytest
 
 from leatstream.model.objects import DesiredState, Meta, Query, QueryKind, QueryState, QueryStatus
 from leatstream.services.environment import RuntimeSettings
-from leatstream.services.queries.losses import after_loss, backoff
+from leatstream.services.queries.losses import after_loss, backoff, seen_running
 from leatstream.services.queries.reconciler import Action, Observed, decide
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -46,6 +46,17 @@ def test_back_off_is_kept() -> None:
     waiting = query(QueryState.PENDING, next_attempt_at=NOW + timedelta(seconds=5))
     assert act(waiting) is Action.NONE
     assert act(waiting, after=6) is Action.LAUNCH
+
+
+def test_a_pause_that_no_fault_makes_so_long_is_over() -> None:
+    """The clock was ahead when the pause began, and has been put right."""
+    ahead = NOW + timedelta(days=3)
+    for state in (QueryState.LOST, QueryState.PENDING):
+        assert act(query(state, next_attempt_at=ahead)) is Action.LAUNCH
+    deleting = replace(query(QueryState.STOPPED, next_attempt_at=ahead), deleting=True)
+    assert act(deleting) is Action.FINALIZE
+    longest = NOW + timedelta(seconds=SETTINGS.backoff_maximum)
+    assert act(query(QueryState.PENDING, next_attempt_at=longest)) is Action.NONE
 
 
 def test_a_running_query_is_left_alone_until_it_is_silent() -> None:
@@ -133,10 +144,51 @@ def test_losses_back_off_and_end_in_failed_with_the_first_cause() -> None:
         assert status.next_attempt_at is not None
         assert status.driver_id is None
         delays.append((status.next_attempt_at - NOW).total_seconds())
-        status = after_loss(SETTINGS, replace(status, state=QueryState.STARTING), NOW, "x", later)
+        # Real-time mode tells that it runs before any batch is done.
+        status = replace(status, state=QueryState.STARTING, driver_id="d", attempt=status.attempt + 1)
+        status = seen_running(status, NOW)
+        assert (status.state, status.error) == (QueryState.RUNNING, first)
+        status = after_loss(SETTINGS, status, NOW, "x", later)
     assert delays == [0.5, 1.0, 2.0]
     assert status.error == first
     assert "first" in (status.message or "")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "metrics"), [(0, {"batch_id": 7, "input_rows_total": 10}), (61, {"batch_id": 0})]
+)
+def test_the_cause_is_forgotten_once_the_query_has_got_on(seconds: float, metrics: dict[str, int]) -> None:
+    status = QueryStatus(state=QueryState.STARTING, since=NOW, restarts=2, driver_id="d", error={"code": "x"})
+    status = seen_running(status, NOW)
+    assert (status.error, status.restarts) == ({"code": "x"}, 2)
+    status = seen_running(replace(status, metrics=metrics), NOW + timedelta(seconds=seconds))
+    assert (status.state, status.error, status.restarts) == (QueryState.RUNNING, None, 0)
+
+
+@pytest.mark.parametrize("first", ["state-unreadable", None])
+def test_state_that_no_restart_can_load_is_damaged_in_the_end(first: str | None) -> None:
+    unread = {
+        "code": "job-failed",
+        "condition": "state-unreadable",
+        "detail": "state could not be loaded",
+        "retryable": True,
+    }
+    died = {"code": "driver-lost", "detail": "it died", "retryable": True}
+    status = after_loss(SETTINGS, RUNNING.status, NOW, "x", unread if first else died)
+    assert status.error is not None
+    assert status.error["code"] != "checkpoint-damaged"
+    while status.state is not QueryState.FAILED:
+        status = after_loss(SETTINGS, replace(status, state=QueryState.STARTING), NOW, "x", unread)
+    assert status.error is not None
+    assert (status.error["code"], status.error["retryable"]) == ("checkpoint-damaged", False)
+
+
+def test_state_that_could_be_loaded_in_the_end_is_not_damaged() -> None:
+    unread = {"code": "job-failed", "condition": "state-unreadable", "detail": "x", "retryable": True}
+    status = after_loss(SETTINGS, RUNNING.status, NOW, "x", unread)
+    while status.state is not QueryState.FAILED:
+        status = after_loss(SETTINGS, replace(status, state=QueryState.STARTING), NOW, "the driver died")
+    assert status.error == unread
 
 
 def test_a_vanished_driver_leaves_the_query_lost_until_the_next_try() -> None:
@@ -168,7 +220,14 @@ def test_a_loss_after_committed_work_counts_from_one() -> None:
 OUTAGE = {"code": "job-failed", "condition": "store-unreachable", "detail": "k is away", "retryable": True}
 
 
-@pytest.mark.parametrize("cause", [OUTAGE, {"code": "store-unreachable", "detail": "k is away"}])
+@pytest.mark.parametrize(
+    "cause",
+    [
+        OUTAGE,
+        {"code": "store-unreachable", "detail": "k is away"},
+        {"code": "disk-full", "condition": "X", "detail": "the disk of k is away", "retryable": True},
+    ],
+)
 def test_a_store_that_is_away_is_waited_for_as_long_as_it_takes(cause: dict[str, object]) -> None:
     status = QueryStatus(state=QueryState.STARTING, since=NOW, restarts=2, driver_id="d")
     delays = []

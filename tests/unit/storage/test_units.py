@@ -8,12 +8,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leatstream.errors import CatalogAway, CatalogBusy, CatalogError, StackError
+from leatstream.errors import CatalogAway, CatalogBusy, CatalogError, CatalogFull, StackError
 from leatstream.model.objects import Database, Meta, Schema
 from leatstream.ports import DriverRow, OpenUnit, SecretBox, UnitOfWork
 from leatstream.storage import engine as storage_engine
@@ -250,3 +251,32 @@ def test_a_file_that_another_process_writes(tmp_path: Path, monkeypatch: pytest.
     assert caught.value.told().code == "catalog-busy"
     one.close()
     other.close()
+
+
+def test_a_full_disk_is_no_fault_of_what_was_asked_for(units: SqlUnits) -> None:
+    @sa.event.listens_for(units._engine, "begin")
+    def no_more_pages(connection: sa.Connection) -> None:
+        connection.exec_driver_sql("PRAGMA max_page_count = 1")
+
+    def write() -> None:
+        with units() as unit:
+            unit.secrets.put("secret://large", bytes(1_000_000))
+            unit.commit()
+
+    with pytest.raises(CatalogFull) as caught:
+        write()
+    told = caught.value.told()
+    assert (told.code, told.status, told.retryable) == ("catalog-full", 503, True)
+    with units(write=False) as unit:
+        assert unit.secrets.find("secret://large") is None
+
+
+@pytest.mark.parametrize("text", ["database or disk is full", None])
+def test_a_full_disk_is_known_by_either_database(text: str | None) -> None:
+    fault: Exception = Exception(text)
+    if text is None:
+        fault = psycopg.errors.DiskFull("could not extend file")
+    error = sa.exc.OperationalError("INSERT", {}, fault)
+    assert storage_engine.is_full(error)
+    assert not storage_engine.is_away(error)
+    assert not storage_engine.is_full(sa.exc.OperationalError("INSERT", {}, Exception("no such table")))

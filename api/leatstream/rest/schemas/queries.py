@@ -218,11 +218,17 @@ class QueryStatusView(View):
     )
     desired_state: DesiredState = Field(description="What is wanted.", json_schema_extra=OMIT)
     message: str | None = Field(None, description="More about the state.")
-    error: JobErrorView | None = Field(None, description="Cause of the failure.", json_schema_extra=OMIT)
+    error: JobErrorView | None = Field(
+        None, description="Cause of the failure, until the query has got on after it.", json_schema_extra=OMIT
+    )
     conditions: list[Condition] = Field(description="Aspects of the state.", json_schema_extra=OMIT)
     observed_generation: int = Field(description="Generation that the job runs.", json_schema_extra=OMIT)
     since: datetime | None = Field(None, description="When the state began.", json_schema_extra=OMIT)
-    restarts: int = Field(0, description="Restarts since the user last started it.", json_schema_extra=OMIT)
+    restarts: int = Field(
+        0,
+        description="Starts of the job after its first one, after faults, stops and changes.",
+        json_schema_extra=OMIT,
+    )
     job: JobView | None = Field(None, description="The job that runs the query.")
     metrics: dict[str, Any] = Field(description="Last progress.", json_schema_extra=OMIT)
 
@@ -243,7 +249,7 @@ class QueryStatusView(View):
             conditions=_conditions(query, status),
             observed_generation=status.observed_generation,
             since=status.since,
-            restarts=status.restarts,
+            restarts=status.starts_again,
             job=JobView(
                 driver_id=status.driver_id,
                 attempt=status.attempt,

@@ -19,7 +19,7 @@ from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, reader_prefix, view_table
 from leatstream.services.planning.specs import fresh_ref
 from leatstream.services.queries.joint_jobs import leader_of, led
-from leatstream.services.queries.losses import after_loss, ended
+from leatstream.services.queries.losses import after_loss, ended, seen_running
 from leatstream.services.queries.notes import keep_query
 from leatstream.services.queries.restart import way_out
 from leatstream.services.queries.shared_drivers import APART, fills_memory
@@ -314,8 +314,8 @@ def _observe(env: Environment, query: Query, report: Mapping[str, Any]) -> Query
     )
     if state in _TERMINAL:
         return replace(query, status=_terminal(env, query, status, state, report))
-    if state == "running" and status.state is QueryState.STARTING:
-        status = replace(status, state=QueryState.RUNNING, since=now, message=None, error=None)
+    if state == "running":
+        status = seen_running(status, now)
     return replace(query, status=status)
 
 
@@ -335,9 +335,7 @@ def _terminal(env: Environment, query: Query, status: Any, state: str, report: M
     if isinstance(newest, int) and newest > status.attempt:
         # A catalog from a backup: the sink takes no attempt with a number below what it has seen.
         status = replace(status, attempt=newest)
-    hint = way_out(query, str(error.get("code")))
-    if hint is not None:
-        error["hint"] = hint
+    error = _with_hint(query, error)
     if not wanted:
         return ended(status, QueryState.STOPPED, now)
     if error.get("retryable"):
@@ -345,5 +343,12 @@ def _terminal(env: Environment, query: Query, status: Any, state: str, report: M
             error["detail"] = f"{error.get('detail')}; {APART}"
             # This is the cause that is kept and told, not that of a death before it.
             status = replace(status, apart_from=status.driver_id, error=None)
-        return after_loss(env.settings, status, now, str(error.get("detail")), error)
+        status = after_loss(env.settings, status, now, str(error.get("detail")), error)
+        # What was tried in vain may be something else in the end than what it was taken for.
+        return replace(status, error=_with_hint(query, status.error or error))
     return replace(ended(status, QueryState.FAILED, now), error=error, message=str(error.get("detail")))
+
+
+def _with_hint(query: Query, error: Mapping[str, Any]) -> dict[str, Any]:
+    hint = way_out(query, str(error.get("code")))
+    return {**error, "hint": hint} if hint is not None else dict(error)

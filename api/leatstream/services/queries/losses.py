@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from leatstream.errors import STATE_UNREADABLE
 from leatstream.model.objects import QueryState, QueryStatus
 from leatstream.services.environment import RuntimeSettings
 
 _STABLE_SECONDS = 60.0
-_OUTAGES = frozenset({"store-unreachable", "registry-unreachable"})
+# A disk that is full is waited for like a store that is away: room is made, and the query goes on.
+_OUTAGES = frozenset({"store-unreachable", "registry-unreachable", "disk-full"})
 
 
 def ended(status: QueryStatus, state: QueryState, now: datetime) -> QueryStatus:
@@ -19,6 +21,18 @@ def ended(status: QueryStatus, state: QueryState, now: datetime) -> QueryStatus:
     return replace(
         status, state=state, since=now, driver_id=None, pid=None, message=None, next_attempt_at=None
     )
+
+
+def seen_running(status: QueryStatus, now: datetime) -> QueryStatus:
+    """Status after the job has told that it runs: of an earlier fault nothing is left once it has got on.
+
+    Not before: real-time mode runs before any batch is done, and the first cause of a row of faults is kept.
+    """
+    if status.state is QueryState.STARTING:
+        status = replace(status, state=QueryState.RUNNING, since=now, message=None)
+    if status.state is QueryState.RUNNING and _got_on(status, now):
+        status = replace(status, error=None, restarts=0, outages=0)
+    return status
 
 
 def after_loss(
@@ -31,7 +45,7 @@ def after_loss(
     """Status after a fault that a restart may cure: waiting for the next try, or failed after too many.
 
     It waits as lost if its driver vanished, as pending if the job itself told why it ended. The first cause
-    of a row of faults is kept. A store that is away is waited for as long as it takes.
+    of a row of faults is kept. A store that is away, or a full disk, is waited for as long as it takes.
     """
     cause = error or {"code": "driver-lost", "detail": why, "retryable": True}
     if _got_on(status, now):
@@ -51,7 +65,7 @@ def after_loss(
     restarts = status.restarts + 1
     cleared = replace(cleared, restarts=restarts, outages=0)
     if restarts > settings.max_restarts:
-        first = status.error or cause
+        first = _told_at_the_end(status.error or cause, cause)
         return replace(
             cleared,
             state=QueryState.FAILED,
@@ -68,8 +82,16 @@ def after_loss(
     )
 
 
+def _told_at_the_end(first: Mapping[str, object], last: Mapping[str, object]) -> Mapping[str, object]:
+    """The first cause of a row; of state that no restart could load, that it is damaged."""
+    unreadable = next((one for one in (first, last) if one.get("condition") == STATE_UNREADABLE), None)
+    if unreadable is None or last.get("condition") != STATE_UNREADABLE:
+        return first
+    return {**unreadable, "code": "checkpoint-damaged", "retryable": False}
+
+
 def is_outage(cause: Mapping[str, object]) -> bool:
-    """Whether a store is away: the query is well, and goes on once the store is back."""
+    """Whether a store is away or a disk full: the query is well, and goes on once that is over."""
     return bool({cause.get("code"), cause.get("condition")} & _OUTAGES)
 
 

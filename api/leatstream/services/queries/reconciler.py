@@ -87,11 +87,11 @@ def decide(query: Query, observed: Observed, settings: RuntimeSettings) -> Actio
     if query.deleting or query.desired_state is DesiredState.STOPPED:
         if not has_driver:
             if query.deleting:
-                return Action.NONE if _too_early(status, observed) else Action.FINALIZE
+                return Action.NONE if _too_early(status, observed.now, settings) else Action.FINALIZE
             return Action.NONE if status.state is QueryState.STOPPED else Action.MARK_STOPPED
         return _take_down(query, observed, settings)
     if not has_driver:
-        return _start(status, observed)
+        return _start(status, observed, settings)
     if status.observed_generation != query.meta.generation:
         return _take_down(query, observed, settings)
     if status.state is QueryState.STOPPING:
@@ -104,16 +104,18 @@ def decide(query: Query, observed: Observed, settings: RuntimeSettings) -> Actio
     return Action.END_DRIVER if silence > limit else Action.NONE
 
 
-def _start(status: QueryStatus, observed: Observed) -> Action:
+def _start(status: QueryStatus, observed: Observed, settings: RuntimeSettings) -> Action:
     if status.state in (QueryState.FAILED, QueryState.COMPLETED):
         return Action.NONE
     if status.state is QueryState.STOPPED:
         return Action.MARK_PENDING
-    return Action.NONE if _too_early(status, observed) else Action.LAUNCH
+    return Action.NONE if _too_early(status, observed.now, settings) else Action.LAUNCH
 
 
-def _too_early(status: QueryStatus, observed: Observed) -> bool:
-    return status.next_attempt_at is not None and status.next_attempt_at > observed.now
+def _too_early(status: QueryStatus, now: datetime, settings: RuntimeSettings) -> bool:
+    """Whether a pause is not over; one that is longer than any was begun by a clock that was ahead."""
+    left = age(now, status.next_attempt_at) if status.next_attempt_at else 0.0
+    return 0 < left <= settings.backoff_maximum
 
 
 def _take_down(query: Query, observed: Observed, settings: RuntimeSettings) -> Action:
@@ -231,7 +233,7 @@ def reconcile(env: Environment, query: Query, aside: Aside = at_once) -> Action:
 def _follow(env: Environment, query: Query, aside: Aside) -> Action:
     """Look after a query that is part of another's job: it only ends by itself."""
     if query.deleting and query.status.driver_id is None:
-        if _too_early(query.status, Observed(False, env.clock.now())):
+        if _too_early(query.status, env.clock.now(), env.settings):
             return Action.NONE
         aside(place_of_removal(query), query.meta.id, partial(finalize, env, query))
         return Action.FINALIZE

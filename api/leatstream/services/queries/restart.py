@@ -188,7 +188,7 @@ def way_out(query: Query, code: str) -> str | None:
     if why is None:
         return None
     if code == "disk-full":
-        return f"{why}, or by RESTART QUERY {quote(query.name)} once it is failed"
+        return why
     if any(source.get("feed") for source in query.job.get("sources", ())):
         return f"{why}: delete the query and create it again"
     return (

@@ -218,7 +218,7 @@ def described_query(env: Environment, who: Principal, s: ast.DescribeQuery) -> T
             ("generation", q.meta.generation),
             ("observed_generation", status.observed_generation),
             ("attempt", status.attempt),
-            ("restarts", status.restarts),
+            ("restarts", status.starts_again),
             ("next_attempt_at", status.next_attempt_at.isoformat() if status.next_attempt_at else None),
             ("heartbeat_at", status.heartbeat_at.isoformat() if status.heartbeat_at else None),
             ("driver", status.driver_id),
