@@ -49,7 +49,10 @@ def test_health_needs_no_token(client: TestClient, fresh: Any) -> None:
     client.headers.pop("Authorization")
     assert client.get("/healthz").json() == {"status": "ok"}
     parts = {"catalog": True, "engine": True, "reconciler": True}
-    assert client.get("/readyz").json() == {"ready": True, "parts": parts}
+    assert client.get("/readyz").json() == {"ready": True, "parts": parts, "warm": True}
+    fresh.drivers.is_warm = False  # as of a server whose drivers all have queries: it answers requests
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()) == (200, {"ready": True, "parts": parts, "warm": False})
     fresh.drivers.is_ready = False
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json()["parts"]) == (503, {**parts, "engine": False})

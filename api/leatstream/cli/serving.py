@@ -112,7 +112,7 @@ def build_app(stack: DevSettings) -> ServedApp:
         )
     app = create_app(runtime.env)
     settle_memory()
-    archive.make_behind(runtime.pool.ready)
+    archive.make_behind(runtime.warm)
 
     def shutdown() -> None:
         archive.close()
@@ -204,7 +204,7 @@ def run_server() -> int:
         settle_memory()
         logging.getLogger("uvicorn.error").addFilter(no_cut_poll)
         if not ending.asked:
-            archive.make_behind(runtime.pool.ready)
+            archive.make_behind(runtime.warm)
             server.run(sockets=[listener])
             if not server.started:
                 raise StackError("part-failed", f"The API could not begin to serve at {url}.")

@@ -23,8 +23,10 @@ class Runtime:
 
     def __init__(self) -> None:
         self.env: Any = None
-        self.pool = SimpleNamespace(ready=lambda: False)
         self.done: list[str] = []
+
+    def warm(self) -> bool:
+        return False
 
     def end_drivers(self) -> None:
         self.done.append("drivers")
