@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -95,6 +95,15 @@ class Settings(BaseSettings):
     warm_up_kafka: str | None = None
     default_store: str | None = None
     watermark_delay_ms: int = 10_000
+
+    @field_validator("port", mode="before")
+    @classmethod
+    def _refuse_a_service(cls, value: object) -> object:
+        if isinstance(value, str) and value.startswith("tcp://"):
+            raise ValueError(
+                "Kubernetes set it for a Service called leatstream: say enableServiceLinks: false in the pod"
+            )
+        return value
 
     @property
     def catalog(self) -> str:

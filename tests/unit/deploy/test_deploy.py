@@ -105,3 +105,9 @@ def test_what_ends_a_server_waits_for_its_jobs() -> None:
         r"terminationGracePeriodSeconds: {{ add .Values.drivers.stopGraceSeconds (\d+) }}", pods
     )
     assert [int(more) >= rest for more in added] == [True]
+
+
+def test_no_service_of_the_cluster_becomes_a_setting() -> None:
+    """For a Service called leatstream Kubernetes would set LEATSTREAM_PORT=tcp://… in every pod."""
+    pods = (CHART / "templates" / "deployment.yaml").read_text("utf-8")
+    assert re.findall(r"^( +)enableServiceLinks: (\w+)$", pods, re.MULTILINE) == [("      ", "false")]

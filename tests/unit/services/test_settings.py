@@ -26,6 +26,15 @@ def test_times_that_no_server_could_live_with_are_refused(
         Settings()
 
 
+def test_a_port_that_kubernetes_has_set_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it does in every pod beside a Service called leatstream."""
+    monkeypatch.setenv("LEATSTREAM_PORT", "tcp://10.96.0.7:80")
+    with pytest.raises(ValidationError, match="enableServiceLinks"):
+        Settings()
+    monkeypatch.setenv("LEATSTREAM_PORT", "8586")
+    assert Settings().port == 8586
+
+
 @pytest.mark.parametrize(
     ("given", "root"),
     [
