@@ -111,3 +111,9 @@ def test_no_service_of_the_cluster_becomes_a_setting() -> None:
     """For a Service called leatstream Kubernetes would set LEATSTREAM_PORT=tcp://… in every pod."""
     pods = (CHART / "templates" / "deployment.yaml").read_text("utf-8")
     assert re.findall(r"^( +)enableServiceLinks: (\w+)$", pods, re.MULTILINE) == [("      ", "false")]
+
+
+def test_a_client_stays_with_the_server_that_has_its_select() -> None:
+    """Its rows are in that process alone: from another pod they are 404."""
+    service = (CHART / "templates" / "service.yaml").read_text("utf-8").split("---")[0]
+    assert re.findall(r"^  sessionAffinity: (\w+)$", service, re.MULTILINE) == ["ClientIP"]
