@@ -65,6 +65,16 @@ def test_what_drivers_leave_behind_has_a_parent() -> None:
     assert "command:" not in pods, "it would pass the entry point over"
 
 
+def test_the_image_has_all_jars_that_drivers_may_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver in a pod of its own has the image's, and none that its server has fetched."""
+    fetched: list[str] = []
+    monkeypatch.setattr("leatstream.dev.jars.ensure", lambda name, _=None: fetched.append(name) or [])
+    programs = re.findall(r"^RUN (\S+python) -c \"(.+)\"$", (DEPLOY / "Dockerfile").read_text("utf-8"), re.M)
+    assert programs[0][0] == "/opt/leatstream/bin/python"
+    exec(programs[0][1], {})  # what the image's own Python does
+    assert sorted(fetched) == ["msk", "spark"]
+
+
 def test_the_chart_has_the_version_of_the_project() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text("utf-8"))
     assert chart["version"] == chart["appVersion"] == project()["version"]
