@@ -17,6 +17,7 @@ class Settings(BaseSettings):
         migrate: bring the catalog to the newest schema at the start; else an old one is refused.
         data_dir: catalog, keys, checkpoints, logs.
         catalog_url: SQLAlchemy URL; empty = SQLite in ``data_dir``.
+        catalog_wait_seconds: how long a start waits for the catalog's database while that is away.
         keys_file: the key ring; empty = ``data_dir/keys.json``.
         checkpoint_root: empty = ``data_dir/checkpoints``.
         host, port: where REST listens; port 0 takes a free one.
@@ -55,6 +56,7 @@ class Settings(BaseSettings):
     migrate: bool = True
     data_dir: Path = Path(".leatstream")
     catalog_url: str = ""
+    catalog_wait_seconds: float = Field(default=60.0, ge=0, le=3_600, allow_inf_nan=False)
     keys_file: str = ""
     checkpoint_root: str = ""
     host: str = "127.0.0.1"

@@ -184,6 +184,7 @@ def run_server() -> int:
     from leatstream.dev.jars import spark_jars
     from leatstream.rest.app import create_app
     from leatstream.settings import Settings
+    from leatstream.storage.arrival import await_database
 
     settings = Settings()
     java = find_java()
@@ -191,6 +192,8 @@ def run_server() -> int:
         raise StackError(
             "tool-missing", "Spark needs Java 17 or newer.", hint="`leat doctor` says how to get it"
         )
+    # Before signals are taken and requests wait: who ends it meanwhile ends it at once.
+    await_database(settings.catalog, settings.catalog_wait_seconds)
     listener = listen(settings.port, settings.host)
     reachable = "127.0.0.1" if settings.host in ("", "0.0.0.0", "::") else settings.host  # noqa: S104
     url = f"http://{reachable}:{listener.getsockname()[1]}"
