@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
@@ -106,6 +107,12 @@ class Settings(BaseSettings):
                 "Kubernetes set it for a Service called leatstream: say enableServiceLinks: false in the pod"
             )
         return value
+
+    @field_validator("driver_api_url")
+    @classmethod
+    def _bracket(cls, value: str) -> str:
+        """A pod's IPv6 address with a port behind it, as a template puts them together, gets its brackets."""
+        return re.sub(r"^(https?://)([0-9a-fA-F]*(?::[0-9a-fA-F]*){2,}):(\d+)$", r"\1[\2]:\3", value)
 
     @property
     def catalog(self) -> str:

@@ -196,6 +196,7 @@ def run_server() -> int:
     await_database(settings.catalog, settings.catalog_wait_seconds)
     listener = listen(settings.port, settings.host)
     reachable = "127.0.0.1" if settings.host in ("", "0.0.0.0", "::") else settings.host  # noqa: S104
+    reachable = f"[{reachable}]" if ":" in reachable else reachable
     url = f"http://{reachable}:{listener.getsockname()[1]}"
     found = driver_environment(java, with_extras(settings, tuple(spark_jars())))
     archive, environment = with_archive(java, found)

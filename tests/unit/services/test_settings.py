@@ -36,6 +36,21 @@ def test_a_port_that_kubernetes_has_set_is_told_as_that(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ("http://fd00:10:244::1:8585", "http://[fd00:10:244::1]:8585"),
+        ("http://[fd00:10:244::1]:8585", "http://[fd00:10:244::1]:8585"),
+        ("http://10.0.0.7:8585", "http://10.0.0.7:8585"),
+        ("https://api.example/leat", "https://api.example/leat"),
+        ("", ""),
+    ],
+)
+def test_the_address_of_a_pod_becomes_a_url(given: str, url: str) -> None:
+    """A chart puts address and port together, and cannot see of which kind the address is."""
+    assert Settings(driver_api_url=given).driver_api_url == url
+
+
+@pytest.mark.parametrize(
     ("given", "root"),
     [
         ("/shared/q", "/shared/q"),
