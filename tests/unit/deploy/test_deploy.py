@@ -127,3 +127,18 @@ def test_a_client_stays_with_the_server_that_has_its_select() -> None:
     """Its rows are in that process alone: from another pod they are 404."""
     service = (CHART / "templates" / "service.yaml").read_text("utf-8").split("---")[0]
     assert re.findall(r"^  sessionAffinity: (\w+)$", service, re.MULTILINE) == ["ClientIP"]
+
+
+def test_servers_wait_for_the_database_that_is_to_stay() -> None:
+    """While PostgreSQL's image makes the database, one that listens on a socket alone is there, and goes."""
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
+    assert "--host=127.0.0.1" in compose["services"]["postgres"]["healthcheck"]["test"]
+
+
+def test_a_server_in_a_cluster_lets_its_pods_have_what_it_has() -> None:
+    """Of images, environment and volumes: a driver that cannot read the checkpoints is of no use."""
+    templates = [
+        (CHART / "templates" / name).read_text("utf-8") for name in ("deployment.yaml", "drivers.yaml")
+    ]
+    for name in ("imagePullSecrets", "extra.env", "extra.envFrom", "extra.volumes", "extra.volumeMounts"):
+        assert all(re.search(rf"\.Values\.{name}\b", text) for text in templates), name
