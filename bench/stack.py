@@ -81,7 +81,11 @@ class Stack:
 
     def wait_warm(self, seconds: float = 180.0) -> None:
         """Wait until the analyzer and a driver are warm."""
-        self.until(lambda: self.http.get("/readyz").status_code == 200, seconds, "a driver is warm")
+        self.until(self._is_warm, seconds, "a driver is warm")
+
+    def _is_warm(self) -> bool:
+        answer = self.http.get("/readyz").json()
+        return bool(answer["ready"] and answer["warm"])
 
     def until(self, condition: Any, seconds: float, what: str) -> None:
         """Look again and again until it holds; BenchError when it does not in time."""

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import psutil
 import psycopg
 from leat_server import LeatstreamServer
@@ -244,10 +243,8 @@ class ServerPart(Part):
             self.process.wait(10)
 
     def ready(self) -> bool:
-        """Whether it serves and has what it needs."""
-        with contextlib.suppress(httpx2.TransportError):
-            return httpx2.get(f"{self.url}/readyz", timeout=5).status_code == 200
-        return False
+        """Whether it serves and has what it needs, a warm driver too."""
+        return self.server.warm()
 
     @property
     def server(self) -> LeatstreamServer:

@@ -33,6 +33,13 @@ class LeatstreamServer:
             base_url=self.url, headers={"Authorization": f"Bearer {self.token}"}, timeout=timeout
         )
 
+    def warm(self) -> bool:
+        """Whether it answers, has what it needs, and a driver waits for a query."""
+        with contextlib.suppress(httpx2.TransportError):
+            answer = httpx2.get(f"{self.url}/readyz", timeout=5).json()
+            return bool(answer["ready"] and answer["warm"])
+        return False
+
 
 def start_server(
     directory: Path,

@@ -68,11 +68,15 @@ class Runtime:
     locks: list[IO[str]]
     stop_grace: float = 0.0
 
+    def warm(self) -> bool:
+        """Whether the analyzer and, if any are kept, a driver are warm."""
+        return self.pool.ready() and self.pool.warm()
+
     def wait_warm(self, timeout: float) -> None:
         """Wait until the analyzer and a driver are warm; EngineError engine-unavailable after a while."""
         deadline = time.monotonic() + timeout
         seen = self.env.changed.value
-        while not self.pool.ready():
+        while not self.warm():
             if time.monotonic() > deadline:
                 raise EngineError(
                     "engine-unavailable",

@@ -380,7 +380,10 @@ class Drivers(Protocol):
         """End the process and its children; returns when they are gone."""
 
     def ready(self) -> bool:
-        """Whether an analyzer and a warm driver (if any are kept) wait for work."""
+        """Whether statements can be checked and run, also while every driver has a query."""
+
+    def warm(self) -> bool:
+        """Whether a warm driver waits for a query, or none is kept."""
 
 
 class Launcher(Protocol):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -17,6 +18,7 @@ class Settings(BaseSettings):
         migrate: bring the catalog to the newest schema at the start; else an old one is refused.
         data_dir: catalog, keys, checkpoints, logs.
         catalog_url: SQLAlchemy URL; empty = SQLite in ``data_dir``.
+        catalog_wait_seconds: how long a start waits for the catalog's database while that is away.
         keys_file: the key ring; empty = ``data_dir/keys.json``.
         checkpoint_root: empty = ``data_dir/checkpoints``.
         host, port: where REST listens; port 0 takes a free one.
@@ -55,6 +57,7 @@ class Settings(BaseSettings):
     migrate: bool = True
     data_dir: Path = Path(".leatstream")
     catalog_url: str = ""
+    catalog_wait_seconds: float = Field(default=60.0, ge=0, le=3_600, allow_inf_nan=False)
     keys_file: str = ""
     checkpoint_root: str = ""
     host: str = "127.0.0.1"
@@ -95,6 +98,21 @@ class Settings(BaseSettings):
     warm_up_kafka: str | None = None
     default_store: str | None = None
     watermark_delay_ms: int = 10_000
+
+    @field_validator("port", mode="before")
+    @classmethod
+    def _refuse_a_service(cls, value: object) -> object:
+        if isinstance(value, str) and value.startswith("tcp://"):
+            raise ValueError(
+                "Kubernetes set it for a Service called leatstream: say enableServiceLinks: false in the pod"
+            )
+        return value
+
+    @field_validator("driver_api_url")
+    @classmethod
+    def _bracket(cls, value: str) -> str:
+        """A pod's IPv6 address with a port behind it, as a template puts them together, gets its brackets."""
+        return re.sub(r"^(https?://)([0-9a-fA-F]*(?::[0-9a-fA-F]*){2,}):(\d+)$", r"\1[\2]:\3", value)
 
     @property
     def catalog(self) -> str:

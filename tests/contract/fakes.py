@@ -178,6 +178,7 @@ class TableDrivers:
     queries: dict[str, str] = field(default_factory=dict)
     states: dict[str, str] = field(default_factory=dict)
     is_ready: bool = True
+    is_warm: bool = True
     shared: dict[str, list[str]] = field(default_factory=dict)
     crashed: set[str] = field(default_factory=set)
     full: str = "the limit of drivers is reached"
@@ -258,6 +259,9 @@ class TableDrivers:
 
     def ready(self) -> bool:
         return self.is_ready
+
+    def warm(self) -> bool:
+        return self.is_warm
 
 
 class RealClock:

@@ -49,7 +49,10 @@ def test_health_needs_no_token(client: TestClient, fresh: Any) -> None:
     client.headers.pop("Authorization")
     assert client.get("/healthz").json() == {"status": "ok"}
     parts = {"catalog": True, "engine": True, "reconciler": True}
-    assert client.get("/readyz").json() == {"ready": True, "parts": parts}
+    assert client.get("/readyz").json() == {"ready": True, "parts": parts, "warm": True}
+    fresh.drivers.is_warm = False  # as of a server whose drivers all have queries: it answers requests
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()) == (200, {"ready": True, "parts": parts, "warm": False})
     fresh.drivers.is_ready = False
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json()["parts"]) == (503, {**parts, "engine": False})
@@ -57,6 +60,26 @@ def test_health_needs_no_token(client: TestClient, fresh: Any) -> None:
     fresh.env.passes.ended -= STILL_SECONDS + 1
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json()["parts"]) == (503, {**parts, "reconciler": False})
+
+
+def test_what_strangers_send_makes_no_metrics_of_its_own(client: TestClient) -> None:
+    """Each new label is memory for good, and methods and paths are free to choose without a token."""
+    token = client.headers.pop("Authorization")
+    for n in range(3):
+        client.request(f"WORD{n}", "/healthz")
+        client.request(f"WORD{n}", f"/v1/word{n}")
+        client.get(f"/problems/word{chr(97 + n)}")
+        client.get(f"/v1/word{n}")
+        client.post(f"/readyz/word{n}")
+    client.headers["Authorization"] = token
+    client.get("/v1/databases/word1")
+    told = [line for line in client.get("/metrics").text.splitlines() if "api_request_seconds_count" in line]
+    assert not [line for line in told if "word" in line.lower()]
+    labels = {line.partition("{")[2].rpartition("}")[0] for line in told}
+    assert 'method="other",route="/healthz",status="405"' in labels
+    assert 'method="other",route="other",status="401"' in labels
+    assert 'method="GET",route="/problems/{code}",status="404"' in labels
+    assert 'method="GET",route="/v1/databases/{database}",status="404"' in labels
 
 
 def test_a_reader_may_not_write(client: TestClient, fresh: Any) -> None:

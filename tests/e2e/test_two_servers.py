@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -12,7 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import psutil
 import pytest
 from leat_server import START_SECONDS, LeatstreamServer, stop_process
@@ -62,10 +60,10 @@ class Servers:
         return LeatstreamServer(url, self._token, self._kafka, process, self._directory / name)
 
     def wait_ready(self, *servers: LeatstreamServer) -> None:
-        """Wait until they answer and their analyzers are warm."""
+        """Wait until they answer and their drivers are warm."""
         deadline = time.monotonic() + START_SECONDS
         for server in servers:
-            while not _ready(server):
+            while not server.warm():
                 logs = [path.read_text()[-2000:] for path in self._directory.glob("*.log")]
                 assert server.process.poll() is None, logs
                 assert time.monotonic() < deadline, logs
@@ -81,12 +79,6 @@ class Servers:
         """End what still runs."""
         for process in self._started:
             stop_process(process)
-
-
-def _ready(server: LeatstreamServer) -> bool:
-    with contextlib.suppress(httpx2.TransportError):
-        return httpx2.get(f"{server.url}/readyz").status_code == 200
-    return False
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from leatstream import __version__
-from leatstream.cli import applications, embedded, queries, records, server, sql, terraform
+from leatstream.cli import applications, catalog, embedded, queries, records, server, sql, terraform
 from leatstream.cli.connection import NoServer
 from leatstream.cli.exits import Exit, status_of
 from leatstream.cli.nouns import NOUNS, make_app
@@ -54,6 +54,7 @@ for _noun in NOUNS:
         app.add_typer(make_app(_noun), name=_noun.name)
 app.add_typer(queries.app, name="query")
 app.add_typer(applications.app, name="application")
+app.add_typer(catalog.app, name="catalog")
 app.add_typer(terraform.app, name="terraform")
 
 

@@ -112,7 +112,7 @@ def build_app(stack: DevSettings) -> ServedApp:
         )
     app = create_app(runtime.env)
     settle_memory()
-    archive.make_behind(runtime.pool.ready)
+    archive.make_behind(runtime.warm)
 
     def shutdown() -> None:
         archive.close()
@@ -184,6 +184,7 @@ def run_server() -> int:
     from leatstream.dev.jars import spark_jars
     from leatstream.rest.app import create_app
     from leatstream.settings import Settings
+    from leatstream.storage.arrival import await_database
 
     settings = Settings()
     java = find_java()
@@ -191,8 +192,11 @@ def run_server() -> int:
         raise StackError(
             "tool-missing", "Spark needs Java 17 or newer.", hint="`leat doctor` says how to get it"
         )
+    # Before signals are taken and requests wait: who ends it meanwhile ends it at once.
+    await_database(settings.catalog, settings.catalog_wait_seconds)
     listener = listen(settings.port, settings.host)
     reachable = "127.0.0.1" if settings.host in ("", "0.0.0.0", "::") else settings.host  # noqa: S104
+    reachable = f"[{reachable}]" if ":" in reachable else reachable
     url = f"http://{reachable}:{listener.getsockname()[1]}"
     found = driver_environment(java, with_extras(settings, tuple(spark_jars())))
     archive, environment = with_archive(java, found)
@@ -204,7 +208,7 @@ def run_server() -> int:
         settle_memory()
         logging.getLogger("uvicorn.error").addFilter(no_cut_poll)
         if not ending.asked:
-            archive.make_behind(runtime.pool.ready)
+            archive.make_behind(runtime.warm)
             server.run(sockets=[listener])
             if not server.started:
                 raise StackError("part-failed", f"The API could not begin to serve at {url}.")

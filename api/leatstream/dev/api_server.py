@@ -28,7 +28,9 @@ def listen(port: int, host: str = ports.LOOPBACK) -> socket.socket:
     Raises:
         StackError: ``port-taken`` naming the port and, where the system tells, who has it.
     """
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    if listener.family == socket.AF_INET6:
+        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)  # `::` is IPv4's, too
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     # asyncio does this for sockets of its own only; without it every answer waits 40 ms for the client's ACK.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -358,11 +358,14 @@ class LocalPool:
             self._forget(driver)
 
     def ready(self) -> bool:
-        """Whether an analyzer and, if any are kept, a warm driver wait for work."""
+        """Whether statements can be checked and run; a server whose drivers all have queries is ready."""
+        analyzers = (d for d in list(self._drivers.values()) if d.row.role == "analyzer")
+        return not self._closed and any(analyzer.state == "idle" for analyzer in analyzers)
+
+    def warm(self) -> bool:
+        """Whether a warm driver waits for a query, or none is kept."""
         drivers = list(self._drivers.values())
-        analyzer = any(d.row.role == "analyzer" and d.state == "idle" for d in drivers)
-        warm = sum(d.row.role == "dedicated" and d.state == "idle" for d in drivers)
-        return analyzer and (warm > 0 or self._warm == 0) and not self._closed
+        return self._warm == 0 or any(d.row.role == "dedicated" and d.state == "idle" for d in drivers)
 
     def close(self, grace: float = 0.0) -> None:
         """End every driver; running queries go on from their checkpoints at the next start.

@@ -16,6 +16,7 @@ from leatstream.services.environment import Environment
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _PAGE = 1000
 
 
@@ -33,9 +34,13 @@ class RequestTimes:
         )
 
     def observe(self, scope: Scope, status: int, seconds: float) -> None:
-        """Note one request. The route's template is the label, never the path: names are unbounded."""
+        """Note one request, by its route's template and never its path: names are unbounded.
+
+        So are methods, which any client may make up: each label stays in memory for good.
+        """
         route = getattr(scope.get("route"), "path_format", "other")
-        self._seconds.labels(scope["method"], route, str(status or 499)).observe(seconds)
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self._seconds.labels(method, route, str(status or 499)).observe(seconds)
 
 
 class QueryMetrics:

@@ -29,14 +29,14 @@ def migrate(url: str, revision: str = "head") -> None:
     """Bring the catalog to a revision, creating it if it is new. One transaction; safe to call twice.
 
     Raises:
-        StackError: ``part-failed``, the catalog is that of a newer version, or others keep it busy.
+        StackError: ``part-failed``, the catalog is that of a newer version, there is no such revision, or
+            others keep the catalog busy.
     """
     engine = make_engine(url)
     try:
         with engine.execution_options(**{WRITE: True}).begin() as connection:
             target = config(connection)
-            _refuse_newer(connection, ScriptDirectory.from_config(target))
-            if revision == "base" or revision.startswith("-"):
+            if _is_before(ScriptDirectory.from_config(target), revision, _heads(connection)):
                 command.downgrade(target, revision)
             else:
                 command.upgrade(target, revision)
@@ -52,15 +52,37 @@ def migrate(url: str, revision: str = "head") -> None:
         engine.dispose()
 
 
-def _refuse_newer(connection: sa.Connection, scripts: ScriptDirectory) -> None:
-    known = {script.revision for script in scripts.walk_revisions()}
-    for revision in MigrationContext.configure(connection).get_current_heads():
-        if revision not in known:
+def _heads(connection: sa.Connection) -> tuple[str, ...]:
+    return MigrationContext.configure(connection).get_current_heads()
+
+
+def _is_before(scripts: ScriptDirectory, revision: str, present: tuple[str, ...]) -> bool:
+    """Whether a revision is older than the present ones; StackError if either is not known here."""
+    order = ["base", *reversed([script.revision for script in scripts.walk_revisions()])]
+    for one in present:
+        if one not in order:
             raise StackError(
                 "part-failed",
-                f"the catalog has the schema {revision} of a newer leatstream",
-                hint="run that version, or restore the catalog's backup from before",
+                f"the catalog has the schema {one} of a newer leatstream",
+                hint="run that version, restore the catalog's backup from before, or have that version "
+                f"take it back: `leat catalog migrate --to {order[-1]}`",
             )
+    if revision == "head":
+        return False
+    if revision not in order:
+        hint = f"there are {', '.join(order[1:])}"
+        raise StackError("part-failed", f"there is no schema {revision}", hint=hint)
+    return any(order.index(one) > order.index(revision) for one in present)
+
+
+def revision(url: str) -> str:
+    """The schema that the catalog has; ``base`` for none."""
+    engine = make_engine(url)
+    try:
+        with engine.connect() as connection:
+            return next(iter(_heads(connection)), "base")
+    finally:
+        engine.dispose()
 
 
 def at_head(url: str) -> bool:
@@ -69,6 +91,6 @@ def at_head(url: str) -> bool:
     engine = make_engine(url)
     try:
         with engine.connect() as connection:
-            return set(MigrationContext.configure(connection).get_current_heads()) == heads
+            return set(_heads(connection)) == heads
     finally:
         engine.dispose()

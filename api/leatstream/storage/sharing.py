@@ -73,6 +73,26 @@ def join_servers(
     return leases
 
 
+def refuse_living_servers(catalog: str, lease_seconds: float) -> None:
+    """See that no server works on a catalog in PostgreSQL; of a file the lock tells.
+
+    Raises:
+        StackError: ``already-running``.
+    """
+    if sa.make_url(catalog).get_backend_name() != "postgresql":
+        return
+    try:
+        living = CatalogLeases(catalog, "", "", 0.0, lease_seconds).others()
+    except sa.exc.ProgrammingError as error:
+        if getattr(error.orig, "sqlstate", None) != "42P01":
+            raise
+        return  # schemas from before servers could share a catalog have no table of them
+    if living:
+        names = ", ".join(sorted(living))
+        hint = f"end every server first; one that died counts as living for {lease_seconds:g} s"
+        raise StackError("already-running", f"servers work on this catalog: {names}", hint=hint)
+
+
 def prove_keys(open_unit: OpenUnit, box: SecretBox) -> None:
     """See that this server's key ring opens what the others seal.
 

@@ -21,7 +21,7 @@ from leatstream.storage.engine import make_engine
 from leatstream.storage.leases import CatalogLeases
 from leatstream.storage.migrate import at_head, migrate
 from leatstream.storage.secret_box import open_secret_box
-from leatstream.storage.sharing import join_servers, prove_keys
+from leatstream.storage.sharing import join_servers, prove_keys, refuse_living_servers
 from leatstream.storage.tables import metadata, queries, query_leases
 from leatstream.storage.unit_of_work import open_units
 
@@ -64,6 +64,20 @@ def test_migrations_on_postgresql(catalog: str) -> None:
     engine.dispose()
     with pytest.raises(StackError, match="newer leatstream"):
         migrate(catalog)
+
+
+def test_a_server_that_lives_is_in_the_way_of_another_schema(catalog: str) -> None:
+    refuse_living_servers(catalog, 15)
+    leases = CatalogLeases(catalog, "one", "here", 60, 15)
+    assert leases.join()
+    with pytest.raises(StackError, match="servers work on this catalog: one"):
+        refuse_living_servers(catalog, 15)
+    leases.close()
+    refuse_living_servers(catalog, 15)
+    migrate(catalog, "r0022")
+    refuse_living_servers(catalog, 15)
+    migrate(catalog)
+    assert at_head(catalog)
 
 
 def test_a_query_has_one_server_at_a_time(catalog: str) -> None:

@@ -23,8 +23,10 @@ class Runtime:
 
     def __init__(self) -> None:
         self.env: Any = None
-        self.pool = SimpleNamespace(ready=lambda: False)
         self.done: list[str] = []
+
+    def warm(self) -> bool:
+        return False
 
     def end_drivers(self) -> None:
         self.done.append("drivers")
@@ -120,3 +122,26 @@ def test_an_application_that_does_not_start_is_no_success(
         serving.run_server()
     assert getattr(ended.value, "code", 1) != 0
     assert runtime.done == ["closed"]
+
+
+@pytest.mark.parametrize("host", ["::1", "::"])
+def test_servers_listen_on_addresses_of_ipv6(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("no IPv6 on this machine")
+    urls: list[str] = []
+
+    def opening(_settings: Any, url: str, *_: Any, **__: Any) -> Runtime:
+        urls.append(url)
+        address, port = url.removeprefix("http://").rsplit(":", 1)
+        for name in {address.strip("[]"), "::1"}:
+            socket.create_connection((name, int(port)), timeout=5).close()
+        return runtime
+
+    monkeypatch.setenv("LEATSTREAM_HOST", host)
+    monkeypatch.setattr("leatstream.bootstrap.open_runtime", opening)
+    assert serving.run_server() == 0
+    assert urls[0].startswith("http://[::1]:" if host == "::1" else "http://127.0.0.1:")

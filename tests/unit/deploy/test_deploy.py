@@ -65,6 +65,16 @@ def test_what_drivers_leave_behind_has_a_parent() -> None:
     assert "command:" not in pods, "it would pass the entry point over"
 
 
+def test_the_image_has_all_jars_that_drivers_may_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver in a pod of its own has the image's, and none that its server has fetched."""
+    fetched: list[str] = []
+    monkeypatch.setattr("leatstream.dev.jars.ensure", lambda name, _=None: fetched.append(name) or [])
+    programs = re.findall(r"^RUN (\S+python) -c \"(.+)\"$", (DEPLOY / "Dockerfile").read_text("utf-8"), re.M)
+    assert programs[0][0] == "/opt/leatstream/bin/python"
+    exec(programs[0][1], {})  # what the image's own Python does
+    assert sorted(fetched) == ["msk", "spark"]
+
+
 def test_the_chart_has_the_version_of_the_project() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text("utf-8"))
     assert chart["version"] == chart["appVersion"] == project()["version"]
@@ -105,3 +115,30 @@ def test_what_ends_a_server_waits_for_its_jobs() -> None:
         r"terminationGracePeriodSeconds: {{ add .Values.drivers.stopGraceSeconds (\d+) }}", pods
     )
     assert [int(more) >= rest for more in added] == [True]
+
+
+def test_no_service_of_the_cluster_becomes_a_setting() -> None:
+    """For a Service called leatstream Kubernetes would set LEATSTREAM_PORT=tcp://… in every pod."""
+    pods = (CHART / "templates" / "deployment.yaml").read_text("utf-8")
+    assert re.findall(r"^( +)enableServiceLinks: (\w+)$", pods, re.MULTILINE) == [("      ", "false")]
+
+
+def test_a_client_stays_with_the_server_that_has_its_select() -> None:
+    """Its rows are in that process alone: from another pod they are 404."""
+    service = (CHART / "templates" / "service.yaml").read_text("utf-8").split("---")[0]
+    assert re.findall(r"^  sessionAffinity: (\w+)$", service, re.MULTILINE) == ["ClientIP"]
+
+
+def test_servers_wait_for_the_database_that_is_to_stay() -> None:
+    """While PostgreSQL's image makes the database, one that listens on a socket alone is there, and goes."""
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
+    assert "--host=127.0.0.1" in compose["services"]["postgres"]["healthcheck"]["test"]
+
+
+def test_a_server_in_a_cluster_lets_its_pods_have_what_it_has() -> None:
+    """Of images, environment and volumes: a driver that cannot read the checkpoints is of no use."""
+    templates = [
+        (CHART / "templates" / name).read_text("utf-8") for name in ("deployment.yaml", "drivers.yaml")
+    ]
+    for name in ("imagePullSecrets", "extra.env", "extra.envFrom", "extra.volumes", "extra.volumeMounts"):
+        assert all(re.search(rf"\.Values\.{name}\b", text) for text in templates), name

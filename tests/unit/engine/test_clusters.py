@@ -81,6 +81,19 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
         Cluster(kind="yarn").spark_conf()
 
 
+def test_a_file_that_holds_a_secret_is_none() -> None:
+    """Spark's own traffic is kept closed by one, and its path may be read by anybody."""
+    conf = {"spark.authenticate": "true", "spark.authenticate.secret.file": "/etc/spark/secret"}
+    assert standalone(conf=conf).spark_conf().items() >= conf.items()
+    for key, value in (
+        ("spark.authenticate.secret", "hunter2"),
+        ("spark.authenticate.secretfile", "hunter2"),
+        ("spark.x.file", "a?password=hunter2"),
+    ):
+        with pytest.raises(StackError, match="looks like a secret"):
+            standalone(conf={key: value}).spark_conf()
+
+
 def test_what_a_driver_is_told_wins_in_its_session(tmp_path: Path) -> None:
     told = standalone().environment()
     found = session.settings(tmp_path, 4, told)

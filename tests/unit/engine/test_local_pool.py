@@ -485,3 +485,26 @@ def test_a_driver_that_hangs_while_it_starts_is_ended_with_its_query() -> None:
     pool.maintain()
     assert driver in launcher.gone
     assert warm not in launcher.gone, "its heartbeats tell of it, not its questions for work"
+
+
+def test_a_server_whose_drivers_all_have_queries_is_ready_and_only_not_warm() -> None:
+    """It answers requests: who asks for a warm driver is told so, and nobody turns away from the server."""
+    pool = waiting_pool(Living(), limit=1)
+    pool.maintain()
+    assert not pool.ready(), "statements cannot be checked yet"
+    analyzer, spare = sorted(pool._drivers, key=lambda one: pool.role(one) or "")
+    assert (pool.role(analyzer), pool.role(spare)) == ("analyzer", "dedicated")
+    pool.report(analyzer, "idle", 1)
+    assert (pool.ready(), pool.warm()) == (True, False)
+    pool.report(spare, "idle", 2)
+    assert (pool.ready(), pool.warm()) == (True, True)
+    assert pool.assign("qry_1") == spare
+    pool.maintain()
+    assert (pool.ready(), pool.warm()) == (True, False)
+    pool.close()
+    assert not pool.ready()
+
+
+def test_where_no_driver_is_kept_warm_none_is_missed() -> None:
+    pool = waiting_pool(Living(), warm=0)
+    assert (pool.ready(), pool.warm()) == (False, True)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
+from leatstream.bootstrap import open_runtime
+from leatstream.errors import StackError
+from leatstream.settings import Settings
 from leatstream.storage.engine import make_engine
-from leatstream.storage.migrate import at_head, migrate
+from leatstream.storage.migrate import at_head, migrate, revision
 from leatstream.storage.tables import metadata
 
 
@@ -47,3 +51,41 @@ def test_models_are_what_the_migrations_make(tmp_path: Path) -> None:
             assert compare_metadata(context, metadata) == []
     finally:
         engine.dispose()
+
+
+def test_from_anywhere_to_anywhere(tmp_path: Path) -> None:
+    """The way is told by where the catalog is: there is no other one for who needs an older version."""
+    url = f"sqlite:///{tmp_path / 'catalog.db'}"
+    assert revision(url) == "base"
+    migrate(url)
+    head = revision(url)
+    for step in ("r0022", "r0022", "r0030", "r0011", head):
+        migrate(url, step)
+        assert revision(url) == step
+        assert ("savepoints" in _tables(url)) is (step >= "r0030")
+    with pytest.raises(StackError, match="there is no schema r0012") as told:
+        migrate(url, "r0012")
+    assert "r0011" in str(told.value.faults[0].hint)
+    assert at_head(url)
+
+
+def test_an_older_version_says_how_to_come_back_to_it(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'catalog.db'}"
+    migrate(url)
+    head, engine = revision(url), make_engine(url)
+    with engine.execution_options(leatstream_write=True).begin() as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = 'r9999'"))
+    engine.dispose()
+    with pytest.raises(StackError, match="r9999 of a newer leatstream") as told:
+        migrate(url)
+    assert f"leat catalog migrate --to {head}" in str(told.value.faults[0].hint)
+
+
+@pytest.mark.parametrize("schema", ["base", "r0023"])
+def test_a_server_that_may_not_migrate_refuses_an_old_schema(tmp_path: Path, schema: str) -> None:
+    settings = Settings(data_dir=tmp_path, migrate=False)
+    migrate(settings.catalog)
+    migrate(settings.catalog, schema)
+    with pytest.raises(StackError, match="not the newest"):
+        open_runtime(settings, "http://127.0.0.1:1", {}, migrate_catalog=settings.migrate)
+    assert revision(settings.catalog) == schema

@@ -47,11 +47,11 @@ async def get_health() -> HealthView:
 
 @router.get("/readyz", responses={503: {"model": ReadinessView, "description": "Not ready."}})
 async def get_readiness(env: Env, request: Request, response: Response) -> ReadinessView:
-    """Tell whether the server can do its work. Needs no token."""
+    """Tell whether the server can do its work, and whether a driver is warm. Needs no token."""
     parts = await to_thread.run_sync(service.readiness, env, limiter=request.app.state.probe_threads)
     ready = all(value is True for value in parts.values())
     response.status_code = 200 if ready else 503
-    return ReadinessView(ready=ready, parts=dict(parts))
+    return ReadinessView(ready=ready, parts=dict(parts), warm=env.drivers.warm())
 
 
 @router.get("/metrics", response_class=PlainTextResponse, responses=problems())

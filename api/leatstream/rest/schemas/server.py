@@ -64,6 +64,10 @@ class ReadinessView(View):
 
     ready: bool
     parts: dict[str, bool | str]
+    warm: bool = Field(
+        description="A driver waits for a query, or none is kept. Else the next query takes a driver's start "
+        "longer, or waits for one; the server is ready all the same."
+    )
 
 
 class ProblemType(View):

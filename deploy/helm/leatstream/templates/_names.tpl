@@ -20,3 +20,30 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "leatstream.secret" -}}
 {{- .Values.secret.existing | default (include "leatstream.name" .) -}}
 {{- end -}}
+
+{{- /* A value as an environment variable has it: Helm reads numbers as floats, and writes a million as 1e+06. */ -}}
+{{- define "leatstream.value" -}}
+{{- if kindIs "float64" . -}}
+{{- if eq (floor .) . -}}{{ int64 . }}{{- else -}}{{ . }}{{- end -}}
+{{- else if or (kindIs "map" .) (kindIs "slice" .) -}}
+{{- toJson . -}}
+{{- else -}}
+{{- . -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Refuses a heap that the driver's pod has no room for: (list NAME HEAP NAME MEMORY). A driver needs 384 MiB beside it. */ -}}
+{{- define "leatstream.fits" -}}
+{{- $heap := dict "k" 0.0009765625 "m" 1.0 "g" 1024.0 "t" 1048576.0 -}}
+{{- $pod := dict "Ki" 0.0009765625 "Mi" 1.0 "Gi" 1024.0 "Ti" 1048576.0 "M" 0.95367431640625 "G" 953.67431640625 -}}
+{{- $heapText := toString (index . 1) -}}
+{{- $podText := toString (index . 3) -}}
+{{- $heapUnit := regexFind "[A-Za-z]*$" $heapText | lower -}}
+{{- $podUnit := regexFind "[A-Za-z]*$" $podText -}}
+{{- if and (hasKey $heap $heapUnit) (hasKey $pod $podUnit) -}}
+{{- $wanted := addf (mulf (regexFind "^[0-9.]+" $heapText | float64) (get $heap $heapUnit)) 384.0 -}}
+{{- if gt $wanted (mulf (regexFind "^[0-9.]+" $podText | float64) (get $pod $podUnit)) -}}
+{{- fail (printf "%s is %s, which with the 384 MiB that a driver needs beside its heap is more than %s, %s: its pod would be killed" (index . 0) $heapText (index . 2) $podText) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,54 @@
+"""``leat catalog``: the catalog's schema, while no server works on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leatstream.settings import Settings
+from leatstream.storage.migrate import migrate, revision
+from leatstream.storage.sharing import hold
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.unit.cli.conftest import Result
+
+    Leat = Callable[..., Result]
+
+
+@pytest.fixture
+def catalog(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """URL of a catalog with the newest schema, that of the settings."""
+    monkeypatch.setenv("LEATSTREAM_DATA_DIR", str(tmp_path))
+    url = Settings().catalog
+    migrate(url)
+    return url
+
+
+def test_it_goes_back_and_forth(leat: Leat, catalog: str) -> None:
+    head = revision(catalog)
+    back = leat("catalog", "migrate", "--to", "r0022")
+    assert (back.status, back.out.split()) == (0, [head, "->", "r0022"])
+    assert revision(catalog) == "r0022"
+    forth = leat("catalog", "migrate")
+    assert (forth.status, forth.out.split()) == (0, ["r0022", "->", head])
+    assert leat("catalog", "migrate", "--to", "r0012").status == 1
+
+
+@pytest.mark.parametrize("target", ["base", "-1", ""])
+def test_nothing_that_would_lose_the_catalog_is_taken(leat: Leat, catalog: str, target: str) -> None:
+    before = revision(catalog)
+    assert leat("catalog", "migrate", f"--to={target}").status == 2
+    assert revision(catalog) == before
+
+
+def test_a_server_that_works_on_it_is_in_the_way(leat: Leat, catalog: str, tmp_path: Path) -> None:
+    before, held = revision(catalog), hold(tmp_path, catalog)
+    told = leat("catalog", "migrate", "--to", "r0022")
+    assert (told.status, "already-running" in told.err) == (5, True)
+    for lock in held:
+        lock.close()
+    assert revision(catalog) == before

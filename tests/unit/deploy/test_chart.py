@@ -1,0 +1,131 @@
+"""What Helm makes of the chart; only where there is Helm."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+CHART = Path(__file__).resolve().parents[3] / "deploy" / "helm" / "leatstream"
+SECRET = {"token": "leat_x", "catalogUrl": "postgresql://x"}
+Render = Callable[..., dict[tuple[str, str], Any]]
+
+
+class Refused(Exception):
+    """What the chart says of values that it does not take."""
+
+
+@pytest.fixture
+def render(tmp_path: Path) -> Render:
+    helm = shutil.which("helm")
+    if helm is None:
+        pytest.skip("no Helm on PATH")
+
+    def with_values(**values: Any) -> dict[tuple[str, str], Any]:
+        file = tmp_path / "values.yaml"
+        file.write_text(yaml.safe_dump({"secret": SECRET, **values}), "utf-8")
+        argv = [helm, "template", "leatstream", str(CHART), "--values", str(file)]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+        if done.returncode:
+            raise Refused(done.stderr)
+        found = [one for one in yaml.safe_load_all(done.stdout) if one]
+        return {(one["kind"], one["metadata"]["name"]): one for one in found}
+
+    return with_values
+
+
+def server(objects: dict[tuple[str, str], Any]) -> Any:
+    return objects["Deployment", "leatstream"]["spec"]["template"]["spec"]
+
+
+def driver(objects: dict[tuple[str, str], Any]) -> Any:
+    return yaml.safe_load(objects["ConfigMap", "leatstream-driver"]["data"]["pod.yaml"])["spec"]
+
+
+def environment(pod: Any) -> dict[str, Any]:
+    return {one["name"]: one.get("value") for one in pod["containers"][0]["env"]}
+
+
+@pytest.mark.parametrize("launcher", ["local", "kubernetes"])
+def test_by_default(render: Render, launcher: str) -> None:
+    objects = render(launcher=launcher)
+    service = objects["Service", "leatstream"]["spec"]
+    assert (service["type"], service["sessionAffinity"]) == ("ClusterIP", "ClientIP")
+    assert server(objects)["enableServiceLinks"] is False
+    assert "strategy" not in objects["Deployment", "leatstream"]["spec"]
+    assert "envFrom" not in server(objects)["containers"][0]
+
+
+def test_numbers_are_settings_as_they_stand(render: Render) -> None:
+    settings = {"LEATSTREAM_WATERMARK_DELAY_MS": 3_600_000, "LEATSTREAM_LEASE_SECONDS": 2.5}
+    settings |= {"LEATSTREAM_MSK_IAM": True, "LEATSTREAM_SPARK_CONF": {"spark.a": "b"}}
+    found = environment(server(render(settings=settings, drivers={"orphanSeconds": 1_000_000})))
+    assert found["LEATSTREAM_WATERMARK_DELAY_MS"] == "3600000"
+    assert found["LEATSTREAM_DRIVER_ORPHAN_SECONDS"] == "1000000"
+    assert found["LEATSTREAM_LEASE_SECONDS"] == "2.5"
+    assert (found["LEATSTREAM_MSK_IAM"], found["LEATSTREAM_SPARK_CONF"]) == ("true", '{"spark.a":"b"}')
+
+
+def test_more_is_for_servers_and_drivers_alike(render: Render) -> None:
+    extra = {
+        "env": [{"name": "HADOOP_CONF_DIR", "value": "/etc/hadoop"}],
+        "envFrom": [{"secretRef": {"name": "more"}}],
+        "volumes": [{"name": "hadoop", "configMap": {"name": "hadoop"}}],
+        "volumeMounts": [{"name": "hadoop", "mountPath": "/etc/hadoop"}],
+    }
+    own = {"env": [{"name": "ONLY", "value": "drivers"}]}
+    for checkpoints in ({}, {"url": "hdfs://namenode/q"}):
+        objects = render(
+            launcher="kubernetes",
+            extra=extra,
+            driverPods=own,
+            checkpoints=checkpoints,
+            imagePullSecrets=[{"name": "registry"}],
+        )
+        for pod in (server(objects), driver(objects)):
+            container = pod["containers"][0]
+            assert environment(pod)["HADOOP_CONF_DIR"] == "/etc/hadoop"
+            assert container["envFrom"] == extra["envFrom"]
+            assert container["volumeMounts"][-1] == extra["volumeMounts"][0]
+            assert pod["volumes"][-1] == extra["volumes"][0]
+            assert pod["imagePullSecrets"] == [{"name": "registry"}]
+        assert environment(driver(objects))["ONLY"] == "drivers"
+        assert "ONLY" not in environment(server(objects))
+
+
+def test_one_server_on_a_volume_of_one_node_ends_before_the_next(render: Render) -> None:
+    def strategy(**values: Any) -> Any:
+        return render(**values)["Deployment", "leatstream"]["spec"].get("strategy")
+
+    once = {"accessMode": "ReadWriteOnce"}
+    assert strategy(replicas=1, checkpoints=once) == {"type": "Recreate", "rollingUpdate": None}
+    assert strategy(replicas=2, checkpoints=once) is None
+    assert strategy(replicas=1) is None
+    assert strategy(replicas=1, checkpoints={**once, "url": "hdfs://namenode/q"}) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"drivers": {"memory": "1200m"}}, "drivers.memory is 1200m"),
+        ({"drivers": {"memory": "2G"}}, "drivers.memory is 2G"),
+        ({"driverPods": {"memory": "800Mi"}}, "driverPods.memory, 800Mi"),
+        ({"driverPods": {"sharedMemory": "1G"}}, "driverPods.sharedMemory, 1G"),
+        ({"settings": {"LEATSTREAM_SHARED_MEMORY": "3g"}}, "LEATSTREAM_SHARED_MEMORY is 3g"),
+    ],
+)
+def test_heaps_that_do_not_fit_are_refused(render: Render, values: dict[str, Any], told: str) -> None:
+    with pytest.raises(Refused, match=told):
+        render(launcher="kubernetes", **values)
+    assert render(launcher="local", **values)
+
+
+def test_heaps_that_fit_are_taken(render: Render) -> None:
+    pods = {"memory": "2Gi", "sharedMemory": "3500M"}
+    objects = render(launcher="kubernetes", drivers={"memory": "1g"}, driverPods=pods)
+    assert environment(server(objects))["LEATSTREAM_DRIVER_MEMORY"] == "1g"
