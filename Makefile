@@ -54,6 +54,8 @@ $(VENV)/.tools: requirements-tools.lock $(STAMP)
 LANES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 test: $(VENV)/.tools ## Run every test (ARGS="tests/unit -k name" for some)
 	@$(if $(ARGS),,$(BIN)/python -c "from leatstream.cli.serving import make_archive; make_archive()")
+	@command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || \
+	  echo "PostgreSQL (initdb) is not on this machine: the tests that need it will be skipped." >&2
 	@LEATSTREAM_TEST_WHEELS=1 $(BIN)/python -m pytest $(or $(ARGS),$(LANES) tests)
 
 bench: $(STAMP) ## Measure what the product promises, about half an hour on a quiet machine

@@ -144,9 +144,6 @@ class TokenRows(Protocol):
     def delete_of(self, principal: str) -> None:
         """Revoke every token of a principal."""
 
-    def mark_used(self, token_hash: str, at: datetime) -> None:
-        """Note when it was last used."""
-
 
 class QueryLogRows(Protocol):
     """What happened to queries: the newest events and versions of each, older ones are forgotten."""

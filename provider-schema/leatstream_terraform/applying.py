@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,6 +22,7 @@ from leatstream_terraform.wire import from_rest
 DEFAULT_TIMEOUT = 600.0
 _POLL = 20
 _LOG_LINES = 20
+_AWAITED = "It was made. The next apply waits for it again, and does not replace it."
 
 
 @dataclass
@@ -43,8 +44,9 @@ def apply(
 ) -> Applied:
     """Carry out one planned change.
 
-    Never loses an object: when it was made but a later step fails, its state comes back with the error, and
-    Terraform marks it tainted.
+    Never loses an object: when it was made but fails then, its state comes back with the error, and Terraform
+    marks it tainted. Where only the sight of it was lost, its state comes back with a warning: it would
+    be replaced for nothing.
     """
     if planned is None:
         return _delete(session, resource, prior or {}, private)
@@ -104,8 +106,13 @@ def _finish(
             answer = _wait(session, resource, planned, answer, kept, phase)
     except (Failed, Cancelled, ServiceDown, ProblemError) as problem:
         # Without this mark the next plan would be empty although the object never became what was asked for.
-        kept.unsettled = phase == "update"
-        result.diagnostics += _wait_failed(session, resource, planned, problem, name)
+        lost = not isinstance(problem, Failed) and not (isinstance(problem, ProblemError) and problem.gone)
+        kept.unsettled = phase == "update" or lost
+        found = _wait_failed(session, resource, planned, problem, name)
+        if lost and phase == "create":
+            # Of a new object Terraform takes any error for a reason to replace it.
+            found = [replace(one, severity="warning", detail=f"{one.detail}\n\n{_AWAITED}") for one in found]
+        result.diagnostics += found
         return result
     state, changes = rules.settle(
         planned, from_rest(resource.attributes, answer, rules.without_unknown(planned))
@@ -222,7 +229,7 @@ def _wait(
         query = urlencode(
             {"wait_for": ",".join([*targets, *wait["failed"]]), "timeout": f"{min(_POLL, left):.0f}s"}
         )
-        answer = session.service().get(f"{path}?{query}")
+        answer = session.service().request("GET", f"{path}?{query}", until=until).body or {}
         session.service().sleep(min(0.2, max(left, 0.0)))
 
 
@@ -278,10 +285,10 @@ def _delete(session: Session, resource: Resource, prior: dict[str, Any], private
     until = time.monotonic() + limit
     try:
         client = session.service()
-        answer = client.request("DELETE", path + _delete_query(resource, prior))
+        answer = client.request("DELETE", path + _delete_query(resource, prior), until=until)
         # 202: a job is still stopping; the object is gone when the service no longer knows it.
         while answer.status == 202:
-            client.get(path)
+            client.request("GET", path, until=until)
             if time.monotonic() > until:
                 detail = f"It is still stopping after {limit:g} s; a longer timeouts.delete waits longer."
                 return Applied(

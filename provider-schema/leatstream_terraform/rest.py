@@ -17,20 +17,32 @@ from leatstream_terraform import VERSION
 #: Longer than the service's longest long poll (60 s) and than a cold driver's first analysis.
 SOCKET_TIMEOUT = 90.0
 _RETRY_FOR = 30.0
+#: Nothing was done: any request may be sent again.
+_UNDONE = ("engine-unavailable", "catalog-busy")
+_LONGEST_PAUSE = 4.0
 
 
 class ProblemError(Exception):
     """The service answered with an error. ``problem`` is its document, or one made of the status."""
 
-    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+    def __init__(self, status: int, problem: Mapping[str, Any], retry_after: str | None = None) -> None:
         super().__init__(f"{status} {problem.get('code') or problem.get('title') or ''}".strip())
         self.status = status
         self.problem = problem
+        #: Seconds after which the service wants to be asked again.
+        self.retry_after = float(retry_after) if retry_after and retry_after.isdecimal() else 0.0
 
     @property
     def code(self) -> str:
         """Stable code of the problem, hyphenated."""
         return str(self.problem.get("code") or "").replace("_", "-")
+
+    @property
+    def passing(self) -> bool:
+        """Whether it is the service's own weakness of the moment, or that of a proxy before it."""
+        if self.code:
+            return self.code in (*_UNDONE, "catalog-unreachable")
+        return self.status in (502, 503, 504)
 
     @property
     def gone(self) -> bool:
@@ -56,6 +68,13 @@ class Cancelled(Exception):
 def _reason(cause: Exception) -> str:
     text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     return str(text)
+
+
+def _may_help(error: ProblemError | ServiceDown, reads: bool, patient: bool) -> bool:
+    """Whether the same request may be sent again."""
+    if isinstance(error, ServiceDown):
+        return patient
+    return error.code in _UNDONE or (error.passing and (patient or (reads and bool(error.code))))
 
 
 @dataclass
@@ -90,24 +109,39 @@ class Client:
         return self.request("GET", path).body
 
     def request(
-        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        until: float | None = None,
     ) -> Answer:
         """Send one request; waits and tries again while the service says that a retry may help.
+
+        Args:
+            method: of HTTP.
+            path: below the base address.
+            body: JSON document.
+            headers: more headers.
+            until: on the monotonic clock; to this moment also a service that cannot be reached is ridden
+                out. Only for requests that may be sent twice.
 
         Raises:
             ProblemError: the service answered 4xx or 5xx.
             ServiceDown: no connection, or it broke and could not be made again.
             Cancelled: Terraform asked to stop meanwhile.
         """
-        until, pause = time.monotonic() + _RETRY_FOR, 0.25
+        end, pause = until or time.monotonic() + _RETRY_FOR, 0.25
         while True:
             try:
                 return self._once(method, path, body, headers or {})
-            except ProblemError as error:
-                if error.code not in ("engine-unavailable", "rate-limited") or time.monotonic() > until:
+            except (ProblemError, ServiceDown) as error:
+                asked = error.retry_after if isinstance(error, ProblemError) else 0.0
+                left = end - time.monotonic()
+                if left <= 0 or not _may_help(error, method == "GET", until is not None):
                     raise
-            self.sleep(pause)
-            pause = min(pause * 2, 4.0)
+            self.sleep(min(max(pause, asked), left))
+            pause = min(pause * 2, _LONGEST_PAUSE)
 
     def sleep(self, seconds: float) -> None:
         """Wait; raises ``Cancelled`` as soon as Terraform asks to stop."""
@@ -155,8 +189,9 @@ class Client:
                 document = None
         if response.status < 300:
             return Answer(response.status, document, {k.lower(): v for k, v in response.getheaders()})
+        later = response.getheader("Retry-After")
         if isinstance(document, dict) and kind == "application/problem+json":
-            raise ProblemError(response.status, document)
+            raise ProblemError(response.status, document, later)
         raise ProblemError(
             response.status,
             {
@@ -165,6 +200,7 @@ class Client:
                 "detail": f"{self.url} answered {response.status} {response.reason} without a problem "
                 "document; is this the address of a leatstream service?",
             },
+            later,
         )
 
     def _base(self) -> str:

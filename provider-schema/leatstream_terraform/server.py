@@ -127,7 +127,7 @@ def serve() -> int:
             ("grpc.max_receive_message_length", _MESSAGE_BYTES),
             ("grpc.max_send_message_length", _MESSAGE_BYTES),
         ]
-        server = grpc.server(ThreadPoolExecutor(_THREADS), options=size)
+        server = grpc.server(ThreadPoolExecutor(_THREADS, "rpc"), options=size)
         server.add_generic_rpc_handlers(
             (_handlers(protocol, Handlers(protocol, session)), _controller(protocol, ended))
         )

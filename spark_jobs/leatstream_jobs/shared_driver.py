@@ -192,6 +192,7 @@ class SharedDriver(Driver):
             return
         # Its JVM thread goes with it, which a plain thread's would not.
         thread = InheritableThread(target=self._attempt, args=(spark, document, before), daemon=True)
+        thread.name = f"query {query_id}"
         self.running[query_id] = attempt, thread
         thread.start()
 

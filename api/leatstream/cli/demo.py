@@ -193,6 +193,8 @@ class Demo:
 
     def _say_what_stays(self, stack: Stack, deployment: Deployment) -> None:
         leat = Path(sys.executable).parent / "leat"
+        pid = stack.ready["pid"]
+        ended = f"while kill -0 {pid} 2> /dev/null; do sleep 1; done"  # it writes there until then
         lines = (
             "",
             "Everything keeps running.",
@@ -202,7 +204,7 @@ class Demo:
             f"Kafka:        {stack.ready['kafka_bootstrap']}",
             f"Kinesis:      {stack.ready['kinesis_endpoint']}",
             f"Terraform:    {deployment.directory}",
-            f"End it:       kill {stack.ready['pid']}; rm -r {self.work}",
+            f"End it:       kill {pid}; {ended}; rm -r {self.work}",
         )
         self.console.print(Text("\n".join(lines)), soft_wrap=True)
 

@@ -173,6 +173,42 @@ def api_server(app: Any, before_end: Callable[[], None]) -> uvicorn.Server:
     return Server(uvicorn.Config(app, access_log=False, timeout_graceful_shutdown=5))
 
 
+def read_settings() -> Settings:
+    """The settings of a server.
+
+    Raises:
+        StackError: a variable has no value that can be used; each is named.
+    """
+    from pydantic import ValidationError
+    from pydantic_settings import SettingsError
+
+    from leatstream.settings import Settings
+
+    try:
+        return Settings()
+    except ValidationError as error:
+        wrong = [f"{_variable(str(one['loc'][0]))}: {one['msg']}" for one in error.errors()]
+    except SettingsError as error:  # tells the field in its text only
+        field = next((name for name in Settings.model_fields if f'"{name}"' in str(error)), "…")
+        wrong = [f"{_variable(field)}: it is not valid JSON"]
+    raise StackError(
+        "part-failed",
+        f"The server's settings cannot be used. {'. '.join(wrong)}.",
+        hint="docs/operations.md lists the settings.",
+    )
+
+
+def _variable(field: str) -> str:
+    return f"LEATSTREAM_{field.upper()}"
+
+
+def reachable(host: str) -> str:
+    """The host of the URL at which drivers on this machine reach a server that listens there."""
+    if host in ("", "0.0.0.0", "::"):  # noqa: S104 - compared, not listened on
+        return "127.0.0.1"
+    return f"[{host}]" if ":" in host else host
+
+
 def run_server() -> int:
     """Serve as configured by LEATSTREAM_… variables, with the user's own stores; the exit status.
 
@@ -183,10 +219,9 @@ def run_server() -> int:
     from leatstream.dev.api_server import listen
     from leatstream.dev.jars import spark_jars
     from leatstream.rest.app import create_app
-    from leatstream.settings import Settings
     from leatstream.storage.arrival import await_database
 
-    settings = Settings()
+    settings = read_settings()
     java = find_java()
     if java is None:
         raise StackError(
@@ -194,10 +229,8 @@ def run_server() -> int:
         )
     # Before signals are taken and requests wait: who ends it meanwhile ends it at once.
     await_database(settings.catalog, settings.catalog_wait_seconds)
-    listener = listen(settings.port, settings.host)
-    reachable = "127.0.0.1" if settings.host in ("", "0.0.0.0", "::") else settings.host  # noqa: S104
-    reachable = f"[{reachable}]" if ":" in reachable else reachable
-    url = f"http://{reachable}:{listener.getsockname()[1]}"
+    listener = listen(settings.port, settings.host, "LEATSTREAM_PORT")
+    url = f"http://{reachable(settings.host)}:{listener.getsockname()[1]}"
     found = driver_environment(java, with_extras(settings, tuple(spark_jars())))
     archive, environment = with_archive(java, found)
     tell_stacks_when_asked()

@@ -21,6 +21,7 @@ Context = dict[str, Any]
 
 def sql(
     context: typer.Context,
+    statements: Annotated[str | None, typer.Argument(help="Statements to run, as with -e.")] = None,
     execute: Annotated[str | None, typer.Option("--execute", "-e", help="Statements to run.")] = None,
     file: Annotated[
         Path | None, typer.Option("--file", "-f", help="File of statements; - is the pipe.")
@@ -36,9 +37,10 @@ def sql(
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Run SQL statements. Without -e, -f or a pipe: a prompt."""
-    if execute is not None and file is not None:
-        raise typer.BadParameter("give -e or -f, not both")
+    """Run SQL statements. Without any, -f or a pipe: a prompt."""
+    if [statements, execute, file].count(None) < 2:
+        raise typer.BadParameter("give the statements once: as an argument, with -e or with -f")
+    execute = statements if execute is None else execute
     client = open_client(context)
     names: Context = {"database": database, "schema": schema, "store": store}
     if wait:

@@ -26,7 +26,7 @@ def install(
         Path | None, typer.Option(help="Put it into this mirror directory, not the implied one.")
     ] = None,
     dev: Annotated[
-        bool, typer.Option("--dev", help="Only print a dev_overrides block for Terraform's configuration.")
+        bool, typer.Option("--dev", help="Also print a dev_overrides block for Terraform's configuration.")
     ] = False,
     uninstall: Annotated[bool, typer.Option("--uninstall", help="Take it out again.")] = False,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import socket
 import threading
@@ -18,35 +19,60 @@ if TYPE_CHECKING:
 STOP_TIMEOUT = 10.0  # seconds for open requests, such as long polls, to end
 
 
-def listen(port: int, host: str = ports.LOOPBACK) -> socket.socket:
+def listen(port: int, host: str = ports.LOOPBACK, other: str = "--port") -> socket.socket:
     """Take a port before anything slow starts, so that a taken one is told at once.
 
     Args:
         port: 0 = any free one.
-        host: address to listen on.
+        host: address to listen on, of IPv4 or IPv6; ``::`` takes both.
+        other: what sets another port, for the hint.
 
     Raises:
-        StackError: ``port-taken`` naming the port and, where the system tells, who has it.
+        StackError: ``port-taken`` naming the port and, where the system tells, who has it; ``part-failed``
+            for a host that is none of this machine's.
     """
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    if listener.family == socket.AF_INET6:
-        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)  # `::` is IPv4's, too
+    family, address = _address(host, port)
+    listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     # asyncio does this for sockets of its own only; without it every answer waits 40 ms for the client's ACK.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if family == socket.AF_INET6:
+        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(host != "::"))
     try:
-        listener.bind((host, port))
+        listener.bind(address)
         listener.listen(128)
     except OSError as error:
         listener.close()
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise _no_address(host, error) from error
         holder = ports.holder(port)
         by = f" by {holder}" if holder else f" ({error.strerror})"
         raise StackError(
             "port-taken",
             f"Port {port} on {host} is taken{by}, so the API cannot listen there.",
-            hint="Choose another with --port, or --port 0 for any free one.",
+            hint=f"Choose another with {other}; 0 takes any free one.",
         ) from error
     return listener
+
+
+def _address(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
+    try:
+        found = socket.getaddrinfo(
+            host or None,
+            port,
+            socket.AF_UNSPEC if host else socket.AF_INET,
+            socket.SOCK_STREAM,
+            flags=socket.AI_PASSIVE,
+        )
+    except OSError as error:
+        raise _no_address(host, error) from error
+    # A name may stand for both; what reaches the server by IPv4 shall go on doing so.
+    found.sort(key=lambda one: one[0] != socket.AF_INET)
+    return found[0][0], found[0][4]
+
+
+def _no_address(host: str, error: OSError) -> StackError:
+    return StackError("part-failed", f"The API cannot listen on {host!r}: {error.strerror}.")
 
 
 class ApiServer:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +16,14 @@ if TYPE_CHECKING:
     from leatstream.dev.stack import DevSettings
 
 _WITHOUT_SAMPLE = "LIST STORES;"
+
+
+def program() -> str:
+    """How a person calls ``leat`` from here: a virtual environment that is not active is not on PATH."""
+    own = Path(sys.executable).with_name("leat")
+    if shutil.which("leat") or not own.exists():
+        return "leat"
+    return min(str(own), os.path.relpath(own), key=len)
 
 
 def closing_words(settings: DevSettings, ready_file: Path, sample: bool) -> Text:
@@ -29,5 +40,5 @@ def closing_words(settings: DevSettings, ready_file: Path, sample: bool) -> Text
     text = Text()
     for name, value in rows:
         text.append(f"{name:<8}", style="bold").append(f"{value}\n")
-    text.append("\nTry it, in another terminal: leat sql\n", style="bold")
+    text.append(f"\nTry it, in another terminal: {program()} sql\n", style="bold")
     return text.append(SAMPLE_SQL if sample else _WITHOUT_SAMPLE, style="cyan")

@@ -144,7 +144,7 @@ def _fetch(missing: Sequence[Jar], wanted: int, progress: Progress | None) -> No
     """Download into a staging directory and move what has the right sum: a torn file is never visible."""
     done = wanted - len(missing)
     staging_dir = tempfile.TemporaryDirectory(prefix="staging-", dir=cache_dir())
-    with staging_dir as staging, ThreadPoolExecutor(DOWNLOADS_AT_ONCE) as pool:
+    with staging_dir as staging, ThreadPoolExecutor(DOWNLOADS_AT_ONCE, "download") as pool:
         attempts = [pool.submit(_fetch_one, jar, Path(staging)) for jar in missing]
         try:
             for attempt in attempts:

@@ -119,7 +119,7 @@ def _bearer(headers: Headers) -> str:
         raise AccessError(
             "unauthenticated",
             "The request carries no bearer token.",
-            hint="Send the header Authorization: Bearer leat_…; leat dev prints a token.",
+            hint="Send the header Authorization: Bearer leat_…; leat dev prints which file holds one.",
         )
     return token.strip()
 

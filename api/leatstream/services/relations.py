@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection
 from dataclasses import replace
 
-from leatstream.errors import CatalogError, Faults, RequestError
+from leatstream.errors import (
+    CatalogAway,
+    CatalogBusy,
+    CatalogError,
+    Faults,
+    LeatstreamError,
+    RequestError,
+)
 from leatstream.model.names import Fqn
 from leatstream.model.objects import (
     Meta,
     Relation,
     RelationKind,
+    Store,
 )
 from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import READ, WRITE, authorize
@@ -43,6 +52,7 @@ from leatstream.sql.relation_properties import (
     read_relation_properties,
 )
 
+_LOG = logging.getLogger(__name__)
 _OF_THE_WRITER = ("s3.interval.millis", "s3.file.max.bytes")  # how often and how large; any reader takes it
 
 
@@ -85,10 +95,22 @@ def put_relation(
     made = ensure_entity(env, store, draft)
     try:
         return _store_relation(env, principal, draft, pre, within)
-    except Exception:
+    except (LeatstreamError, CatalogBusy):
+        # Only these say that nothing was kept: where the answer to COMMIT is lost, the relation may stand.
         if made:
-            env.connect(store).drop_entity(draft.relation.entity)
+            _take_back(env, store, draft.relation.entity)
         raise
+
+
+def _take_back(env: Environment, store: Store, entity: str) -> None:
+    """Drop an entity that was made for nothing; not where another relation was declared on it meanwhile."""
+    try:
+        with env.open_unit(write=False) as unit:
+            taken = relations_on(unit, store.name, entity)
+        if not taken:
+            env.connect(store).drop_entity(entity)
+    except (LeatstreamError, CatalogAway) as error:  # an empty entity that stays does no harm
+        _LOG.warning("entity %s of store %s, made for nothing, stays: %s", entity, store.name, error)
 
 
 def _store_relation(
@@ -220,6 +242,11 @@ def list_relations(
         return repository_page(
             unit.relations, lambda r: str(r.fqn), "relations", page_size, page_token, prefix
         )
+
+
+def relations_on(unit: UnitOfWork, store: str, entity: str) -> list[Relation]:
+    """Every relation that stands on an entity."""
+    return [r for r in unit.relations.page(limit=100_000) if (r.store, r.entity) == (store, entity)]
 
 
 def query_dependents(unit: UnitOfWork, fqn: Fqn) -> list[str]:

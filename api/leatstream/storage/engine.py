@@ -24,6 +24,7 @@ _AWAY = ("57P01", "57P02", "57P03", "25P03")
 # A server that stands still while it writes must not hold up the others for ever, nor for so long that they
 # take drivers for silent whose word could not be taken down.
 _STILL_SECONDS = 10
+_URL_HINT = "Give a URL that starts with sqlite:/// or postgresql://."
 _ROW_SECONDS = 5  # that rows locked by another server are waited for
 
 
@@ -35,7 +36,12 @@ def make_engine(url: str) -> sa.Engine:
     Raises:
         StackError: part-failed, the URL names no database that can hold the catalog.
     """
-    parsed = sa.make_url(url)
+    try:
+        parsed = sa.make_url(url)
+    except (sa.exc.ArgumentError, ValueError):  # they tell the URL, which may hold a password
+        raise StackError(
+            "part-failed", "The URL of the catalog, LEATSTREAM_CATALOG_URL, cannot be read.", hint=_URL_HINT
+        ) from None
     backend = parsed.get_backend_name()
     options: dict[str, Any] = {
         "json_serializer": encode_json,
@@ -57,7 +63,7 @@ def make_engine(url: str) -> sa.Engine:
         raise StackError(
             "part-failed",
             f"The catalog cannot be kept in {backend!r}.",
-            hint="Give a URL that starts with sqlite:/// or postgresql://.",
+            hint=_URL_HINT,
         )
     _prepare_file(parsed.database)
     engine = sa.create_engine(

@@ -192,11 +192,6 @@ class SqlTokenRows:
         """Revoke every token of a principal."""
         self._connection.execute(sa.delete(tables.tokens).where(tables.tokens.c.principal == principal))
 
-    def mark_used(self, token_hash: str, at: datetime) -> None:
-        """Note when it was last used."""
-        statement = sa.update(tables.tokens).where(tables.tokens.c.hash == token_hash).values(last_used=at)
-        self._connection.execute(statement)
-
 
 class SqlDriverRows:
     """Driver processes (``ports.DriverRows``)."""

@@ -16,8 +16,6 @@ from leatstream.views.faults import not_ready, timed_out
 from leatstream.views.sqlite_functions import Fault, register
 from leatstream.views.sqlite_writer import BUSY_SECONDS, file_of, index_name, index_statement
 
-# SQLite joins so many files in one statement, unless it was built otherwise.
-MOST_VIEWS = 10
 _STEPS = 10_000
 
 

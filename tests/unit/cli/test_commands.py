@@ -308,6 +308,20 @@ def test_sql_reads_a_pipe(service: Service, leat: Leat, monkeypatch: pytest.Monk
     assert service.last_body["sql"] == "LIST STORES;"
 
 
+def test_sql_takes_its_text_as_an_argument(service: Service, leat: Leat) -> None:
+    service.answer("POST", "/v1/statements", {"results": [], "context": CONTEXT})
+    assert leat("sql", "LIST STORES;").status == 0
+    assert service.last_body["sql"] == "LIST STORES;"
+    assert leat("sql", "LIST STORES;", "-e", "LIST DATABASES;").status == 2
+    assert leat("sql", "LIST STORES;", "-f", "a.sql").status == 2
+
+
+@pytest.mark.parametrize("code", ["not-grouped", "not-computable", "schema-incompatible", "sql-syntax"])
+def test_sql_that_is_not_valid_has_a_status_of_its_own(service: Service, leat: Leat, code: str) -> None:
+    service.answer("POST", "/v1/statements", {"status": 422, "code": code, "errors": []}, status=422)
+    assert leat("sql", "-e", "SELECT 1;").status == 6
+
+
 def test_sql_failure_shows_what_ran_before_and_a_caret(service: Service, leat: Leat) -> None:
     problem = {
         "status": 422,

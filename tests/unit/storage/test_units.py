@@ -184,7 +184,6 @@ def test_tokens(units: SqlUnits) -> None:
         unit.tokens.add("t1", "h1", "ann", "sysadmin", created_at=now)
         unit.tokens.add("t2", "h2", "bob", "public", created_at=now, expires_at=now + timedelta(hours=1))
         unit.tokens.add("t3", "h3", "eve", "public", created_at=now, expires_at=now - timedelta(seconds=1))
-        unit.tokens.mark_used("h1", now)
         assert unit.find_token("h1") == ("ann", "sysadmin")
         assert unit.find_token("h2") == ("bob", "public")
         assert unit.find_token("h3") is None

@@ -149,7 +149,7 @@ class Walk:
             first = min(self._cursor(s).due for s in active)
             self.sleep(max(0.0, min(first - self.now(), _GAP)))
             quota = None if most is None else max(1, most // len(active))
-            with ThreadPoolExecutor(min(8, len(active))) as pool:
+            with ThreadPoolExecutor(min(8, len(active)), "shard") as pool:
                 moved = pool.map(lambda s: self._shard(offset[START], s, positions[s], quota), active)
                 positions.update(zip(active, moved, strict=True))
             if any(is_ended(positions[s]) for s in active):

@@ -7,13 +7,14 @@ and to files of the account; nothing of that is let in, so that a store means th
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
+import hashlib
 import ipaddress
 import os
 import re
 import ssl
+import stat
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -24,7 +25,6 @@ from pydantic_core import PydanticCustomError
 if TYPE_CHECKING:
     import psycopg
 
-SSL_MODES = ("disable", "prefer", "require", "verify_ca", "verify_full")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\Z")
 _AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 # Keeps libpq from the files of the account: it passes over what cannot be there. An empty one it would read.
@@ -154,19 +154,35 @@ def _encryption(config: PostgresConfig) -> dict[str, Any]:
     return settings | {"sslrootcert": _authorities(config.ca_certificate)}
 
 
-@functools.lru_cache(maxsize=64)
 def _authorities(pem: str | None) -> str:
-    """A file with the authorities to trust: libpq reads no text."""
+    """A file with the authorities to trust: libpq reads no text.
+
+    One for each content, which later processes find again: drivers and Spark's Python workers are killed, and
+    whatever each of them made would stay.
+    """
     if pem is None:
         own = ssl.get_default_verify_paths().cafile or _AUTHORITIES
         return own if Path(own).exists() else "system"
-    handle, name = tempfile.mkstemp(prefix="leat-ca-", suffix=".pem")
-    with os.fdopen(handle, "w") as file:
-        file.write(pem)
-    atexit.register(_remove, name)
-    return name
+    file = _own_folder() / f"{hashlib.sha256(pem.encode()).hexdigest()}.pem"
+    if not file.exists():  # also after somebody swept the directory of temporary files
+        handle, made = tempfile.mkstemp(dir=file.parent)
+        with os.fdopen(handle, "w") as part:
+            part.write(pem)
+        os.replace(made, file)
+    return str(file)
 
 
-def _remove(name: str) -> None:
-    with contextlib.suppress(OSError):
-        Path(name).unlink()
+def _own_folder() -> Path:
+    """A directory for temporary files into which nobody else can lay a certificate to be trusted."""
+    folder = Path(tempfile.gettempdir()) / f"leatstream-ca-{os.getuid()}"
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077:
+        return folder
+    return _another_folder()
+
+
+@functools.cache
+def _another_folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="leatstream-ca-"))

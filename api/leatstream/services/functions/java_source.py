@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from leatstream.errors import RequestError
 
-MOST_ARGUMENTS = 22
 _UDF = re.compile(r"org/apache/spark/sql/api/java/UDF(\d+)\Z")
 _AGGREGATES = ("org/apache/spark/sql/expressions/Aggregator", "UserDefinedAggregateFunction")
 _PUBLIC, _INTERFACE, _ABSTRACT = 0x1, 0x200, 0x400

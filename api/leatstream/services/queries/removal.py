@@ -35,7 +35,7 @@ from leatstream.services.planning.change_feeds import forget_readers
 from leatstream.services.queries.catalog import require_query
 from leatstream.services.queries.joint_jobs import forget_led
 from leatstream.services.queries.notes import keep_query
-from leatstream.services.relations import query_dependents
+from leatstream.services.relations import query_dependents, relations_on
 
 _LOG = logging.getLogger(__name__)
 _REMOVING: set[str] = set()
@@ -152,9 +152,15 @@ def _forget_batches(env: Environment, query: Query) -> None:
 def _drop_entity(env: Environment, query: Query) -> None:
     with env.open_unit(write=False) as unit:
         relation = unit.relations.find(query.sink)
-        mine = relation is not None and relation.created_by_query == query.meta.id
-        store = unit.stores.find(relation.store) if relation is not None and mine else None
-    if relation is not None and store is not None:
+        if relation is None or relation.created_by_query != query.meta.id:
+            return
+        store = unit.stores.find(relation.store)
+        # Asked at DELETE as well, but its job may have taken minutes to end, its store hours to come back.
+        others = [str(r.fqn) for r in relations_on(unit, relation.store, relation.entity) if r != relation]
+    if others:
+        told = "topic %s of query %s stays: declared on it by now: %s"
+        _LOG.warning(told, relation.entity, query.name, ", ".join(others))
+    elif store is not None:
         env.connect(store).drop_entity(relation.entity)
 
 
@@ -230,6 +236,5 @@ def _refuse_shared_entity(unit: UnitOfWork, query: Query) -> None:
     mine = unit.relations.find(query.sink)
     if mine is None or mine.kind is RelationKind.MATERIALIZED_VIEW:
         return
-    place = (mine.store, mine.entity)
-    others = [r for r in unit.relations.page(limit=100_000) if (r.store, r.entity) == place and r != mine]
+    others = [r for r in relations_on(unit, mine.store, mine.entity) if r != mine]
     refuse_dependents(f"topic {mine.entity}", [f"stream {r.fqn}" for r in others])

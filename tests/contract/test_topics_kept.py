@@ -1,0 +1,126 @@
+"""A topic goes with what made it only while nobody else has declared anything on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from leatstream.connectors.entities import Entity
+from leatstream.errors import CatalogAway, CatalogBusy, StoreError
+from leatstream.services.environment import Principal
+from leatstream.services.queries.catalog import get_query
+from leatstream.services.queries.removal import remove_query
+
+STREAM = {
+    "kind": "stream",
+    "columns": [{"name": "n", "type": "BIGINT"}],
+    "store": "k",
+    "value_format": "json",
+}
+MADE = {"topic": "shared", "properties": {"topic.partitions": "1", "topic.replicas": "1"}}
+
+
+@pytest.fixture
+def world(fresh: Any, client: TestClient) -> Any:
+    fresh.cluster.entities["a"] = Entity("a", {"topic.partitions": 1, "topic.replicas": 1})
+    assert client.put("/v1/stores/k", json={"kafka": {"bootstrap_servers": "b:1"}}).status_code == 201
+    assert client.put("/v1/databases/d", json={}).status_code == 201
+    assert declare(client, "a", topic="a") == 201
+    return fresh
+
+
+def declare(client: TestClient, name: str, **more: Any) -> int:
+    return client.put(f"/v1/relations/d.public.{name}", json={**STREAM, **more}).status_code
+
+
+def there(client: TestClient, name: str) -> bool:
+    return client.get(f"/v1/relations/d.public.{name}").status_code == 200
+
+
+def with_connector(world: Any, change: Callable[[Any], None]) -> None:
+    connect = world.env.connect
+
+    def connected(store: Any) -> Any:
+        connector = connect(store)
+        change(connector)
+        return connector
+
+    world.env.connect = connected
+
+
+def test_a_query_leaves_a_topic_that_was_declared_while_its_store_was_away(
+    world: Any, client: TestClient
+) -> None:
+    body = {
+        "sql": "CREATE STREAM out WITH ('store' = 'k') AS SELECT * FROM a",
+        "database": "d",
+        "store": "k",
+        "desired_state": "stopped",
+        "delete_sink_entity": True,
+    }
+    assert client.put("/v1/queries/q", json=body).status_code == 201
+    world.cluster.entities["out"] = Entity("out", {"topic.partitions": 1, "topic.replicas": 1})
+    away = [True]
+
+    def lose(connector: Any) -> None:
+        def drop(entity: str, timeout: float = 10.0) -> None:
+            if away:
+                raise StoreError("store-unreachable", "Store k does not answer.")
+            type(connector).drop_entity(connector, entity, timeout)
+
+        connector.drop_entity = drop
+
+    with_connector(world, lose)
+    assert client.delete("/v1/queries/q").status_code == 202
+    assert declare(client, "mine", topic="out") == 201
+    away.clear()
+    remove_query(world.env, get_query(world.env, Principal("ann", "sysadmin"), "q"))
+    assert client.get("/v1/queries/q").status_code == 404
+    assert there(client, "mine")
+    assert "out" in world.cluster.entities
+
+
+def test_a_topic_stays_where_the_answer_to_commit_is_lost(world: Any, client: TestClient) -> None:
+    opened = world.env.open_unit
+
+    @contextmanager
+    def lost(*, write: bool = True) -> Iterator[Any]:
+        with opened(write=write) as unit:
+            yield unit
+            if write:
+                unit.commit()
+                raise CatalogAway("server closed the connection unexpectedly")
+
+    world.env.open_unit = lost
+    with TestClient(client.app, headers=dict(client.headers), raise_server_exceptions=False) as bare:
+        assert declare(bare, "s", **MADE) == 503
+    world.env.open_unit = opened
+    assert there(client, "s")
+    assert "shared" in world.cluster.entities
+
+
+@pytest.mark.parametrize("meanwhile", [True, False])
+def test_a_topic_made_for_nothing_goes_unless_somebody_declared_on_it(
+    world: Any, client: TestClient, meanwhile: bool
+) -> None:
+    opened = world.env.open_unit
+
+    @contextmanager
+    def busy(*, write: bool = True) -> Iterator[Any]:
+        if write and "shared" in world.cluster.entities:
+            world.env.open_unit = opened
+            assert not meanwhile or declare(client, "other", topic="shared") == 201
+            raise CatalogBusy("The catalog is busy.")
+        with opened(write=write) as unit:
+            yield unit
+
+    world.env.open_unit = busy
+    with TestClient(client.app, headers=dict(client.headers), raise_server_exceptions=False) as bare:
+        assert declare(bare, "s", **MADE) == 503
+    assert not there(client, "s")
+    assert there(client, "other") == meanwhile
+    assert ("shared" in world.cluster.entities) == meanwhile

@@ -1,0 +1,113 @@
+"""What passes while Terraform waits, such as a server that starts anew, replaces nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+STORE = """
+resource "leatstream_store" "kafka" {
+  name  = "kafka"
+  kafka = { bootstrap_servers = "localhost:9092" }
+}
+"""
+QUERY = """
+resource "leatstream_query" "filtered" {
+  name     = "filtered"
+  database = "demo"
+  sql      = "CREATE STREAM filtered AS SELECT * FROM demo.public.pageviews"
+  timeouts = { create = "%s" }
+}
+"""
+
+
+@pytest.fixture
+def source(double: Any) -> None:
+    double.objects[("relation", "demo", "public", "pageviews")] = {"_body": None}
+
+
+def failing(
+    double: Any, call: str, when: Callable[[Any], bool], *faults: Exception, ever: bool = False
+) -> None:
+    """The next calls that fit fail with these; the last one for ever if asked."""
+    plain, left = getattr(double, call), list(faults)
+
+    def answer(key: Any, body: Any, headers: Any, query: Any) -> Any:
+        if left and when((key, query)):
+            raise left[0] if ever and len(left) == 1 else left.pop(0)
+        return plain(key, body, headers, query)
+
+    setattr(double, call, answer)
+
+
+def waits(asked: Any) -> bool:
+    return "wait_for" in asked[1]
+
+
+@pytest.mark.parametrize("code", ["catalog-unreachable", "catalog-busy", "engine-unavailable"])
+def test_a_wait_outlives_what_passes(
+    with_double: Any, double: Any, problem: Any, source: None, code: str
+) -> None:
+    failing(double, "on_get", waits, problem(503, code, "not now"), problem(503, code, "not now"))
+    with_double.write(QUERY % "30s")
+    with_double.init()
+    with_double.apply()
+    with_double.is_settled()
+
+
+def test_a_wait_outlives_a_server_that_starts_anew(with_double: Any, double: Any, source: None) -> None:
+    failing(double, "on_get", waits, *[ConnectionResetError("starts anew")] * 4)
+    with_double.write(QUERY % "30s")
+    with_double.init()
+    with_double.apply()
+    with_double.is_settled()
+
+
+def test_a_new_query_out_of_sight_is_awaited_and_not_replaced(
+    with_double: Any, double: Any, problem: Any, source: None
+) -> None:
+    plain = double.on_get
+    failing(double, "on_get", waits, problem(503, "catalog-unreachable", "away"), ever=True)
+    with_double.write(QUERY % "1s")
+    with_double.init()
+    with_double.apply()
+    written = len(double.log)
+    assert with_double.plan().actions() == {"leatstream_query.filtered": ["update"]}
+    double.on_get = plain
+    with_double.apply()
+    assert len(double.log) == written, "waiting writes nothing"
+    with_double.is_settled()
+
+
+def test_a_busy_catalog_is_written_to_again(with_double: Any, double: Any, problem: Any) -> None:
+    double.refuse = [problem(503, "catalog-busy", "busy")]
+    with_double.write(STORE)
+    with_double.init()
+    with_double.apply()
+    with_double.is_settled()
+
+
+def test_a_delete_outlives_what_passes(with_double: Any, double: Any, problem: Any, source: None) -> None:
+    with_double.write(QUERY % "30s")
+    with_double.init()
+    with_double.apply()
+    failing(double, "on_delete", lambda _: True, problem(503, "catalog-unreachable", "away"))
+    gone, left = double.on_delete, [True]
+
+    def stopping(*asked: Any) -> Any:
+        gone(*asked)
+        left.append(True)
+        return 202, {}
+
+    double.on_delete = stopping
+    failing(
+        double,
+        "on_get",
+        lambda asked: len(left) > 1 and asked[0][0] == "query",
+        problem(503, "catalog-unreachable", "away"),
+        *[ConnectionResetError("starts anew")] * 3,
+    )
+    with_double.destroy()
+    assert ("query", "filtered") not in double.objects
