@@ -68,3 +68,16 @@ def test_text_that_multiplies_is_cut_off(bind_text: Any, form: str, statement: s
 
 def test_what_is_nested_a_little_passes(bind_text: Any) -> None:
     assert bind_text("SELECT truncate(truncate(json_string(json_string(a)))) AS x FROM t").sql
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"), [("FILTER (WHERE b)", "count_if"), ("OVER (PARTITION BY a)", "window functions")]
+)
+def test_what_stands_behind_a_function_is_refused_with_what_to_write(
+    bind_text: Any, word: str, hint: str
+) -> None:
+    with pytest.raises(RequestError) as caught:
+        bind_text(f"CREATE CHANGELOG c AS SELECT a, count(*) {word} AS n FROM t GROUP BY a")
+    (fault,) = caught.value.faults
+    assert fault.code == "unsupported"
+    assert hint in (fault.hint or "")
