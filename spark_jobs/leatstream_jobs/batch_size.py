@@ -31,7 +31,9 @@ def first_limit(spec: JobSpec) -> int:
     adapts = all(source.store.kind == "kafka" for source in spec.sources)
     if spec.target_batch_ms is None or not adapts:
         return spec.max_offsets_per_trigger
-    return min(spec.max_offsets_per_trigger, FIRST)
+    # The calls of users' functions in a batch have one time-out, and a planned batch is repeated as it is:
+    # one that is too large would fail for ever.
+    return min(spec.max_offsets_per_trigger, LEAST if spec.functions else FIRST)
 
 
 class BatchSize:

@@ -19,6 +19,9 @@ MARK = "LEAT_FUNCTION"
 _RUN = 10_000  # rows that go into one accumulator before it is merged with the others
 
 
+_AGAIN = 0.1  # seconds between two alarms
+
+
 class Overtime(BaseException):
     """The time-out has passed. No Exception, so that ``except Exception`` does not swallow it."""
 
@@ -70,7 +73,8 @@ class Code:
         self._new_task()
         started = time.monotonic()
         try:
-            signal.setitimer(signal.ITIMER_REAL, max(self.timeout - self._spent, 0.001))
+            # Again and again: what catches everything would swallow a single alarm.
+            signal.setitimer(signal.ITIMER_REAL, max(self.timeout - self._spent, 0.001), _AGAIN)
             try:
                 if self._loaded is None:
                     self._load()
@@ -82,6 +86,7 @@ class Code:
         except BaseException as error:
             raise self._told(type(error).__name__, error=error) from None
         finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
             self._spent += time.monotonic() - started
 
     def values(self, given: Sequence[Any]) -> list[Any]:

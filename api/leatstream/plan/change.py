@@ -178,4 +178,7 @@ def _difference(old: SourceSpec, new: SourceSpec) -> str | None:
         return "a column of a source is read from another part of its records"
     if (old.watermark_delay_ms is None) != (new.watermark_delay_ms is None):
         return "event time decides about the state in one version only"
+    if (old.idle_timeout_ms is None) != (new.idle_timeout_ms is None):
+        # Ticks are a Spark source of their own, whose offsets stand in the checkpoint.
+        return "a source tells its silences in one version only, so the saved offsets do not fit"
     return None

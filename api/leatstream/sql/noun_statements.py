@@ -172,19 +172,20 @@ class NounStatements(Leat.Parser):
     def _list_statement(self, first: Token) -> s.Statement:
         self._advance()
         noun = self._noun(_LISTS, named(_LISTS))
-        within = None
+        within, of = None, None
         if self.take("in"):
             wanted = _WITHIN.get(noun, ())
             if wanted == ("store", "data") and not self.is_word(*wanted):
                 self.refuse("LIST ENTITIES below a path", hint="LIST ENTITIES IN STORE s lists all of them")
             if not self.is_word(*wanted):
                 self.unexpected(" or ".join(w.upper() for w in wanted) or "the end of the statement")
+            of = self._curr.text.lower()
             if self.take("data"):
                 self.expect("store")
             else:
                 self._advance()
             within = self._upto(2)
-        return s.ListObjects(**self._base(first), noun=cast(Any, noun), within=within)
+        return s.ListObjects(**self._base(first), noun=cast(Any, noun), within=within, of=of)
 
     def _print_statement(self, first: Token) -> s.Statement:
         self._advance()

@@ -14,6 +14,7 @@ from leatstream.sql.tokens_reader import TokensReader
 
 # How tightly operators bind, from loose to tight.
 OR, AND, NOT, PREDICATE, BIT_OR, BIT_XOR, BIT_AND, SUM, PRODUCT, UNARY = range(1, 11)
+_FILTERED = "write count_if(condition), or CASE WHEN condition THEN value END inside the aggregate"
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 _BARE_FUNCTIONS = ("current_timestamp", "current_date", "current_time", "localtime", "localtimestamp")
 _TIME_UNITS = ("year", "month", "week", "day", "hour", "minute", "second", "millisecond")
@@ -152,10 +153,10 @@ class SpecialForms(TokensReader):
         node = self.node(exp.Anonymous(this=name, expressions=arguments), token)
         node.meta["name_span"] = (token.start, token.end + 1)
         node.meta["distinct"] = distinct
-        if self.is_word("over") or self.is_word("filter"):
-            self.refuse(
-                f"{self._curr.text.upper()} after a function", hint="streams have no window functions yet"
-            )
+        if self.is_word("over"):
+            self.refuse("OVER after a function", hint="streams have no window functions yet")
+        if self.is_word("filter"):
+            self.refuse("FILTER after a function", hint=_FILTERED)
         return node
 
     def _trim_arguments(self, _: Token) -> list[exp.Expression]:

@@ -384,7 +384,13 @@ class SetDefault(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListObjects(Statement):
-    """LIST|SHOW DATABASES|SCHEMAS|STORES|ENTITIES|STREAMS|CHANGELOGS|RELATIONS|QUERIES|SECRETS|… [IN …]"""
+    """LIST|SHOW DATABASES|SCHEMAS|STORES|ENTITIES|STREAMS|CHANGELOGS|RELATIONS|QUERIES|SECRETS|… [IN …]
+
+    Attributes:
+        noun: what is listed.
+        within: where.
+        of: the word that tells what ``within`` names, such as ``database``.
+    """
 
     noun: Literal[
         "databases",
@@ -407,6 +413,7 @@ class ListObjects(Statement):
         "savepoints",
     ]
     within: Name | None = None
+    of: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

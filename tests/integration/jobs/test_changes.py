@@ -259,6 +259,7 @@ def source(scan: Any, plan: LogicalPlan, delay_ms: int) -> dict[str, Any]:
         "starting_timestamp_ms": options.starting_timestamp_ms,
         "on_error": options.on_error,
         "watermark_delay_ms": delay_ms if plan.timed else None,
+        "idle_timeout_ms": options.idle_timeout_ms if plan.timed else None,
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from leatstream_jobs.batch_size import FIRST, BatchSize
+from leatstream_jobs.batch_size import FIRST, LEAST, BatchSize
 
 
 class Spec:
@@ -16,6 +16,7 @@ class Spec:
         self, most: int = 500_000, target_ms: int | None = 5_000, kinds: tuple[str, ...] = ("kafka",)
     ) -> None:
         self.max_offsets_per_trigger, self.target_batch_ms = most, target_ms
+        self.functions: list[str] = []
         self.sources = [type("S", (), {"store": type("R", (), {"kind": kind})()})() for kind in kinds]
 
 
@@ -32,6 +33,15 @@ def test_it_begins_small_and_grows_by_steps_up_to_the_bound() -> None:
     one = size()
     assert one.limit == FIRST
     assert [one.after(report(one.limit, 500)) for _ in range(4)] == [200_000, 400_000, 500_000, 500_000]
+
+
+def test_with_functions_of_users_it_begins_with_few_as_their_time_out_is_for_a_batch() -> None:
+    spec: Any = Spec()
+    spec.functions = ["slow"]
+    one = BatchSize(spec)
+    assert one.limit == LEAST
+    assert one.after(report(one.limit, 5_000)) == LEAST
+    assert one.after(report(one.limit, 100)) == 2 * LEAST
 
 
 def test_a_slow_sink_makes_batches_smaller_until_they_last_as_wanted() -> None:

@@ -105,6 +105,22 @@ def test_a_column_from_another_part_of_the_records_has_other_values_in_the_state
         assert classify(old, old.model_copy(update={"sources": sources})).kind == kind
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [(None, 5000, "new-state"), (5000, None, "new-state"), (5000, 6000, "restart-keep-state")],
+)
+def test_ticks_of_a_silent_source_are_a_second_source(
+    before: int | None, after: int | None, kind: str
+) -> None:
+    def silent(timeout: int | None) -> JobSpec:
+        old = job(delay=1)
+        return old.model_copy(
+            update={"sources": [old.sources[0].model_copy(update={"idle_timeout_ms": timeout})]}
+        )
+
+    assert classify(silent(before), silent(after)).kind == kind
+
+
 def test_a_log_of_undecodable_records_is_a_second_reader() -> None:
     new = job()
     sources = [new.sources[0].model_copy(update={"log_entity": "bad"})]

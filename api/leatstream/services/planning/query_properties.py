@@ -20,6 +20,11 @@ _WORDS = {
     REPLACE_MODE: ("in_place", "blue_green"),
     DRIVER: (Isolation.DEDICATED.value, Isolation.SHARED.value),
 }
+# Of DeltaStream, which the dialect follows.
+_NOT_BUILT = {
+    "state.ttl.millis": "state goes with the watermark, or stays; a materialized view has 'retention'"
+}
+_RESUME = "resume.from.query."
 _DEFAULT_TARGET_MS, _LEAST_SECONDS, _MOST_SECONDS = 5_000, 0.1, 3_600
 
 
@@ -28,7 +33,10 @@ def check_words(properties: Properties) -> None:
     faults = Faults()
     known = ", ".join(QUERY_PROPERTIES)
     for name, value in properties.items():
-        if name not in QUERY_PROPERTIES:
+        if name in _NOT_BUILT or name.startswith(_RESUME):
+            hint = _NOT_BUILT.get(name, "write 'from.query', or 'from.savepoint'")
+            faults.add("unsupported", f"{name} is not supported.", position=value.position, hint=hint)
+        elif name not in QUERY_PROPERTIES:
             detail = f"unknown query property {name}; known: {known}"
             faults.add("invalid-property", detail, position=value.position)
         elif name in _WORDS and str(value.value).lower() not in _WORDS[name]:

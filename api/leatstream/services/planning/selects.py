@@ -87,7 +87,8 @@ def plan_select(env: Environment, view: CatalogView, statement: Select, context:
 def _bind_select(statement: Select, view: CatalogView, context: Context) -> LogicalPlan:
     """As a changelog where it can be one: groups and rows are shown as they change.
 
-    Sessions are not, which Spark gives only once they have closed, nor is what has lost its key.
+    Sessions are not, which Spark gives only once they have closed, nor is what has lost its key, or what
+    Spark does not update.
     """
     select = statement.select
 
@@ -100,12 +101,15 @@ def _bind_select(statement: Select, view: CatalogView, context: Context) -> Logi
             find_function=view.find_function,
         )
 
-    if isinstance(select, exp.Select) and select.args.get("group") is not None:
-        window = select.args["from_"].this.meta.get("window")
-        session = window is not None and window.kind == "session"
-        return bound(select, changelog=not session)
+    grouped = isinstance(select, exp.Select) and select.args.get("group") is not None
+    window = select.args["from_"].this.meta.get("window") if grouped else None
+    if grouped and window is not None and window.kind == "session":
+        return bound(select, changelog=False)
     try:
         # Binding notes its findings in the tree.
         return bound(select.copy(), changelog=True)
     except RequestError:
+        if grouped and window is None:
+            # Such groups cannot make a stream at all, which is not what is wrong here.
+            raise
         return bound(select, changelog=False)

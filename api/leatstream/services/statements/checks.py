@@ -101,8 +101,16 @@ def after(
         name = planned_query or f"statement {statement.position.offset}"
         assumed.queries.append(AssumedQuery(name, statement.text, context))
     elif isinstance(statement, ast.Drop):
-        assumed.dropped.add((_noun(statement.noun), ".".join(map(quote, statement.name.parts))))
+        assumed.dropped.add((_noun(statement.noun), _dropped(statement, context)))
     return context
+
+
+def _dropped(s: ast.Drop, context: Context) -> str:
+    if s.noun in _RELATIONS or s.noun == "index":
+        return str(qualify(s.name, context))
+    if s.noun == "schema":
+        return schema_key(*qualify_schema(s.name, None, context))
+    return ".".join(map(quote, s.name.parts))
 
 
 def _assume_registry(assumed: Assumed, s: ast.CreateRegistered) -> None:

@@ -86,13 +86,10 @@ def listed(env: Environment, who: Principal, s: ast.ListObjects, context: Contex
 
 def _relations(env: Environment, who: Principal, s: ast.ListObjects, context: Context) -> Table:
     database, schema = context.database, None
-    if s.within is not None:
-        if len(s.within.parts) > 1:
-            database, schema = qualify_schema(s.within, None, context)
-        elif context.database is not None:
-            schema = single(s.within)
-        else:
-            database = single(s.within)
+    if s.within is not None and s.of == "database":
+        database = single(s.within)
+    elif s.within is not None:
+        database, schema = qualify_schema(s.within, None, context)
     found = _all(lambda t: relations.list_relations(env, who, database, schema, 1000, t))
     wanted = {
         "streams": RelationKind.STREAM,

@@ -141,11 +141,15 @@ def plan_of(
         if isinstance(statement, ast.CreateApplication):
             return kind_of(statement), application_statements.check(env, view, statement, context, name)
         if isinstance(statement, ast.CreateAs | ast.InsertInto):
-            planned = plan_statement(env, view, statement, context)
             old = unit.queries.find(name) if name else None
-            if old is None and isinstance(statement, ast.CreateStreamAs) and statement.or_replace:
-                old = made_by(env, planned.sink.fqn, statement.query_properties)
-            _refuse_taken(unit, planned, old)
+            if isinstance(statement, ast.CreateAs) and old is None:
+                taken = _taken(view, qualify(statement.name, context))
+                if taken and statement.if_not_exists:
+                    return kind_of(statement), None
+                if taken and statement.or_replace:
+                    old = made_by(env, qualify(statement.name, context), statement.query_properties)
+            planned = plan_statement(env, view, statement, context)
+            _refuse_taken(view, planned, old)
             refuse_second_readers(unit, planned.job, old)
             return kind_of(statement), _plan_json(unit, planned, old, context)
         if isinstance(statement, ast.CreateStream):
@@ -169,10 +173,15 @@ def _columns_json(relation: Relation) -> list[dict[str, Any]]:
     ]
 
 
-def _refuse_taken(unit: UnitOfWork, planned: PlannedQuery, old: Query | None) -> None:
+def _taken(view: CatalogView, fqn: Fqn) -> Relation | None:
+    """The relation of that name, if no statement before drops it."""
+    return None if ("relation", str(fqn)) in view.assumed.dropped else view.unit.relations.find(str(fqn))
+
+
+def _refuse_taken(view: CatalogView, planned: PlannedQuery, old: Query | None) -> None:
     if not planned.kind.makes_sink:
         return
-    relation = unit.relations.find(str(planned.sink.fqn))
+    relation = _taken(view, planned.sink.fqn)
     if relation is not None and (old is None or relation.created_by_query != old.meta.id):
         raise CatalogError("already-exists", f"relation {planned.sink.fqn} exists already", sqlstate="42P17")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from leatstream.errors import Position
-from leatstream.sql.passes.grouping import WINDOW_COLUMNS, window_column
+from leatstream.sql.passes.grouping import NO_KEY, WINDOW_COLUMNS, window_column
 from leatstream.sql.passes.scope import Binding, BoundGroup, Input, Item
 
 
@@ -45,6 +45,9 @@ def check_distinct(
     named = [item for item in items if not isinstance(item.value, exp.Literal | exp.Null | exp.Boolean)]
     keys = [item.value for item in named if window_column(item.value, inputs[0]) is None]
     names = tuple(item.name for item in named) if update else ()
+    if not named and inputs[0].window is None:
+        detail = f"SELECT DISTINCT of constants {NO_KEY}"
+        binding.faults.add("not-grouped", detail, position=at, hint="SELECT a column too")
     return BoundGroup(keys, names, None, update)
 
 

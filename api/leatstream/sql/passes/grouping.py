@@ -21,6 +21,8 @@ WINDOW_COLUMNS = ("window_start", "window_end")
 IN_WHERE = "WHERE comes before grouping; write HAVING"
 _IN_KEYS = "group by columns and expressions of one row"
 _INSIDE = "aggregates do not nest"
+NO_KEY = "has no column that could be the changelog's primary key, by which it is replaced."
+_ONE_GROUP = "write FROM (SELECT 'all' AS part, … FROM …) x GROUP BY part, and SELECT part too"
 
 
 def check_grouping(
@@ -88,12 +90,15 @@ def check_grouping(
     optional = [keys[i] for i in inside]
     values = [*(item.value for item in items), *([having.this] if having is not None else [])]
     for value in values:
-        check_groupings(value, optional, faults)
+        if group.meta["sets"]:
+            check_groupings(value, optional, faults)
         _check_grouped(value, grouped, {type(key) for key in keys}, faults)
     names: tuple[str, ...] = ()
     if update and not nested:
         marks = set_marks(items, optional, at, faults)
         names = tuple(dict.fromkeys([*_names(keys, items, inputs[0], at, faults), *marks]))
+        if not keys:
+            faults.add("not-grouped", f"One group of all rows {NO_KEY}", position=at, hint=_ONE_GROUP)
     plain = [key for key in plain if window_column(key, inputs[0]) is None]
     nested = nested and window is not None
     bound = BoundGroup(plain, names, having.this if having is not None else None, update, nested)

@@ -24,9 +24,12 @@ def check_groupings(root: exp.Expression, optional: Sequence[exp.Expression], fa
     stack = [root]
     while stack:
         node = stack.pop()
-        if isinstance(node, exp.Anonymous) and str(node.this) in GROUPINGS and optional:
+        if isinstance(node, exp.Anonymous) and str(node.this) in GROUPINGS:
             if not node.expressions:
                 node.set("expressions", [key.copy() for key in known.values()])
+            if not node.expressions:
+                detail = f"{str(node.this).upper()}() has nothing to tell: no set has a column."
+                faults.add("not-grouped", detail, position=place(node), hint="leave it out")
             for argument in node.expressions:
                 text = spark_text(argument)
                 if text is not None and text not in known:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from leatstream.errors import InternalError, Position
+from leatstream.errors import InternalError, Position, RequestError
 from leatstream.model.types import parse_type
 from leatstream.plan.logical import Window
 from leatstream.sql.passes.calls import write_call
@@ -48,6 +48,9 @@ _BINARY: dict[type[exp.Expression], str] = {
 WINDOW = "__leat_window"
 _ENDS = {"window_start": "start", "window_end": "end"}
 _PLACE = re.compile(r"\{(\d|time)\}")
+# Some forms have their argument several times, so nesting them multiplies the text.
+MAX_LENGTH = 1_000_000
+_SHORTER = "nest fewer functions in each other, or give the inner ones a name in a stream before"
 
 
 class ExpressionRenderer:
@@ -78,7 +81,14 @@ class ExpressionRenderer:
             self.marks.append((start, self._length - 1, position))
 
     def expr(self, node: exp.Expression) -> None:
-        """One expression."""
+        """One expression.
+
+        Raises:
+            RequestError: too-complex, when the text gets too long.
+        """
+        if self._length > MAX_LENGTH:
+            detail = f"Written for Spark, the query is longer than {MAX_LENGTH} characters."
+            raise RequestError("too-complex", detail, position=place(node), hint=_SHORTER)
         if type(node) in _BINARY:
             self._chain(node)
             return

@@ -9,13 +9,20 @@ from leatstream.sql.passes.render import Renderer
 
 
 def spark_text(node: exp.Expression) -> str | None:
-    """An expression's Spark form, equal for equal expressions; None if something in it is wrong."""
+    """An expression's Spark form, equal for equal expressions; None if something in it is wrong.
+
+    Raises:
+        RequestError: too-complex, when it is too long.
+    """
     if any(isinstance(part, exp.Column) and "bound" not in part.meta for part in _columns(node)):
         return None
     renderer = Renderer()
     try:
         renderer.expr(node)
-    except LeatstreamError:
+    except LeatstreamError as error:
+        # To go on would write what is too long again for each place that asks.
+        if error.faults[0].code == "too-complex":
+            raise
         return None
     return renderer.text
 
