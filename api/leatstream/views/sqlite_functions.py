@@ -7,12 +7,12 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import ROUND_HALF_UP, Context, Decimal, DecimalException
+from decimal import ROUND_HALF_UP, Decimal, DecimalException
 from typing import Any
 
+from leatstream.model.exact import EXACT, scaled
 from leatstream.model.view_values import NAN, day, decode_decimal, encode_decimal, micros, moment
 
-_EXACT = Context(prec=120)
 _RANGES = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63}
 
 
@@ -106,33 +106,31 @@ def _decimal(operator: str, left: str, right: str, precision: int, scale: int) -
     if operator in ("/", "%", "DIV") and other == 0:
         raise _zero()
     if operator == "DIV":
-        return _fit(int(_EXACT.divide_int(one, other)), "BIGINT")
+        return _fit(int(EXACT.divide_int(one, other)), "BIGINT")
     made = {
-        "+": _EXACT.add,
-        "-": _EXACT.subtract,
-        "*": _EXACT.multiply,
-        "/": _EXACT.divide,
-        "%": _EXACT.remainder,
+        "+": EXACT.add,
+        "-": EXACT.subtract,
+        "*": EXACT.multiply,
+        "/": EXACT.divide,
+        "%": EXACT.remainder,
     }[operator](one, other)
     return encode_decimal(_rounded(made, precision, scale))
 
 
 def _rounded(value: Decimal, precision: int, scale: int) -> Decimal:
-    made = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, context=_EXACT)
-    if abs(made) >= Decimal(10) ** (precision - scale):
+    made = scaled(value, scale, ROUND_HALF_UP)
+    if made and made.adjusted() >= precision - scale:
         raise NotComputable(f"a value does not fit DECIMAL({precision}, {scale})", "22003")
     return made
 
 
 def _round(value: Any, scale: int, kind: str) -> Any:
     if kind == "DECIMAL":
-        return encode_decimal(
-            decode_decimal(value).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, context=_EXACT)
-        )
+        return encode_decimal(scaled(decode_decimal(value), scale, ROUND_HALF_UP))
     number = Decimal(repr(_float(value))) if kind == "DOUBLE" else Decimal(value)
     if not number.is_finite():
         return value
-    made = number.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, context=Context(prec=400))
+    made = scaled(number, scale, ROUND_HALF_UP)
     return float(made) if kind == "DOUBLE" else _fit(int(made), "BIGINT")
 
 
@@ -168,13 +166,13 @@ def _power(base: Any, exponent: Any) -> Any:
 
 def _absolute(value: Any, kind: str) -> Any:
     if kind == "DECIMAL":
-        return encode_decimal(abs(decode_decimal(value)))
+        return encode_decimal(decode_decimal(value).copy_abs())
     return _plain(abs(_float(value))) if kind in ("FLOAT", "DOUBLE") else _fit(abs(value), kind)
 
 
 def _negative(value: Any, kind: str) -> Any:
     if kind == "DECIMAL":
-        return encode_decimal(-decode_decimal(value))
+        return encode_decimal(decode_decimal(value).copy_negate())
     return _plain(-_float(value)) if kind in ("FLOAT", "DOUBLE") else _fit(-value, kind)
 
 
@@ -234,7 +232,7 @@ def _as_decimal(value: Any, given: str) -> Decimal:
 
 def _text(value: Any, given: str, scale: int) -> str:
     if given == "DECIMAL":
-        return format(decode_decimal(value).quantize(Decimal(1).scaleb(-scale), context=_EXACT), "f")
+        return format(scaled(decode_decimal(value), scale), "f")
     if given == "BOOLEAN":
         return "true" if value else "false"
     if given == "DATE":
@@ -335,7 +333,7 @@ class _Sum:
     def step(self, value: Any) -> None:
         """Take in one value."""
         if value is not None:
-            self.total, self.count = _EXACT.add(self.total, decode_decimal(value)), self.count + 1
+            self.total, self.count = EXACT.add(self.total, decode_decimal(value)), self.count + 1
 
     def finalize(self) -> Any:
         """The result; None without values."""
@@ -347,7 +345,7 @@ class _Mean(_Sum):
 
     def finalize(self) -> Any:
         """The result; None without values."""
-        return encode_decimal(_EXACT.divide(self.total, Decimal(self.count))) if self.count else None
+        return encode_decimal(EXACT.divide(self.total, Decimal(self.count))) if self.count else None
 
 
 class _RealSum:

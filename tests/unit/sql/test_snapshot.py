@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -142,3 +143,8 @@ def test_result_types() -> None:
         "DOUBLE",
         "DECIMAL(20, 2)",
     ]
+
+
+def test_a_negative_literal_keeps_every_digit() -> None:
+    made = compiled("SELECT k FROM v WHERE d = -1234567890123456789012345678901.5", "postgresql")
+    assert list(made.parameters) == [Decimal("-1234567890123456789012345678901.5")]

@@ -13,6 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from leatstream.errors import RequestError
+from leatstream.model.exact import scaled
 from leatstream.model.names import quote
 from leatstream.model.objects import Query, Relation, RelationKind
 from leatstream.model.types import DataType
@@ -183,7 +184,7 @@ def _shown(value: Any, kind: DataType, encoded: bool) -> Any:
     if kind.kind == "DECIMAL":
         number_ = decode_decimal(value) if encoded else Decimal(value)
         scale = (*kind.parameters, 0)[:2][1] if kind.parameters else 0
-        return format(number_.quantize(Decimal(1).scaleb(-scale)) if scale < 38 else number_, "f")
+        return format(scaled(number_, scale), "f")
     if kind.kind in MOMENTS:
         return _moment(moment(value) if encoded else value, kind)
     if kind.kind == "DATE":

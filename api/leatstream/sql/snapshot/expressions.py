@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
@@ -221,7 +222,8 @@ class Expressions:
             if kind.kind in ("INTEGER", "BIGINT"):
                 sql = f"(-{made})" if self.sqlite else f"(-{made})::{postgresql_type(kind)}"
                 return Value(sql, kind, -made)
-            return Value(self.parameters.put(-made, kind), kind, -made)
+            made = made.copy_negate() if isinstance(made, Decimal) else -made
+            return Value(self.parameters.put(made, kind), kind, made)
         found = self.value(node.this)
         self.expect(found, "number", node.this)
         if found.kind is None or not self.sqlite:
