@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +13,12 @@ from typing import Any
 
 from leatstream.model.exact import EXACT, scaled
 from leatstream.model.view_values import NAN, day, decode_decimal, encode_decimal, micros, moment
+from leatstream.views.faults import MOST_CHARACTERS
 
+# Of a text, of bytes and of a row, also while it is put together.
+MOST_BYTES = 32 << 20
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _RANGES = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63}
 
 
@@ -51,9 +57,23 @@ def register(connection: sqlite3.Connection) -> Fault:
 
     for name, function, count in _FUNCTIONS:
         connection.create_function(name, count, kept(function), deterministic=True)
+    for name, choose in (("leat_greatest", max), ("leat_least", min)):
+        connection.create_function(name, -1, _extreme(choose), deterministic=True)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
     for name, made in _AGGREGATES.items():
         connection.create_aggregate(name, 1, made)
     return fault
+
+
+def _extreme(choose: Callable[..., Any]) -> Callable[..., Any]:
+    """The greatest or least of values of one type, NULLs passed over; the text NaN is above all doubles."""
+
+    def call(*values: Any) -> Any:
+        return choose(
+            (v for v in values if v is not None), key=lambda v: (isinstance(v, str), v), default=None
+        )
+
+    return call
 
 
 # Numbers
@@ -85,6 +105,13 @@ def _fit(value: int, kind: str) -> int:
     if not -(1 << bits) <= value < 1 << bits:
         raise NotComputable(f"a value does not fit {kind}", "22003")
     return value
+
+
+def _fitted(number: Decimal, kind: str) -> int:
+    # Looked at before it is made an int: 1e999999 would have a million digits, and nothing could stop that.
+    if number and number.adjusted() > 20:
+        raise NotComputable(f"a value does not fit {kind}", "22003")
+    return _fit(int(number) if number else 0, kind)
 
 
 def _real(operator: str, left: Any, right: Any) -> Any:
@@ -130,8 +157,10 @@ def _round(value: Any, scale: int, kind: str) -> Any:
     number = Decimal(repr(_float(value))) if kind == "DOUBLE" else Decimal(value)
     if not number.is_finite():
         return value
+    if scale >= -int(number.as_tuple().exponent):
+        return value
     made = scaled(number, scale, ROUND_HALF_UP)
-    return float(made) if kind == "DOUBLE" else _fit(int(made), "BIGINT")
+    return float(made) if kind == "DOUBLE" else _fitted(made, "BIGINT")
 
 
 def _whole(word: str, value: Any, kind: str) -> Any:
@@ -190,8 +219,9 @@ def _cast(value: Any, given: str, wanted: str, precision: int, scale: int) -> An
         number = _as_decimal(value, given)
         return encode_decimal(_rounded(number, precision, scale))
     if wanted in _RANGES:
-        number = _as_decimal(value, given)
-        return _fit(int(number), wanted)
+        if given == "VARCHAR" and not _WHOLE.fullmatch(value.strip()):
+            raise _unreadable(wanted)
+        return _fitted(_as_decimal(value, given), wanted)
     if wanted == "DOUBLE":
         if given == "DECIMAL":
             return float(decode_decimal(value))
@@ -220,13 +250,9 @@ def _as_decimal(value: Any, given: str) -> Decimal:
             raise NotComputable("a value is out of range", "22003")
         return Decimal(repr(float(value)))
     if given == "VARCHAR":
-        try:
-            number = Decimal(value.strip())
-        except DecimalException:
-            raise _unreadable("a number") from None
-        if not number.is_finite():
+        if not _NUMBER.fullmatch(value.strip()):
             raise _unreadable("a number")
-        return number
+        return Decimal(value.strip())
     return Decimal(int(value))
 
 
@@ -277,8 +303,23 @@ def _substring(text: str, start: int, length: int) -> str:
 def _pad(text: str, length: int, filling: str, side: str) -> str:
     if length <= len(text) or not filling:
         return text[: max(length, 0)]
-    more = (filling * (length - len(text)))[: length - len(text)]
+    _bounded(length)
+    missing = length - len(text)
+    more = (filling * (missing // len(filling) + 1))[:missing]
     return more + text if side == "l" else text + more
+
+
+def _replace(text: str, part: str, new: str) -> str:
+    if not part:
+        return text
+    if len(new) > len(part):
+        _bounded(len(text) + text.count(part) * (len(new) - len(part)))
+    return text.replace(part, new)
+
+
+def _bounded(length: int) -> None:
+    if length > MOST_CHARACTERS:
+        raise NotComputable(f"a text has more than {MOST_CHARACTERS} characters", "54000")
 
 
 def _find(text: str, part: str) -> int:
@@ -405,7 +446,7 @@ _FUNCTIONS: list[tuple[str, Callable[..., Any], int]] = [
     ("leat_substring", _substring, 3),
     ("leat_pad", _pad, 4),
     ("leat_find", _find, 2),
-    ("leat_replace", lambda text, part, new: text.replace(part, new) if part else text, 3),
+    ("leat_replace", _replace, 3),
     ("leat_field", _field, 2),
     ("leat_truncated", _truncated, 2),
     ("leat_months", _months, 2),

@@ -22,6 +22,7 @@ from leatstream.sql.snapshot.values import Database, Parameters, Value
 from leatstream.sql.statements import Name
 
 MAX_DEPTH = 16
+_MOST_QUERIES = 500
 # Of what the parser notes as impossible on streams.
 _POSSIBLE = {"ORDER BY", "LIMIT", "OFFSET", "SELECT DISTINCT", "UNION", "UNION DISTINCT"}
 Ctes = Mapping[str, tuple[exp.Expression, "Ctes"]]
@@ -112,6 +113,7 @@ class _Compiler:
         self.parameters = Parameters(database)
         self.faults = Faults()
         self.count = 0
+        self.queries = 0
 
     def query(self, node: exp.Expression, ctes: Ctes, depth: int) -> _Query:
         if depth > MAX_DEPTH:
@@ -123,9 +125,18 @@ class _Compiler:
                 self.faults.add("unsupported", detail, position=position, hint=hint)
         for name, query in node.meta.get("ctes", ()):
             ctes = {**ctes, name: (query, ctes)}
-        return (
-            self._union(node, ctes, depth) if isinstance(node, exp.Union) else self._select(node, ctes, depth)
-        )
+        self.queries += 1
+        if self.queries > _MOST_QUERIES:
+            detail = (
+                f"This SELECT over materialized views consists of more than {_MOST_QUERIES} SELECTs, those of"
+                " WITH counted wherever they are read."
+            )
+            hint = "keep what is read often in a materialized view of its own"
+            raise RequestError("too-complex", detail, position=place(node), hint=hint)
+        write = self._union if isinstance(node, exp.Union) else self._select
+        made = write(node, ctes, depth)
+        self.parameters.count(made.sql, node)
+        return made
 
     def refuse(self, what: str, node: exp.Expression, hint: str | None = None) -> None:
         detail = f"{what} is not supported in a SELECT over materialized views."

@@ -70,7 +70,9 @@ class Expressions:
             )
             self.refuse(shown, node)
             return NOTHING
-        return writer(self, node)
+        found = writer(self, node)
+        self.parameters.count(found.sql, node)
+        return found
 
     def condition(self, node: exp.Expression) -> str:
         """An expression that must be BOOLEAN."""

@@ -7,10 +7,16 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Literal
 
+from sqlglot import exp
+
+from leatstream.errors import RequestError
 from leatstream.model.types import DataType
 from leatstream.model.view_values import encode
+from leatstream.sql.passes.scope import place
 from leatstream.sql.snapshot import kinds
 
+# Characters of one expression or query, and of all with their parts counted again.
+_MOST_SQL, _MOST_WRITTEN = 1_000_000, 32_000_000
 Database = Literal["sqlite", "postgresql"]
 
 
@@ -32,11 +38,26 @@ NOTHING = Value("NULL", None)
 
 
 class Parameters:
-    """Values that travel beside the SQL; the same value is sent once."""
+    """Values that travel beside the SQL; the same value is sent once. Counts the SQL too."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.values: list[Any] = []
+        self._written = 0
+
+    def count(self, sql: str, node: exp.Expression) -> None:
+        """Take notice of a part that has been written.
+
+        Some forms need an argument several times: nested, a short statement would fill the memory.
+
+        Raises:
+            RequestError: too-complex.
+        """
+        self._written += len(sql)
+        if len(sql) > _MOST_SQL or self._written > _MOST_WRITTEN:
+            detail = "This SELECT over materialized views is too long when written for their database."
+            hint = "nest fewer calls, or compute some of it in the SELECT that makes the view"
+            raise RequestError("too-complex", detail, position=place(node), hint=hint)
 
     def put(self, value: Any, kind: DataType) -> str:
         """The placeholder of a Python value."""
