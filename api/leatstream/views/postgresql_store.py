@@ -118,6 +118,10 @@ def _fault(error: psycopg.Error, timeout: float) -> LeatstreamError:
         # What stands in quotes may be a value.
         detail = said.split(":")[0]
         return RequestError("not-computable", detail, sqlstate=state)
+    if isinstance(error, psycopg.DataError) and not state:
+        # The driver's own word: Python has no such date.
+        detail = "a value is beyond its type, such as a date after the year 9999"
+        return RequestError("not-computable", detail, sqlstate="22008")
     if isinstance(error, psycopg.OperationalError):
         return StoreError("store-unreachable", "The database of the materialized views does not answer.")
     return EngineError("engine-unavailable", f"the database of the materialized views says: {said}")

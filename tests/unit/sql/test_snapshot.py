@@ -94,6 +94,13 @@ def compiled(text: str, database: Any = "sqlite", oldest: int | None = None) -> 
         ("unsupported", "SELECT k FROM v »EXCEPT« SELECT k FROM v"),
         ("unsupported", "SELECT DISTINCT k FROM v ORDER BY »n«"),
         ("unsupported", "SELECT »(SELECT k FROM v)« AS a FROM v"),
+        ("type-mismatch", f"SELECT k FROM v WHERE n > »{'9' * 5000}«"),
+        ("type-mismatch", f"SELECT k FROM v WHERE n > -»{'9' * 39}«"),
+        ("type-mismatch", f"SELECT k FROM v WHERE d > »1.{'0' * 38}«"),
+        ("type-mismatch", f"SELECT at + »INTERVAL '{'9' * 400}' DAY« AS a FROM v"),
+        ("type-mismatch", f"SELECT at - »INTERVAL '{'9' * 400}' MONTH« AS a FROM v"),
+        ("type-mismatch", "SELECT at - »INTERVAL '+-5' MONTH« AS a FROM v"),
+        ("unknown-column", f"SELECT k FROM v ORDER BY »{'9' * 5000}«"),
         ("unsupported", "SELECT a.k FROM v a »JOIN v b WITHIN 5 MINUTES ON a.k = b.k«"),
     ],
 )
@@ -198,3 +205,13 @@ def test_a_chain_of_with_that_is_too_long_is_told() -> None:
         "This SELECT over materialized views consists of more than 500"
     )
     assert len(compiled(with_chain(5, 3)).sql) < 100_000
+
+
+def test_zeros_before_a_number_do_not_count() -> None:
+    assert compiled(f"SELECT k FROM v WHERE n > {'0' * 5000}7").sql.endswith("> 7)")
+
+
+def test_a_limit_of_many_digits_is_told() -> None:
+    with pytest.raises(RequestError) as told:
+        parse(f"SELECT k FROM s LIMIT {'9' * 5000}")
+    assert told.value.faults[0].detail.startswith("LIMIT is between 1 and")

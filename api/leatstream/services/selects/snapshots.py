@@ -137,10 +137,16 @@ def select(
     rows, fresh = env.views.read(Snapshot(made.sql, made.parameters, tables, MOST_ROWS + 1, SECONDS))
     columns = [{"name": name, "type": str(kind)} for name, kind in made.columns]
     shown = [reader(kind, env.views.kind == "sqlite") for _, kind in made.columns]
+    try:
+        given = [[show(value) for show, value in zip(shown, row, strict=True)] for row in rows[:MOST_ROWS]]
+    except (ArithmeticError, ValueError):
+        # What is computed by adding to a time is looked at here only.
+        detail = "a value is beyond its type, such as a date after the year 9999"
+        raise RequestError("not-computable", detail, sqlstate="22008") from None
     return StatementResult(
         "select",
         columns=columns,
-        rows=[[show(value) for show, value in zip(shown, row, strict=True)] for row in rows[:MOST_ROWS]],
+        rows=given,
         freshness=[_told(r, f) for (r, _), f in zip(found, fresh, strict=True)],
         truncated=len(rows) > MOST_ROWS,
     )

@@ -356,9 +356,10 @@ class _Compiler:
 
     def _sorted(self, node: exp.Expression, query: _Query, rows: Expressions | None, distinct: bool) -> str:
         if isinstance(node, exp.Literal) and not node.is_string and node.this.isdecimal():
-            if 1 <= int(node.this) <= len(query.names):
-                return str(int(node.this))
-            detail = f"ORDER BY {node.this}: there are {len(query.names)} columns."
+            digits = node.this.lstrip("0")
+            if digits and len(digits) < 10 and int(digits) <= len(query.names):
+                return str(int(digits))
+            detail = f"ORDER BY {node.this[:20]}: there are {len(query.names)} columns."
             self.faults.add("unknown-column", detail, position=place(node))
             return "1"
         parts = node.meta.get("parts") if isinstance(node, exp.Column) else None

@@ -175,11 +175,18 @@ class Expressions:
         """A text or number."""
         if node.is_string:
             return Value(self.parameters.put(node.this, kinds.VARCHAR), kinds.VARCHAR, node.this)
-        made, kind = number(node.this)
+        made, kind = self._number(node)
         if kind.kind in ("INTEGER", "BIGINT"):
             sql = str(made) if self.sqlite else f"{made}::{postgresql_type(kind)}"
             return Value(sql, kind, made)
         return Value(self.parameters.put(made, kind), kind, made)
+
+    def _number(self, node: Any) -> tuple[int | Decimal | float, DataType]:
+        try:
+            return number(node.this)
+        except ValueError:
+            self.wrong("type-mismatch", f"A number has at most {kinds.MOST_DIGITS} digits.", node)
+            return 0, kinds.INTEGER
 
     def compare(self, node: Any) -> Value:
         """``a = b`` and its like."""
@@ -220,7 +227,7 @@ class Expressions:
     def negative(self, node: Any) -> Value:
         """``-a``"""
         if isinstance(node.this, exp.Literal) and not node.this.is_string:
-            made, kind = number(node.this.this)
+            made, kind = self._number(node.this)
             if kind.kind in ("INTEGER", "BIGINT"):
                 sql = f"(-{made})" if self.sqlite else f"(-{made})::{postgresql_type(kind)}"
                 return Value(sql, kind, -made)

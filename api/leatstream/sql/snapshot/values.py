@@ -91,20 +91,30 @@ def postgresql_type(kind: DataType) -> str:
 
 
 def number(text: str) -> tuple[int | Decimal | float, DataType]:
-    """A numeric literal as Spark types it: 1 is an INTEGER, 1.5 a DECIMAL, 1e3 a DOUBLE."""
+    """A numeric literal as Spark types it: 1 is an INTEGER, 1.5 a DECIMAL, 1e3 a DOUBLE.
+
+    Raises:
+        ValueError: no type has so many digits.
+    """
     if "e" in text.lower():
         return float(text), kinds.DOUBLE
     if "." in text:
         made = Decimal(text)
         digits = made.as_tuple()
         scale = max(-int(digits.exponent), 0)
-        return made, DataType("DECIMAL", (max(len(digits.digits), scale, 1), scale))
+        precision = max(len(digits.digits), scale, 1)
+        if precision > kinds.MOST_DIGITS:
+            raise ValueError(text)
+        return made, DataType("DECIMAL", (precision, scale))
+    text = text.lstrip("0") or "0"
+    if len(text) > kinds.MOST_DIGITS:
+        raise ValueError(text)
     whole = int(text)
     if abs(whole) < 1 << 31:
         return whole, kinds.INTEGER
     if abs(whole) < 1 << 63:
         return whole, kinds.BIGINT
-    return Decimal(whole), DataType("DECIMAL", (len(text.lstrip("0")), 0))
+    return Decimal(whole), DataType("DECIMAL", (len(text), 0))
 
 
 def convert(value: Any, kind: DataType) -> Any:
