@@ -101,6 +101,8 @@ def compiled(text: str, database: Any = "sqlite", oldest: int | None = None) -> 
         ("type-mismatch", f"SELECT at - »INTERVAL '{'9' * 400}' MONTH« AS a FROM v"),
         ("type-mismatch", "SELECT at - »INTERVAL '+-5' MONTH« AS a FROM v"),
         ("unknown-column", f"SELECT k FROM v ORDER BY »{'9' * 5000}«"),
+        ("ambiguous-column", "SELECT »x.k« FROM (SELECT a.k, b.k FROM v a JOIN v b ON a.n = b.n) x"),
+        ("ambiguous-column", "SELECT »*« FROM (SELECT k, n AS k FROM v) x"),
         ("unsupported", "SELECT a.k FROM v a »JOIN v b WITHIN 5 MINUTES ON a.k = b.k«"),
     ],
 )
@@ -215,3 +217,16 @@ def test_a_limit_of_many_digits_is_told() -> None:
     with pytest.raises(RequestError) as told:
         parse(f"SELECT k FROM s LIMIT {'9' * 5000}")
     assert told.value.faults[0].detail.startswith("LIMIT is between 1 and")
+
+
+def test_a_full_join_in_postgresql_needs_an_equality() -> None:
+    """Its planner has no other way; the database itself would say so, too late and without a place."""
+    text = "SELECT a.k FROM v a FULL JOIN v b ON a.n > b.n"
+    assert "FULL JOIN" in compiled(text).sql
+    with pytest.raises(RequestError) as told:
+        compiled(text, "postgresql")
+    fault = told.value.faults[0]
+    assert fault.code == "unsupported"
+    assert fault.position is not None
+    assert text[fault.position.offset :].startswith("FULL JOIN")
+    assert "FULL JOIN" in compiled(f"{text} AND a.k = b.k", "postgresql").sql

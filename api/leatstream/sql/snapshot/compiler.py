@@ -259,6 +259,9 @@ class _Compiler:
                 hint = "CROSS JOIN takes no ON" if on is not None else "write ON a.x = b.x, or CROSS JOIN"
                 self.faults.add("sql-syntax", "A join needs ON.", position=place(join), hint=hint)
                 continue
+            if words == "FULL JOIN" and self.parameters.database == "postgresql" and not _pairs_equals(on):
+                hint = "UNION ALL a LEFT JOIN and the rows of the other that have no partner"
+                self.refuse("A FULL JOIN without an equality, in PostgreSQL,", join, hint)
             text += f" {words} {right}" + (f" ON {rows.condition(on)}" if on is not None else "")
         return text
 
@@ -312,7 +315,9 @@ class _Compiler:
             self.faults.add("ambiguous-column", f"FROM has {given.shown} twice.", hint=hint)
         scope.inputs.append(given)
         for i, output in enumerate(given.columns or ()):
-            scope.names.setdefault((given.ref, output.name), f"{given.ref}.{letter}{i}")
+            # Of two columns of one name neither is meant: whoever names them is told.
+            sql = f"{given.ref}.{letter}{i}" if (given.ref, output.name) not in scope.names else ""
+            scope.names[given.ref, output.name] = sql
 
     def _subquery(
         self, ctes: Ctes, depth: int
@@ -372,6 +377,20 @@ class _Compiler:
             return "1"
         found: Value = rows.value(node)
         return found.sql
+
+
+def _pairs_equals(on: exp.Expression | None) -> bool:
+    """Whether ON has an equality of columns beside all else: PostgreSQL makes no FULL JOIN without one."""
+    parts = [on]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, exp.Paren):
+            parts.append(part.this)
+        elif isinstance(part, exp.And):
+            parts += [part.this, part.expression]
+        elif isinstance(part, exp.EQ) and all(s.find(exp.Column) for s in (part.this, part.expression)):
+            return True
+    return False
 
 
 def _aggregates(node: exp.Expression) -> bool:

@@ -165,6 +165,10 @@ class Expressions:
         if fields:
             self.refuse("A field of a STRUCT", node)
             return NOTHING
+        if not self.names[ref, name]:
+            hint = "give each column of the sub-select a name of its own: … AS name"
+            self.wrong("ambiguous-column", f"The sub-select has two columns {quote(name)}.", node, hint)
+            return NOTHING
         if self.grouped is not None and not self.inside:
             hint = f"write it into GROUP BY, or an aggregate such as max({quote(name)})"
             detail = f"{quote(name)} is neither in GROUP BY nor inside an aggregate."
