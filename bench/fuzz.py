@@ -38,7 +38,24 @@ CREATE ENTITY IF NOT EXISTS u IN STORE k WITH ('topic.partitions'=1, 'topic.repl
 USE DATABASE demo; USE STORE k;
 CREATE STREAM IF NOT EXISTS s (a BIGINT, b VARCHAR, st STRUCT<f STRUCT<g INTEGER>>, arr ARRAY<INTEGER>,
   m MAP<VARCHAR, INTEGER>) WITH ('topic'='t', 'value.format'='json');
-CREATE STREAM IF NOT EXISTS t (a BIGINT, b VARCHAR) WITH ('topic'='u', 'value.format'='json');"""
+CREATE STREAM IF NOT EXISTS t (a BIGINT, b VARCHAR) WITH ('topic'='u', 'value.format'='json');
+CREATE STREAM IF NOT EXISTS w (a BIGINT, b VARCHAR, d DECIMAL(20, 4), r DOUBLE, day DATE, at TIMESTAMP,
+  ok BOOLEAN) WITH ('topic'='u', 'value.format'='json');
+CREATE CHANGELOG IF NOT EXISTS c (a BIGINT, b VARCHAR, PRIMARY KEY (a))
+  WITH ('topic'='u', 'value.format'='json');
+CREATE MATERIALIZED VIEW IF NOT EXISTS mv AS SELECT * FROM w;"""
+# What streams have none of: taken apart and put together as the corpus is.
+OVER_VIEWS = """
+SELECT a, b, d, r, day, at, ok FROM mv WHERE a > 1 AND d < 1.50 ORDER BY a DESC NULLS LAST LIMIT 10 OFFSET 2
+SELECT DISTINCT upper ( b ) AS u, round ( d ) AS x, greatest ( a , 2 , - 3 ) AS g FROM mv WHERE b LIKE 'x%'
+SELECT b, count ( * ) AS n, sum ( d ) AS s, avg ( r ) FROM mv GROUP BY b HAVING count ( * ) > 1 ORDER BY n
+SELECT x.a, y.b FROM mv x FULL JOIN mv y ON x.a = y.a AND x.d < y.d WHERE y.ok IS NOT TRUE
+WITH p AS ( SELECT a, b FROM mv ) SELECT p.a FROM p CROSS JOIN p q WHERE p.a IN ( SELECT a FROM mv WHERE ok )
+SELECT a FROM mv UNION ALL SELECT a FROM mv UNION SELECT CAST ( b AS BIGINT ) AS a FROM mv ORDER BY 1
+SELECT at + INTERVAL '1' DAY AS x, day - INTERVAL '2' MONTH AS y, date_trunc ( 'month' , at ) AS z FROM mv
+SELECT CASE WHEN ok THEN 1 ELSE a END AS x, rpad ( b , 10 , 'y' ) AS y, CAST ( d AS INTEGER ) % 7 AS z FROM mv
+SELECT substring ( b , 1 , 2 ) || '-' || coalesce ( b , 'x' ) AS s, - d / 3 AS q, year ( day ) AS y FROM mv
+""".strip().splitlines()
 _ODD = (
     "",
     " ",
@@ -63,9 +80,10 @@ SELECT FROM WHERE GROUP BY HAVING JOIN LEFT FULL WITHIN ON AS WITH QUERY UNION A
 CHANGELOG STORE ENTITY DROP LIST DESCRIBE IF NOT EXISTS INSERT INTO VALUES NULL TRUE CASE WHEN THEN ELSE END
 CAST BETWEEN IN LIKE IS TUMBLE HOP SIZE ADVANCE MINUTES , . ( ) [ ] + - * / % = <> <= -> || :: ; 1 0 -1 1e999
 .5 'x' '' 'type' "A" a b s t st arr m count( sum( MATCH_RECOGNIZE BEGIN APPLICATION UNNEST DISTINCT COMMENT
+mv c w d r day at ok CAST( greatest( round( rpad( FETCH EXCEPT EXISTS CROSS OFFSET DATE
 ARRAY[ MAP[ 99999999999999999999 SET DEFAULT SECRET OVER PARTITION ORDER LIMIT INTERVAL EXTRACT
 """
-_TOKENS = _WORDS.split()
+_TOKENS = [*_WORDS.split(), "9" * 5_000, "1." + "7" * 400, f"'{'9' * 400}'"]
 
 
 def load_fakes() -> Any:
@@ -90,7 +108,7 @@ def corpus() -> list[str]:
 def texts(seed: int) -> Iterator[str]:
     """Texts without end, the same for the same seed."""
     pick = random.Random(seed)
-    whole = corpus()
+    whole = corpus() + OVER_VIEWS * 8
     pieces = [text.split(" ") for text in whole]
     while True:
         how = pick.random()

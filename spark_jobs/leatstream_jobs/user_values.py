@@ -11,6 +11,7 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from leatstream.model.exact import scaled
 from leatstream.model.types import DataType, parse_type
 
 _INTEGERS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
@@ -103,7 +104,7 @@ def _decimal(kind: DataType) -> Convert:
     def check(value: Any) -> Any:
         number = Decimal(_require(value, (int, Decimal), kind))
         try:
-            fitted = number.quantize(Decimal(1).scaleb(-scale))
+            fitted = scaled(number, scale)
         except InvalidOperation:
             raise _bad(f"a number beyond {kind}") from None
         if fitted != number or len(fitted.as_tuple().digits) > precision:

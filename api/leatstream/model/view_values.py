@@ -38,7 +38,7 @@ def encode_decimal(value: Decimal) -> str:
     needless zeros: 12.5 is ``p0212.5``. A negative one is ``n`` and the same, every digit taken from nine,
     closed by ``~``, so that longer fractions come first. Zero is ``p00``.
     """
-    text = format(abs(value), "f")
+    text = format(value.copy_abs(), "f")
     whole, _, fraction = text.partition(".")
     whole, fraction = whole.lstrip("0"), fraction.rstrip("0")
     body = f"{len(whole):02d}{whole}" + (f".{fraction}" if fraction else "")
@@ -51,7 +51,7 @@ def decode_decimal(text: str) -> Decimal:
     """The number of ``encode_decimal``'s text."""
     body = text[1:]
     if text[0] == "n":
-        return -Decimal("0" + body[:-1].translate(_COMPLEMENT)[2:])
+        return Decimal("0" + body[:-1].translate(_COMPLEMENT)[2:]).copy_negate()
     return Decimal("0" + body[2:])
 
 

@@ -132,11 +132,12 @@ class QueryParser(MatchParser):
                 continue
             if not isinstance(value, exp.Literal) or value.is_string or not str(value.this).isdecimal():
                 self.fail("LIMIT takes a whole number.", at=position)
-            number = int(value.this)
-            if not 1 <= number <= MAX_LIMIT:
+            digits = str(value.this).lstrip("0")
+            # Counted first: Python makes no number of more than 4,300.
+            if not digits or len(digits) > 9 or int(digits) > MAX_LIMIT:
                 self.fail(f"LIMIT is between 1 and {MAX_LIMIT}.", at=position)
             refused.remove(entry)
-            return number
+            return int(digits)
         return None
 
     def _ordered(self) -> SortKey:

@@ -1,8 +1,34 @@
-"""What can be wrong with reading views, whatever keeps them."""
+"""What can be wrong with reading views, whatever keeps them, and how much is read at most."""
 
 from __future__ import annotations
 
-from leatstream.errors import EngineError
+from collections.abc import Iterable
+
+from leatstream.errors import EngineError, RequestError
+
+# Of a text that a function makes, and of texts and bytes in an answer.
+MOST_CHARACTERS = 1_000_000
+MOST_ANSWERED = 64 << 20
+
+
+def gathered(rows: Iterable[tuple[object, ...]], most: int) -> list[tuple[object, ...]]:
+    """So many rows as they come.
+
+    Raises:
+        RequestError: their texts and bytes are too long together; the server would hold them all.
+    """
+    found: list[tuple[object, ...]] = []
+    size = 0
+    for row in rows:
+        if len(found) >= most:
+            break
+        size += sum(len(value) for value in row if isinstance(value, str | bytes))
+        if size > MOST_ANSWERED:
+            detail = f"the answer has more than {MOST_ANSWERED >> 20} MiB of texts and bytes"
+            hint = "ask for fewer rows, or for shorter texts: LIMIT, left(…, …)"
+            raise RequestError("not-computable", detail, hint=hint, sqlstate="54000")
+        found.append(row)
+    return found
 
 
 def not_ready(what: str) -> EngineError:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from typing import Any, Literal, cast
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import psycopg
@@ -12,9 +13,10 @@ from psycopg import sql
 from leatstream.errors import EngineError, LeatstreamError, RequestError, StoreError
 from leatstream.plan.job_spec import ViewDatabase
 from leatstream.ports import Freshness, Snapshot
-from leatstream.views.faults import not_ready, timed_out
+from leatstream.views.faults import MOST_CHARACTERS, gathered, not_ready, timed_out
 from leatstream.views.postgresql_writer import SCHEMA, connect, index_name, index_statement, table_of, told
 
+_Rows = Generator[tuple[object, ...], None, None]
 _CHANGE_LOCK_SECONDS = 3.0
 _INDEX_LOCK_SECONDS = 20.0  # for the batch at work; readers do not wait behind it
 PASSWORD = "secret://views/password"  # noqa: S105 - a reference
@@ -40,8 +42,13 @@ class PostgresViews:
                 connection.execute("SELECT set_config('statement_timeout', %s, true)", (limit,))
                 freshness = [_state(connection, *table) for table in snapshot.tables]
                 named = {f"p{i}": value for i, value in enumerate(snapshot.parameters)}
-                cursor = connection.execute(snapshot.sql, named)
-                return cursor.fetchmany(snapshot.limit), freshness
+                # The driver would fetch all rows before it gives the first: no more are made, and each is
+                # looked at as it comes.
+                limited = f"SELECT * FROM ({snapshot.sql}) AS answer LIMIT {int(snapshot.limit)}"  # noqa: S608
+                with connection.cursor() as cursor:
+                    stream = cast(_Rows, cursor.stream(limited, named))
+                    with closing(stream) as rows:
+                        return gathered(rows, snapshot.limit), freshness
             except psycopg.Error as error:
                 raise _fault(error, snapshot.timeout) from None
 
@@ -102,10 +109,19 @@ def _fault(error: psycopg.Error, timeout: float) -> LeatstreamError:
     if state == "57014":
         return timed_out(timeout)
     said = error.diag.message_primary or type(error).__name__
+    if state == "22P02" and "leat-too-long" in said:
+        detail = f"a text has more than {MOST_CHARACTERS} characters"
+        return RequestError("not-computable", detail, sqlstate="54000")
+    if state == "54001":
+        return RequestError("too-complex", "The SELECT nests too deep for the database of the views.")
     if state.startswith("22"):
         # What stands in quotes may be a value.
         detail = said.split(":")[0]
         return RequestError("not-computable", detail, sqlstate=state)
+    if isinstance(error, psycopg.DataError) and not state:
+        # The driver's own word: Python has no such date.
+        detail = "a value is beyond its type, such as a date after the year 9999"
+        return RequestError("not-computable", detail, sqlstate="22008")
     if isinstance(error, psycopg.OperationalError):
         return StoreError("store-unreachable", "The database of the materialized views does not answer.")
     return EngineError("engine-unavailable", f"the database of the materialized views says: {said}")

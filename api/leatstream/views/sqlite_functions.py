@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import ROUND_HALF_UP, Context, Decimal, DecimalException
+from decimal import ROUND_HALF_UP, Decimal, DecimalException
 from typing import Any
 
+from leatstream.model.exact import EXACT, scaled
 from leatstream.model.view_values import NAN, day, decode_decimal, encode_decimal, micros, moment
+from leatstream.views.faults import MOST_CHARACTERS
 
-_EXACT = Context(prec=120)
+# Of a text, of bytes and of a row, also while it is put together.
+MOST_BYTES = 32 << 20
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _RANGES = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63}
 
 
@@ -51,9 +57,23 @@ def register(connection: sqlite3.Connection) -> Fault:
 
     for name, function, count in _FUNCTIONS:
         connection.create_function(name, count, kept(function), deterministic=True)
+    for name, choose in (("leat_greatest", max), ("leat_least", min)):
+        connection.create_function(name, -1, _extreme(choose), deterministic=True)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
     for name, made in _AGGREGATES.items():
         connection.create_aggregate(name, 1, made)
     return fault
+
+
+def _extreme(choose: Callable[..., Any]) -> Callable[..., Any]:
+    """The greatest or least of values of one type, NULLs passed over; the text NaN is above all doubles."""
+
+    def call(*values: Any) -> Any:
+        return choose(
+            (v for v in values if v is not None), key=lambda v: (isinstance(v, str), v), default=None
+        )
+
+    return call
 
 
 # Numbers
@@ -87,6 +107,13 @@ def _fit(value: int, kind: str) -> int:
     return value
 
 
+def _fitted(number: Decimal, kind: str) -> int:
+    # Looked at before it is made an int: 1e999999 would have a million digits, and nothing could stop that.
+    if number and number.adjusted() > 20:
+        raise NotComputable(f"a value does not fit {kind}", "22003")
+    return _fit(int(number) if number else 0, kind)
+
+
 def _real(operator: str, left: Any, right: Any) -> Any:
     one, other = _float(left), _float(right)
     if operator in ("/", "%") and other == 0:
@@ -106,34 +133,34 @@ def _decimal(operator: str, left: str, right: str, precision: int, scale: int) -
     if operator in ("/", "%", "DIV") and other == 0:
         raise _zero()
     if operator == "DIV":
-        return _fit(int(_EXACT.divide_int(one, other)), "BIGINT")
+        return _fit(int(EXACT.divide_int(one, other)), "BIGINT")
     made = {
-        "+": _EXACT.add,
-        "-": _EXACT.subtract,
-        "*": _EXACT.multiply,
-        "/": _EXACT.divide,
-        "%": _EXACT.remainder,
+        "+": EXACT.add,
+        "-": EXACT.subtract,
+        "*": EXACT.multiply,
+        "/": EXACT.divide,
+        "%": EXACT.remainder,
     }[operator](one, other)
     return encode_decimal(_rounded(made, precision, scale))
 
 
 def _rounded(value: Decimal, precision: int, scale: int) -> Decimal:
-    made = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, context=_EXACT)
-    if abs(made) >= Decimal(10) ** (precision - scale):
+    made = scaled(value, scale, ROUND_HALF_UP)
+    if made and made.adjusted() >= precision - scale:
         raise NotComputable(f"a value does not fit DECIMAL({precision}, {scale})", "22003")
     return made
 
 
 def _round(value: Any, scale: int, kind: str) -> Any:
     if kind == "DECIMAL":
-        return encode_decimal(
-            decode_decimal(value).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, context=_EXACT)
-        )
+        return encode_decimal(scaled(decode_decimal(value), scale, ROUND_HALF_UP))
     number = Decimal(repr(_float(value))) if kind == "DOUBLE" else Decimal(value)
     if not number.is_finite():
         return value
-    made = number.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, context=Context(prec=400))
-    return float(made) if kind == "DOUBLE" else _fit(int(made), "BIGINT")
+    if scale >= -int(number.as_tuple().exponent):
+        return value
+    made = scaled(number, scale, ROUND_HALF_UP)
+    return float(made) if kind == "DOUBLE" else _fitted(made, "BIGINT")
 
 
 def _whole(word: str, value: Any, kind: str) -> Any:
@@ -168,13 +195,13 @@ def _power(base: Any, exponent: Any) -> Any:
 
 def _absolute(value: Any, kind: str) -> Any:
     if kind == "DECIMAL":
-        return encode_decimal(abs(decode_decimal(value)))
+        return encode_decimal(decode_decimal(value).copy_abs())
     return _plain(abs(_float(value))) if kind in ("FLOAT", "DOUBLE") else _fit(abs(value), kind)
 
 
 def _negative(value: Any, kind: str) -> Any:
     if kind == "DECIMAL":
-        return encode_decimal(-decode_decimal(value))
+        return encode_decimal(decode_decimal(value).copy_negate())
     return _plain(-_float(value)) if kind in ("FLOAT", "DOUBLE") else _fit(-value, kind)
 
 
@@ -192,8 +219,9 @@ def _cast(value: Any, given: str, wanted: str, precision: int, scale: int) -> An
         number = _as_decimal(value, given)
         return encode_decimal(_rounded(number, precision, scale))
     if wanted in _RANGES:
-        number = _as_decimal(value, given)
-        return _fit(int(number), wanted)
+        if given == "VARCHAR" and not _WHOLE.fullmatch(value.strip()):
+            raise _unreadable(wanted)
+        return _fitted(_as_decimal(value, given), wanted)
     if wanted == "DOUBLE":
         if given == "DECIMAL":
             return float(decode_decimal(value))
@@ -222,19 +250,15 @@ def _as_decimal(value: Any, given: str) -> Decimal:
             raise NotComputable("a value is out of range", "22003")
         return Decimal(repr(float(value)))
     if given == "VARCHAR":
-        try:
-            number = Decimal(value.strip())
-        except DecimalException:
-            raise _unreadable("a number") from None
-        if not number.is_finite():
+        if not _NUMBER.fullmatch(value.strip()):
             raise _unreadable("a number")
-        return number
+        return Decimal(value.strip())
     return Decimal(int(value))
 
 
 def _text(value: Any, given: str, scale: int) -> str:
     if given == "DECIMAL":
-        return format(decode_decimal(value).quantize(Decimal(1).scaleb(-scale), context=_EXACT), "f")
+        return format(scaled(decode_decimal(value), scale), "f")
     if given == "BOOLEAN":
         return "true" if value else "false"
     if given == "DATE":
@@ -279,8 +303,23 @@ def _substring(text: str, start: int, length: int) -> str:
 def _pad(text: str, length: int, filling: str, side: str) -> str:
     if length <= len(text) or not filling:
         return text[: max(length, 0)]
-    more = (filling * (length - len(text)))[: length - len(text)]
+    _bounded(length)
+    missing = length - len(text)
+    more = (filling * (missing // len(filling) + 1))[:missing]
     return more + text if side == "l" else text + more
+
+
+def _replace(text: str, part: str, new: str) -> str:
+    if not part:
+        return text
+    if len(new) > len(part):
+        _bounded(len(text) + text.count(part) * (len(new) - len(part)))
+    return text.replace(part, new)
+
+
+def _bounded(length: int) -> None:
+    if length > MOST_CHARACTERS:
+        raise NotComputable(f"a text has more than {MOST_CHARACTERS} characters", "54000")
 
 
 def _find(text: str, part: str) -> int:
@@ -335,7 +374,7 @@ class _Sum:
     def step(self, value: Any) -> None:
         """Take in one value."""
         if value is not None:
-            self.total, self.count = _EXACT.add(self.total, decode_decimal(value)), self.count + 1
+            self.total, self.count = EXACT.add(self.total, decode_decimal(value)), self.count + 1
 
     def finalize(self) -> Any:
         """The result; None without values."""
@@ -347,7 +386,7 @@ class _Mean(_Sum):
 
     def finalize(self) -> Any:
         """The result; None without values."""
-        return encode_decimal(_EXACT.divide(self.total, Decimal(self.count))) if self.count else None
+        return encode_decimal(EXACT.divide(self.total, Decimal(self.count))) if self.count else None
 
 
 class _RealSum:
@@ -407,7 +446,7 @@ _FUNCTIONS: list[tuple[str, Callable[..., Any], int]] = [
     ("leat_substring", _substring, 3),
     ("leat_pad", _pad, 4),
     ("leat_find", _find, 2),
-    ("leat_replace", lambda text, part, new: text.replace(part, new) if part else text, 3),
+    ("leat_replace", _replace, 3),
     ("leat_field", _field, 2),
     ("leat_truncated", _truncated, 2),
     ("leat_months", _months, 2),

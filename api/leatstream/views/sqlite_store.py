@@ -12,11 +12,12 @@ from typing import Literal
 from leatstream.errors import EngineError, RequestError, StoreError
 from leatstream.plan.job_spec import ViewDatabase
 from leatstream.ports import Freshness, Snapshot
-from leatstream.views.faults import not_ready, timed_out
+from leatstream.views.faults import gathered, not_ready, timed_out
 from leatstream.views.sqlite_functions import Fault, register
 from leatstream.views.sqlite_writer import BUSY_SECONDS, file_of, index_name, index_statement
 
 _STEPS = 10_000
+_TOO_COMPLEX = ("parser stack", "Expression tree", "at most 64 tables", "too many", "terms in compound")
 
 
 class SqliteViews:
@@ -41,7 +42,7 @@ class SqliteViews:
                     _state(connection, i, generation) for i, (_, generation) in enumerate(snapshot.tables)
                 ]
                 cursor = connection.execute(snapshot.sql, tuple(snapshot.parameters))
-                return cursor.fetchmany(snapshot.limit), freshness
+                return gathered(cursor, snapshot.limit), freshness
             except sqlite3.Error as error:
                 raise _told(error, fault, snapshot.timeout, deadline) from None
 
@@ -132,6 +133,8 @@ def _told(
         return timed_out(timeout)
     if "integer overflow" in text:
         return RequestError("not-computable", "a sum is too large for BIGINT", sqlstate="22003")
+    if any(word in text for word in _TOO_COMPLEX):
+        return RequestError("too-complex", f"The SELECT is too large for the views' database: {text}.")
     if "too big" in text or "too large" in text:
         return RequestError("not-computable", "a text is too long", sqlstate="54000")
     return StoreError("store-unreachable", f"The materialized views cannot be read now: {text}.")

@@ -162,6 +162,7 @@ SELECT v.i, u.city FROM visits v JOIN users u ON v.k = u.k ORDER BY v.i
 SELECT v.i, u.city FROM visits v LEFT JOIN users u ON v.k = u.k AND u.rank < 2 ORDER BY v.i
 SELECT v.i, u.rank FROM visits v RIGHT JOIN users u ON v.k = u.k ORDER BY v.i, u.rank
 SELECT v.i, u.rank FROM visits v FULL JOIN users u ON v.k = u.k ORDER BY v.i, u.rank
+SELECT v.i, u.rank FROM visits v FULL JOIN users u ON v.k = u.k AND v.i <= u.rank ORDER BY v.i, u.rank
 SELECT count(*) AS c FROM visits CROSS JOIN users
 SELECT u.city, count(*) AS c, sum(v.d) AS s FROM users u JOIN visits v ON u.k = v.k GROUP BY u.city ORDER BY u.city
 SELECT a.i, b.i AS j FROM visits a JOIN visits b ON a.i < b.i WHERE a.k = b.k ORDER BY a.i
@@ -183,6 +184,10 @@ WRONG = [
     ("SELECT n * n * n AS a FROM visits", "22003"),
     ("SELECT CAST(n AS INTEGER) AS a FROM visits", "22003"),
     ("SELECT CAST(k AS INTEGER) AS a FROM visits", "22018"),
+    ("SELECT CAST('1.5' AS INTEGER) AS a FROM visits", "22018"),
+    ("SELECT CAST('1e3' AS BIGINT) AS a FROM visits", "22018"),
+    ("SELECT CAST('99999999999999999999' AS BIGINT) AS a FROM visits", "22003"),
+    ("SELECT CAST('1e1000000' AS DECIMAL(38, 0)) AS a FROM visits", "22003"),
     ("SELECT d * d * d * d * d * d AS a FROM visits", "22003"),
 ]
 
@@ -253,7 +258,7 @@ class World:
         place_ = f"v{place}.leat_rows" if self.store.kind == "sqlite" else f"leatstream_views.{table}"
         return Source(relation, place_)
 
-    def select(self, text: str) -> list[list[Any]]:
+    def select(self, text: str, most: int = 1000) -> list[list[Any]]:
         """Rows of a SELECT, as the statement would show them."""
         (statement,) = parse(text)
         assert isinstance(statement, Select)
@@ -262,7 +267,7 @@ class World:
             return self.sources[name.parts[-1]]
 
         made = compile_select(statement.select, resolve, self.store.kind, NOW)
-        rows, _ = self.store.read(Snapshot(made.sql, made.parameters, self.tables, 1000, 20))
+        rows, _ = self.store.read(Snapshot(made.sql, made.parameters, self.tables, most, 20))
         shown = [reader(kind, self.store.kind == "sqlite") for _, kind in made.columns]
         return [[show(v) for show, v in zip(shown, row, strict=True)] for row in rows]
 
@@ -361,3 +366,19 @@ def test_time_runs_out(world: World) -> None:
     with pytest.raises(LeatstreamError) as told:
         world.store.read(Snapshot(made.sql, made.parameters, world.tables, 10, 0.2))
     assert told.value.code == "statement-timeout"
+
+
+def test_no_more_rows_are_made_than_are_read(world: World) -> None:
+    many = " CROSS JOIN ".join(f"visits t{i}" for i in range(12))
+    assert len(world.select(f"SELECT t1.i FROM {many}", most=10)) == 10
+
+
+def test_texts_have_a_bound(world: World) -> None:
+    with pytest.raises(LeatstreamError) as told:
+        world.select("SELECT rpad(k, i * 400000000, 'ab') AS a FROM visits WHERE i = 1")
+    assert (told.value.code, told.value.sqlstate) == ("not-computable", "54000")
+    with pytest.raises(LeatstreamError) as told:
+        world.select(
+            "SELECT rpad(a.k, 900000, 'ab') AS a FROM visits a CROSS JOIN visits b CROSS JOIN users c"
+        )
+    assert "64 MiB" in told.value.faults[0].detail

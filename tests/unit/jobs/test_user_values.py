@@ -24,6 +24,12 @@ MOMENT = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
         ("DOUBLE", 5, 5.0),
         ("DECIMAL(5, 2)", Decimal("1.5"), Decimal("1.50")),
         ("DECIMAL(5, 2)", 7, Decimal("7.00")),
+        (
+            "DECIMAL(38, 0)",
+            Decimal("123456789012345678901234567890"),
+            Decimal("123456789012345678901234567890"),
+        ),
+        ("DECIMAL(38, 10)", 10**27, Decimal("1000000000000000000000000000.0000000000")),
         ("TIMESTAMP_LTZ", MOMENT, MOMENT),
         ("TIMESTAMP", MOMENT.replace(tzinfo=None), MOMENT.replace(tzinfo=None)),
         ("ARRAY<BIGINT>", (1, None), [1, None]),

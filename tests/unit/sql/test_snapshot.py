@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -92,6 +94,15 @@ def compiled(text: str, database: Any = "sqlite", oldest: int | None = None) -> 
         ("unsupported", "SELECT k FROM v »EXCEPT« SELECT k FROM v"),
         ("unsupported", "SELECT DISTINCT k FROM v ORDER BY »n«"),
         ("unsupported", "SELECT »(SELECT k FROM v)« AS a FROM v"),
+        ("type-mismatch", f"SELECT k FROM v WHERE n > »{'9' * 5000}«"),
+        ("type-mismatch", f"SELECT k FROM v WHERE n > -»{'9' * 39}«"),
+        ("type-mismatch", f"SELECT k FROM v WHERE d > »1.{'0' * 38}«"),
+        ("type-mismatch", f"SELECT at + »INTERVAL '{'9' * 400}' DAY« AS a FROM v"),
+        ("type-mismatch", f"SELECT at - »INTERVAL '{'9' * 400}' MONTH« AS a FROM v"),
+        ("type-mismatch", "SELECT at - »INTERVAL '+-5' MONTH« AS a FROM v"),
+        ("unknown-column", f"SELECT k FROM v ORDER BY »{'9' * 5000}«"),
+        ("ambiguous-column", "SELECT »x.k« FROM (SELECT a.k, b.k FROM v a JOIN v b ON a.n = b.n) x"),
+        ("ambiguous-column", "SELECT »*« FROM (SELECT k, n AS k FROM v) x"),
         ("unsupported", "SELECT a.k FROM v a »JOIN v b WITHIN 5 MINUTES ON a.k = b.k«"),
     ],
 )
@@ -142,3 +153,80 @@ def test_result_types() -> None:
         "DOUBLE",
         "DECIMAL(20, 2)",
     ]
+
+
+def test_a_negative_literal_keeps_every_digit() -> None:
+    made = compiled("SELECT k FROM v WHERE d = -1234567890123456789012345678901.5", "postgresql")
+    assert list(made.parameters) == [Decimal("-1234567890123456789012345678901.5")]
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_many_arguments_make_a_text_as_long(database: str) -> None:
+    """SQLite's form once doubled with each."""
+    made = compiled("SELECT greatest(" + ", ".join(["n"] * 250) + ") AS g FROM v", database)
+    assert len(made.sql) < 5_000
+
+
+def with_chain(steps: int, reads: int) -> str:
+    """Each name of WITH reads the one before it several times."""
+    parts = ["c0 AS (SELECT k FROM v)"]
+    for i in range(1, steps):
+        joins = " ".join(f"CROSS JOIN c{i - 1} a{j}" for j in range(1, reads))
+        parts.append(f"c{i} AS (SELECT a0.k FROM c{i - 1} a0 {joins})")
+    return f"WITH {', '.join(parts)} SELECT k FROM c{steps - 1}"
+
+
+def nested(form: str, times: int) -> str:
+    text = "k"
+    for _ in range(times):
+        text = form.format(text)
+    return f"SELECT {text} AS a FROM v"
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        with_chain(15, 3),
+        nested("right({0}, length({0}))", 9),
+        nested("substring({0}, length({0}), 2)", 9),
+        "SELECT k FROM v WHERE n IN " + "(SELECT n FROM v WHERE n IN " * 14 + "(1)" + ")" * 14,
+    ],
+    ids=["with", "right", "substring", "in"],
+)
+def test_what_is_written_has_a_bound(text: str, database: str) -> None:
+    with contextlib.suppress(RequestError):
+        assert len(compiled(text, database).sql) <= 1_000_000
+
+
+def test_a_chain_of_with_that_is_too_long_is_told() -> None:
+    with pytest.raises(RequestError) as told:
+        compiled(with_chain(8, 3))
+    assert told.value.code == "too-complex"
+    assert told.value.faults[0].detail.startswith(
+        "This SELECT over materialized views consists of more than 500"
+    )
+    assert len(compiled(with_chain(5, 3)).sql) < 100_000
+
+
+def test_zeros_before_a_number_do_not_count() -> None:
+    assert compiled(f"SELECT k FROM v WHERE n > {'0' * 5000}7").sql.endswith("> 7)")
+
+
+def test_a_limit_of_many_digits_is_told() -> None:
+    with pytest.raises(RequestError) as told:
+        parse(f"SELECT k FROM s LIMIT {'9' * 5000}")
+    assert told.value.faults[0].detail.startswith("LIMIT is between 1 and")
+
+
+def test_a_full_join_in_postgresql_needs_an_equality() -> None:
+    """Its planner has no other way; the database itself would say so, too late and without a place."""
+    text = "SELECT a.k FROM v a FULL JOIN v b ON a.n > b.n"
+    assert "FULL JOIN" in compiled(text).sql
+    with pytest.raises(RequestError) as told:
+        compiled(text, "postgresql")
+    fault = told.value.faults[0]
+    assert fault.code == "unsupported"
+    assert fault.position is not None
+    assert text[fault.position.offset :].startswith("FULL JOIN")
+    assert "FULL JOIN" in compiled(f"{text} AND a.k = b.k", "postgresql").sql

@@ -13,6 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from leatstream.errors import RequestError
+from leatstream.model.exact import scaled
 from leatstream.model.names import quote
 from leatstream.model.objects import Query, Relation, RelationKind
 from leatstream.model.types import DataType
@@ -136,10 +137,16 @@ def select(
     rows, fresh = env.views.read(Snapshot(made.sql, made.parameters, tables, MOST_ROWS + 1, SECONDS))
     columns = [{"name": name, "type": str(kind)} for name, kind in made.columns]
     shown = [reader(kind, env.views.kind == "sqlite") for _, kind in made.columns]
+    try:
+        given = [[show(value) for show, value in zip(shown, row, strict=True)] for row in rows[:MOST_ROWS]]
+    except (ArithmeticError, ValueError):
+        # What is computed by adding to a time is looked at here only.
+        detail = "a value is beyond its type, such as a date after the year 9999"
+        raise RequestError("not-computable", detail, sqlstate="22008") from None
     return StatementResult(
         "select",
         columns=columns,
-        rows=[[show(value) for show, value in zip(shown, row, strict=True)] for row in rows[:MOST_ROWS]],
+        rows=given,
         freshness=[_told(r, f) for (r, _), f in zip(found, fresh, strict=True)],
         truncated=len(rows) > MOST_ROWS,
     )
@@ -183,7 +190,7 @@ def _shown(value: Any, kind: DataType, encoded: bool) -> Any:
     if kind.kind == "DECIMAL":
         number_ = decode_decimal(value) if encoded else Decimal(value)
         scale = (*kind.parameters, 0)[:2][1] if kind.parameters else 0
-        return format(number_.quantize(Decimal(1).scaleb(-scale)) if scale < 38 else number_, "f")
+        return format(scaled(number_, scale), "f")
     if kind.kind in MOMENTS:
         return _moment(moment(value) if encoded else value, kind)
     if kind.kind == "DATE":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -24,6 +25,8 @@ _MICROS = {
     "SECOND": 1_000_000,
     "MILLISECOND": 1_000,
 }
+_MONTH = 31 * _MICROS["DAY"]
+_LONGEST = 10_000 * 12 * _MONTH
 
 
 def arithmetic(c: Expressions, node: Any) -> Value:
@@ -73,7 +76,10 @@ def _moved(c: Expressions, node: Any, sign: int) -> Value:
         return NOTHING
     if left.kind is None:
         return Value("NULL", kinds.TIMESTAMP)
-    unit, amount = interval.args["unit"].name, float(interval.this.name) * sign
+    unit, amount = interval.args["unit"].name, _amount(interval) * sign
+    if abs(amount) * (_MICROS.get(unit) or _MONTHS[unit] * _MONTH) > _LONGEST:
+        c.wrong("type-mismatch", "An interval is at most 10,000 years.", interval)
+        return Value("NULL", left.kind)
     kind = left.kind if left.kind.kind != "DATE" else kinds.TIMESTAMP
     left = adapt(left, kind, c.parameters)
     if not c.sqlite:
@@ -81,6 +87,13 @@ def _moved(c: Expressions, node: Any, sign: int) -> Value:
     if unit in _MONTHS:
         return Value(f"leat_months({left.sql}, {int(amount * _MONTHS[unit])})", kind)
     return Value(f"({left.sql} + {round(amount * _MICROS[unit])})", kind)
+
+
+def _amount(interval: Any) -> float:
+    try:
+        return float(interval.this.name)
+    except ValueError:  # two signs
+        return math.inf
 
 
 def _narrow(value: Value, other: DataType) -> DataType:

@@ -18,6 +18,9 @@ from leatstream.sql.snapshot.values import NOTHING, Value, postgresql_type
 if TYPE_CHECKING:
     from leatstream.sql.snapshot.expressions import Expressions
 
+# SQLite takes no more, unless it was built otherwise.
+_MOST_ARGUMENTS = 100
+
 
 def call(c: Expressions, node: Any) -> Value:
     """A function or aggregate."""
@@ -143,12 +146,10 @@ def _extreme(word: str) -> Callable[[Expressions, Any], Value]:
         if not c.sqlite:
             return f"{word}({', '.join(values)})"
         # NULLs are passed over, as Spark does; SQLite's min and max of several would give NULL.
-        sign = "<" if word == "least" else ">"
-        made = values[0]
-        for value in values[1:]:
-            made = f"(CASE WHEN {value} IS NULL OR {made} {sign}= {value} THEN {made} ELSE {value} END)"
-            made = f"coalesce({made}, {value})"
-        return made
+        while len(values) > 1:
+            made = f"leat_{word}({', '.join(values[:_MOST_ARGUMENTS])})"
+            values = [made, *values[_MOST_ARGUMENTS:]]
+        return values[0]
 
     return lambda c, node: chosen(c, lambda values: form(c, values), node, node.expressions)
 

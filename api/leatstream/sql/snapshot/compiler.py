@@ -22,6 +22,7 @@ from leatstream.sql.snapshot.values import Database, Parameters, Value
 from leatstream.sql.statements import Name
 
 MAX_DEPTH = 16
+_MOST_QUERIES = 500
 # Of what the parser notes as impossible on streams.
 _POSSIBLE = {"ORDER BY", "LIMIT", "OFFSET", "SELECT DISTINCT", "UNION", "UNION DISTINCT"}
 Ctes = Mapping[str, tuple[exp.Expression, "Ctes"]]
@@ -112,6 +113,7 @@ class _Compiler:
         self.parameters = Parameters(database)
         self.faults = Faults()
         self.count = 0
+        self.queries = 0
 
     def query(self, node: exp.Expression, ctes: Ctes, depth: int) -> _Query:
         if depth > MAX_DEPTH:
@@ -123,9 +125,18 @@ class _Compiler:
                 self.faults.add("unsupported", detail, position=position, hint=hint)
         for name, query in node.meta.get("ctes", ()):
             ctes = {**ctes, name: (query, ctes)}
-        return (
-            self._union(node, ctes, depth) if isinstance(node, exp.Union) else self._select(node, ctes, depth)
-        )
+        self.queries += 1
+        if self.queries > _MOST_QUERIES:
+            detail = (
+                f"This SELECT over materialized views consists of more than {_MOST_QUERIES} SELECTs, those of"
+                " WITH counted wherever they are read."
+            )
+            hint = "keep what is read often in a materialized view of its own"
+            raise RequestError("too-complex", detail, position=place(node), hint=hint)
+        write = self._union if isinstance(node, exp.Union) else self._select
+        made = write(node, ctes, depth)
+        self.parameters.count(made.sql, node)
+        return made
 
     def refuse(self, what: str, node: exp.Expression, hint: str | None = None) -> None:
         detail = f"{what} is not supported in a SELECT over materialized views."
@@ -248,6 +259,9 @@ class _Compiler:
                 hint = "CROSS JOIN takes no ON" if on is not None else "write ON a.x = b.x, or CROSS JOIN"
                 self.faults.add("sql-syntax", "A join needs ON.", position=place(join), hint=hint)
                 continue
+            if words == "FULL JOIN" and self.parameters.database == "postgresql" and not _pairs_equals(on):
+                hint = "UNION ALL a LEFT JOIN and the rows of the other that have no partner"
+                self.refuse("A FULL JOIN without an equality, in PostgreSQL,", join, hint)
             text += f" {words} {right}" + (f" ON {rows.condition(on)}" if on is not None else "")
         return text
 
@@ -301,7 +315,9 @@ class _Compiler:
             self.faults.add("ambiguous-column", f"FROM has {given.shown} twice.", hint=hint)
         scope.inputs.append(given)
         for i, output in enumerate(given.columns or ()):
-            scope.names.setdefault((given.ref, output.name), f"{given.ref}.{letter}{i}")
+            # Of two columns of one name neither is meant: whoever names them is told.
+            sql = f"{given.ref}.{letter}{i}" if (given.ref, output.name) not in scope.names else ""
+            scope.names[given.ref, output.name] = sql
 
     def _subquery(
         self, ctes: Ctes, depth: int
@@ -345,9 +361,10 @@ class _Compiler:
 
     def _sorted(self, node: exp.Expression, query: _Query, rows: Expressions | None, distinct: bool) -> str:
         if isinstance(node, exp.Literal) and not node.is_string and node.this.isdecimal():
-            if 1 <= int(node.this) <= len(query.names):
-                return str(int(node.this))
-            detail = f"ORDER BY {node.this}: there are {len(query.names)} columns."
+            digits = node.this.lstrip("0")
+            if digits and len(digits) < 10 and int(digits) <= len(query.names):
+                return str(int(digits))
+            detail = f"ORDER BY {node.this[:20]}: there are {len(query.names)} columns."
             self.faults.add("unknown-column", detail, position=place(node))
             return "1"
         parts = node.meta.get("parts") if isinstance(node, exp.Column) else None
@@ -360,6 +377,20 @@ class _Compiler:
             return "1"
         found: Value = rows.value(node)
         return found.sql
+
+
+def _pairs_equals(on: exp.Expression | None) -> bool:
+    """Whether ON has an equality of columns beside all else: PostgreSQL makes no FULL JOIN without one."""
+    parts = [on]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, exp.Paren):
+            parts.append(part.this)
+        elif isinstance(part, exp.And):
+            parts += [part.this, part.expression]
+        elif isinstance(part, exp.EQ) and all(s.find(exp.Column) for s in (part.this, part.expression)):
+            return True
+    return False
 
 
 def _aggregates(node: exp.Expression) -> bool:

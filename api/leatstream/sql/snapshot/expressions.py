@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
@@ -69,7 +70,9 @@ class Expressions:
             )
             self.refuse(shown, node)
             return NOTHING
-        return writer(self, node)
+        found = writer(self, node)
+        self.parameters.count(found.sql, node)
+        return found
 
     def condition(self, node: exp.Expression) -> str:
         """An expression that must be BOOLEAN."""
@@ -162,6 +165,10 @@ class Expressions:
         if fields:
             self.refuse("A field of a STRUCT", node)
             return NOTHING
+        if not self.names[ref, name]:
+            hint = "give each column of the sub-select a name of its own: … AS name"
+            self.wrong("ambiguous-column", f"The sub-select has two columns {quote(name)}.", node, hint)
+            return NOTHING
         if self.grouped is not None and not self.inside:
             hint = f"write it into GROUP BY, or an aggregate such as max({quote(name)})"
             detail = f"{quote(name)} is neither in GROUP BY nor inside an aggregate."
@@ -172,11 +179,18 @@ class Expressions:
         """A text or number."""
         if node.is_string:
             return Value(self.parameters.put(node.this, kinds.VARCHAR), kinds.VARCHAR, node.this)
-        made, kind = number(node.this)
+        made, kind = self._number(node)
         if kind.kind in ("INTEGER", "BIGINT"):
             sql = str(made) if self.sqlite else f"{made}::{postgresql_type(kind)}"
             return Value(sql, kind, made)
         return Value(self.parameters.put(made, kind), kind, made)
+
+    def _number(self, node: Any) -> tuple[int | Decimal | float, DataType]:
+        try:
+            return number(node.this)
+        except ValueError:
+            self.wrong("type-mismatch", f"A number has at most {kinds.MOST_DIGITS} digits.", node)
+            return 0, kinds.INTEGER
 
     def compare(self, node: Any) -> Value:
         """``a = b`` and its like."""
@@ -217,11 +231,12 @@ class Expressions:
     def negative(self, node: Any) -> Value:
         """``-a``"""
         if isinstance(node.this, exp.Literal) and not node.this.is_string:
-            made, kind = number(node.this.this)
+            made, kind = self._number(node.this)
             if kind.kind in ("INTEGER", "BIGINT"):
                 sql = f"(-{made})" if self.sqlite else f"(-{made})::{postgresql_type(kind)}"
                 return Value(sql, kind, -made)
-            return Value(self.parameters.put(-made, kind), kind, -made)
+            made = made.copy_negate() if isinstance(made, Decimal) else -made
+            return Value(self.parameters.put(made, kind), kind, made)
         found = self.value(node.this)
         self.expect(found, "number", node.this)
         if found.kind is None or not self.sqlite:

@@ -83,6 +83,8 @@ def _round_postgresql(arguments: Sequence[Value]) -> str:
     return f"round(({value.sql})::numeric, ({digits})::integer)::{back}"
 
 
+# PostgreSQL raises nothing by SQL alone: a text that is no integer tells its store what is wrong.
+_LENGTH_OF_PAD = "(CASE WHEN {1} > 1000000 THEN 'leat-too-long' || ({1})::text ELSE ({1})::text END)::integer"
 _LENGTH = Function(("text",), 1, _always(kinds.INTEGER), "leat_length({0})", "char_length({0})")
 _SUBSTRING = Function(
     ("text", "integer", "integer"),
@@ -158,10 +160,10 @@ FUNCTIONS: dict[str, Function] = {
         "right({0}, greatest({1}, 0)::integer)",
     ),
     "lpad": _text(
-        "leat_pad({0}, {1}, {2}, 'l')", "lpad({0}, ({1})::integer, {2})", "text", "integer", "text"
+        "leat_pad({0}, {1}, {2}, 'l')", f"lpad({{0}}, {_LENGTH_OF_PAD}, {{2}})", "text", "integer", "text"
     ),
     "rpad": _text(
-        "leat_pad({0}, {1}, {2}, 'r')", "rpad({0}, ({1})::integer, {2})", "text", "integer", "text"
+        "leat_pad({0}, {1}, {2}, 'r')", f"rpad({{0}}, {_LENGTH_OF_PAD}, {{2}})", "text", "integer", "text"
     ),
     "replace": _text("leat_replace({0}, {1}, {2})", "replace({0}, {1}, {2})", "text", "text", "text"),
     "startswith": _test("(leat_find({0}, {1}) = 1)", "starts_with({0}, {1})"),

@@ -9,7 +9,7 @@ BOOLEAN, BIGINT, INTEGER = DataType("BOOLEAN"), DataType("BIGINT"), DataType("IN
 DOUBLE, VARCHAR, DATE = DataType("DOUBLE"), DataType("VARCHAR"), DataType("DATE")
 TIMESTAMP, TIMESTAMP_LTZ = DataType("TIMESTAMP"), DataType("TIMESTAMP_LTZ")
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INTEGER": 10, "BIGINT": 20}
-_MOST, _LEAST_SCALE = 38, 6
+MOST_DIGITS, _LEAST_SCALE = 38, 6
 
 
 def family(kind: DataType) -> str:
@@ -46,10 +46,10 @@ def decimal_parts(kind: DataType) -> tuple[int, int]:
 
 def decimal(precision: int, scale: int) -> DataType:
     """A DECIMAL; too many digits are cut as Spark does: of the fraction, but six of it are kept."""
-    if precision > _MOST:
+    if precision > MOST_DIGITS:
         whole = precision - scale
-        scale = max(_MOST - whole, min(scale, _LEAST_SCALE))
-        precision = _MOST
+        scale = max(MOST_DIGITS - whole, min(scale, _LEAST_SCALE))
+        precision = MOST_DIGITS
     return DataType("DECIMAL", (precision, scale))
 
 

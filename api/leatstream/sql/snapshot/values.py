@@ -7,10 +7,16 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Literal
 
+from sqlglot import exp
+
+from leatstream.errors import RequestError
 from leatstream.model.types import DataType
 from leatstream.model.view_values import encode
+from leatstream.sql.passes.scope import place
 from leatstream.sql.snapshot import kinds
 
+# Characters of one expression or query, and of all with their parts counted again.
+_MOST_SQL, _MOST_WRITTEN = 1_000_000, 32_000_000
 Database = Literal["sqlite", "postgresql"]
 
 
@@ -32,11 +38,26 @@ NOTHING = Value("NULL", None)
 
 
 class Parameters:
-    """Values that travel beside the SQL; the same value is sent once."""
+    """Values that travel beside the SQL; the same value is sent once. Counts the SQL too."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.values: list[Any] = []
+        self._written = 0
+
+    def count(self, sql: str, node: exp.Expression) -> None:
+        """Take notice of a part that has been written.
+
+        Some forms need an argument several times: nested, a short statement would fill the memory.
+
+        Raises:
+            RequestError: too-complex.
+        """
+        self._written += len(sql)
+        if len(sql) > _MOST_SQL or self._written > _MOST_WRITTEN:
+            detail = "This SELECT over materialized views is too long when written for their database."
+            hint = "nest fewer calls, or compute some of it in the SELECT that makes the view"
+            raise RequestError("too-complex", detail, position=place(node), hint=hint)
 
     def put(self, value: Any, kind: DataType) -> str:
         """The placeholder of a Python value."""
@@ -70,20 +91,30 @@ def postgresql_type(kind: DataType) -> str:
 
 
 def number(text: str) -> tuple[int | Decimal | float, DataType]:
-    """A numeric literal as Spark types it: 1 is an INTEGER, 1.5 a DECIMAL, 1e3 a DOUBLE."""
+    """A numeric literal as Spark types it: 1 is an INTEGER, 1.5 a DECIMAL, 1e3 a DOUBLE.
+
+    Raises:
+        ValueError: no type has so many digits.
+    """
     if "e" in text.lower():
         return float(text), kinds.DOUBLE
     if "." in text:
         made = Decimal(text)
         digits = made.as_tuple()
         scale = max(-int(digits.exponent), 0)
-        return made, DataType("DECIMAL", (max(len(digits.digits), scale, 1), scale))
+        precision = max(len(digits.digits), scale, 1)
+        if precision > kinds.MOST_DIGITS:
+            raise ValueError(text)
+        return made, DataType("DECIMAL", (precision, scale))
+    text = text.lstrip("0") or "0"
+    if len(text) > kinds.MOST_DIGITS:
+        raise ValueError(text)
     whole = int(text)
     if abs(whole) < 1 << 31:
         return whole, kinds.INTEGER
     if abs(whole) < 1 << 63:
         return whole, kinds.BIGINT
-    return Decimal(whole), DataType("DECIMAL", (len(text.lstrip("0")), 0))
+    return Decimal(whole), DataType("DECIMAL", (len(text), 0))
 
 
 def convert(value: Any, kind: DataType) -> Any:
