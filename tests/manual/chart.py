@@ -1,4 +1,7 @@
-"""What Helm makes of the chart; only where there is Helm."""
+"""What Helm makes of the chart: ``pytest tests/manual/chart.py``, with Helm on PATH.
+
+No package that the project can pin brings Helm, so the run of all tests looks at the chart's text only.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-CHART = Path(__file__).resolve().parents[3] / "deploy" / "helm" / "leatstream"
+CHART = Path(__file__).resolve().parents[2] / "deploy" / "helm" / "leatstream"
 SECRET = {"token": "leat_x", "catalogUrl": "postgresql://x"}
 Render = Callable[..., dict[tuple[str, str], Any]]
 
