@@ -163,6 +163,7 @@ SELECT v.i, u.city FROM visits v LEFT JOIN users u ON v.k = u.k AND u.rank < 2 O
 SELECT v.i, u.rank FROM visits v RIGHT JOIN users u ON v.k = u.k ORDER BY v.i, u.rank
 SELECT v.i, u.rank FROM visits v FULL JOIN users u ON v.k = u.k ORDER BY v.i, u.rank
 SELECT v.i, u.rank FROM visits v FULL JOIN users u ON v.k = u.k AND v.i <= u.rank ORDER BY v.i, u.rank
+SELECT i, day + INTERVAL '1' DAY AS a, day - INTERVAL '1' MONTH AS b, round(d) AS e FROM visits ORDER BY i
 SELECT count(*) AS c FROM visits CROSS JOIN users
 SELECT u.city, count(*) AS c, sum(v.d) AS s FROM users u JOIN visits v ON u.k = v.k GROUP BY u.city ORDER BY u.city
 SELECT a.i, b.i AS j FROM visits a JOIN visits b ON a.i < b.i WHERE a.k = b.k ORDER BY a.i

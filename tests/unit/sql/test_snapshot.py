@@ -230,3 +230,16 @@ def test_a_full_join_in_postgresql_needs_an_equality() -> None:
     assert fault.position is not None
     assert text[fault.position.offset :].startswith("FULL JOIN")
     assert "FULL JOIN" in compiled(f"{text} AND a.k = b.k", "postgresql").sql
+
+
+def test_round_gives_the_digits_that_are_asked_for() -> None:
+    made = compiled("SELECT round(d) AS a, round(d, 1) AS b, round(d, 5) AS c, round(d, -1) AS e FROM v")
+    shown = [str(kind) for _, kind in made.columns]
+    assert shown == ["DECIMAL(9, 0)", "DECIMAL(10, 1)", "DECIMAL(11, 2)", "DECIMAL(9, 0)"]
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_whole_days_leave_a_date_a_date(database: str) -> None:
+    moved = ", ".join(f"day + INTERVAL '1' {unit} AS {unit.lower()}s" for unit in ("DAY", "MONTH", "HOUR"))
+    made = compiled(f"SELECT {moved} FROM v", database)
+    assert [str(kind) for _, kind in made.columns] == ["DATE", "DATE", "TIMESTAMP"]

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from leatstream.model.types import DataType
 from leatstream.sql.snapshot import kinds
-from leatstream.sql.snapshot.conversions import adapt
+from leatstream.sql.snapshot.conversions import adapt, cast
 from leatstream.sql.snapshot.values import NOTHING, Value, postgresql_type
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 OPERATORS = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "DIV"}
 _MONTHS = {"YEAR": 12, "MONTH": 1}
+_DAYS = ("DAY", "MONTH", "YEAR")  # whole ones of them leave a DATE a DATE
 _MICROS = {
     "WEEK": 604_800_000_000,
     "DAY": 86_400_000_000,
@@ -81,12 +82,16 @@ def _moved(c: Expressions, node: Any, sign: int) -> Value:
         c.wrong("type-mismatch", "An interval is at most 10,000 years.", interval)
         return Value("NULL", left.kind)
     kind = left.kind if left.kind.kind != "DATE" else kinds.TIMESTAMP
+    whole = left.kind.kind == "DATE" and unit in _DAYS and amount.is_integer()
     left = adapt(left, kind, c.parameters)
     if not c.sqlite:
-        return Value(f"({left.sql} + interval '{amount!r} {unit.lower()}')", kind)
-    if unit in _MONTHS:
-        return Value(f"leat_months({left.sql}, {int(amount * _MONTHS[unit])})", kind)
-    return Value(f"({left.sql} + {round(amount * _MICROS[unit])})", kind)
+        made = f"({left.sql} + interval '{amount!r} {unit.lower()}')"
+    elif unit in _MONTHS:
+        made = f"leat_months({left.sql}, {int(amount * _MONTHS[unit])})"
+    else:
+        made = f"({left.sql} + {round(amount * _MICROS[unit])})"
+    moved = Value(made, kind)
+    return cast(moved, kinds.DATE, c.parameters) if whole else moved
 
 
 def _amount(interval: Any) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from leatstream.model.types import DataType
 from leatstream.sql.passes.columns import suggestion
 from leatstream.sql.snapshot import kinds
 from leatstream.sql.snapshot.aggregates import aggregate
@@ -66,11 +67,24 @@ def function(c: Expressions, name: str, node: exp.Expression, arguments: Sequenc
         values.append(taken(c, c.value(argument), family, argument))
     first = values[0].kind or kinds.BIGINT
     gives = known.gives([v.kind or kinds.BIGINT for v in values])
+    if name == "round" and gives.kind == "DECIMAL":
+        gives = _rounded(gives, values[1].constant if len(values) > 1 else 0)
     form = known.sqlite if c.sqlite else known.postgresql
     if callable(form):
         return Value(form(values), gives)
     texts = {"kind": plain_name(first), "gives": postgresql_type(gives)}
     return Value(f"({form.format(*(v.sql for v in values), **texts)})", gives)
+
+
+def _rounded(kind: DataType, digits: int | None) -> DataType:
+    """What ROUND makes of a DECIMAL: it has the digits that are asked for, and room for one more."""
+    if digits is None:
+        return kind
+    precision, scale = kinds.decimal_parts(kind)
+    whole = precision - scale + 1
+    if digits < 0:
+        return kinds.decimal(max(whole, 1 - digits), 0)
+    return kinds.decimal(whole + min(scale, digits), min(scale, digits))
 
 
 def taken(c: Expressions, value: Value, family: str, node: exp.Expression) -> Value:
