@@ -1,4 +1,4 @@
-"""Rows per second and time per batch of joins and aggregates over keyed snapshots, beside a plain copy.
+"""Rows per second, time per batch and size on disk of joins and aggregates over keyed snapshots, beside a copy.
 
 One Spark session, sources of JSON files, a sink that encodes the records and drops them: what is measured is
 the operator, without Kafka. The first batch loads the changelog (``--keys`` rows); then come small and large
@@ -192,6 +192,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         spark = start_session(Path(name) / "spark", 2)
         found: dict[str, Any] = {}
+        disk: dict[str, int] = {}
         for index, title in enumerate(("copy", "temporal join", "aggregate")):
             folder = Path(name) / str(index)
             spec = jobs(folder)[title]
@@ -209,6 +210,8 @@ def main() -> None:
                     times.append(time.perf_counter() - start)
                 found.setdefault(title, {})[rows] = sorted(times)[len(times) // 2]
             query.stop()
+            place = Path(spec.checkpoint.removeprefix("file://"))
+            disk[title] = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
         spark.stop()
     lines = [
         [
@@ -216,13 +219,14 @@ def main() -> None:
             f"{1000 * by[options.small]:.0f} ms",
             f"{options.large / by[options.large]:.0f} rows/s",
             f"{by[options.large] / found['copy'][options.large]:.1f}",
+            f"{disk[title] / 2**20:.1f} MiB",
         ]
         for title, by in found.items()
     ]
-    print(
-        table(["operator", f"batch of {options.small}", f"batches of {options.large}", "time / copy"], lines)
-    )
-    keep(options.json, {k: {str(r): t for r, t in by.items()} for k, by in found.items()})
+    header = [f"batch of {options.small}", f"batches of {options.large}", "time / copy", "on disk"]
+    print(table(["operator", *header], lines))
+    seconds = {k: {str(r): t for r, t in by.items()} for k, by in found.items()}
+    keep(options.json, {"seconds": seconds, "checkpoint_bytes": disk})
 
 
 if __name__ == "__main__":
