@@ -1,4 +1,4 @@
-"""Rows per second, time per batch and size on disk of joins and aggregates over keyed snapshots, beside a copy.
+"""Rows a second, time a batch and size on disk of joins and aggregates over keyed snapshots, beside a copy.
 
 One Spark session, sources of JSON files, a sink that encodes the records and drops them: what is measured is
 the operator, without Kafka. The first batch loads the changelog (``--keys`` rows); then come small and large
