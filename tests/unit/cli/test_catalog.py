@@ -38,6 +38,12 @@ def test_it_goes_back_and_forth(leat: Leat, catalog: str) -> None:
     assert leat("catalog", "migrate", "--to", "r0012").status == 1
 
 
+def test_a_setting_that_cannot_be_used_is_named(leat: Leat, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEATSTREAM_LEASE_SECONDS", "0")
+    told = leat("catalog", "migrate")
+    assert (told.status, "LEATSTREAM_LEASE_SECONDS" in told.err) == (1, True)
+
+
 @pytest.mark.parametrize("target", ["base", "-1", ""])
 def test_nothing_that_would_lose_the_catalog_is_taken(leat: Leat, catalog: str, target: str) -> None:
     before = revision(catalog)
