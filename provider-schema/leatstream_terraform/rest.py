@@ -18,7 +18,7 @@ from leatstream_terraform import VERSION
 SOCKET_TIMEOUT = 90.0
 _RETRY_FOR = 30.0
 #: Nothing was done: any request may be sent again.
-_UNDONE = ("engine-unavailable", "catalog-busy")
+_UNDONE = ("engine-unavailable", "catalog-busy", "catalog-full")
 _LONGEST_PAUSE = 4.0
 
 

@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from leatstream.connectors.entities import Entity
-from leatstream.errors import CatalogAway, CatalogBusy, StoreError
+from leatstream.errors import CatalogAway, CatalogBusy, CatalogFull, StoreError
 from leatstream.services.environment import Principal
 from leatstream.services.queries.catalog import get_query
 from leatstream.services.queries.removal import remove_query
@@ -103,9 +103,10 @@ def test_a_topic_stays_where_the_answer_to_commit_is_lost(world: Any, client: Te
     assert "shared" in world.cluster.entities
 
 
+@pytest.mark.parametrize("fault", [CatalogBusy, CatalogFull])
 @pytest.mark.parametrize("meanwhile", [True, False])
 def test_a_topic_made_for_nothing_goes_unless_somebody_declared_on_it(
-    world: Any, client: TestClient, meanwhile: bool
+    world: Any, client: TestClient, meanwhile: bool, fault: type[CatalogAway]
 ) -> None:
     opened = world.env.open_unit
 
@@ -114,7 +115,7 @@ def test_a_topic_made_for_nothing_goes_unless_somebody_declared_on_it(
         if write and "shared" in world.cluster.entities:
             world.env.open_unit = opened
             assert not meanwhile or declare(client, "other", topic="shared") == 201
-            raise CatalogBusy("The catalog is busy.")
+            raise fault("It takes nothing down now.")
         with opened(write=write) as unit:
             yield unit
 

@@ -46,7 +46,9 @@ def waits(asked: Any) -> bool:
     return "wait_for" in asked[1]
 
 
-@pytest.mark.parametrize("code", ["catalog-unreachable", "catalog-busy", "engine-unavailable"])
+@pytest.mark.parametrize(
+    "code", ["catalog-unreachable", "catalog-busy", "catalog-full", "engine-unavailable"]
+)
 def test_a_wait_outlives_what_passes(
     with_double: Any, double: Any, problem: Any, source: None, code: str
 ) -> None:

@@ -10,6 +10,7 @@ from leatstream.errors import (
     CatalogAway,
     CatalogBusy,
     CatalogError,
+    CatalogFull,
     Faults,
     LeatstreamError,
     RequestError,
@@ -95,7 +96,7 @@ def put_relation(
     made = ensure_entity(env, store, draft)
     try:
         return _store_relation(env, principal, draft, pre, within)
-    except (LeatstreamError, CatalogBusy):
+    except (LeatstreamError, CatalogBusy, CatalogFull):
         # Only these say that nothing was kept: where the answer to COMMIT is lost, the relation may stand.
         if made:
             _take_back(env, store, draft.relation.entity)
