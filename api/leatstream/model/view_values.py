@@ -23,6 +23,10 @@ from typing import Any
 from leatstream.model.types import DataType
 
 NAN = "NaN"
+# Of a text that a function over views makes, whichever database computes it.
+MOST_CHARACTERS = 1_000_000
+# What the text begins with at which PostgreSQL stumbles when one is longer: by SQL alone it raises nothing.
+TOO_LONG = "leat-too-long"
 INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 FLOATS = ("FLOAT", "DOUBLE")
 NESTED = ("ARRAY", "MAP", "STRUCT")
@@ -55,6 +59,16 @@ def decode_decimal(text: str) -> Decimal:
     return Decimal("0" + body[2:])
 
 
+def encode_double(value: float) -> float | str:
+    """A double as SQLite keeps it: it has no not-a-number, and takes it for NULL."""
+    return NAN if math.isnan(value) else value
+
+
+def decode_double(value: float | str) -> float:
+    """The double of what SQLite keeps."""
+    return math.nan if value == NAN else float(value)
+
+
 def encode(value: Any, kind: DataType) -> Any:
     """A Python value (date, Decimal, …) as it lies in SQLite."""
     if value is None:
@@ -62,7 +76,7 @@ def encode(value: Any, kind: DataType) -> Any:
     if kind.kind == "DECIMAL":
         return encode_decimal(value)
     if kind.kind in FLOATS:
-        return NAN if math.isnan(value) else float(value)
+        return encode_double(float(value))
     if kind.kind == "BOOLEAN":
         return int(value)
     if isinstance(value, datetime):

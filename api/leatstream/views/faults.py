@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from leatstream.errors import EngineError, RequestError
 
-# Of a text that a function makes, and of texts and bytes in an answer.
-MOST_CHARACTERS = 1_000_000
+# Of texts and bytes in an answer.
 MOST_ANSWERED = 64 << 20
 
 

@@ -11,9 +11,10 @@ import psycopg
 from psycopg import sql
 
 from leatstream.errors import EngineError, LeatstreamError, RequestError, StoreError
+from leatstream.model.view_values import MOST_CHARACTERS, TOO_LONG
 from leatstream.plan.job_spec import ViewDatabase
 from leatstream.ports import Freshness, Snapshot
-from leatstream.views.faults import MOST_CHARACTERS, gathered, not_ready, timed_out
+from leatstream.views.faults import gathered, not_ready, timed_out
 from leatstream.views.postgresql_writer import SCHEMA, connect, index_name, index_statement, table_of, told
 
 _Rows = Generator[tuple[object, ...], None, None]
@@ -109,7 +110,7 @@ def _fault(error: psycopg.Error, timeout: float) -> LeatstreamError:
     if state == "57014":
         return timed_out(timeout)
     said = error.diag.message_primary or type(error).__name__
-    if state == "22P02" and "leat-too-long" in said:
+    if state == "22P02" and TOO_LONG in said:
         detail = f"a text has more than {MOST_CHARACTERS} characters"
         return RequestError("not-computable", detail, sqlstate="54000")
     if state == "54001":

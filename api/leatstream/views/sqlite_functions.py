@@ -12,8 +12,18 @@ from decimal import ROUND_HALF_UP, Decimal, DecimalException
 from typing import Any
 
 from leatstream.model.exact import EXACT, scaled
-from leatstream.model.view_values import NAN, day, decode_decimal, encode_decimal, micros, moment
-from leatstream.views.faults import MOST_CHARACTERS
+from leatstream.model.view_values import (
+    MOST_CHARACTERS,
+    NAN,
+    day,
+    decode_decimal,
+    decode_double,
+    encode_decimal,
+    encode_double,
+    micros,
+    moment,
+)
+from leatstream.views.sqlite_aggregates import AGGREGATES
 
 # Of a text, of bytes and of a row, also while it is put together.
 MOST_BYTES = 32 << 20
@@ -60,7 +70,7 @@ def register(connection: sqlite3.Connection) -> Fault:
     for name, choose in (("leat_greatest", max), ("leat_least", min)):
         connection.create_function(name, -1, _extreme(choose), deterministic=True)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
-    for name, made in _AGGREGATES.items():
+    for name, made in AGGREGATES.items():
         connection.create_aggregate(name, 1, made)
     return fault
 
@@ -77,14 +87,6 @@ def _extreme(choose: Callable[..., Any]) -> Callable[..., Any]:
 
 
 # Numbers
-
-
-def _float(value: Any) -> float:
-    return math.nan if value == NAN else float(value)
-
-
-def _plain(value: float) -> Any:
-    return NAN if math.isnan(value) else value
 
 
 def _zero() -> NotComputable:
@@ -115,15 +117,15 @@ def _fitted(number: Decimal, kind: str) -> int:
 
 
 def _real(operator: str, left: Any, right: Any) -> Any:
-    one, other = _float(left), _float(right)
+    one, other = decode_double(left), decode_double(right)
     if operator in ("/", "%") and other == 0:
         raise _zero()
     if operator == "/":
-        return _plain(one / other)
+        return encode_double(one / other)
     if operator == "%":
-        return _plain(math.fmod(one, other) if not math.isinf(one) else math.nan)
+        return encode_double(math.fmod(one, other) if not math.isinf(one) else math.nan)
     try:
-        return _plain({"+": one + other, "-": one - other, "*": one * other}[operator])
+        return encode_double({"+": one + other, "-": one - other, "*": one * other}[operator])
     except OverflowError:
         return math.copysign(math.inf, one * math.copysign(1, other))
 
@@ -154,7 +156,7 @@ def _rounded(value: Decimal, precision: int, scale: int) -> Decimal:
 def _round(value: Any, scale: int, kind: str) -> Any:
     if kind == "DECIMAL":
         return encode_decimal(scaled(decode_decimal(value), scale, ROUND_HALF_UP))
-    number = Decimal(repr(_float(value))) if kind == "DOUBLE" else Decimal(value)
+    number = Decimal(repr(decode_double(value))) if kind == "DOUBLE" else Decimal(value)
     if not number.is_finite():
         return value
     if scale >= -int(number.as_tuple().exponent):
@@ -167,46 +169,46 @@ def _whole(word: str, value: Any, kind: str) -> Any:
     turn = math.floor if word == "floor" else math.ceil
     if kind == "DECIMAL":
         return encode_decimal(Decimal(turn(decode_decimal(value))))
-    number = _float(value)
+    number = decode_double(value)
     if not math.isfinite(number):
         raise NotComputable("a value does not fit BIGINT", "22003")
     return _fit(turn(number), "BIGINT")
 
 
 def _math(word: str, value: Any) -> Any:
-    number = _float(value)
+    number = decode_double(value)
     if word == "sqrt":
         return NAN if number < 0 or math.isnan(number) else math.sqrt(number)
     if word == "exp":
         try:
-            return _plain(math.exp(number))
+            return encode_double(math.exp(number))
         except OverflowError:
             return math.inf
-    return None if number <= 0 else _plain(math.log(number))
+    return None if number <= 0 else encode_double(math.log(number))
 
 
 def _power(base: Any, exponent: Any) -> Any:
     try:
-        made = _float(base) ** _float(exponent)
+        made = decode_double(base) ** decode_double(exponent)
     except (OverflowError, ZeroDivisionError):
         return math.inf
-    return NAN if isinstance(made, complex) else _plain(made)
+    return NAN if isinstance(made, complex) else encode_double(made)
 
 
 def _absolute(value: Any, kind: str) -> Any:
     if kind == "DECIMAL":
         return encode_decimal(decode_decimal(value).copy_abs())
-    return _plain(abs(_float(value))) if kind in ("FLOAT", "DOUBLE") else _fit(abs(value), kind)
+    return encode_double(abs(decode_double(value))) if kind in ("FLOAT", "DOUBLE") else _fit(abs(value), kind)
 
 
 def _negative(value: Any, kind: str) -> Any:
     if kind == "DECIMAL":
         return encode_decimal(decode_decimal(value).copy_negate())
-    return _plain(-_float(value)) if kind in ("FLOAT", "DOUBLE") else _fit(-value, kind)
+    return encode_double(-decode_double(value)) if kind in ("FLOAT", "DOUBLE") else _fit(-value, kind)
 
 
 def _sign(value: Any, kind: str) -> float:
-    number = float(decode_decimal(value)) if kind == "DECIMAL" else _float(value)
+    number = float(decode_decimal(value)) if kind == "DECIMAL" else decode_double(value)
     return (number > 0) - (number < 0) + 0.0
 
 
@@ -227,10 +229,10 @@ def _cast(value: Any, given: str, wanted: str, precision: int, scale: int) -> An
             return float(decode_decimal(value))
         if given == "VARCHAR":
             try:
-                return _plain(float(value.strip()))
+                return encode_double(float(value.strip()))
             except ValueError:
                 raise _unreadable(wanted) from None
-        return _plain(_float(value))
+        return encode_double(decode_double(value))
     if wanted == "VARCHAR":
         return _text(value, given, scale)
     if wanted == "BOOLEAN":
@@ -246,7 +248,7 @@ def _as_decimal(value: Any, given: str) -> Decimal:
     if given == "DECIMAL":
         return decode_decimal(value)
     if given in ("FLOAT", "DOUBLE"):
-        if not math.isfinite(_float(value)):
+        if not math.isfinite(decode_double(value)):
             raise NotComputable("a value is out of range", "22003")
         return Decimal(repr(float(value)))
     if given == "VARCHAR":
@@ -365,67 +367,6 @@ def _months(count: int, months: int) -> int:
     return micros(when.replace(year=year, month=month + 1, day=min(when.day, (following - first).days)))
 
 
-class _Sum:
-    """Exact sum of DECIMAL."""
-
-    def __init__(self) -> None:
-        self.total, self.count = Decimal(0), 0
-
-    def step(self, value: Any) -> None:
-        """Take in one value."""
-        if value is not None:
-            self.total, self.count = EXACT.add(self.total, decode_decimal(value)), self.count + 1
-
-    def finalize(self) -> Any:
-        """The result; None without values."""
-        return encode_decimal(self.total) if self.count else None
-
-
-class _Mean(_Sum):
-    """Exact mean of DECIMAL; the caller rounds it."""
-
-    def finalize(self) -> Any:
-        """The result; None without values."""
-        return encode_decimal(EXACT.divide(self.total, Decimal(self.count))) if self.count else None
-
-
-class _RealSum:
-    """Sum of doubles, not-a-number included."""
-
-    def __init__(self) -> None:
-        self.values: list[float] = []
-
-    def step(self, value: Any) -> None:
-        """Take in one value."""
-        if value is not None:
-            self.values.append(_float(value))
-
-    def finalize(self) -> Any:
-        """The result; None without values."""
-        return _plain(_total(self.values)) if self.values else None
-
-
-class _RealMean(_RealSum):
-    """Mean of doubles."""
-
-    def finalize(self) -> Any:
-        """The result; None without values."""
-        return _plain(_total(self.values) / len(self.values)) if self.values else None
-
-
-def _total(values: list[float]) -> float:
-    try:
-        return math.fsum(values)
-    except (OverflowError, ValueError):
-        return sum(values)
-
-
-_AGGREGATES: dict[str, Any] = {
-    "leat_sum_decimal": _Sum,
-    "leat_avg_decimal": _Mean,
-    "leat_sum_real": _RealSum,
-    "leat_avg_real": _RealMean,
-}
 _FUNCTIONS: list[tuple[str, Callable[..., Any], int]] = [
     ("leat_integer", _integer, 4),
     ("leat_real", _real, 3),

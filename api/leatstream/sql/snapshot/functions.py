@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from leatstream.model.types import DataType
+from leatstream.model.view_values import MOST_CHARACTERS, TOO_LONG
 from leatstream.sql.snapshot import kinds
 from leatstream.sql.snapshot.values import Value
 
@@ -83,8 +84,11 @@ def _round_postgresql(arguments: Sequence[Value]) -> str:
     return f"round(({value.sql})::numeric, ({digits})::integer)::{back}"
 
 
-# PostgreSQL raises nothing by SQL alone: a text that is no integer tells its store what is wrong.
-_LENGTH_OF_PAD = "(CASE WHEN {1} > 1000000 THEN 'leat-too-long' || ({1})::text ELSE ({1})::text END)::integer"
+# A text that is no integer tells PostgreSQL's store what is wrong.
+_LENGTH_OF_PAD = (
+    f"(CASE WHEN {{1}} > {MOST_CHARACTERS} THEN '{TOO_LONG}' || ({{1}})::text"
+    " ELSE ({1})::text END)::integer"
+)
 _LENGTH = Function(("text",), 1, _always(kinds.INTEGER), "leat_length({0})", "char_length({0})")
 _SUBSTRING = Function(
     ("text", "integer", "integer"),
