@@ -17,8 +17,6 @@ from leatstream_jobs.user_values import BadResult, incoming, outgoing
 
 MARK = "LEAT_FUNCTION"
 _RUN = 10_000  # rows that go into one accumulator before it is merged with the others
-
-
 _AGAIN = 0.1  # seconds between two alarms
 
 
@@ -86,7 +84,7 @@ class Code:
         except BaseException as error:
             raise self._told(type(error).__name__, error=error) from None
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.setitimer(signal.ITIMER_REAL, 0)  # once more: an alarm may have come just before the other
             self._spent += time.monotonic() - started
 
     def values(self, given: Sequence[Any]) -> list[Any]:

@@ -84,6 +84,8 @@ class LocalPool:
         # All are looked at before the first is ended: that may take long, and they can be heard meanwhile.
         for driver in self._unwanted():
             self._try_forget(driver)
+        for driver in list(self._drivers.values()):
+            self._processes.bound_log(driver)
         with self._changing:
             if self._closed:
                 return
@@ -105,7 +107,6 @@ class LocalPool:
         found = []
         for driver in () if self._closed else list(self._drivers.values()):
             shared, alive = driver.row.role == "shared", self._processes.alive(driver)
-            self._processes.bound_log(driver)
             if shared and not alive:
                 self._crashed = dict.fromkeys([*self._crashed, driver.row.id][-_CRASHES_KEPT:])
             empty = shared and not driver.queries and driver.state == "idle"

@@ -120,6 +120,15 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 }
 
 
+def damaged(whole: Path, place: Path, damage: Callable[[Path], Any]) -> Path:
+    """A copy of a checkpoint with such damage, whose files' sums tell nothing of it."""
+    shutil.copytree(whole, place)
+    for checksum in place.rglob(".*.crc"):
+        checksum.unlink()
+    damage(place)
+    return place
+
+
 def test_a_damaged_checkpoint(
     spark: SparkSession, job: Any, topic: Callable[..., str], produce: Any, rows: Any, tmp_path: Path
 ) -> None:
@@ -130,11 +139,7 @@ def test_a_damaged_checkpoint(
     produce(source, *numbers(5))
     found = {}
     for number, (name, damage) in enumerate(DAMAGES.items()):
-        place = tmp_path / f"damaged{number}"
-        shutil.copytree(tmp_path / "whole", place)
-        for checksum in place.rglob(".*.crc"):
-            checksum.unlink()
-        damage(place)
+        place = damaged(tmp_path / "whole", tmp_path / f"damaged{number}", damage)
         told = attempt(spark, spec | {"attempt": number + 2, "checkpoint": place.as_uri()}, written(1))
         found[name] = told.get("error") or {"code": told["state"]}
     assert {name: error["code"] for name, error in found.items()} == dict.fromkeys(
@@ -187,11 +192,7 @@ def test_damaged_state(
     produce(source, *numbers(*range(5)))
     found = {}
     for number, (name, (damage, _)) in enumerate(STATE_DAMAGES.items()):
-        place = tmp_path / f"damaged{number}"
-        shutil.copytree(tmp_path / "whole", place)
-        for checksum in place.rglob(".*.crc"):
-            checksum.unlink()
-        damage(place)
+        place = damaged(tmp_path / "whole", tmp_path / f"damaged{number}", damage)
         told = attempt(spark, spec | {"attempt": number + 2, "checkpoint": place.as_uri()}, written(5))
         error = told.get("error") or {"code": told["state"], "retryable": None}
         found[name] = (error["code"], error.get("condition"), error["retryable"])

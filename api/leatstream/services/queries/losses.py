@@ -84,9 +84,9 @@ def after_loss(
 
 def _told_at_the_end(first: Mapping[str, object], last: Mapping[str, object]) -> Mapping[str, object]:
     """The first cause of a row; of state that no restart could load, that it is damaged."""
-    unreadable = next((one for one in (first, last) if one.get("condition") == STATE_UNREADABLE), None)
-    if unreadable is None or last.get("condition") != STATE_UNREADABLE:
+    if last.get("condition") != STATE_UNREADABLE:
         return first
+    unreadable = first if first.get("condition") == STATE_UNREADABLE else last
     return {**unreadable, "code": "checkpoint-damaged", "retryable": False}
 
 
