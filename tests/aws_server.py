@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import logging
+import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
+
+from leatstream.dev import local_kinesis
 
 REGION = "eu-west-1"
 
@@ -16,16 +18,14 @@ REGION = "eu-west-1"
 @contextmanager
 def aws_server() -> Iterator[str]:
     """A server of its own on a free port; gives its address."""
-    from moto.server import ThreadedMotoServer
-
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
+    server = local_kinesis.aws_server(0)
+    serving = threading.Thread(target=server.serve_forever, daemon=True)
+    serving.start()
     try:
-        yield f"http://{host}:{port}"
+        yield f"http://{server.host}:{server.port}"
     finally:
-        server.stop()
+        server.shutdown()
+        serving.join()
 
 
 def check_logins(address: str, after: int) -> None:
