@@ -11,7 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from fault_run import Outcome, run_faults
+from fault_run import run_faults
+from fault_watcher import Outcome
 
 
 def main() -> int:

@@ -40,16 +40,26 @@ def check_logins(address: str, after: int) -> None:
 @cache
 def s3_of(address: str) -> Any:
     """A client of the server's S3."""
+    return _client_of("s3", address, s3={"addressing_style": "path"})
+
+
+@cache
+def kinesis_of(address: str) -> Any:
+    """A client of the server's Kinesis."""
+    return _client_of("kinesis", address)
+
+
+def _client_of(service: str, address: str, **more: Any) -> Any:
     import boto3
     from botocore.config import Config
 
     return boto3.client(
-        "s3",
+        service,
         region_name=REGION,
         endpoint_url=address,
         aws_access_key_id="AKIAEXAMPLE",
         aws_secret_access_key="a-secret",
-        config=Config(s3={"addressing_style": "path"}),
+        config=Config(**more),
     )
 
 

@@ -1,4 +1,4 @@
-"""Kills drivers, the API, the broker and PostgreSQL at seeded moments while records pass, and checks what is left.
+"""Strikes the parts of a stack at seeded moments while records pass, and checks what is left.
 
 The order, the kinds and the pauses of the faults come of the seed alone; what a moment meets depends on the machine.
 """
@@ -8,23 +8,23 @@ from __future__ import annotations
 import contextlib
 import random
 import signal
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import psutil
-from fault_load import Oracle, SteadyFeed, declare
+from fault_aws import AwsPart
+from fault_load import SteadyFeed, declare
+from fault_oracle import Oracle
 from fault_parts import START_SECONDS, KafkaPart, Part, PostgresPart, ServerPart, until
+from fault_watcher import Outcome, Watcher
 from playground import playground
 from postgres_server import postgres_server
 
-KINDS = ("driver", "jvm", "api", "broker", "postgres")
-WEIGHTS = (0.32, 0.12, 0.2, 0.12, 0.24)
+KINDS = ("driver", "jvm", "api", "broker", "postgres", "aws")
+WEIGHTS = (0.32, 0.12, 0.2, 0.12, 0.14, 0.1)
 # A query that is killed so often without having run in between would be given up, and rightly.
 MOST_IN_A_ROW = 3
 
@@ -59,109 +59,6 @@ def plan(seed: int, count: int, longest_pause: float) -> list[Fault]:
     ]
 
 
-@dataclass
-class Outcome:
-    """What a run has shown.
-
-    Attributes:
-        wrong: what was not as it must be.
-        recoveries: seconds from a fault until every query ran again, by kind of fault.
-        attempts: of every query.
-    """
-
-    seed: int
-    done: Counter[str] = field(default_factory=Counter)
-    wrong: list[str] = field(default_factory=list)
-    recoveries: dict[str, list[float]] = field(default_factory=dict)
-    attempts: dict[str, int] = field(default_factory=dict)
-    records: int = 0
-    seconds: float = 0.0
-
-    def report(self) -> str:
-        """For people."""
-        kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(self.done.items()))
-        lines = [f"seed {self.seed}: {self.done.total()} faults ({kinds}) in {self.seconds:.0f} s"]
-        lines.append(f"{self.records} numbered records; attempts {self.attempts}")
-        lines.append("recovery in seconds (fault to every query running again, later faults included):")
-        for kind, values in sorted(
-            {**self.recoveries, "all": [t for s in self.recoveries.values() for t in s]}.items()
-        ):
-            if values:
-                s = sorted(values)
-                p50, p90 = s[len(s) // 2], s[min(len(s) - 1, int(len(s) * 0.9))]
-                lines.append(f"  {kind:9} n={len(s):4} p50={p50:6.1f} p90={p90:6.1f} max={s[-1]:6.1f}")
-        return "\n".join([*lines, *(f"WRONG {said}" for said in self.wrong)])
-
-
-class Watcher(threading.Thread):
-    """Looks at the queries all the time and notes when each fault was over."""
-
-    def __init__(self, api: ServerPart, prefix: str, outcome: Outcome) -> None:
-        super().__init__(daemon=True)
-        self._api, self._prefix, self._outcome = api, prefix, outcome
-        self._open: list[tuple[float, str, dict[str, int]]] = []
-        self._lock = threading.Lock()
-        self._over = threading.Event()
-        self.queries: dict[str, Any] = {}
-        self.in_a_row: Counter[str] = Counter()
-
-    def begun(self, kind: str, victim: str | None) -> None:
-        """A fault has just happened; ``victim`` is the query whose driver it was."""
-        with self._lock:
-            wanted = {}
-            if victim is not None:
-                self.in_a_row[victim] += 1
-                wanted[victim] = self.queries[victim]["job"]["attempt"] + 1
-            self._open.append((time.monotonic(), kind, wanted))
-
-    def settled(self) -> bool:
-        """Whether every fault is over."""
-        with self._lock:
-            return not self._open
-
-    def stop(self) -> None:
-        self._over.set()
-        self.join(30)
-
-    def run(self) -> None:
-        headers = {"Authorization": f"Bearer {self._api.token}"}
-        with httpx2.Client(base_url=self._api.url, headers=headers, timeout=10) as http:
-            while not self._over.wait(0.2):
-                asked = time.monotonic()
-                with contextlib.suppress(httpx2.HTTPError, KeyError, ValueError):
-                    answer = http.get("/v1/queries", params={"page_size": 100})
-                    if answer.status_code == 200:
-                        self._take(asked, answer.json()["items"])
-                    elif answer.status_code != 503:  # of which a catalog that is away is told
-                        self._outcome.wrong.append(f"GET /v1/queries: {answer.text}")
-
-    def _take(self, asked: float, items: list[Any]) -> None:
-        found = {q["name"]: q["status"] for q in items if q["name"].startswith(self._prefix)}
-        with self._lock:
-            # A list that misses a query says nothing of it.
-            whole = bool(found) and found.keys() >= self.queries.keys()
-            self.queries |= found
-            for name, status in found.items():
-                self._outcome.attempts[name.removeprefix(self._prefix)] = status["job"]["attempt"]
-                # Only work that is done proves that a query is well; in real-time mode a batch lasts a minute,
-                # and what it has read counts for nothing until it ends.
-                metrics = status["metrics"] or {}
-                worked = metrics.get("batch_id") is not None and metrics.get("input_rows_total")
-                if status["state"] == "running" and worked:
-                    self.in_a_row[name] = 0
-                if status["state"] in ("failed", "stopped"):
-                    said = f"{name} is {status['state']}: {status['message']} {status['error']}"
-                    if said not in self._outcome.wrong:
-                        self._outcome.wrong.append(said)
-            if not whole or any(status["state"] != "running" for status in found.values()):
-                return
-            for one in list(self._open):
-                at, kind, wanted = one
-                if at < asked and all(found[q]["job"]["attempt"] >= n for q, n in wanted.items()):
-                    self._outcome.recoveries.setdefault(kind, []).append(time.monotonic() - at)
-                    self._open.remove(one)
-
-
 def run_faults(
     directory: Path,
     *,
@@ -173,13 +70,13 @@ def run_faults(
 ) -> Outcome:
     """One run: start all, break it ``count`` times, let it come to rest, compare."""
     outcome, began = Outcome(seed), time.monotonic()
-    with _stack(directory) as (kafka, postgres_part, api, postgres):
+    with _stack(directory) as (kafka, postgres_part, aws, api, postgres):
         with playground(api.server, "faults") as play:
-            topics = declare(play, postgres)
-            feed = SteadyFeed(kafka.address, topics, per_second)
+            places = declare(play, postgres, aws.address)
+            feed = SteadyFeed(kafka.address, places, per_second)
             watcher = Watcher(api, f"{play.name}_", outcome)
             watcher.start()
-            parts: dict[str, Part] = {p.name: p for p in (kafka, postgres_part, api)}
+            parts: dict[str, Part] = {p.name: p for p in (kafka, postgres_part, aws, api)}
             say(f"seed {seed}: running after {time.monotonic() - began:.0f} s")
             for number, fault in enumerate(plan(seed, count, longest_pause)):
                 _strike(fault, parts, watcher, outcome)
@@ -191,7 +88,7 @@ def run_faults(
                 outcome.records = feed.stop()
             except AssertionError as error:
                 outcome.wrong.append(str(error))
-            oracle = Oracle(outcome.records, kafka.address, topics, play, postgres)
+            oracle = Oracle(outcome.records, kafka.address, places, play, postgres, aws.quiet_address)
             outcome.wrong += _wait_for(oracle) if not outcome.wrong else []
             watcher.stop()
         status = api.close()
@@ -227,7 +124,9 @@ def _victim(fault: Fault, watcher: Watcher) -> tuple[str, psutil.Process] | None
     """A query and the process of its driver (or its JVM), as the seed picks among those that there are."""
     found: list[tuple[str, psutil.Process]] = []
     for name, status in sorted(watcher.queries.items()):
-        if watcher.in_a_row[name] >= MOST_IN_A_ROW or not status["job"]["pid"]:
+        if not status["job"]["pid"] or any(
+            watcher.in_a_row[n] >= MOST_IN_A_ROW for n in watcher.beside(name)
+        ):
             continue
         with contextlib.suppress(psutil.Error):
             process = psutil.Process(status["job"]["pid"])
@@ -272,8 +171,8 @@ def _wait_for(oracle: Oracle, seconds: float = 300.0) -> list[str]:
 
 
 @contextlib.contextmanager
-def _stack(directory: Path) -> Iterator[tuple[KafkaPart, PostgresPart, ServerPart, Any]]:
-    kafka = KafkaPart(directory)
+def _stack(directory: Path) -> Iterator[tuple[KafkaPart, PostgresPart, AwsPart, ServerPart, Any]]:
+    kafka, aws = KafkaPart(directory), AwsPart(directory)
     with postgres_server(max_connections="200") as postgres, contextlib.ExitStack() as opened:
         with postgres.connect("postgres") as connection:
             connection.execute("CREATE DATABASE catalog")
@@ -282,6 +181,8 @@ def _stack(directory: Path) -> Iterator[tuple[KafkaPart, PostgresPart, ServerPar
         kafka.open()
         opened.callback(database.release)
         database.open()
+        opened.callback(aws.close)
+        aws.open()
         api = ServerPart(
             directory,
             f"postgresql://leat@127.0.0.1:{postgres.port}/catalog",
@@ -296,4 +197,4 @@ def _stack(directory: Path) -> Iterator[tuple[KafkaPart, PostgresPart, ServerPar
         opened.callback(api.close)
         api.open()
         until(api.ready, START_SECONDS, "the server is ready")
-        yield kafka, database, api, postgres
+        yield kafka, database, aws, api, postgres

@@ -131,7 +131,7 @@ def _try(
     racers: list[Racer], kafka: str, connector: Any, source: str, checkpoint: Path, seed: str
 ) -> tuple[str, list[str]]:
     """One race; how both ended, and what was wrong."""
-    from fault_load import read_topic
+    from fault_oracle import read_topic
 
     chance = random.Random(seed)
     sink = f"race_{uuid.uuid4().hex[:10]}"

@@ -11,7 +11,8 @@ from typing import Any
 import fault_parts
 import pytest
 from fault_parts import STARTS, Part, until
-from fault_run import Outcome, Watcher, settle
+from fault_run import settle
+from fault_watcher import Outcome, Watcher
 
 
 def running(name: str, attempt: int = 1) -> dict[str, Any]:
