@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from leatstream.model.objects import ROWTIME
+from leatstream.model.objects import DELETED, ROWTIME
 from leatstream.plan.job_spec import JobSpec, OperatorSpec
 from leatstream_jobs.batches import Batches, BatchSink, keeping
 from leatstream_jobs.concerned_rows import Concerned, Views, link_values, register
@@ -21,7 +21,7 @@ from leatstream_jobs.snapshot_store import Manifest, SnapshotStore
 from leatstream_jobs.snapshots import BatchSnapshots
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 # The first rows of a frame come from one job, however many partitions it has.
@@ -99,7 +99,7 @@ class SnapshotBatches(Batches):
         """Per view how many rows the batch has, and the newest event time."""
         from pyspark.sql import functions as F
 
-        times = [F.unix_micros(F.col(f"{ROWS}{i}.{ROWTIME}")) for i in range(len(self._scans))]
+        times = [self._event_time(i, scan.source.view) for i, scan in enumerate(self._scans)]
         found = batch.select(SIDE, F.lit(1).alias("n"), F.coalesce(*times).alias("at"))
         if not few:
             found = found.groupBy(SIDE).agg(F.sum("n").alias("n"), F.max("at").alias("at"))
@@ -111,6 +111,15 @@ class SnapshotBatches(Batches):
             if at is not None:
                 newest[view] = max(at, newest.get(view, at))
         return counts, newest
+
+    def _event_time(self, side: int, view: str) -> Column:
+        """Event time of a source's rows in the batch, microseconds; NULL of those that have none."""
+        from pyspark.sql import functions as F
+
+        time = F.unix_micros(F.col(f"{ROWS}{side}.{ROWTIME}"))
+        shape = self._shapes.get(view)
+        # A deletion's record may lie years ahead of the rows' own times.
+        return F.when(~F.col(f"{ROWS}{side}.{DELETED}"), time) if shape and shape.undated else time
 
     # Streams with changelogs
 
@@ -134,7 +143,8 @@ class SnapshotBatches(Batches):
             if view in links and parts:
                 keys = link_values(spark, links[view]).distinct()
                 known = of_keys(known, shape.keys, keys, sum(counts.get(v, 0) for v in streams))
-            shape.named(versions(known, shape.keys)).createOrReplaceTempView(view)
+            found = versions(known, shape.keys, undated=shape.undated)
+            shape.named(found).createOrReplaceTempView(view)
         self._sink.write(self._sink.shape(spark.sql(self._spec.sql)), number)
 
     # Changelogs among themselves

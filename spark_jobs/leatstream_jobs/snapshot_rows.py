@@ -24,6 +24,7 @@ _FEW = 20_000  # keys that every task may hold a copy of
 HELD = 5_000  # rows that the driver may hold
 _WIDE = 4_000  # bytes that a row of them may have, about
 WAS, IS = "__leat_was", "__leat_is"
+_SINCE, _BEFORE = "__leat_since", "__leat_before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +34,14 @@ class Shape:
     Attributes:
         names: of the view's columns, the hidden ones included.
         schema: of the numbered columns.
+        undated: whether deletions have no event time: a column tells that of the rows, and they have none.
     """
 
     view: str
     names: tuple[str, ...]
     keys: tuple[str, ...]
     schema: Any
+    undated: bool
 
     @classmethod
     def of(cls, source: SourceSpec, spec: SnapshotSpec, frame: DataFrame) -> Shape:
@@ -46,7 +49,8 @@ class Shape:
         names = [c.name for c in source.columns]
         keys = tuple(f"c{names.index(key)}" for key in spec.keys)
         numbered = frame.toDF(*_numbered(frame.columns, len(names)))
-        return cls(source.view, tuple(frame.columns), keys, numbered.schema)
+        undated = source.timestamp is not None
+        return cls(source.view, tuple(frame.columns), keys, numbered.schema, undated)
 
     def numbered(self, frame: DataFrame) -> DataFrame:
         """A view's rows with numbered columns."""
@@ -87,13 +91,40 @@ def newest(frame: DataFrame, keys: Sequence[str], by: Column | None = None) -> D
     return frame.groupBy(*keys).agg(row).select("row.*")
 
 
-def versions(frame: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Every row with the time until which it held; NULL for the newest of its key."""
+def versions(frame: DataFrame, keys: Sequence[str], *, undated: bool = False) -> DataFrame:
+    """Every row with the time until which it held; NULL for the newest of its key.
+
+    Args:
+        frame: rows.
+        keys: columns.
+        undated: whether deletions have no event time; they then get one, see ``_bounded``.
+    """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
+    if undated:
+        frame = _bounded(frame, keys)
     ordered = Window.partitionBy(*keys).orderBy(order(frame))
     return frame.withColumn(UNTIL, F.lead(ROWTIME).over(ordered))
+
+
+def _bounded(frame: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """Deletions at their records' time, but between the rows of their key around them in the topic.
+
+    That is not before the row that they take away, or it would never go, and not after the next one, or that
+    would go too. A row that was late already when it came bounds nothing.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    before = Window.partitionBy(*keys).orderBy(place(frame)).rowsBetween(Window.unboundedPreceding, -1)
+    # Backwards: a frame without end is one that Spark goes through once for every row.
+    after = Window.partitionBy(*keys).orderBy(place(frame).desc()).rowsBetween(Window.unboundedPreceding, -1)
+    at, since = F.col(ROWTIME), F.max(F.when(~F.col(DELETED), F.col(ROWTIME))).over(before)
+    rows = frame.withColumn(_SINCE, since)
+    in_time = ~F.col(DELETED) & F.coalesce(at >= F.col(_SINCE), F.lit(True))
+    bounded = F.greatest(_SINCE, F.least(at, F.min(F.when(in_time, at)).over(after)))
+    return rows.withColumn(ROWTIME, F.when(F.col(DELETED), bounded).otherwise(at)).drop(_SINCE)
 
 
 def of_keys(
@@ -118,32 +149,46 @@ def of_keys(
     return frame.join(named, reduce(lambda a, b: a & b, same), kind)
 
 
-def replaced(fresh: DataFrame, known: DataFrame | None, keys: Sequence[str]) -> DataFrame:
+def replaced(
+    fresh: DataFrame, known: DataFrame | None, keys: Sequence[str], *, undated: bool = False
+) -> DataFrame:
     """Each key's newest row of ``fresh`` beside the row that it replaces, where it is the newer one.
 
     Args:
         fresh: rows, several of a key maybe.
         known: the same, from before; None of no rows.
         keys: columns.
+        undated: whether deletions have no event time; they then get that of the newest row before them in
+            the topic, none if there is none: what comes after them counts unless it is older than that row.
 
     Returns:
         ``IS`` and ``WAS``, structs of all columns; ``WAS`` is NULL where there was no row of the key.
     """
     from pyspark.sql import functions as F
 
-    def sided(frame: DataFrame, before: bool) -> DataFrame:
-        row = F.struct(*frame.columns).alias("row")
-        # Of a record that comes again, the row that is there stays.
-        by = F.struct(order(frame), F.lit(before)).alias("by")
-        return frame.select(*keys, row, by, F.lit(before).alias("before"))
-
-    both = sided(fresh, False)
+    both = fresh.withColumn(_BEFORE, F.lit(False))
     if known is not None:
-        both = both.unionByName(sided(known, True))
+        both = both.unionByName(known.withColumn(_BEFORE, F.lit(True)))
+    if undated:
+        both = _after_their_rows(both, keys)
+    row, before = F.struct(*fresh.columns).alias("row"), F.col(_BEFORE)
+    # Of a record that comes again, the row that is there stays.
+    by = F.struct(order(fresh), before).alias("by")
+    both = both.select(*keys, row, by, before.alias("before"))
     was = F.expr(f"max_by(row, by) FILTER (WHERE before) AS {WAS}")
     latest = F.expr("max_by(before, by) AS stays")
     found = both.groupBy(*keys).agg(F.max_by("row", "by").alias(IS), was, latest)
     return found.where("NOT stays").select(IS, WAS)
+
+
+def _after_their_rows(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """The rows; fresh deletions at the time of the newest row of their key before them, NULL without one."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    fresh, at = F.col(DELETED) & ~F.col(_BEFORE), F.col(ROWTIME)
+    sofar = Window.partitionBy(*keys).orderBy(place(rows)).rowsBetween(Window.unboundedPreceding, 0)
+    return rows.withColumn(ROWTIME, F.when(fresh, F.max(F.when(~fresh, at)).over(sofar)).otherwise(at))
 
 
 def kept(*frames: DataFrame) -> DataFrame:

@@ -30,7 +30,8 @@ class BatchSnapshots:
         number: of the batch.
         fresh: view to the batch's rows, numbered columns, only where there are any.
         counts: view to the number of these rows.
-        newest_times: view to the newest event time in the batch, of all sources; microseconds.
+        newest_times: view to the newest event time in the batch, of all sources; microseconds. None of a view
+            whose rows tell none.
 
     Attributes:
         few: whether the batch's rows, and those that they concern so far, are held by the driver.
@@ -85,10 +86,11 @@ class BatchSnapshots:
 
     def _replacing(self, view: str, rows: DataFrame) -> DataFrame:
         """The rows that become the newest of their keys; what they replace is kept beside them."""
-        keys, known = self.shapes[view].keys, self.all_before(view)
+        shape, known = self.shapes[view], self.all_before(view)
+        keys = shape.keys
         if known is not None:
             known = of_keys(known, keys, rows.select(*keys), self.counts[view])
-        pairs = self.kept(replaced(rows, known, keys))
+        pairs = self.kept(replaced(rows, known, keys, undated=shape.undated))
         if known is not None:
             self.was[view] = pairs.where(f"{WAS} IS NOT NULL").select(f"{WAS}.*")
         self._now[view] = pairs.select(f"{IS}.*")
@@ -155,14 +157,14 @@ class BatchSnapshots:
         spec, shape = self.specs[view], self.shapes[view]
         if not spec.versions:
             rows = newest(rows, shape.keys)
-            if not whole:
+            if not whole or view not in self.newest:
                 return rows
             limit = F.timestamp_micros(F.lit(self.newest[view] - 1000 * TOMBSTONES_MS))
             return rows.where(~F.col(DELETED) | (F.col(ROWTIME) >= limit))
-        if not whole or spec.history_ms is None:
+        if not whole or spec.history_ms is None or not self.newest:
             return rows
         # What was true at any time since the limit: of older versions the last one still was.
         slowest = reduce(min, self.newest.values())
         limit = F.timestamp_micros(F.lit(slowest - 1000 * spec.history_ms))
         ended = F.coalesce(F.col(UNTIL) <= limit, F.col(DELETED) & (F.col(ROWTIME) < limit))
-        return versions(rows, shape.keys).where(~ended).drop(UNTIL)
+        return versions(rows, shape.keys, undated=shape.undated).where(~ended).drop(UNTIL)
