@@ -35,6 +35,7 @@ from leatstream_jobs.protocol import (
 )
 from leatstream_jobs.running import is_running
 from leatstream_jobs.source_checks import SourceChecks
+from leatstream_jobs.traffic import Traffic
 from leatstream_jobs.usage import Usage
 from leatstream_jobs.user_functions import register
 
@@ -69,6 +70,7 @@ class Attempt:
         self._idle = IdleSources(self._spec.sources, self._spec.checkpoint)
         self._size = BatchSize(self._spec)
         self._usage = Usage()
+        self._traffic: Traffic | None = None
         self._polling = Polling()
         self._mirror = OffsetMirror(self._spec.query_name)
         self._state = "starting"
@@ -101,6 +103,9 @@ class Attempt:
             # Whatever it is: no query may go on that nobody watches, as it would in a shared driver.
             self._cut_off()
             raise
+        finally:
+            if self._traffic is not None:
+                self._traffic.end()
 
     def _start(self) -> run_query.Started | None:
         try:
@@ -115,9 +120,11 @@ class Attempt:
                 return None
             if self._spec.mode is Mode.REALTIME:
                 self._progress.begin_live(self._spark)
+            self._traffic = Traffic(self._spark, self._spec)
             self._started = run_query.start(
                 self._spark, self._spec, self._connect, self._driver.slots, self._secrets
             )
+            self._traffic.sinks = self._started.sinks
             if isinstance(self._started.batches, PatternBatches):
                 self._progress.figures = self._started.batches
             return self._started
@@ -166,6 +173,7 @@ class Attempt:
                 self._beat()
         elif time.monotonic() >= self._next_heartbeat:
             fresh = self._progress.look(query)
+            self._look_at_traffic()
             if self._spec.mode is Mode.REALTIME:
                 self._look_live()
             self._idle.look(self._spark, query, self._progress, fresh=fresh)
@@ -181,6 +189,10 @@ class Attempt:
             self._progress.look_live(self._spark)
         except Exception as error:
             _LOG.debug("live counts could not be read: %s", type(error).__name__)
+
+    def _look_at_traffic(self, *, last: bool = False) -> None:
+        if self._traffic is not None:
+            self._traffic.look(last=last)
 
     def _ended_by_itself(self, query: StreamingQuery) -> None:
         java: Any = query._jsq.exception()
@@ -233,6 +245,7 @@ class Attempt:
             self._finish_batch(query)
             stop(self._spark, query)
             self._progress.look(query)
+            self._look_at_traffic(last=True)
             if self._started is not None:
                 self._mirror.look(self._started.scans, self._progress, last=True)
         except _OVER:
@@ -320,7 +333,9 @@ class Attempt:
         if self._is_free:
             body["free"] = True
         progress = self._progress.as_json()
-        return body | ({"progress": progress | self._usage.as_json()} if progress else {})
+        if progress is not None and self._traffic is not None:
+            body["progress"] = progress | self._traffic.as_json() | self._usage.as_json()
+        return body
 
     def _connect(self, store: StoreRef) -> Connector:
         secrets = {path: self._secrets[reference] for path, reference in store.secrets.items()}

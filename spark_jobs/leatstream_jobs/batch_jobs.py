@@ -10,7 +10,7 @@ from leatstream.connectors.base import Connector
 from leatstream.plan.job_spec import JobSpec, SourceSpec, StoreRef
 from leatstream_jobs import scans
 from leatstream_jobs.batch_sink import open_sink
-from leatstream_jobs.batches import Batches
+from leatstream_jobs.batches import Batches, BatchSink
 from leatstream_jobs.described_sink import registry_of
 from leatstream_jobs.idle import tick_folder, with_ticks
 from leatstream_jobs.joint_batches import JointBatches, JointPart
@@ -25,11 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BatchJob:
-    """A job made ready: every batch of ``frame``, which reads all ``scans``, goes to ``batches``."""
+    """A job made ready: every batch of ``frame``, which reads all ``scans``, goes to ``batches``.
+
+    ``sinks`` are those of the job and of its members, in their order.
+    """
 
     frame: DataFrame
     scans: tuple[scans.Scan, ...]
     batches: Batches
+    sinks: tuple[BatchSink, ...]
 
 
 def is_batch_job(spec: JobSpec) -> bool:
@@ -64,7 +68,8 @@ def open_job(
     if spec.members:
         jobs = (spec, *(spec.of_member(member) for member in spec.members))
         parts = [JointPart(one, open_sink(spark, one, connect, secrets)) for one in jobs]
-        return BatchJob(opened[0].frame, opened, JointBatches(opened[0], parts))
+        sinks = tuple(part.sink for part in parts)
+        return BatchJob(opened[0].frame, opened, JointBatches(opened[0], parts), sinks)
     sink = open_sink(spark, spec, connect, secrets)
     batches: Batches
     if spec.operator is None:
@@ -75,7 +80,7 @@ def open_job(
     else:
         opened = tuple(_ticking(spark, scan, spec.checkpoint) for scan in opened)
         batches = PatternBatches(spec, spec.operator.pattern, opened, sink)
-    return BatchJob(together(opened), opened, batches)
+    return BatchJob(together(opened), opened, batches, (sink,))
 
 
 def _ticking(spark: SparkSession, scan: scans.Scan, checkpoint: str) -> scans.Scan:

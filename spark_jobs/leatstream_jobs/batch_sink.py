@@ -70,9 +70,11 @@ def open_sink(
         once = connector.batch_writer(spec)
         keeps_up(spark, spec, once.committed())
         return BatchSink(lambda rows: shaped(rows, sink, form), once.write)
-    return BatchSink(
-        lambda rows: shaped(rows, sink, form), lambda frame, _number: connector.write_batch(frame, sink)
-    )
+
+    def write(frame: DataFrame, _number: int) -> None:
+        connector.write_batch(frame, sink)
+
+    return BatchSink(lambda rows: shaped(rows, sink, form), write)
 
 
 def _view_sink(spec: JobSpec, applier: Applier) -> BatchSink:

@@ -12,17 +12,26 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BatchSink:
     """A job's sink, opened for its batches.
 
     Attributes:
         shape: makes of the SQL's rows what the sink takes, such as records (``key``, ``value``).
-        write: writes a batch of that, with its number; returns when it is there.
+        put: writes a batch of that, with its number; returns when it is there: how many bytes it has sent, or
+            None where it does not know.
+        written_bytes: of all batches; None once it is not known.
     """
 
     shape: Callable[[DataFrame], DataFrame]
-    write: Callable[[DataFrame, int], None]
+    put: Callable[[DataFrame, int], int | None]
+    written_bytes: int | None = 0
+
+    def write(self, frame: DataFrame, number: int) -> None:
+        """Write a batch of what ``shape`` gives; returns when it is there."""
+        sent = self.put(frame, number)
+        known = sent is not None and self.written_bytes is not None
+        self.written_bytes = (self.written_bytes or 0) + (sent or 0) if known else None
 
 
 class Batches(ABC):

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.registry import connector_classes
+from leatstream.connectors.traffic import READER, reader_of
 from leatstream.errors import JobError
 from leatstream.plan.job_spec import Delivery, JobSpec, Mode, SourceSpec, StoreRef
 from leatstream_jobs import scans
 from leatstream_jobs.batch_jobs import is_batch_job, open_job
 from leatstream_jobs.batch_sink import exactly_once, has_rows, open_sink
 from leatstream_jobs.batch_size import first_limit
-from leatstream_jobs.batches import Batches
+from leatstream_jobs.batches import Batches, BatchSink
 from leatstream_jobs.checkpoint_files import checkpoint_settings
 from leatstream_jobs.described_sink import RecordForm, registry_of
 from leatstream_jobs.idle import tick_folder
@@ -33,11 +34,12 @@ MAX_OFFSETS = "leatstream.max_offsets_per_trigger"
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A query that Spark has accepted; ``batches`` are those that are worked off in Python."""
+    """A query that Spark has accepted; ``batches`` are worked off in Python and go into ``sinks``."""
 
     query: StreamingQuery
     scans: tuple[scans.Scan, ...]
     batches: Batches | None = None
+    sinks: tuple[BatchSink, ...] = ()
 
 
 def start(
@@ -67,13 +69,14 @@ def start(
     for key, value in {**checkpoint_settings(spec.checkpoint), **spec.conf}.items():
         spark.conf.set(key, value)
     spark.conf.set(MAX_OFFSETS, str(first_limit(spec)))
+    spark.conf.set(READER, reader_of(spec.query_id))
     sources = [(source, connect(source.store)) for source in spec.sources]
     if spec.mode is Mode.REALTIME:
         _check_slots(sources, slots)
     if is_batch_job(spec):
         job = open_job(spark, spec, sources, connect, known)
         writer = _triggered(job.frame.writeStream.foreachBatch(job.batches), spec)
-        return Started(_begun(writer, spec), job.scans, job.batches)
+        return Started(_begun(writer, spec), job.scans, job.batches, job.sinks)
     return _start_by_spark(spark, spec, sources, connect, known)
 
 
@@ -100,10 +103,11 @@ def _start_by_spark(
     rows = spark.sql(spec.sql)
     rows = undoubled(rows, len(spec.sink.columns)) if spec.distinct else rows
     batches: WrittenBatches | None = None
+    sinks: tuple[BatchSink, ...] = ()
     by_rows = has_rows(spec.sink)
     if spec.sink.view is None and (by_rows or exactly_once(spec)):
         sink = open_sink(spark, spec, connect, secrets)
-        batches = WrittenBatches(sink)
+        batches, sinks = WrittenBatches(sink), (sink,)
         frame = sink.shape(rows)
         if not by_rows:
             frame = with_logs(frame, spec.sink.entity, opened)
@@ -114,7 +118,7 @@ def _start_by_spark(
         writer = writer.outputMode("update").trigger(realTime=f"{spec.realtime_batch_ms} milliseconds")  # type: ignore[call-overload]
     else:
         writer = _triggered(writer.outputMode(spec.output_mode), spec)
-    return Started(_begun(writer, spec), opened, batches)
+    return Started(_begun(writer, spec), opened, batches, sinks)
 
 
 def _begun(writer: DataStreamWriter, spec: JobSpec) -> StreamingQuery:

@@ -125,10 +125,13 @@ def test_metrics_come_and_go_with_queries(pageviews: TestClient, fresh: Any) -> 
         "memory_bytes": 7,
     }
     progress |= {"cpu_seconds_total": 1.25, "watermark": "2020-01-01T00:00:00.000Z"}
+    progress |= {"input_bytes_total": 640, "output_bytes_total": None}
     _set_state(fresh, QueryState.RUNNING, metrics=progress)
     text = pageviews.get("/metrics").text
     assert 'leatstream_query_state{query="q",state="running"} 1.0' in text
     assert 'leatstream_query_input_rows_total{query="q"} 5.0' in text
+    assert 'leatstream_query_input_bytes_total{query="q"} 640.0' in text
+    assert "leatstream_query_output_bytes_total{" not in text, "nobody has counted them"
     lag = 'leatstream_query_source_lag_records{partition="%s",query="q",source="demo.public.pageviews"} %s'
     assert lag % (0, 2.0) in text
     assert lag % (1, 0.0) in text

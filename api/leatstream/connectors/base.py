@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         SourceWatch,
         Table,
     )
+    from leatstream.connectors.traffic import Traffic
     from leatstream.connectors.writers import BatchTarget, BatchWriter, TableReader, TableWriter
     from leatstream.errors import Position
     from leatstream.model.objects import Column, Relation
@@ -247,10 +248,16 @@ class Connector(ABC):
         Output mode, trigger and checkpoint are set by the caller.
         """
 
-    def row_writer(self, sink: SinkSpec, target: BatchTarget) -> Callable[[DataFrame, int], None]:
+    @classmethod
+    def traffic(cls, spark: SparkSession) -> Traffic | None:
+        """Bytes that clients of this kind count themselves; None where they do not, or run elsewhere."""
+        return None
+
+    def row_writer(self, sink: SinkSpec, target: BatchTarget) -> Callable[[DataFrame, int], int]:
         """Prepare to write rows, each micro-batch of a number once; see ``leatstream_jobs.file_rows``.
 
-        Only of kinds with ``takes_rows``. What it gives raises RuntimeError with a mark of ``store_marks``.
+        Only of kinds with ``takes_rows``. What it gives tells the bytes it has sent, and raises RuntimeError
+        with a mark of ``store_marks``.
 
         Raises:
             JobError: job-rejected, of other kinds.

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 Batches = Iterator["pa.RecordBatch"]
 
 
-def write_in_one_task(frame: DataFrame, task: Callable[[Batches], Batches]) -> None:
+def write_in_one_task(frame: DataFrame, task: Callable[[Batches], Batches]) -> int:
     """Have the whole frame written by a task that is made with ``counted``; returns when it is there.
+
+    Returns:
+        What the task has counted.
 
     Raises:
         RuntimeError: with a mark of ``store_marks``: what the sink's store says, or one of the sources'.
@@ -26,12 +29,13 @@ def write_in_one_task(frame: DataFrame, task: Callable[[Batches], Batches]) -> N
 
     try:
         # All of the batch is computed, and its state kept, even where nothing is written: a replay.
-        frame.repartition(1).mapInArrow(task, "written bigint").agg(F.sum("written")).collect()
+        counts = frame.repartition(1).mapInArrow(task, "written bigint").agg(F.sum("written")).collect()
     except Exception as error:
         found = find_mark(str(error))
         if found is None:
             raise
         raise RuntimeError(marked(found[0], StoreError(found[1], found[2]))) from None
+    return int(counts[0][0] or 0)
 
 
 def counted(batches: Batches, write: Callable[[Batches], int]) -> Batches:

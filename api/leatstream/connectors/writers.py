@@ -22,12 +22,15 @@ class BatchWriter(Protocol):
     def committed(self) -> int | None:
         """Number of this checkpoint's last batch that was there when the attempt began, or None."""
 
-    def write(self, frame: DataFrame, number: int) -> None:
+    def write(self, frame: DataFrame, number: int) -> int:
         """Write one micro-batch, once, whatever is repeated.
 
         Args:
             frame: what the kind's sinks take: records, or the rows of ``TableWriter``.
             number: of the batch.
+
+        Returns:
+            How many bytes the store was sent of it, without its protocol's; 0 where it has the batch already.
 
         Raises:
             RuntimeError: with a mark of ``store_marks``: what the store says.
@@ -45,8 +48,8 @@ class TableWriter(BatchWriter, Protocol):
             nested: makes JSON of an ARRAY, MAP or STRUCT, from its column's name, type and value.
         """
 
-    def write(self, frame: DataFrame, number: int) -> None:
-        """Write one micro-batch, once, whatever is repeated.
+    def write(self, frame: DataFrame, number: int) -> int:
+        """Write one micro-batch, once, whatever is repeated; see ``BatchWriter``.
 
         Args:
             frame: ``key`` and ``value``, structs of ``c0``, ``c1``, … by the sink's columns: the key columns

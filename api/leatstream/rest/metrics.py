@@ -104,6 +104,8 @@ class QueryMetrics:
 _NUMBERS: tuple[tuple[str, Any, str], ...] = (
     ("input_rows", CounterMetricFamily, "Rows read by the present attempt."),
     ("output_rows", CounterMetricFamily, "Rows written by the present attempt."),
+    ("input_bytes", CounterMetricFamily, "Bytes read by the present attempt, where they are counted."),
+    ("output_bytes", CounterMetricFamily, "Bytes written by the present attempt, where they are counted."),
     ("skipped_rows", CounterMetricFamily, "Records skipped because they could not be decoded."),
     ("late_rows", CounterMetricFamily, "Rows left out because they came too late for their window."),
     ("input_rows_per_second", GaugeMetricFamily, "Rate of reading."),
@@ -128,7 +130,15 @@ _SLOTS = (
     ("lag_bytes", "Bytes of its log that the database has written since the query was last done with it."),
     ("kept_bytes", "Bytes of its log that the database keeps because of the query."),
 )
-_COUNTED = ("input_rows", "output_rows", "skipped_rows", "late_rows", "cpu_seconds")
+_COUNTED = (
+    "input_rows",
+    "output_rows",
+    "input_bytes",
+    "output_bytes",
+    "skipped_rows",
+    "late_rows",
+    "cpu_seconds",
+)
 
 
 def _figure(query: Query, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -65,6 +66,10 @@ def test_a_realtime_filter_runs_stops_and_goes_on_where_it_stopped(
     assert (str(archive) in mapped) == (archive.is_file() and archive.stat().st_size > 0)
     driver.give_back()
     assert driver.states == ["starting", "running", "stopping", "stopped"]
+    told = driver.beats[-1]["progress"]
+    least = sum(len(json.dumps(document)) for document in documents(range(100)))
+    assert least <= told["input_bytes_total"] <= least + 101 * 100
+    assert 100 * len('{"id": 1}') <= told["output_bytes_total"] <= least + 100 * 100
 
     # The same driver takes it again, and what the first attempt has done is none of the second's.
     produce(source, *documents(range(100, 200)))

@@ -123,6 +123,9 @@ def test_rows_of_a_stream_are_appended_once(run: Callable[..., TableRun]) -> Non
     job.run()
     job.give(items(*range(50, 60)))
     job.run()
+    # Lines of COPY: of the second job alone.
+    sent = sum(len(f"{i}\titem\\t{i}\\n\\\\.\t{i % 7}\n") for i in range(50, 60) if i % 7 != 3)
+    assert [sink.written_bytes for sink in job.started.sinks] == [sent]
     assert job.rows() == [(i, f"item\t{i}\n\\.", i % 7) for i in range(60) if i % 7 != 3]
     assert job.batch_number() == 1
 
@@ -138,6 +141,7 @@ def test_a_batch_that_was_committed_is_not_written_again(run: Callable[..., Tabl
     (commits / "1").unlink()
     (commits / ".1.crc").unlink(missing_ok=True)
     job.run(job.spec.model_copy(update={"attempt": 2}))
+    assert [sink.written_bytes for sink in job.started.sinks] == [0]
     job.give(items(6))
     job.run(job.spec.model_copy(update={"attempt": 2}))
     assert [row[0] for row in job.rows()] == [1, 2, 3, 4, 5, 6]

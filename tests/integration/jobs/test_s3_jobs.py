@@ -248,8 +248,10 @@ def test_avro_files_roll_and_tell_what_has_no_form(
     target = BatchTarget("query_1234", "q", 1, tmp_path.as_uri())
     pad, part = "repeat('x', 80) AS pad", "cast(id % 2 as string) AS __leat_part_0"
     rows = spark.range(40_000, numPartitions=1).selectExpr("id", "'00:00:01.000002' AS clock", pad, part)
-    S3Sink(plan, target).apply(rows, 0)
+    sent = S3Sink(plan, target).apply(rows, 0)
     written = bodies(aws, entity)
+    assert sent == sum(map(len, written.values()))
+    assert S3Sink(plan, target).apply(rows, 0) == 0, "what was sent before counts once"
     assert len(written) >= 4
     assert {name.split("/")[0] for name in written} == {"id=0", "id=1"}
     found = [row["id"] for body in written.values() for row in fastavro.reader(io.BytesIO(body))]

@@ -18,8 +18,10 @@ from leatstream.connectors.kafka.login import MSK_LIBRARY
 from leatstream.connectors.kafka.producing import LARGEST, produce
 from leatstream.connectors.kafka.records import records
 from leatstream.connectors.kafka.settings import SECRET_ADDRESSES, KafkaConfig, java_settings
+from leatstream.connectors.kafka.traffic import KafkaTraffic
 from leatstream.connectors.kafka.transactions import KafkaBatchWriter, forget_batches
 from leatstream.connectors.kinds import KIND_PROPERTIES
+from leatstream.connectors.traffic import READER, Traffic
 from leatstream.connectors.writers import BatchWriter
 from leatstream.errors import JobError, StoreError
 from leatstream.model.objects import ROWHEADERS
@@ -274,6 +276,7 @@ class KafkaConnector(Connector):
 
         self._check_library(spark)
         options = self.source_options(source, realtime)
+        options["groupIdPrefix"] = spark.conf.get(READER, "leatstream") or "leatstream"
         if not realtime:
             options["maxOffsetsPerTrigger"] = spark.conf.get(MAX_OFFSETS, "500000") or "500000"
         frame = spark.readStream.format("kafka").options(**options).load()
@@ -289,6 +292,12 @@ class KafkaConnector(Connector):
             # Each record says where it goes.
             del options["topic"]
         return frame.writeStream.format("kafka").options(**options)
+
+    @classmethod
+    def traffic(cls, spark: SparkSession) -> Traffic | None:
+        """What Spark's clients count, unless they run in executors."""
+        context: Any = spark.sparkContext
+        return KafkaTraffic(spark) if context._jsc.sc().isLocal() else None
 
     def write_batch(self, frame: DataFrame, sink: SinkSpec) -> None:
         """Write to the topic and wait for the brokers; at least once."""
@@ -324,7 +333,6 @@ class KafkaConnector(Connector):
             "subscribe": source.entity,
             "failOnDataLoss": "true",
             "includeHeaders": "true" if source.fetches_headers else "false",
-            "groupIdPrefix": "leatstream",
             # What a producer took back is no record.
             "kafka.isolation.level": "read_committed",
         }

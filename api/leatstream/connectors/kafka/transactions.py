@@ -111,7 +111,7 @@ class KafkaBatchWriter:
         """Number of the last batch of this checkpoint that was there when the attempt began."""
         return self._last
 
-    def write(self, frame: DataFrame, number: int) -> None:
+    def write(self, frame: DataFrame, number: int) -> int:
         """Write one micro-batch; returns when it is committed.
 
         Args:
@@ -119,10 +119,13 @@ class KafkaBatchWriter:
                 headers, ``headers``, ARRAY<STRUCT<key STRING, value BINARY>>.
             number: Spark's batch number.
 
+        Returns:
+            Bytes of the records' keys, values and headers; 0 for a replay.
+
         Raises:
             RuntimeError: with a mark of ``store_marks``: what the store says.
         """
-        write_in_one_task(frame, functools.partial(write_records, self.target, number))
+        return write_in_one_task(frame, functools.partial(write_records, self.target, number))
 
 
 def forget_batches(admin: KafkaAdmin, query: str, timeout: float) -> None:
@@ -154,7 +157,7 @@ def _make_topic(admin: KafkaAdmin, topic: str) -> None:
 
 
 def write_records(target: Target, number: int, batches: Batches) -> Batches:
-    """A task: write the batch in one transaction; gives the number of records, 0 for a replay."""
+    """A task: write the batch in one transaction; gives the bytes of the records, 0 for a replay."""
     return counted(batches, functools.partial(_write, target, number))
 
 
@@ -205,8 +208,11 @@ def _produce(producer: Producer, target: Target, batches: Batches) -> int:
         names = batch.schema.names
         topics = batch.column("topic").to_pylist() if "topic" in names else itertools.repeat(target.topic)
         headers = batch.column("headers").to_pylist() if "headers" in names else itertools.repeat(None)
+        written += sum(map(len, filter(None, keys))) + sum(map(len, filter(None, values)))
         for topic, key, value, given in zip(topics, keys, values, headers, strict=False):
             more: Any = {"headers": [(one["key"], one["value"]) for one in given]} if given else {}
+            if given:
+                written += sum(len(name.encode()) + len(text or b"") for name, text in more["headers"])
             while True:
                 try:
                     producer.produce(topic, value, key, **more)
@@ -214,7 +220,6 @@ def _produce(producer: Producer, target: Target, batches: Batches) -> int:
                 except BufferError:
                     producer.poll(0.1)
         producer.poll(0)
-        written += batch.num_rows
     return written
 
 

@@ -103,16 +103,19 @@ class PostgresTableWriter:
             for value, kind, name in zip(values, self._types, self.target.columns, strict=True)
         ]
 
-    def write(self, frame: DataFrame, number: int) -> None:
+    def write(self, frame: DataFrame, number: int) -> int:
         """Write one micro-batch; returns when it is committed.
 
         Args:
             frame: ``key`` and ``value``, structs of ``c0``, ``c1``, … with the texts of the key's columns and
                 of all columns; a row without ``value`` goes. Rows of a key are in their order.
             number: Spark's batch number.
+
+        Returns:
+            Bytes of the lines; 0 for a replay.
         """
         lines = frame.select(self._line().alias("line"))
-        write_in_one_task(lines, functools.partial(write_lines, self.target, number))
+        return write_in_one_task(lines, functools.partial(write_lines, self.target, number))
 
     def _line(self) -> Column:
         from pyspark.sql import functions as F
@@ -222,7 +225,7 @@ def _escaped(value: Column) -> Column:
 
 
 def write_lines(target: Target, number: int, batches: Batches) -> Batches:
-    """A task: write the batch in one transaction; gives the number of lines, 0 for a replay."""
+    """A task: write the batch in one transaction; gives the bytes of its lines, 0 for a replay."""
     return counted(batches, functools.partial(_write, target, number))
 
 
@@ -242,7 +245,7 @@ def _write(target: Target, number: int, batches: Iterator[pa.RecordBatch]) -> in
                 raise fenced(target)
             if row[2] is not None and row[2] >= number:
                 return 0
-            lines = (
+            size = (
                 _upsert(connection, target, batches) if target.keys else _append(connection, target, batches)
             )
             connection.execute(
@@ -251,7 +254,7 @@ def _write(target: Target, number: int, batches: Iterator[pa.RecordBatch]) -> in
                 ),
                 (number, target.query),
             )
-    return lines
+    return size
 
 
 def _append(connection: psycopg.Connection[Any], target: Target, batches: Iterator[pa.RecordBatch]) -> int:
@@ -271,7 +274,7 @@ def _upsert(connection: psycopg.Connection[Any], target: Target, batches: Iterat
             " SELECT NULL::boolean AS {}, {} FROM {} WITH NO DATA"
         ).format(deleted, columns, table)
     )
-    lines = _copy(connection, staged, [deleted, *names], batches)
+    size = _copy(connection, staged, [deleted, *names], batches)
     # Where a key came more than once, its last row counts; a table that was just filled lies in its order.
     last = sql.SQL("(SELECT DISTINCT ON ({keys}) * FROM {staged} ORDER BY {keys}, ctid DESC) b").format(
         keys=sql.SQL(", ").join(keys), staged=staged
@@ -288,7 +291,7 @@ def _upsert(connection: psycopg.Connection[Any], target: Target, batches: Iterat
             table, columns, columns, last, deleted, sql.SQL(", ").join(keys), doing
         )
     )
-    return lines
+    return size
 
 
 def _names(columns: Sequence[str]) -> list[sql.Identifier]:
@@ -311,13 +314,14 @@ def _copy(
 ) -> int:
     from psycopg import sql
 
-    lines = 0
+    size = 0
     copying = sql.SQL("COPY {} ({}) FROM STDIN").format(table, sql.SQL(", ").join(columns))
     with connection.cursor() as cursor, cursor.copy(copying) as copy:
         for batch in batches:
-            copy.write(_bytes(batch.column(0)))
-            lines += batch.num_rows
-    return lines
+            lines = _bytes(batch.column(0))
+            copy.write(lines)
+            size += lines.nbytes
+    return size
 
 
 def _bytes(lines: pa.Array) -> memoryview:

@@ -190,7 +190,7 @@ class S3Connector(Connector):
         """Files are written of rows; see ``row_writer``."""
         raise NotImplementedError
 
-    def row_writer(self, sink: SinkSpec, target: BatchTarget) -> Callable[[DataFrame, int], None]:
+    def row_writer(self, sink: SinkSpec, target: BatchTarget) -> Callable[[DataFrame, int], int]:
         """A writer of rows into files; exactly once.
 
         Raises:

@@ -44,19 +44,26 @@ class S3Sink:
         self._client: Any = None
         self._notes: _Notes | None = None
 
-    def apply(self, frame: DataFrame, number: int) -> None:
-        """Write one micro-batch; what S3 says is marked, so that the failure can be told."""
+    def apply(self, frame: DataFrame, number: int) -> int:
+        """Write one micro-batch; what S3 says is marked, so that the failure can be told.
+
+        Returns:
+            Bytes of the files that were sent; 0 where they had been sent before.
+        """
+        sent = 0
         with said(self._plan.store, self._plan.config, f"writing to {self._plan.prefix}", "sink"):
             notes = self._opened(frame)
             uploads = notes.find(number)
             if uploads is None:
                 uploads = self._send(frame, number)
+                sent = sum(upload.size for upload in uploads)
                 notes.put(number, uploads)
                 self._complete(uploads, again=False)
             else:
                 self._log.info("batch %d was sent before; what is left of it is completed", number)
                 self._complete(uploads, again=True)
             notes.forget(number - _KEPT)
+        return sent
 
     def _opened(self, frame: DataFrame) -> _Notes:
         if self._notes is None:

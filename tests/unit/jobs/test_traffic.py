@@ -1,0 +1,152 @@
+"""Bytes in and out of a query, from what the stores' clients and the sinks themselves have counted."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from leatstream_jobs import traffic as module
+from leatstream_jobs.batches import BatchSink
+from leatstream_jobs.traffic import EVERY, Meter, Traffic
+
+
+class Clients:
+    """What a store's clients have counted, by topic or reader."""
+
+    def __init__(self) -> None:
+        self.read_by: dict[str, dict[str, int]] = {}
+        self.sent_to: dict[str, dict[str, int]] = {}
+        self.away = False
+
+    def read(self, reader: str) -> dict[str, int]:
+        if self.away:
+            raise RuntimeError("the JVM is gone")
+        return dict(self.read_by.get(reader, {}))
+
+    def sent(self, entity: str) -> dict[str, int]:
+        return dict(self.sent_to.get(entity, {}))
+
+
+def job(*sinks: str, query: str = "q", kinds: tuple[str, ...] = ("kafka",), **more: Any) -> Any:
+    store = SimpleNamespace(kind=more.get("sink", "kafka"))
+    specs = [
+        SimpleNamespace(query_id=query, sink=SimpleNamespace(entity=name, view=None, store=store))
+        for name in sinks
+    ]
+    for spec in specs:
+        spec.delivery = more.get("delivery")
+    first = specs[0]
+    first.members = specs[1:]
+    first.of_member = lambda member: member
+    first.sources = [SimpleNamespace(store=SimpleNamespace(kind=kind)) for kind in kinds]
+    return first
+
+
+@pytest.fixture
+def clients(monkeypatch: pytest.MonkeyPatch) -> Clients:
+    found = Clients()
+    counted: Any = SimpleNamespace(traffic=lambda spark: found, tables=False, takes_rows=False)
+    silent: Any = SimpleNamespace(traffic=lambda spark: None, tables=False, takes_rows=True)
+    monkeypatch.setattr(module, "connector_classes", lambda: {"kafka": counted, "s3": silent})
+    return found
+
+
+def measured(spec: Any, clock: list[float]) -> Traffic:
+    spark: Any = None
+    return Traffic(spark, spec, lambda: clock[0])
+
+
+def test_clients_come_and_go_and_what_others_had_counted_is_not_told_again() -> None:
+    found = {"a": 100}
+    meter = Meter(lambda: dict(found))
+    assert meter.total == 0
+    found |= {"a": 150, "b": 7}
+    meter.look()
+    assert meter.total == 57
+    meter.look()
+    del found["b"]  # it had nothing to do since the look before
+    meter.look()
+    found["a"] = 160
+    meter.look()
+    assert meter.total == 67
+    found["b"] = 3  # a new one of the same name counts from 0
+    meter.look()
+    assert meter.total == 70
+
+
+def test_a_client_that_is_closed_at_work_takes_its_last_count_along() -> None:
+    found = {"a": 1}
+    meter = Meter(lambda: dict(found))
+    found["a"] = 9
+    meter.look()
+    found.clear()
+    meter.look()
+    assert meter.total is None, "nobody knows what it did since the look before"
+    found["c"] = 4
+    meter.look()
+    assert meter.total is None
+
+
+def test_bytes_count_from_the_attempts_begin_and_are_looked_at_rarely(clients: Clients) -> None:
+    clock = [0.0]
+    clients.read_by["leatstream-q"] = {"c1": 1000}
+    clients.sent_to["out"] = {"p": 500}
+    traffic = measured(job("out"), clock)
+    clients.read_by["leatstream-q"]["c1"] = 1010
+    clients.sent_to["out"]["p"] = 505
+    traffic.look()
+    assert traffic.as_json() == {"input_bytes_total": 0, "output_bytes_total": 0}, "not so soon"
+    clock[0] += EVERY
+    traffic.look()
+    assert traffic.as_json() == {"input_bytes_total": 10, "output_bytes_total": 5}
+    clients.sent_to["out"]["p"] = 506
+    traffic.look(last=True)
+    assert traffic.as_json()["output_bytes_total"] == 6
+
+
+def test_two_jobs_of_a_process_that_write_one_topic_do_not_know_whose_bytes_they_are(
+    clients: Clients,
+) -> None:
+    clock = [0.0]
+    one, other = measured(job("t", query="a"), clock), measured(job("u", "t", query="b"), clock)
+    apart = measured(job("v", query="c"), clock)
+    for each in (one, other, apart):
+        each.look(last=True)
+    outs = [each.as_json()["output_bytes_total"] for each in (one, other, apart)]
+    assert outs == [None, None, 0]
+    one.end()
+    other.end()
+    assert one.as_json()["output_bytes_total"] is None
+    again = measured(job("t", query="a"), clock)
+    assert again.as_json()["output_bytes_total"] == 0
+    again.end()
+    apart.end()
+
+
+def test_sinks_that_count_themselves_are_added_and_one_that_does_not_makes_the_sum_unknown(
+    clients: Clients,
+) -> None:
+    sizes: list[int | None] = [3, 4]
+    frame: Any = None
+    shape: Any = None
+    sink = BatchSink(shape, lambda _frame, number: sizes[number])
+    traffic = measured(job("f", sink="s3", kinds=("kafka", "s3")), [0.0])
+    assert traffic.as_json() == {"input_bytes_total": None, "output_bytes_total": None}
+    traffic.sinks = (sink,)
+    sink.write(frame, 0)
+    sink.write(frame, 1)
+    assert traffic.as_json() == {"input_bytes_total": None, "output_bytes_total": 7}
+    sizes.append(None)
+    sink.write(frame, 2)
+    assert traffic.as_json()["output_bytes_total"] is None
+
+
+def test_figures_that_cannot_be_read_end_no_query(clients: Clients) -> None:
+    traffic = measured(job("x"), [0.0])
+    assert traffic.as_json() == {"input_bytes_total": 0, "output_bytes_total": 0}
+    clients.away = True
+    traffic.look(last=True)
+    assert traffic.as_json() == {"input_bytes_total": None, "output_bytes_total": 0}
+    traffic.end()
