@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,15 +9,7 @@ from dataclasses import dataclass, field
 import psutil
 from stack import BenchError
 
-
-def tree_cpu(root: psutil.Process) -> float:
-    """User and system seconds of the tree, ended children that were waited for included."""
-    total = 0.0
-    for process in [root, *root.children(recursive=True)]:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            times = process.cpu_times()
-            total += times.user + times.system + times.children_user + times.children_system
-    return total
+from leatstream.process_tree import tree_use
 
 
 @dataclass
@@ -38,8 +29,9 @@ class Slope:
         deadline = time.monotonic() + seconds
         while True:
             done = count()
-            self.samples.append((time.monotonic(), done, tree_cpu(root)))
-            self.peak_rss = max(self.peak_rss, tree_rss(root))
+            memory, cpu = tree_use(root)
+            self.samples.append((time.monotonic(), done, cpu))
+            self.peak_rss = max(self.peak_rss, memory)
             if done >= wanted:
                 return
             if time.monotonic() > deadline or not root.is_running():
@@ -63,19 +55,3 @@ class Slope:
                 return before[column] + share * (sample[column] - before[column])
             before = sample
         raise BenchError(f"the sink never held {records:.0f} records")
-
-
-def tree_rss(root: psutil.Process) -> int:
-    """Resident bytes of the tree.
-
-    A JVM that starts a program is there twice until the child has become that program: with the same memory.
-    """
-    total = 0
-    sizes: dict[int, int] = {}
-    for process in [root, *root.children(recursive=True)]:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            memory = process.memory_info()
-            if memory.vms != sizes.get(process.ppid()):
-                total += memory.rss
-            sizes[process.pid] = memory.vms
-    return total

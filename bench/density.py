@@ -13,10 +13,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from cpu_tree import tree_cpu, tree_rss
 from report import Spread, conditions, keep, table
 from stack import Stack, running_stack
 from topics import COLUMNS, SELECT, SteadyProducer, Topics
+
+from leatstream.process_tree import tree_use
 
 GOALS = {"shared": 100, "dedicated": 12}
 ROOM = 8 << 30
@@ -64,10 +65,11 @@ def one_mode(stack: Stack, mode: str, count: int, options: argparse.Namespace) -
     drivers = list({d.pid: d for d in map(stack.driver_of, running)}.values())
     with SteadyProducer(stack.kafka, "pageviews", options.rate):
         time.sleep(10)
-        begin, cpu = time.time(), sum(map(tree_cpu, drivers))
+        begin, cpu = time.time(), sum(tree_use(driver)[1] for driver in drivers)
         time.sleep(options.seconds)
-        cpu = (sum(map(tree_cpu, drivers)) - cpu) / (time.time() - begin)
-        rss = sum(map(tree_rss, drivers))
+        used = list(map(tree_use, drivers))
+        cpu = (sum(seconds for _, seconds in used) - cpu) / (time.time() - begin)
+        rss = sum(memory for memory, _ in used)
     again = [stack.call("GET", f"/v1/queries/{sink}")["status"] for sink in sinks]
     restarts = sum(int(status["job"]["attempt"]) - 1 for status in again)
     for sink, status in zip(sinks, again, strict=True):

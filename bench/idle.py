@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 import time
 
-from cpu_tree import tree_cpu
 from report import conditions
 from stack import BenchError, Stack, running_stack
 from topics import COLUMNS, Topics
+
+from leatstream.process_tree import tree_use
 
 GOAL_CORES = 0.02
 QUERIES = {
@@ -50,9 +51,9 @@ def measured(stack: Stack, name: str, settle: float, seconds: float) -> float:
     stack.put_query(name, QUERIES[name], "bench")
     driver = stack.driver_of(stack.wait_running(name))
     time.sleep(settle)
-    before, began = tree_cpu(driver), time.monotonic()
+    before, began = tree_use(driver)[1], time.monotonic()
     time.sleep(seconds)
-    used, took = tree_cpu(driver) - before, time.monotonic() - began
+    used, took = tree_use(driver)[1] - before, time.monotonic() - began
     if not driver.is_running():
         raise BenchError(f"the driver of {name} has ended")
     stack.drop_query(name)

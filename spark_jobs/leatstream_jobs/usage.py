@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
+
+from leatstream.process_tree import tree_use
 
 EVERY = 10.0  # seconds: looking for children goes through all processes of the machine
 
@@ -65,12 +66,4 @@ def _tree() -> tuple[int, float]:
     """Bytes that are resident, and seconds of processor time."""
     import psutil
 
-    memory, seconds = 0, 0.0
-    own = psutil.Process()
-    for process in [own, *own.children(recursive=True)]:
-        with contextlib.suppress(psutil.Error):
-            with process.oneshot():
-                times = process.cpu_times()
-                memory += process.memory_info().rss
-            seconds += times.user + times.system + times.children_user + times.children_system
-    return memory, seconds
+    return tree_use(psutil.Process())

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import psutil
 
+from leatstream.process_tree import tree_use
+
 # Beside the heap: the JVM's own, RocksDB, and the driver's Python.
 BESIDE_HEAP = 384 << 20
 _UNITS = {"k": 10, "m": 20, "g": 30, "t": 40}
@@ -39,10 +41,7 @@ def available(group: Path = _GROUP) -> int:
 
 def resident(pid: int) -> int:
     """Bytes that a process and its children hold now; 0 when it is gone."""
-    found = 0
-    with contextlib.suppress(psutil.Error):
-        process = psutil.Process(pid)
-        for one in (process, *process.children(recursive=True)):
-            with contextlib.suppress(psutil.Error):
-                found += int(one.memory_info().rss)
-    return found
+    try:
+        return tree_use(psutil.Process(pid))[0]
+    except psutil.Error:
+        return 0
