@@ -211,6 +211,7 @@ def _open(
             slots=slots(settings),
             watermark_delay_ms=settings.watermark_delay_ms,
             keep_replaced=settings.keep_replaced_seconds,
+            keep_checkpoints=settings.keep_checkpoints_seconds,
             default_store=settings.default_store,
         ),
         changed=changed,

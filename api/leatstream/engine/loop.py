@@ -13,6 +13,7 @@ from leatstream.engine.local_pool import LocalPool
 from leatstream.errors import CatalogAway
 from leatstream.services.environment import Environment
 from leatstream.services.queries.copying import copy_what_waits
+from leatstream.services.queries.old_checkpoints import sweep_checkpoints
 from leatstream.services.queries.reconciler import reconcile_all, release_strays
 from leatstream.services.selects.interactive import sweep
 
@@ -21,6 +22,7 @@ _PASS_SECONDS = 1.0
 _GAP_SECONDS = 5.0
 _STEP_SECONDS = 1.0
 _HALF_DONE_SECONDS = 5.0
+_SWEEP_SECONDS = 600.0
 
 
 class ReconcileLoop:
@@ -84,10 +86,13 @@ class ReconcileLoop:
 
     def _copy(self) -> None:
         self._seen_mine.wait()
-        seen = self._env.changed.value
+        seen, due = self._env.changed.value, self._machine_time()
         while not self._stop.is_set():
             try:
                 copy_what_waits(self._env, self._mine)
+                if self._machine_time() >= due:
+                    due = self._machine_time() + _SWEEP_SECONDS
+                    sweep_checkpoints(self._env, self._mine)
             except CatalogAway:  # which the other thread tells
                 self._stop.wait(_PASS_SECONDS)
             except Exception:  # the next pass sees the same state again

@@ -105,6 +105,7 @@ class RuntimeSettings:
         backoff_initial, backoff_maximum: seconds between restarts, doubling.
         backoff_jitter: share of such a pause that chance may take off it.
         keep_replaced: seconds that a query is kept after another has taken over from it.
+        keep_checkpoints: seconds that a query's old checkpoints are kept once its present one is at work.
         max_restarts: restarts in a row before a query is given up as failed.
         default_store: store taken when neither statement nor context names one.
     """
@@ -123,6 +124,7 @@ class RuntimeSettings:
     backoff_jitter: float = 0.25
     max_restarts: int = 8
     keep_replaced: float = 86_400.0
+    keep_checkpoints: float = 86_400.0
     default_store: str | None = None
 
 

@@ -128,3 +128,23 @@ def test_a_fault_of_our_own_is_told_with_its_place(
         passes(monkeypatch, KeyError("of our own"), None)
     (record,) = caplog.records
     assert record.exc_info is not None
+
+
+def test_old_checkpoints_are_looked_for_at_once_and_then_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([0.0, 1.0, 1.0, 300.0, 602.0, 602.0, 700.0])
+    swept, passed = [], []
+    env: Any = SimpleNamespace(changed=SimpleNamespace(value=0, wait=lambda seen, _: seen))
+    made = ReconcileLoop(env, SimpleNamespace())  # type: ignore[arg-type]
+    made._mine = frozenset({"qry_1"})
+    made._seen_mine.set()
+    monkeypatch.setattr(made, "_machine_time", lambda: next(times))
+
+    def copied(_env: Any, mine: Any) -> None:
+        passed.append(mine)
+        if len(passed) == 4:
+            made._stop.set()
+
+    monkeypatch.setattr(module, "copy_what_waits", copied)
+    monkeypatch.setattr(module, "sweep_checkpoints", lambda _env, mine: swept.append((len(passed), mine)))
+    made._copy()
+    assert swept == [(1, {"qry_1"}), (3, {"qry_1"})]
