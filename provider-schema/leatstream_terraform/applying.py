@@ -81,8 +81,30 @@ def _write(
     try:
         answer = session.service().request("PUT", fill_path(resource.path, planned), document, condition).body
     except ProblemError as problem:
-        raise Failed(*_refused(resource, planned, problem, creating=prior is None, kept=kept)) from problem
+        answer = _kept_before(session, resource, prior, planned) if problem.after_doubt else None
+        if answer is None:
+            raise Failed(
+                *_refused(resource, planned, problem, creating=prior is None, kept=kept)
+            ) from problem
     return _finish(session, resource, planned, answer or {}, kept, "update" if prior else "create")
+
+
+def _kept_before(
+    session: Session, resource: Resource, prior: dict[str, Any] | None, planned: dict[str, Any]
+) -> Mapping[str, Any] | None:
+    """The object, if it is what an earlier try of the same request has made of it; None if not.
+
+    What is sent again is refused then, as the object is not as it was before.
+    """
+    try:
+        found = session.service().get(fill_path(resource.path, planned)) or {}
+    except ProblemError:
+        return None
+    before = (prior or {}).get("generation", 0)
+    if not isinstance(before, int) or found.get("generation") != before + 1:
+        return None
+    read = from_rest(resource.attributes, found, rules.without_unknown(planned))
+    return None if rules.settle(planned, read)[1] else found
 
 
 def _finish(

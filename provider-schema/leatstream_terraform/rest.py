@@ -19,6 +19,8 @@ SOCKET_TIMEOUT = 90.0
 _RETRY_FOR = 30.0
 #: Nothing was done: any request may be sent again.
 _UNDONE = ("engine-unavailable", "catalog-busy", "catalog-full")
+#: A change that was just being written may have been kept: what may be done twice may be sent again.
+_IN_DOUBT = "catalog-unreachable"
 _LONGEST_PAUSE = 4.0
 
 
@@ -31,6 +33,8 @@ class ProblemError(Exception):
         self.problem = problem
         #: Seconds after which the service wants to be asked again.
         self.retry_after = float(retry_after) if retry_after and retry_after.isdecimal() else 0.0
+        #: An earlier try of the same request may have been kept: this may be the answer to its effect.
+        self.after_doubt = False
 
     @property
     def code(self) -> str:
@@ -41,7 +45,7 @@ class ProblemError(Exception):
     def passing(self) -> bool:
         """Whether it is the service's own weakness of the moment, or that of a proxy before it."""
         if self.code:
-            return self.code in (*_UNDONE, "catalog-unreachable")
+            return self.code in (*_UNDONE, _IN_DOUBT)
         return self.status in (502, 503, 504)
 
     @property
@@ -70,11 +74,12 @@ def _reason(cause: Exception) -> str:
     return str(text)
 
 
-def _may_help(error: ProblemError | ServiceDown, reads: bool, patient: bool) -> bool:
-    """Whether the same request may be sent again."""
+def _may_help(error: ProblemError | ServiceDown, method: str, path: str, patient: bool) -> bool:
+    """Whether the same request may be sent again; the command line has the same rule (``cli/client.py``)."""
     if isinstance(error, ServiceDown):
         return patient
-    return error.code in _UNDONE or (error.passing and (patient or (reads and bool(error.code))))
+    again = method in ("GET", "PUT", "DELETE") or path.endswith(":validate")
+    return error.code in _UNDONE or (error.passing and (patient or (again and error.code == _IN_DOUBT)))
 
 
 @dataclass
@@ -131,14 +136,17 @@ class Client:
             ServiceDown: no connection, or it broke and could not be made again.
             Cancelled: Terraform asked to stop meanwhile.
         """
-        end, pause = until or time.monotonic() + _RETRY_FOR, 0.25
+        end, pause, doubt = until or time.monotonic() + _RETRY_FOR, 0.25, False
         while True:
             try:
                 return self._once(method, path, body, headers or {})
             except (ProblemError, ServiceDown) as error:
                 asked = error.retry_after if isinstance(error, ProblemError) else 0.0
                 left = end - time.monotonic()
-                if left <= 0 or not _may_help(error, method == "GET", until is not None):
+                if isinstance(error, ProblemError):
+                    error.after_doubt = doubt
+                    doubt = doubt or error.code == _IN_DOUBT
+                if left <= 0 or not _may_help(error, method, path, until is not None):
                     raise
             self.sleep(min(max(pause, asked), left))
             pause = min(pause * 2, _LONGEST_PAUSE)

@@ -113,3 +113,47 @@ def test_a_delete_outlives_what_passes(with_double: Any, double: Any, problem: A
     )
     with_double.destroy()
     assert ("query", "filtered") not in double.objects
+
+
+def test_a_change_that_was_kept_although_the_catalog_went_away_is_taken_for_done(
+    with_double: Any, double: Any, problem: Any
+) -> None:
+    """Of a change that was just being written nobody knows; what is sent again meets itself."""
+    plain, lost = double.on_put, []
+
+    def kept(*asked: Any) -> Any:
+        answer = plain(*asked)
+        if asked[0] not in lost:
+            lost.append(asked[0])
+            raise problem(503, "catalog-unreachable", "away")
+        return answer
+
+    double.on_put = kept
+    with_double.write(STORE)
+    with_double.init()
+    with_double.apply()
+    with_double.is_settled()
+    lost.clear()
+    with_double.write(STORE.replace("localhost:9092", "localhost:9093"))
+    with_double.apply()
+    assert lost, "the change was kept, and its answer lost"
+    with_double.is_settled()
+
+
+def test_what_somebody_else_made_meanwhile_is_not_taken_for_ones_own(
+    with_double: Any, double: Any, problem: Any
+) -> None:
+    plain, left = double.on_put, [True]
+
+    def overtaken(key: Any, body: Any, headers: Any, query: Any) -> Any:
+        if left:
+            left.clear()
+            plain(key, body | {"kafka": {"bootstrap_servers": "elsewhere:9092"}}, {}, query)
+            raise problem(503, "catalog-unreachable", "away")
+        return plain(key, body, headers, query)
+
+    double.on_put = overtaken
+    with_double.write(STORE)
+    with_double.init()
+    said = with_double.fails("apply", "-auto-approve")
+    assert "import it" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,11 @@ import httpx2
 from leatstream.cli.connection import Connection
 
 TIMEOUT = 90.0  # seconds; longer than the service's longest long poll
+_RETRY_FOR = 30.0  # seconds
+_LONGEST_PAUSE = 4.0
+_UNDONE = ("engine-unavailable", "catalog-busy", "catalog-full")
+_IN_DOUBT = "catalog-unreachable"
+_sleep = time.sleep
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
@@ -66,15 +72,31 @@ class Client:
     ) -> Any:
         """Send a request and return the answer's JSON; None for an empty answer.
 
+        It is sent again, for half a minute, while the service says that nothing was done, or that it does not
+        know, and it may be done twice.
+
         Raises:
             ProblemAnswer: a status of 400 or above.
             Unreachable: no answer.
         """
         headers = {"Content-Type": content_type} if body is not None else {}
-        with self._failures():
-            answer = self._http.request(method, path, params=_given(params), json=body, headers=headers)
-        _refuse_problem(answer)
-        return answer.json() if answer.content else None
+        end, pause, doubt = time.monotonic() + _RETRY_FOR, 0.25, False
+        while True:
+            with self._failures():
+                answer = self._http.request(method, path, params=_given(params), json=body, headers=headers)
+            try:
+                _refuse_problem(answer)
+                return answer.json() if answer.content else None
+            except ProblemAnswer as told:
+                code, left = told.problem.get("code"), end - time.monotonic()
+                if doubt and method == "DELETE" and answer.status_code == 404 and code == "not-found":
+                    return None  # by an earlier try
+                if left <= 0 or not _may_help(code, method, path):
+                    raise
+                doubt = doubt or code == _IN_DOUBT
+            asked = answer.headers.get("Retry-After", "")
+            _sleep(min(max(pause, float(asked) if asked.isdecimal() else 0.0), left))
+            pause = min(pause * 2, _LONGEST_PAUSE)
 
     def items(self, path: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """Every item of a list, page after page."""
@@ -154,6 +176,12 @@ class Client:
             raise Unreachable(
                 f"No answer from {self.connection.url} ({self.connection.origin}): {what}"
             ) from error
+
+
+def _may_help(code: str | None, method: str, path: str) -> bool:
+    """Whether the same request may be sent again; the provider has the same rule (its ``rest.py``)."""
+    again = method in ("GET", "PUT", "DELETE") or path.endswith(":validate")
+    return code in _UNDONE or (again and code == _IN_DOUBT)
 
 
 def _given(params: Mapping[str, Any] | None) -> dict[str, Any]:

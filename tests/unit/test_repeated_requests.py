@@ -1,0 +1,131 @@
+"""The command line and the Terraform provider repeat the same requests, and none that could happen twice."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import pytest
+
+from leatstream.cli import client as cli
+from leatstream.cli.connection import Connection
+from leatstream_terraform import rest as provider
+
+AWAY = {"code": "catalog-unreachable", "detail": "away"}
+BUSY = {"code": "catalog-busy", "detail": "busy"}
+GONE = {"code": "not-found", "detail": "no such query"}
+STALE = {"code": "stale", "detail": "changed"}
+BROKEN = {"code": "store-unreachable", "detail": "k"}
+Step = tuple[int, dict[str, Any]]
+
+
+class OfCli:
+    """The command line's client over answers that were laid out."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.pauses: list[float] = []
+        monkeypatch.setattr(cli, "_sleep", self.pauses.append)
+
+    def ask(self, method: str, path: str, *steps: Step) -> tuple[int, str | None]:
+        left, asked = list(steps), []
+
+        def handle(request: httpx2.Request) -> httpx2.Response:
+            asked.append(request.method)
+            status, body = left.pop(0) if len(left) > 1 else left[0]
+            return httpx2.Response(status, json=body, headers={"Retry-After": "1"})
+
+        made = cli.Client(Connection("http://s.test", "t", "a test"), httpx2.MockTransport(handle))
+        try:
+            made.call(method, path, body={} if method in ("PUT", "POST") else None)
+        except cli.ProblemAnswer as answer:
+            return len(asked), answer.problem["code"]
+        return len(asked), None
+
+
+class OfProvider:
+    """The provider's client, likewise."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.pauses: list[float] = []
+        self._patch = monkeypatch
+
+    def ask(self, method: str, path: str, *steps: Step) -> tuple[int, str | None]:
+        left, asked = list(steps), []
+
+        def once(*_: Any) -> provider.Answer:
+            asked.append(method)
+            status, body = left.pop(0) if len(left) > 1 else left[0]
+            if status >= 400:
+                raise provider.ProblemError(status, body, "1")
+            return provider.Answer(status, body, {})
+
+        made = provider.Client("http://s.test")
+        self._patch.setattr(made, "_once", once)
+        self._patch.setattr(made, "sleep", self.pauses.append)
+        try:
+            made.request(method, path, {})
+        except provider.ProblemError as error:
+            return len(asked), error.code
+        return len(asked), None
+
+
+@pytest.fixture(params=[OfCli, OfProvider])
+def client(request: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    return request.param(monkeypatch)
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+def test_what_may_happen_twice_is_sent_again_while_the_catalog_is_away(client: Any, method: str) -> None:
+    assert client.ask(method, "/v1/queries/q", (503, AWAY), (503, AWAY), (200, {})) == (3, None)
+    assert client.pauses == [1.0, 1.0], "as long as the service asks for"
+
+
+def test_so_is_a_question_that_is_posted(client: Any) -> None:
+    assert client.ask("POST", "/v1/statements:validate", (503, AWAY), (200, {})) == (2, None)
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/v1/statements"), ("PATCH", "/v1/queries/q")])
+def test_what_might_happen_twice_is_told(client: Any, method: str, path: str) -> None:
+    assert client.ask(method, path, (503, AWAY), (200, {})) == (1, "catalog-unreachable")
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "POST", "PATCH"])
+def test_what_was_not_done_is_sent_again_whatever_it_is(client: Any, method: str) -> None:
+    assert client.ask(method, "/v1/statements", (503, BUSY), (200, {})) == (2, None)
+
+
+def test_other_faults_are_told_at_once(client: Any) -> None:
+    assert client.ask("PUT", "/v1/queries/q", (503, BROKEN), (200, {})) == (1, "store-unreachable")
+
+
+def test_it_does_not_go_on_for_ever(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = itertools.count(0.0, 7.0)
+    for module in (cli, provider):
+        monkeypatch.setattr(module.time, "monotonic", lambda: next(ticks))
+    asked, code = client.ask("PUT", "/v1/queries/q", (503, AWAY))
+    assert (2 < asked < 8, code) == (True, "catalog-unreachable")
+
+
+def test_what_the_first_try_has_deleted_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The provider takes an object that is gone for deleted in any case."""
+    ask: Callable[..., Any] = OfCli(monkeypatch).ask
+    assert ask("DELETE", "/v1/queries/q", (503, AWAY), (404, GONE)) == (2, None)
+    assert ask("DELETE", "/v1/queries/q", (404, GONE)) == (1, "not-found")
+    assert ask("DELETE", "/v1/queries/q", (503, BUSY), (404, GONE)) == (2, "not-found")
+
+
+def test_the_provider_knows_that_an_earlier_try_may_have_been_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    for first, doubtful in ((AWAY, True), (BUSY, False)):
+        made = provider.Client("http://s.test")
+        steps = [provider.ProblemError(503, first), provider.ProblemError(412, STALE)]
+
+        def once(*_: Any, steps: list[Exception] = steps) -> Any:
+            raise steps.pop(0)
+
+        monkeypatch.setattr(made, "_once", once)
+        monkeypatch.setattr(made, "sleep", lambda _: None)
+        with pytest.raises(provider.ProblemError) as told:
+            made.request("PUT", "/v1/queries/q", {}, {"If-Match": '"1"'})
+        assert told.value.after_doubt is doubtful
