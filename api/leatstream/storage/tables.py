@@ -86,9 +86,6 @@ tokens = sa.Table(
     sa.Column("role", sa.Text(), nullable=False),
     sa.Column("created_at", UtcDateTime(), nullable=False),
     sa.Column("expires_at", UtcDateTime(), nullable=True),
-    # Not written: it would make a change of the catalog of every request. It is there as the first version
-    # made it, and servers of that version run beside this one during an update.
-    sa.Column("last_used", UtcDateTime(), nullable=True),
 )
 
 drivers = sa.Table(

@@ -53,6 +53,24 @@ def test_models_are_what_the_migrations_make(tmp_path: Path) -> None:
         engine.dispose()
 
 
+def test_a_column_that_nobody_wrote_goes_and_comes_back(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'catalog.db'}"
+    migrate(url)
+    engine = make_engine(url)
+    try:
+        with engine.execution_options(leatstream_write=True).begin() as connection:
+            text = "INSERT INTO tokens (id, hash, principal, role, created_at) VALUES ('t', 'h', 'p', 'r', '2026-01-01')"
+            connection.execute(sa.text(text))
+        for step, there in (("head", False), ("r0030", True), ("head", False)):
+            migrate(url, step)
+            columns = {column["name"] for column in sa.inspect(engine).get_columns("tokens")}
+            assert ("last_used" in columns) is there
+            with engine.connect() as connection:
+                assert connection.execute(sa.text("SELECT id, hash FROM tokens")).all() == [("t", "h")]
+    finally:
+        engine.dispose()
+
+
 def test_from_anywhere_to_anywhere(tmp_path: Path) -> None:
     """The way is told by where the catalog is: there is no other one for who needs an older version."""
     url = f"sqlite:///{tmp_path / 'catalog.db'}"
