@@ -105,10 +105,13 @@ class SelectBinder(InputBinder):
 
     def _union(self, node: exp.Expression, ctes: Ctes, depth: int, named: bool) -> BoundQuery:
         whole, nodes = place(node), list[exp.Expression]()
+        distinct = node.meta.get("distinct") is not None
         while isinstance(node, exp.Union):
             nodes.append(node.expression)
             node = node.this
-            if node.meta.get("ctes") or node.meta.get("refused"):
+            # A UNION in parentheses is one of its own unless what is double goes from all of it.
+            inner = node.meta.get("distinct") is not None and not distinct
+            if node.meta.get("ctes") or node.meta.get("refused") or inner:
                 break
         nodes.append(node)
         # The first branch names the columns; the others go by position.
