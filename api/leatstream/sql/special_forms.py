@@ -113,7 +113,7 @@ class SpecialForms(TokensReader):
     def _type(self) -> exp.Expression:
         """A type, held as its canonical text."""
         first = self._curr
-        text, place = self.type_text()
+        text, place = self.type_text(compared=True)
         try:
             return self.node(exp.Var(this=str(parse_type(text))), first)
         except ValueError as error:

@@ -7,6 +7,7 @@ because it skips over what it does not understand (``SELECT a,, b`` passes there
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isinf
 from typing import Any, NoReturn, TypeVar
 
 from sqlglot import exp
@@ -21,6 +22,7 @@ from leatstream.sql.statements import Name, Value
 T = TypeVar("T")
 N = TypeVar("N", bound=exp.Expression)
 MAX_DEPTH = 48
+MAX_NUMBER = 19
 
 # Words that open or join parts of a SELECT: no alias without AS, no column without quotes.
 _RESERVED = """
@@ -212,17 +214,26 @@ class TokensReader(SparkParser):
             parts.append(self.part("a name", reserved=True))
         return Name(tuple(parts), self.since(first))
 
-    def type_text(self) -> tuple[str, Position]:
-        """A column type as written, with its <…> and (…)."""
+    def type_text(self, *, compared: bool = False) -> tuple[str, Position]:
+        """A column type as written, with its <…> and (…).
+
+        Args:
+            compared: whether a comparison may follow, so that < is the type's of nested ones only.
+        """
         first = self._curr
         if first.token_type != TokenType.VAR or first.text.lower() in RESERVED:
             self.unexpected("a type")
+        plain = compared and first.text.lower() not in ("array", "map", "struct")
         self._advance()
         for opening, closing in ((TokenType.LT, TokenType.GT), (TokenType.L_PAREN, TokenType.R_PAREN)):
+            if opening == TokenType.LT and plain:
+                continue
             depth = 0
             while self._curr and (depth or self.is_mark(opening)):
                 depth += self.is_mark(opening) - self.is_mark(closing)
                 self._advance()
+                if not depth:
+                    break
             if depth:
                 self.unexpected(">" if closing == TokenType.GT else ")")
         place = self.since(first)
@@ -264,9 +275,11 @@ class TokensReader(SparkParser):
         self._advance()
         place = self.since(first)
         if kind == TokenType.NUMBER:
-            if len(token.text) > 19:
-                self.fail("A number in a property has at most 19 characters.", at=token)
+            if len(token.text) > MAX_NUMBER:
+                self.fail(f"A number in a property has at most {MAX_NUMBER} characters.", at=token)
             number = float(token.text) if set(token.text) & set(".eE") else int(token.text)
+            if isinf(number):
+                self.fail("This number is too large.", at=token)
             return Value(-number if negative else number, "number", place, key_position)
         if kind == TokenType.STRING:
             return Value(token.text, "string", place, key_position)

@@ -7,6 +7,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from leatstream.errors import Position
 from leatstream.sql.group_by import GroupByParser
+from leatstream.sql.tokens_reader import NO_ALIAS
 
 _JOINS = {(): False, ("cross",): False, ("inner",): False, ("left",): True, ("left", "outer"): True}
 
@@ -55,7 +56,9 @@ class UnnestParser(GroupByParser):
         token: Token = self._curr
         if self.take("as"):
             token = self._curr
-        elif token.token_type != TokenType.IDENTIFIER and not self.is_mark(TokenType.L_PAREN, 1):
+        elif token.token_type != TokenType.IDENTIFIER and (
+            not self.is_mark(TokenType.L_PAREN, 1) or token.text.lower() in NO_ALIAS
+        ):
             return None
         return self.part("a name"), self.place(token)
 

@@ -323,3 +323,27 @@ def test_sqlglot_reads_the_dialect() -> None:
     assert isinstance(tree, exp.Select)
     # The other dialects are as they were.
     assert sqlglot.parse_one("SELECT a,, b FROM t", read="spark") is not None
+
+
+def test_a_cast_before_a_comparison() -> None:
+    """The sign < after a type of no parts is no beginning of its parts."""
+    found = one("SELECT a FROM s WHERE a::BIGINT < 3 AND b > 2 AND c::ARRAY<BIGINT> < d")
+    assert isinstance(found, s.Select)
+    where = found.select.args["where"].this
+    assert [type(part).__name__ for part in where.flatten()] == ["LT", "GT", "LT"]
+
+
+@pytest.mark.parametrize("clause", ["WHERE (a > 1)", "GROUP BY a HAVING (a > 1)", "MINUS (SELECT 1 FROM t)"])
+def test_unnest_without_an_alias_before_parentheses(clause: str) -> None:
+    found = one(f"SELECT a FROM s CROSS JOIN UNNEST(b) {clause}")
+    assert isinstance(found, s.Select)
+    select = found.select if clause[0] != "M" else found.select.this
+    assert select.args["laterals"][0].meta["alias"] is None
+
+
+def test_a_number_without_a_value() -> None:
+    """Beyond the largest one of 64 bits: no property can hold it, and JSON cannot tell it."""
+    with pytest.raises(RequestError, match="too large") as caught:
+        parse("UPDATE STORE k WITH ('a' = 1e999)")
+    assert caught.value.faults[0].position is not None
+    assert caught.value.faults[0].position.offset == 27
