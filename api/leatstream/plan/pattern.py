@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -102,8 +102,7 @@ def hidden(term: Term) -> Term:
         return Variable(term.name, hidden=True)
     if isinstance(term, Repeat):
         return Repeat(hidden(term.part), term.least, term.most, term.greedy)
-    parts = tuple(map(hidden, term.parts))
-    return Sequence(parts) if isinstance(term, Sequence) else Choice(parts)
+    return replace(term, parts=tuple(map(hidden, term.parts)))
 
 
 def fewest(term: Term, names: Collection[str]) -> int:

@@ -1,27 +1,32 @@
-"""SQL compared by meaning: white space, comments, trailing ``;``, case of unquoted words do not count."""
+"""SQL compared by meaning.
+
+White space, comments, a final ``;``, the case of unquoted words, the order of WITH lists, old and short words
+(TOPIC, SHOW) and quotes that a name does not need do not count.
+"""
 
 from __future__ import annotations
 
 import hashlib
 
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from leatstream.errors import RequestError
+from leatstream.sql.generation.statements import generate
+from leatstream.sql.generation.words import spelled
 from leatstream.sql.lexer import scan
+from leatstream.sql.parser import parse
 
 
 def canonical(text: str) -> str:
-    """One line per text, the same for texts of one meaning. Never raises: what cannot be read is stripped.
+    """One line per text, the same for texts of one meaning: its statements as they are generated.
 
-    Strings and quoted names keep every character.
+    Never raises: what is no statement is spelt word by word, and what has no words is stripped. Strings keep
+    every character, and bare words of a WITH list their case, which some properties heed.
     """
     try:
-        tokens = scan(text)
+        return "; ".join(map(generate, parse(text)))
     except RequestError:
-        return text.strip()
-    while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
-        tokens.pop()
-    return " ".join(map(_write, tokens))
+        return _by_words(text)
 
 
 def statement_hash(text: str) -> str:
@@ -29,10 +34,11 @@ def statement_hash(text: str) -> str:
     return hashlib.sha256(canonical(text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _write(token: Token) -> str:
-    if token.token_type == TokenType.STRING:
-        return "'" + token.text.replace("'", "''") + "'"
-    if token.token_type == TokenType.IDENTIFIER:
-        # Always quoted: "select" the name is not SELECT the word.
-        return '"' + token.text.replace('"', '""') + '"'
-    return token.text.lower()
+def _by_words(text: str) -> str:
+    try:
+        tokens = scan(text)
+    except RequestError:
+        return text.strip()
+    while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+        tokens.pop()
+    return spelled(tokens)

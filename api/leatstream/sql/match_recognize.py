@@ -14,13 +14,14 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from leatstream.errors import Position
-from leatstream.plan.pattern import Choice, Repeat, Sequence, Term, Variable, hidden, size
+from leatstream.plan.pattern import Choice, Repeat, Sequence, Term, Variable, hidden, size, variables
 from leatstream.sql.lexer import Source
 from leatstream.sql.tokens_reader import MAX_DEPTH
 from leatstream.sql.unnest import UnnestParser
 
 MAX_SIZE = 1000
 MAX_PERMUTED = 5
+_EXCLUSION = "An exclusion {- … -} with ONE ROW PER MATCH"
 _SIGNS = {TokenType.STAR: (0, None), TokenType.PLUS: (1, None), TokenType.PLACEHOLDER: (0, 1)}
 
 
@@ -33,7 +34,7 @@ class PatternClause:
         subsets: names for several variables.
         to_next: AFTER MATCH SKIP TO NEXT ROW.
         to_row, to_name: AFTER MATCH SKIP TO FIRST or LAST of a variable; without either PAST LAST ROW.
-        all_rows: ALL ROWS PER MATCH.
+        all_rows, unmatched_rows: ALL ROWS PER MATCH, WITH UNMATCHED ROWS.
         refused: what, where, and what to write instead.
     """
 
@@ -44,9 +45,17 @@ class PatternClause:
     to_row: Literal["first", "last"] | None = None
     to_name: str = ""
     all_rows: bool = False
+    unmatched_rows: bool = False
     subsets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     places: dict[str, Position] = field(default_factory=dict)
     refused: list[tuple[str, Position, str | None]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor(Sequence):
+    """The sign for a partition's first or last row, which is not run: of no row."""
+
+    sign: str
 
 
 class MatchParser(UnnestParser):
@@ -136,6 +145,7 @@ class MatchParser(UnnestParser):
                 return  # A pattern that no row can match is refused, so there are none.
             if self.take("with"):
                 self.expect("unmatched", "rows")
+                clause.unmatched_rows = True
                 self._not_run(clause, "WITH UNMATCHED ROWS", start, "write ALL ROWS PER MATCH alone")
 
     def _after_match(self, clause: PatternClause) -> None:
@@ -198,7 +208,7 @@ class MatchParser(UnnestParser):
             self._advance()
             why = "a stream's partitions have no first row to wait for, and no last one"
             self._not_run(clause, f"The anchor {anchors[start.token_type]}", start, why)
-            return Sequence(())
+            return Anchor((), anchors[start.token_type])
         if self.take_mark(TokenType.L_PAREN):
             found = self._alternatives(clause)
             self.expect_mark(TokenType.R_PAREN, "a variable or )")
@@ -208,9 +218,10 @@ class MatchParser(UnnestParser):
             found = self._alternatives(clause)
             self.expect_mark(TokenType.DASH, "-}")
             self.expect_mark(TokenType.R_BRACE, "}")
-            if not clause.all_rows:
+            told = clause.all_rows or _EXCLUSION in [what for what, _, _ in clause.refused]
+            if not told and any(variables(found)):
                 hint = "it is for ALL ROWS PER MATCH only: leave {- and -} out"
-                self._not_run(clause, "An exclusion {- … -} with ONE ROW PER MATCH", start, hint)
+                self._not_run(clause, _EXCLUSION, start, hint)
             return hidden(found)
         if self.is_word("permute") and self.is_mark(TokenType.L_PAREN, 1):
             self._advance(2)

@@ -179,10 +179,12 @@ class NounStatements(Leat.Parser):
                 self.refuse("LIST ENTITIES below a path", hint="LIST ENTITIES IN STORE s lists all of them")
             if not self.is_word(*wanted):
                 self.unexpected(" or ".join(w.upper() for w in wanted) or "the end of the statement")
-            of = self._curr.text.lower()
             if self.take("data"):
                 self.expect("store")
+                of = "store"
             else:
+                word = self._curr.text.lower()
+                of = _SYNONYMS.get(word, word)
                 self._advance()
             within = self._upto(2)
         return s.ListObjects(**self._base(first), noun=cast(Any, noun), within=within, of=of)

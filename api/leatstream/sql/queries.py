@@ -60,11 +60,13 @@ class QueryParser(MatchParser):
                 refused.append(("UNION before UNION ALL", undoubled, hint))
             undoubled = None if every else self.place(word)
             node = self.node(exp.Union(this=node, expression=self._term(), distinct=False), first)
+            node.meta["operator"] = word.text.upper() + (" ALL" if every else "")
         ends: dict[str, Any] = {}
         refused += self._tail(ends)
         if ends and node.meta.get("ends"):
             hint = "write SELECT * FROM (…) around the parentheses"
             refused.append(("A second ORDER BY or LIMIT", self.place(first), hint))
+            node.meta["levels"] = [*node.meta.get("levels", [node.meta["ends"]]), ends]
         node.meta["ends"] = {**node.meta.get("ends", {}), **ends}
         if undoubled is not None:
             node.meta["distinct"] = undoubled

@@ -46,6 +46,41 @@ def test_meaning() -> None:
     assert re.fullmatch("[0-9a-f]{64}", statement_hash("x"))
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            "CREATE STREAM o WITH ('topic' = 't', 'value.format' = json) AS SELECT a FROM s",
+            "CREATE STREAM o WITH ('VALUE.FORMAT' = json, 'topic' = 't') AS SELECT a FROM s",
+        ),
+        ("CREATE TOPIC t IN DATA STORE k", 'create entity "t" in store "k"'),
+        ("SHOW NAMESPACES IN DATABASE d", "LIST SCHEMAS IN DATABASE d"),
+        ("SELECT CAST(a AS INT) b FROM s WHERE a != 1", "SELECT a::INTEGER AS b FROM s WHERE a <> 1"),
+        ("SELECT a FROM TUMBLE(s, SIZE 60 SECONDS)", "SELECT a FROM TUMBLE(s, SIZE 1 MINUTE)"),
+    ],
+)
+def test_spellings_of_one_meaning(one: str, other: str) -> None:
+    assert canonical(one) == canonical(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        # A bare word may be a text, whose case counts.
+        (
+            "CREATE STREAM o WITH ('topic' = Orders) AS SELECT a FROM s",
+            "CREATE STREAM o WITH ('topic' = orders) AS SELECT a FROM s",
+        ),
+        ("SELECT a FROM s ORDER BY a", "SELECT a FROM s ORDER BY a NULLS LAST"),
+        ("SELECT a, b FROM s", "SELECT b, a FROM s"),
+        ("SELECT a FROM s WHERE (a)", "SELECT a FROM s WHERE a"),
+        ('SELECT "left" FROM s', 'SELECT "Left" FROM s'),
+    ],
+)
+def test_texts_of_two_meanings(one: str, other: str) -> None:
+    assert statement_hash(one) != statement_hash(other)
+
+
 def test_never_raises() -> None:
     assert canonical("  SELECT 'open ") == "SELECT 'open"
     assert canonical("") == canonical(" ; -- x") == ""
