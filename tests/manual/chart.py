@@ -64,6 +64,15 @@ def test_by_default(render: Render, launcher: str) -> None:
     assert "envFrom" not in server(objects)["containers"][0]
 
 
+def test_servers_cannot_write_over_what_they_run(render: Render) -> None:
+    pod = server(render())
+    (container,) = pod["containers"]
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    kept = {volume["name"] for volume in pod["volumes"] if "emptyDir" in volume}
+    writable = {mount["mountPath"] for mount in container["volumeMounts"] if mount["name"] in kept}
+    assert writable == {"/tmp", "/var/lib/leatstream"}
+
+
 def test_numbers_are_settings_as_they_stand(render: Render) -> None:
     settings = {"LEATSTREAM_WATERMARK_DELAY_MS": 3_600_000, "LEATSTREAM_LEASE_SECONDS": 2.5}
     settings |= {"LEATSTREAM_MSK_IAM": True, "LEATSTREAM_SPARK_CONF": {"spark.a": "b"}}

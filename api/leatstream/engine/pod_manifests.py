@@ -122,6 +122,7 @@ def pod_manifest(plan: PodPlan, driver_id: str, role: str, server: str, owner_ui
                 {"name": "leat-given", "secret": {"secretName": pod_name(driver_id), "defaultMode": 0o440}},
                 {"name": "leat-own", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},
                 {"name": "leat-work", "emptyDir": {}},
+                {"name": "leat-tmp", "emptyDir": {}},
             ],
         },
     }
@@ -180,12 +181,20 @@ def _driver(plan: PodPlan, driver_id: str, role: str) -> dict[str, Any]:
         "command": argv,
         "env": [{"name": key, "value": value} for key, value in sorted(environment.items())],
         "securityContext": _restricted(),
-        "volumeMounts": [{"name": "leat-own", "mountPath": _RUN}, {"name": "leat-work", "mountPath": _WORK}],
+        "volumeMounts": [
+            {"name": "leat-own", "mountPath": _RUN},
+            {"name": "leat-work", "mountPath": _WORK},
+            {"name": "leat-tmp", "mountPath": "/tmp"},  # noqa: S108 - the pod's own
+        ],
     }
 
 
 def _restricted() -> dict[str, Any]:
-    return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    return {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
 
 
 def secret_manifest(plan: PodPlan, driver_id: str, token: str, url: str, pod_uid: str) -> dict[str, Any]:

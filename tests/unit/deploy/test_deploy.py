@@ -93,6 +93,19 @@ def test_templates_use_values_that_exist() -> None:
             found = found[step]
 
 
+def test_servers_cannot_write_over_what_they_run() -> None:
+    """`tests/manual/image.py` runs the image so: with no place to write in but its data, /tmp and what is mounted."""
+    pods = (CHART / "templates" / "deployment.yaml").read_text("utf-8")
+    assert re.findall(r"^            readOnlyRootFilesystem: (\w+)$", pods, re.MULTILINE) == ["true"]
+    mounted = dict(re.findall(r"^            - name: ([a-z]+)\n +mountPath: (\S+)$", pods, re.MULTILINE))
+    kept = re.findall(r"^        - name: ([a-z]+)\n          emptyDir: {}$", pods, re.MULTILINE)
+    assert {mounted[name] for name in kept} == {"/tmp", "/var/lib/leatstream"}
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
+    for name in ("server-1", "server-2"):
+        server = compose["services"][name]
+        assert (server["read_only"], server["tmpfs"]) == (True, ["/tmp"])
+
+
 def test_compose_starts_servers_that_share_what_they_must() -> None:
     compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
     one, two = (compose["services"][f"server-{i}"] for i in (1, 2))

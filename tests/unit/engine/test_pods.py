@@ -63,6 +63,18 @@ def test_a_pod_shows_no_token_and_has_no_rights() -> None:
     assert "leat-given" not in mounts, "only the first container sees the Secret"
 
 
+def test_nothing_in_a_pod_can_be_written_over() -> None:
+    spec = pod()["spec"]
+    for container in spec["initContainers"] + spec["containers"]:
+        assert container["securityContext"]["readOnlyRootFilesystem"] is True, container["name"]
+    kept = {volume["name"] for volume in spec["volumes"] if "emptyDir" in volume}
+    writable = {m["mountPath"] for m in spec["containers"][0]["volumeMounts"] if m["name"] in kept}
+    command = spec["containers"][0]["command"]
+    work = Path(command[command.index("--work-dir") + 1])
+    assert "/tmp" in writable
+    assert any(work.is_relative_to(place) for place in writable)
+
+
 def test_only_pods_that_run_queries_are_told_of_a_cluster() -> None:
     cluster = {"LEATSTREAM_SPARK_CONF": "{}"}
     names = {
