@@ -192,6 +192,8 @@ class ExpressionParser(SpecialForms):
             return self.node(exp.Literal.string(token.text), token)
         if self.take_mark(TokenType.L_PAREN):
             return self._parenthesis(token)
+        if self.is_word("exists") and self.is_mark(TokenType.L_PAREN, 1):
+            return self._exists(token)
         if token.token_type == TokenType.VAR:
             special = self._special(token)
             if special is not None:
@@ -206,6 +208,14 @@ class ExpressionParser(SpecialForms):
         # Every part of a dotted name; which of them is alias, column or field, the binder finds out.
         column.meta["parts"] = [(part.name, column.meta["span"])]
         return column
+
+    def _exists(self, first: Token) -> exp.Expression:
+        self._advance(2)
+        if not self._query_ahead():
+            self.unexpected("SELECT")
+        node = exp.Exists(this=exp.Subquery(this=self.query()))
+        self.expect_mark(TokenType.R_PAREN, ")")
+        return self.node(node, first)
 
     def _parenthesis(self, first: Token) -> exp.Expression:
         if self._query_ahead():

@@ -20,6 +20,8 @@ from leatstream.sql.tokens_reader import MAX_DEPTH, NO_ALIAS
 from leatstream.sql.windows import WINDOW_FUNCTIONS
 
 MAX_LIMIT = 1_000_000_000
+# What a stream cannot do: what, where, and what to do instead.
+Refused = tuple[str, Position, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +47,25 @@ class QueryParser(MatchParser):
         if self.depth > MAX_DEPTH:
             self.fail(f"Queries nest at most {MAX_DEPTH} deep.", code="too-complex", at=first)
         ctes = self._ctes() if self.take("with") else []
-        node = self._term()
-        refused: list[tuple[str, Position, str]] = []
+        refused: list[Refused] = []
+        node = self._compared(self._term(), ("intersect",), refused, first)
         undoubled: Position | None = None
-        while self.is_word("union", "except", "intersect", "minus"):
+        while self.is_word("union", "except", "minus"):
             word = self._curr
+            if not self.is_word("union"):
+                # It leaves out what is double by itself.
+                undoubled = None
+                node = self._compared(node, ("except", "minus"), refused, first)
+                continue
             self._advance()
             every = self.take("all")
             _ = not every and self.take("distinct")
-            if word.text.lower() != "union":
-                refused.append((word.text.upper(), self.place(word), "streams have no end to compare"))
             if every and undoubled is not None:
                 hint = "write the UNION last: it leaves out what is double in all of it"
                 refused.append(("UNION before UNION ALL", undoubled, hint))
             undoubled = None if every else self.place(word)
-            node = self.node(exp.Union(this=node, expression=self._term(), distinct=False), first)
+            right = self._compared(self._term(), ("intersect",), refused, first)
+            node = self.node(exp.Union(this=node, expression=right, distinct=False), first)
             node.meta["operator"] = word.text.upper() + (" ALL" if every else "")
         ends: dict[str, Any] = {}
         refused += self._tail(ends)
@@ -73,6 +79,27 @@ class QueryParser(MatchParser):
         node.meta["refused"] = [*node.meta.get("refused", []), *refused]
         node.meta["ctes"] = ctes + node.meta.get("ctes", [])
         self.depth -= 1
+        return node
+
+    def _compared(
+        self, node: exp.Expression, words: tuple[str, ...], refused: list[Refused], first: Token
+    ) -> exp.Expression:
+        """EXCEPT and MINUS, or INTERSECT, which binds more tightly; for SELECTs that end."""
+        while self.is_word(*words):
+            word = self._curr
+            self._advance()
+            every = self.take("all")
+            _ = not every and self.take("distinct")
+            named = word.text.upper() + (" ALL" if every else "")
+            kept = "with a partner" if words == ("intersect",) else "without a partner: WHERE right.x IS NULL"
+            join = "JOIN" if words == ("intersect",) else "LEFT JOIN"
+            hint = f"streams have no end to compare; write {join} … WITHIN, and keep the rows {kept}"
+            refused.append((named, self.place(word), hint))
+            right = self._term()
+            if words != ("intersect",):
+                right = self._compared(right, ("intersect",), refused, first)
+            node = self.node(exp.Union(this=node, expression=right, distinct=False), first)
+            node.meta["compared"] = "INTERSECT" if words == ("intersect",) else "EXCEPT"
         return node
 
     def _ctes(self) -> list[tuple[str, exp.Expression]]:
@@ -103,7 +130,7 @@ class QueryParser(MatchParser):
             return node
         return self._select()
 
-    def _tail(self, ends: dict[str, Any]) -> list[tuple[str, Position, str]]:
+    def _tail(self, ends: dict[str, Any]) -> list[Refused]:
         """ORDER BY, LIMIT, OFFSET: what they say goes into ``ends``, for a SELECT that ends."""
         found = []
         order = "a stream has no end to sort"
@@ -120,9 +147,29 @@ class QueryParser(MatchParser):
                 ends[words[0]] = read()
                 if words == ("limit",):
                     self.limits[place.offset] = ends["limit"]
+                _ = words == ("offset",) and (self.take("rows") or self.take("row"))
         if self.is_word("fetch"):
-            self.refuse("FETCH", hint="a continuous query has no last row")
+            found.append(self._fetched(ends))
         return found
+
+    def _fetched(self, ends: dict[str, Any]) -> Refused:
+        """``FETCH FIRST|NEXT [n] ROW|ROWS ONLY``, which is LIMIT n; n is 1 where it is left out."""
+        first = self._curr
+        self._advance()
+        if "limit" in ends:
+            self.fail("LIMIT and FETCH say the same.", at=first, hint="leave one of them out")
+        if not (self.take("first") or self.take("next")):
+            self.unexpected("FIRST or NEXT")
+        one = self.is_word("row", "rows")
+        ends["limit"] = self.node(exp.Literal.number("1"), first) if one else self.expr()
+        if not (self.take("rows") or self.take("row")):
+            self.unexpected("ROWS")
+        if self.is_word("with"):
+            self.refuse("FETCH … WITH TIES", hint="write ONLY")
+        self.expect("only")
+        place = self.since(first)
+        self.limits[place.offset] = ends["limit"]
+        return "FETCH FIRST", place, "a continuous query has no last row; filter with WHERE"
 
     def limit_of(self, query: exp.Expression) -> int | None:
         """The LIMIT of a SELECT whose rows go to the user: that may end, where a stream may not."""
@@ -130,7 +177,7 @@ class QueryParser(MatchParser):
         for entry in refused:
             what, position, _ = entry
             value = self.limits.get(position.offset)
-            if what != "LIMIT" or value is None:
+            if what not in ("LIMIT", "FETCH FIRST") or value is None:
                 continue
             if not isinstance(value, exp.Literal) or value.is_string or not str(value.this).isdecimal():
                 self.fail("LIMIT takes a whole number.", at=position)
@@ -165,11 +212,7 @@ class QueryParser(MatchParser):
             if unnest is not None:
                 unnests.append(unnest)
                 continue
-            if self.is_mark(TokenType.COMMA):
-                self.refuse(
-                    "A list of relations in FROM", hint="write a JOIN b WITHIN 5 MINUTES ON a.x = b.x"
-                )
-            join = self._join()
+            join = self._listed() or self._join()
             if join is None:
                 break
             if unnests:
@@ -279,6 +322,15 @@ class QueryParser(MatchParser):
             self.refuse(f"The table function {shown}", at=name.position, hint="FROM takes relations")
         node = self.node(exp.Table(this=exp.Identifier(this=name.parts[-1], quoted=True)), first)
         node.meta["name"] = name
+        return node
+
+    def _listed(self) -> exp.Expression | None:
+        """``, relation``: every row with every row."""
+        first = self._curr
+        if not self.take_mark(TokenType.COMMA):
+            return None
+        node = self.node(exp.Join(this=self._relation()), first)
+        node.meta.update(words=("comma",), within=None, position=self.place(first))
         return node
 
     def _join(self) -> exp.Expression | None:

@@ -47,8 +47,6 @@ class SpecialForms(TokensReader):
             return self._case(token)
         if word in ("cast", "try_cast") and self.is_mark(TokenType.L_PAREN, 1):
             return self._cast(token)
-        if word == "exists" and self.is_mark(TokenType.L_PAREN, 1):
-            self.refuse("EXISTS (sub-query)", hint="write a join with WITHIN")
         if word == "interval" and (self.is_mark(TokenType.STRING, 1) or self.is_mark(TokenType.NUMBER, 1)):
             return self._interval(token)
         if word in ("date", "timestamp", "timestamp_ltz") and self.is_mark(TokenType.STRING, 1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sqlite3
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -233,11 +234,26 @@ def _cast(value: Any, given: str, wanted: str, precision: int, scale: int) -> An
             except ValueError:
                 raise _unreadable(wanted) from None
         return encode_double(decode_double(value))
+    if wanted == "FLOAT":
+        return _single(value, given)
     if wanted == "VARCHAR":
         return _text(value, given, scale)
     if wanted == "BOOLEAN":
         return _truth(value, given)
     return _as_time(value, given, wanted)
+
+
+def _single(value: Any, given: str) -> Any:
+    """The nearest number of single precision, infinite beyond the largest."""
+    number = decode_double(_cast(value, given, "DOUBLE", 0, 0))
+    exact = number if given == "DOUBLE" or not math.isfinite(number) else _as_decimal(value, given)
+    # A value between two doubles is moved to the odd one, so that it is rounded once and not twice.
+    if exact != number and not struct.unpack("<q", struct.pack("<d", number))[0] & 1:
+        number = math.nextafter(number, math.inf if exact > number else -math.inf)
+    try:
+        return encode_double(struct.unpack("<f", struct.pack("<f", number))[0])
+    except OverflowError:
+        return math.copysign(math.inf, number)
 
 
 def _unreadable(wanted: str) -> NotComputable:

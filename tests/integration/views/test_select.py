@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
@@ -175,6 +176,24 @@ SELECT * FROM (SELECT k, count(*) AS c FROM visits GROUP BY k) AS t WHERE c > 1
 WITH big AS (SELECT * FROM visits WHERE i > 1) SELECT a.i, b.i AS j FROM big a JOIN big b ON a.i = b.i ORDER BY a.i
 SELECT i FROM visits WHERE k IN (SELECT k FROM users WHERE rank < 3) ORDER BY i
 SELECT i FROM (SELECT i FROM visits ORDER BY i DESC LIMIT 2) t ORDER BY i
+SELECT i, CAST(r AS FLOAT) AS a, CAST(d AS FLOAT) AS b, CAST(n AS FLOAT) AS c, CAST(e AS FLOAT) / 3 AS f FROM visits ORDER BY i
+SELECT i, CAST(d AS FLOAT) + CAST(i AS FLOAT) AS a, CAST(e AS FLOAT) * CAST(d AS FLOAT) AS b, -CAST(d AS FLOAT) AS f, CAST(e AS FLOAT) + 1 AS g FROM visits ORDER BY i
+SELECT i, CAST(d AS FLOAT) % CAST(3 AS FLOAT) AS a, CAST(CAST(e AS FLOAT) AS DECIMAL(12, 9)) AS b, abs(CAST(e AS FLOAT)) AS c FROM visits ORDER BY i
+SELECT sum(CAST(e AS FLOAT)) AS a, avg(CAST(d AS FLOAT)) AS b, max(CAST(e AS FLOAT)) AS c FROM visits WHERE i < 6
+SELECT i FROM visits WHERE CAST(e AS FLOAT) = e OR CAST(d AS FLOAT) = CAST(1.5 AS FLOAT) ORDER BY i
+SELECT CAST('0.1' AS FLOAT) AS a, CAST(16777217 AS FLOAT) AS b, CAST(9007199791611905 AS FLOAT) AS c, CAST(1e-300 AS FLOAT) AS d, CAST(-1e39 AS FLOAT) AS e FROM users WHERE rank = 1
+SELECT round(CAST(2.35 AS FLOAT), 1) AS a, greatest(CAST(0.1 AS FLOAT), 0) AS b, coalesce(CAST(0.1 AS FLOAT), 1.5) AS c, sqrt(CAST(0.1 AS FLOAT)) AS d FROM users WHERE rank = 1
+SELECT CAST(9007199254740993e0 AS BIGINT) AS a, CAST(0.1234567890123456e0 AS DECIMAL(20, 18)) AS b, round(1234567.1234567895e0, 9) AS c FROM users WHERE rank = 1
+SELECT i, day + INTERVAL '5' HOUR AS a, day - INTERVAL '90' SECOND AS b, day + INTERVAL '1' WEEK AS c, at + INTERVAL '1' WEEK AS d, utc - INTERVAL '3' MINUTE AS e FROM visits ORDER BY i
+SELECT i, coalesce(utc, at) AS a, least(day, utc) AS b, greatest(day, at) AS c FROM visits ORDER BY i
+SELECT i FROM visits WHERE EXISTS (SELECT k FROM users WHERE rank > 3) AND NOT EXISTS (SELECT 1 FROM users WHERE rank > 4) ORDER BY i
+SELECT i FROM visits WHERE k NOT IN (SELECT k FROM users WHERE k IS NOT NULL) ORDER BY i
+SELECT k FROM visits EXCEPT SELECT k FROM users ORDER BY k
+SELECT k, i FROM visits INTERSECT SELECT k, rank FROM users ORDER BY k
+SELECT r, d FROM visits MINUS SELECT r, d FROM visits WHERE i > 1 ORDER BY r
+SELECT k FROM users UNION SELECT k FROM visits INTERSECT SELECT k FROM users EXCEPT SELECT k FROM users WHERE rank = 2 UNION ALL SELECT k FROM users WHERE rank = 1 ORDER BY k
+SELECT v.i, u.rank FROM visits v, users u WHERE v.k = u.k ORDER BY v.i
+SELECT i FROM visits ORDER BY i FETCH FIRST 2 ROWS ONLY
 SELECT 1 AS a, 2.50 AS b, 1e3 AS c, 'x' AS d, TRUE AS e, NULL AS f, DATE '2026-01-01' AS g FROM users WHERE rank = 1
 SELECT current_date AS a, 3000000000 AS b, 12345678901234567890 AS c FROM users WHERE rank = 1
 """.strip().splitlines()
@@ -307,6 +326,7 @@ def spark_says(with_tables: SparkSession) -> Callable[[str], list[list[Any]]]:
         if text not in known:
             # Two types have other names there.
             theirs = text.replace("AS VARCHAR)", "AS STRING)").replace("AS TIMESTAMP)", "AS TIMESTAMP_NTZ)")
+            theirs = re.sub("FETCH FIRST (.*) ROWS ONLY", r"LIMIT \1", theirs)
             table = with_tables.sql(theirs).toArrow()
             columns = [table.column(i).to_pylist() for i in range(table.num_columns)]
             known[text] = [[plain(v) for v in row] for row in zip(*columns, strict=True)]

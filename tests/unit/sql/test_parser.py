@@ -76,6 +76,8 @@ def test_a_select_of_its_own_may_have_a_limit() -> None:
     for text, limit in (
         ("SELECT a FROM t LIMIT 5", 5),
         ("(SELECT a FROM t LIMIT 7)", 7),
+        ("SELECT a FROM t FETCH FIRST 7 ROWS ONLY", 7),
+        ("SELECT a FROM t FETCH NEXT ROW ONLY", 1),
         ("SELECT a FROM t", None),
     ):
         found = one(text)
@@ -229,10 +231,13 @@ BAD = [
     ),
     ("sql-syntax", "SELECT running first»(«a) FROM t"),
     ("sql-syntax", "SELECT a »?« FROM t"),
-    ("unsupported", "SELECT a FROM t»,« u"),
     ("unsupported", "SELECT a FROM t JOIN u WITHIN 1 DAY »USING« (a)"),
     ("unsupported", "SELECT count(*) »OVER« (PARTITION BY a) FROM t"),
-    ("unsupported", "SELECT a FROM t WHERE »EXISTS« (SELECT b FROM u)"),
+    ("sql-syntax", "SELECT a FROM t WHERE EXISTS (»b«)"),
+    ("sql-syntax", "SELECT a FROM t LIMIT 1 »FETCH« FIRST 1 ROW ONLY"),
+    ("sql-syntax", "SELECT a FROM t FETCH »5« ROWS ONLY"),
+    ("sql-syntax", "SELECT a FROM t FETCH FIRST 5 »PERCENT«"),
+    ("unsupported", "SELECT a FROM t FETCH NEXT 5 ROWS »WITH« TIES"),
     ("unsupported", "SELECT »(«a, b) FROM t"),
     ("sql-syntax", "INSERT INTO x VALUES (1»«;"),
     ("sql-syntax", "INSERT INTO x VALUES (1, »a«)"),

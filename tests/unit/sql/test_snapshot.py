@@ -91,7 +91,12 @@ def compiled(text: str, database: Any = "sqlite", oldest: int | None = None) -> 
         ("unsupported", "SELECT »TRY_CAST(k AS BIGINT)« AS a FROM v"),
         ("unsupported", "SELECT »CAST(r AS VARCHAR)« AS a FROM v"),
         ("unsupported", "SELECT k FROM TUMBLE(»v«, SIZE 1 MINUTE)"),
-        ("unsupported", "SELECT k FROM v »EXCEPT« SELECT k FROM v"),
+        ("unsupported", "SELECT k FROM v »EXCEPT« ALL SELECT k FROM v"),
+        ("unsupported", "SELECT k FROM v UNION SELECT k FROM v »INTERSECT« ALL SELECT k FROM v"),
+        ("type-mismatch", "SELECT k FROM v INTERSECT »SELECT n FROM v«"),
+        ("unsupported", "SELECT a.k FROM v a, v b »RIGHT JOIN v c ON b.k = c.k«"),
+        ("unknown-column", "SELECT k FROM v a WHERE EXISTS (SELECT 1 FROM v b WHERE b.n = »a.n«)"),
+        ("unsupported", "SELECT k FROM v WHERE n > »(SELECT max(n) AS n FROM v)«"),
         ("unsupported", "SELECT DISTINCT k FROM v ORDER BY »n«"),
         ("unsupported", "SELECT »(SELECT k FROM v)« AS a FROM v"),
         ("type-mismatch", f"SELECT k FROM v WHERE n > »{'9' * 5000}«"),
@@ -114,6 +119,7 @@ def test_faults(code: str, text: str) -> None:
     assert fault.code == code, fault.detail
     assert fault.position is not None
     assert (fault.position.offset, fault.position.offset + fault.position.length) == (offset, end)
+    assert fault.hint or fault.code != "unsupported", fault.detail
 
 
 def test_every_fault_is_told() -> None:
@@ -242,4 +248,22 @@ def test_round_gives_the_digits_that_are_asked_for() -> None:
 def test_whole_days_leave_a_date_a_date(database: str) -> None:
     moved = ", ".join(f"day + INTERVAL '1' {unit} AS {unit.lower()}s" for unit in ("DAY", "MONTH", "HOUR"))
     made = compiled(f"SELECT {moved} FROM v", database)
-    assert [str(kind) for _, kind in made.columns] == ["DATE", "DATE", "TIMESTAMP"]
+    assert [str(kind) for _, kind in made.columns] == ["DATE", "DATE", "TIMESTAMP_LTZ"]
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_intersect_binds_more_tightly(database: str) -> None:
+    part = "SELECT k FROM v WHERE k = '{}'"
+    a, b, c, d = (part.format(one) for one in "abcd")
+    plain = compiled(f"{a} EXCEPT {b} INTERSECT {c} UNION {d}", database)
+    assert plain == compiled(f"(({a}) EXCEPT ({b} INTERSECT {c})) UNION {d}", database)
+    assert plain != compiled(f"(({a} EXCEPT {b}) INTERSECT {c}) UNION {d}", database)
+    assert "UNION ALL" not in plain.sql
+
+
+def test_types_of_numbers_of_single_precision() -> None:
+    f = "CAST(d AS FLOAT)"
+    made = compiled(
+        f"SELECT {f} + {f} AS a, {f} / {f} AS b, {f} * n AS c, round({f}) AS e, abs({f}) AS g FROM v"
+    )
+    assert [str(kind) for _, kind in made.columns] == ["FLOAT", "DOUBLE", "DOUBLE", "FLOAT", "FLOAT"]

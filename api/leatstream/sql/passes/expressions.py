@@ -24,6 +24,8 @@ def check(root: exp.Expression, columns: Columns, functions: Functions) -> None:
             stack += _fields(node, columns)
         elif isinstance(node, exp.Subquery):
             _refuse("A sub-query as a value", node, columns)
+        elif isinstance(node, exp.Exists):
+            _refuse("EXISTS (sub-query)", node, columns)
         elif isinstance(node, exp.In) and node.args.get("query") is not None:
             _refuse("IN (sub-query)", node, columns)
             stack.append(node.this)
@@ -32,7 +34,7 @@ def check(root: exp.Expression, columns: Columns, functions: Functions) -> None:
 
 
 def _refuse(what: str, node: exp.Expression, columns: Columns) -> None:
-    hint = "write a join with WITHIN"
+    hint = "write JOIN … ON: with WITHIN for a stream, without for a changelog or table"
     columns.faults.add("unsupported", f"{what} is not supported on streams.", position=place(node), hint=hint)
 
 

@@ -23,6 +23,7 @@ _HINTS = {
     "natural": "write JOIN … WITHIN … ON with the columns named",
     "semi": "write an inner JOIN and select the left side's columns",
     "anti": "write LEFT JOIN … WHERE <right column> IS NULL",
+    "comma": "write a JOIN b WITHIN 5 MINUTES ON a.x = b.x; WITHIN not where one is a changelog or table",
     "lateral": "a lateral join is not known on streams",
 }
 
@@ -64,7 +65,8 @@ def refuse_type(node: exp.Expression, binding: Binding, where: str) -> None:
     """Note a kind of join that is not built."""
     words = node.meta["words"]
     hint = next((_HINTS[w] for w in words if w in _HINTS), None)
-    detail = f"{' '.join(words).upper()} JOIN is not supported {where}."
+    what = "A list of relations in FROM" if words == ("comma",) else f"{' '.join(words).upper()} JOIN"
+    detail = f"{what} is not supported {where}."
     binding.faults.add("unsupported", detail, position=node.meta["position"], hint=hint)
 
 

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from leatstream.model.types import DataType
 from leatstream.sql.snapshot import kinds
-from leatstream.sql.snapshot.conversions import adapt, cast
+from leatstream.sql.snapshot.conversions import adapt, cast, single
 from leatstream.sql.snapshot.values import NOTHING, Value, postgresql_type
 
 if TYPE_CHECKING:
@@ -46,8 +46,11 @@ def arithmetic(c: Expressions, node: Any) -> Value:
     whole = kinds.family(left.kind) == kinds.family(right.kind) == "integer"
     real = "float" in (kinds.family(left.kind), kinds.family(right.kind))
     if c.sqlite:
-        return Value(_sqlite_arithmetic(c, operator, left, right, kind, whole, real), kind)
-    return Value(_postgresql_arithmetic(operator, left, right, kind, whole, real), kind)
+        made = _sqlite_arithmetic(c, operator, left, right, kind, whole, real)
+    else:
+        made = _postgresql_arithmetic(operator, left, right, kind, whole, real)
+    # A double has digits enough that rounding it again does no harm.
+    return single(Value(made, kinds.DOUBLE), c.parameters) if kind == kinds.FLOAT else Value(made, kind)
 
 
 def _sqlite_arithmetic(
@@ -81,7 +84,7 @@ def _moved(c: Expressions, node: Any, sign: int) -> Value:
     if abs(amount) * (_MICROS.get(unit) or _MONTHS[unit] * _MONTH) > _LONGEST:
         c.wrong("type-mismatch", "An interval is at most 10,000 years.", interval)
         return Value("NULL", left.kind)
-    kind = left.kind if left.kind.kind != "DATE" else kinds.TIMESTAMP
+    kind = left.kind if left.kind.kind != "DATE" else kinds.TIMESTAMP_LTZ
     whole = left.kind.kind == "DATE" and unit in _DAYS and amount.is_integer()
     left = adapt(left, kind, c.parameters)
     if not c.sqlite:

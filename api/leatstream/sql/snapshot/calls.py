@@ -12,7 +12,7 @@ from leatstream.sql.passes.columns import suggestion
 from leatstream.sql.snapshot import kinds
 from leatstream.sql.snapshot.aggregates import aggregate
 from leatstream.sql.snapshot.arithmetic import arithmetic
-from leatstream.sql.snapshot.conversions import adapt, cast, plain_name
+from leatstream.sql.snapshot.conversions import adapt, cast, plain_name, single
 from leatstream.sql.snapshot.functions import AGGREGATES, FIELDS, FUNCTIONS, KNOWN, TRUNCATED
 from leatstream.sql.snapshot.values import NOTHING, Value, postgresql_type
 
@@ -49,9 +49,7 @@ def function(c: Expressions, name: str, node: exp.Expression, arguments: Sequenc
     """A function of the list."""
     known = FUNCTIONS.get(name)
     if known is None:
-        hint = suggestion(name, KNOWN | AGGREGATES)
-        hint = hint or "compute it in the SELECT that makes the view"
-        c.refuse(f"The function {name}", node, hint)
+        c.refuse(f"The function {name}", node, suggestion(name, KNOWN | AGGREGATES))
         return NOTHING
     if not known.least <= len(arguments) <= len(known.takes):
         low, high = known.least, len(known.takes)
@@ -71,7 +69,8 @@ def function(c: Expressions, name: str, node: exp.Expression, arguments: Sequenc
         gives = _rounded(gives, values[1].constant if len(values) > 1 else 0)
     form = known.sqlite if c.sqlite else known.postgresql
     if callable(form):
-        return Value(form(values), gives)
+        rounds = name == "round" and gives == kinds.FLOAT
+        return single(Value(form(values), gives), c.parameters) if rounds else Value(form(values), gives)
     texts = {"kind": plain_name(first), "gives": postgresql_type(gives)}
     return Value(f"({form.format(*(v.sql for v in values), **texts)})", gives)
 

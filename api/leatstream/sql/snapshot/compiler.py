@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -24,7 +24,12 @@ from leatstream.sql.statements import Name
 MAX_DEPTH = 16
 _MOST_QUERIES = 500
 # Of what the parser notes as impossible on streams.
-_POSSIBLE = {"ORDER BY", "LIMIT", "OFFSET", "SELECT DISTINCT", "UNION", "UNION DISTINCT"}
+_POSSIBLE = {
+    *("ORDER BY", "LIMIT", "OFFSET", "FETCH FIRST", "SELECT DISTINCT", "UNION", "UNION DISTINCT"),
+    *("EXCEPT", "MINUS", "INTERSECT"),
+}
+# What to write instead, where it is another thing than on streams.
+_HINTS = {f"{word} ALL": "leave out ALL" for word in ("EXCEPT", "MINUS", "INTERSECT")}
 Ctes = Mapping[str, tuple[exp.Expression, "Ctes"]]
 _JOINS = {
     (): "JOIN",
@@ -36,6 +41,7 @@ _JOINS = {
     ("full",): "FULL JOIN",
     ("full", "outer"): "FULL JOIN",
     ("cross",): "CROSS JOIN",
+    ("comma",): "CROSS JOIN",
 }
 
 
@@ -122,7 +128,7 @@ class _Compiler:
         for what, position, hint in node.meta.get("refused", ()):
             if what not in _POSSIBLE:
                 detail = f"{what} is not supported in a SELECT over materialized views."
-                self.faults.add("unsupported", detail, position=position, hint=hint)
+                self.faults.add("unsupported", detail, position=position, hint=_HINTS.get(what, hint))
         for name, query in node.meta.get("ctes", ()):
             ctes = {**ctes, name: (query, ctes)}
         self.queries += 1
@@ -147,10 +153,12 @@ class _Compiler:
     def _union(self, node: exp.Expression, ctes: Ctes, depth: int) -> _Query:
         left = self.query(node.this, ctes, depth + 1)
         right = self.query(node.expression, ctes, depth + 1)
+        compared = node.meta.get("compared")
+        shown = f"an {compared}" if compared else "a UNION"
         if len(left.names) != len(right.names):
             self.faults.add(
                 "type-mismatch",
-                f"Each SELECT of a UNION has the same number of columns: the first has {len(left.names)},"
+                f"Each SELECT of {shown} has the same number of columns: the first has {len(left.names)},"
                 f" this one {len(right.names)}.",
                 position=place(node.expression),
             )
@@ -167,7 +175,7 @@ class _Compiler:
                     )
             types.append(wide)
         # SQLite takes no SELECT in parentheses there.
-        word = "UNION" if node.meta.get("distinct") else "UNION ALL"
+        word = compared or ("UNION" if node.meta.get("distinct") else "UNION ALL")
         sql = f"SELECT * FROM ({left.sql}) AS u {word} SELECT * FROM ({right.sql}) AS u"  # noqa: S608 - compiled
         return self._ended(_Query(sql, left.names, types), node, None, distinct=True)
 
@@ -253,6 +261,9 @@ class _Compiler:
                 what = "WITHIN" if join.meta.get("within") is not None else f"{shown} JOIN"
                 self.refuse(what, join, "views are joined by ON alone")
                 continue
+            if words in ("RIGHT JOIN", "FULL JOIN") and "CROSS JOIN" in text and _listed(node):
+                # It belongs to the last relation of the list alone, which would have to be in parentheses.
+                self.refuse(f"A {words} beside a comma in FROM", join, "put the join into a sub-select")
             right = self._input(join.this, scope, ctes, depth)
             on = join.args.get("on")
             if (on is None) != (words == "CROSS JOIN"):
@@ -323,7 +334,13 @@ class _Compiler:
         self, ctes: Ctes, depth: int
     ) -> Callable[[exp.Expression], tuple[str, Sequence[DataType | None]]]:
         def compiled(query: exp.Expression) -> tuple[str, Sequence[DataType | None]]:
+            before = len(self.faults.items)
             made = self.query(query.copy(), ctes, depth + 1)
+            for i, fault in enumerate(self.faults.items[before:], before):
+                if fault.code == "unknown-column":
+                    hint = f"{fault.hint}; " if fault.hint else ""
+                    hint += "a sub-query does not see the columns around it: write a JOIN"
+                    self.faults.items[i] = replace(fault, hint=hint)
             return made.sql, made.types
 
         return compiled
@@ -377,6 +394,10 @@ class _Compiler:
             return "1"
         found: Value = rows.value(node)
         return found.sql
+
+
+def _listed(node: exp.Expression) -> bool:
+    return any(join.meta.get("words") == ("comma",) for join in node.args.get("joins") or ())
 
 
 def _pairs_equals(on: exp.Expression | None) -> bool:

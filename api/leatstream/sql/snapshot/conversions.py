@@ -19,6 +19,11 @@ _INTO = {
 }
 
 
+# What is rounded to infinity, and to zero: half a step from the largest and the smallest.
+_BEYOND_FLOAT = "3.4028235677973366e38::double precision"
+_BELOW_FLOAT = "7.006492321624085e-46::double precision"
+
+
 def can_cast(given: DataType, wanted: DataType) -> bool:
     """Whether CAST is built for these types."""
     return kinds.family(given) in _INTO.get(kinds.family(wanted), set())
@@ -43,12 +48,16 @@ def cast(value: Value, wanted: DataType, parameters: Parameters) -> Value:
             scale = kinds.decimal_parts(given)[1]
         if _same(given, wanted):
             return Value(value.sql, wanted)
-        names = f"'{plain_name(given)}', '{plain_name(wanted)}'"
+        name = wanted.kind if wanted == kinds.FLOAT else plain_name(wanted)
+        names = f"'{plain_name(given)}', '{name}'"
         return Value(f"leat_cast({value.sql}, {names}, {precision}, {scale})", wanted)
     one, other = kinds.family(given), kinds.family(wanted)
     sql = f"({value.sql})"
+    if one == "float" and other in ("integer", "decimal"):
+        # By way of its text, as PostgreSQL would take 15 digits of it and no more.
+        sql = f"{sql}::text::numeric"
     if other == "integer" and one in ("decimal", "float"):
-        sql = f"trunc({sql}::numeric)"
+        sql = f"trunc({sql})"
     elif other == "integer" and one == "boolean":
         sql = f"{sql}::integer"
     elif other == "integer" and one == "text":
@@ -56,6 +65,12 @@ def cast(value: Value, wanted: DataType, parameters: Parameters) -> Value:
         sql = f"{sql}::bigint"
     elif one == "integer" and other == "boolean":
         return Value(f"({sql} <> 0)", wanted)
+    elif wanted == kinds.FLOAT:
+        if given == kinds.FLOAT:
+            return value
+        if one in ("integer", "decimal"):
+            return Value(f"{sql}::real::double precision", wanted)
+        return single(Value(f"{sql}::double precision", kinds.DOUBLE), parameters)
     elif one == "moment" and other == "text":
         shown = "YYYY-MM-DD HH24:MI:SS.US"
         return Value(f"rtrim(rtrim(to_char({sql}, '{shown}'), '0'), '.')", wanted)
@@ -69,7 +84,20 @@ def _same(given: DataType, wanted: DataType) -> bool:
     one, other = kinds.family(given), kinds.family(wanted)
     if one == other == "integer":
         return INTEGERS.index(given.kind) <= INTEGERS.index(wanted.kind)
-    return one == other and one != "decimal"
+    return one == other and one != "decimal" and (wanted != kinds.FLOAT or given == wanted)
+
+
+def single(value: Value, parameters: Parameters) -> Value:
+    """A DOUBLE as the nearest FLOAT: infinite or zero where that has no such number."""
+    sql = f"({value.sql})"
+    if parameters.database == "sqlite":
+        return Value(f"leat_cast({sql}, 'DOUBLE', 'FLOAT', 0, 0)", kinds.FLOAT)
+    # PostgreSQL itself fails for these two.
+    made = (
+        f"(CASE WHEN abs({sql}) >= {_BEYOND_FLOAT} THEN {sql} * 'Infinity'::double precision"
+        f" WHEN abs({sql}) <= {_BELOW_FLOAT} THEN {sql} * 0 ELSE {sql}::real END)::double precision"
+    )
+    return Value(made, kinds.FLOAT)
 
 
 def adapt(value: Value, wanted: DataType, parameters: Parameters) -> Value:

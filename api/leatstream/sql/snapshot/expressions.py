@@ -20,6 +20,7 @@ from leatstream.sql.snapshot.conversions import adapt, can_cast, cast, plain_nam
 from leatstream.sql.snapshot.functions import FUNCTIONS
 from leatstream.sql.snapshot.values import NOTHING, Parameters, Value, number, postgresql_type
 
+_ELSEWHERE = "compute it in the SELECT that makes the view"
 _COMPARISONS = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 
 
@@ -96,6 +97,7 @@ class Expressions:
 
     def refuse(self, what: str, node: exp.Expression, hint: str | None = None) -> None:
         """Note that something is not built for views."""
+        hint = hint or _ELSEWHERE
         detail = f"{what} is not supported in a SELECT over materialized views."
         position = place(node, "name_span") if isinstance(node, exp.Anonymous) else place(node)
         self.faults.add("unsupported", detail, position=position, hint=hint)
@@ -278,6 +280,17 @@ class Expressions:
                 )
         return Value(f"({value.sql} IN ({sql}))", kinds.BOOLEAN)
 
+    def exists(self, node: Any) -> Value:
+        """EXISTS (SELECT …)"""
+        sql, _ = self.subquery(node.this.this)
+        return Value(f"(EXISTS ({sql}))", kinds.BOOLEAN)
+
+    def scalar(self, node: Any) -> Value:
+        """A sub-query as a value: of several rows SQLite would take one and say nothing."""
+        hint = "read it in FROM: … CROSS JOIN (SELECT max(x) AS most FROM v) AS m"
+        self.refuse("A sub-query as a value", node, hint)
+        return NOTHING
+
     def like(self, node: Any, escape: str = "\\") -> Value:
         """LIKE and ILIKE."""
         left, right = self.value(node.this), self.value(node.expression)
@@ -366,6 +379,8 @@ _WRITERS: dict[type[exp.Expression], Callable[[Expressions, Any], Value]] = {
     exp.NullSafeNEQ: Expressions.same,
     exp.Between: Expressions.between,
     exp.In: Expressions.in_,
+    exp.Exists: Expressions.exists,
+    exp.Subquery: Expressions.scalar,
     exp.Like: Expressions.like,
     exp.ILike: Expressions.like,
     exp.Escape: Expressions.escape,

@@ -41,10 +41,6 @@ def _first(given: Kinds) -> DataType:
     return given[0]
 
 
-def _rounded(given: Kinds) -> DataType:
-    return given[0] if kinds.family(given[0]) != "float" else kinds.DOUBLE
-
-
 def _whole(given: Kinds) -> DataType:
     if given[0].kind != "DECIMAL":
         return kinds.BIGINT
@@ -81,7 +77,8 @@ def _round_postgresql(arguments: Sequence[Value]) -> str:
         scale = kinds.decimal_parts(kind)[1] if kind is not None else 0
         return f"round(round(({value.sql})::numeric, ({digits})::integer), {scale})"
     back = "double precision" if kinds.family(kind) == "float" else "bigint"
-    return f"round(({value.sql})::numeric, ({digits})::integer)::{back}"
+    whole = "numeric" if back == "bigint" else "text::numeric"
+    return f"round(({value.sql})::{whole}, ({digits})::integer)::{back}"
 
 
 # A text that is no integer tells PostgreSQL's store what is wrong.
@@ -123,7 +120,7 @@ FUNCTIONS: dict[str, Function] = {
     "round": Function(
         ("number", "integer"),
         1,
-        _rounded,
+        _first,
         lambda a: f"leat_round({a[0].sql}, {a[1].sql if len(a) > 1 else 0}, '{_name(a[0])}')",
         _round_postgresql,
     ),

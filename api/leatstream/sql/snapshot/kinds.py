@@ -6,7 +6,8 @@ from leatstream.model.types import DataType
 from leatstream.model.view_values import FLOATS, INTEGERS, NESTED
 
 BOOLEAN, BIGINT, INTEGER = DataType("BOOLEAN"), DataType("BIGINT"), DataType("INTEGER")
-DOUBLE, VARCHAR, DATE = DataType("DOUBLE"), DataType("VARCHAR"), DataType("DATE")
+FLOAT, DOUBLE = DataType("FLOAT"), DataType("DOUBLE")
+VARCHAR, DATE = DataType("VARCHAR"), DataType("DATE")
 TIMESTAMP, TIMESTAMP_LTZ = DataType("TIMESTAMP"), DataType("TIMESTAMP_LTZ")
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INTEGER": 10, "BIGINT": 20}
 MOST_DIGITS, _LEAST_SCALE = 38, 6
@@ -68,7 +69,7 @@ def common(left: DataType, right: DataType) -> DataType | None:
         scale = max(s1, s2)
         return decimal(max(p1 - s1, p2 - s2) + scale, scale)
     if one == other:
-        return TIMESTAMP if one == "moment" else left
+        return TIMESTAMP_LTZ if one == "moment" else left
     if {one, other} == {"date", "moment"}:
         return left if one == "moment" else right
     return None
@@ -77,6 +78,8 @@ def common(left: DataType, right: DataType) -> DataType | None:
 def arithmetic(operator: str, left: DataType, right: DataType) -> DataType:
     """The type of a sum, difference, product, quotient or rest of two numbers."""
     one, other = family(left), family(right)
+    if left.kind == right.kind == "FLOAT" and operator in "+-*%":
+        return FLOAT
     if "float" in (one, other):
         return DOUBLE
     if one == other == "integer":
