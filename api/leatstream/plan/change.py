@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from leatstream.model.objects import QueryKind
+from leatstream.model.view_values import INTEGERS
 from leatstream.plan.job_spec import JobSpec, OperatorSpec, SourceSpec
 
 ChangeClass = Literal[
@@ -27,6 +28,10 @@ class Change:
 _IDENTITY = {"query_id": "", "query_name": "", "attempt": 0, "fencing_token": "", "generation": 0}
 # What other queries are part of the job says the application (services.applications.joint).
 _WORDS: dict[str, Any] = {"checkpoint": "", "mode_reason": "", "state": {}, "leads": [], "led_by": None}
+_OTHER_KEYS = (
+    "its record keys get another form, so what was written under the old ones is neither replaced nor taken"
+    " back: let a new query write a new topic to be rid of it"
+)
 _PARTS = {
     "from": "what is read, joined or windowed differs",
     "filter": "the filter before the state differs, and the state holds rows of the old one",
@@ -50,8 +55,16 @@ def classify(old: JobSpec, new: JobSpec) -> Change:
 
     ``restart-from-offsets`` and ``restart-keep-state`` keep the checkpoint; ``new-state`` starts with an
     empty one at the starting positions. State is kept only where Spark takes it up again and goes on as if
-    the new version had made it.
+    the new version had made it. Where record keys get another form, the reason says so, whatever the class.
     """
+    change = _classified(old, new)
+    keys = _keys(old), _keys(new)
+    if None in keys or keys[0] == keys[1] or change.kind in (*UNTOUCHED, "refused"):
+        return change
+    return Change(change.kind, f"{change.reason}; {_OTHER_KEYS}")
+
+
+def _classified(old: JobSpec, new: JobSpec) -> Change:
     if _seen(old) == _seen(new):
         return Change("hot", "the job stays the same: it is not restarted")
     if _seen(_begun(old)) == _seen(_begun(new)):
@@ -137,6 +150,20 @@ def _place(source: SourceSpec) -> tuple[str, str]:
 
 def _feed(source: SourceSpec) -> tuple[str | None, str | None] | None:
     return (source.feed.slot, source.feed.publication) if source.feed else None
+
+
+def _keys(job: JobSpec) -> tuple[object, ...] | None:
+    """What the bytes of record keys follow from besides the rows; None where the job makes no keys."""
+    sink = job.sink
+    if not sink.key_columns or sink.key_format is None:
+        return None
+    types = {column.name: column.type for column in sink.columns}
+    if sink.key_format == "primitive":
+        return "primitive", sink.key_type or types.get(sink.key_columns[0])
+    # The text of a whole number tells nothing of its type.
+    found = [(name, types.get(name)) for name in sink.key_columns]
+    shown = [(name, "BIGINT" if kind in INTEGERS else kind) for name, kind in found]
+    return sink.key_format, shown, sink.key_schema
 
 
 def _shape(job: JobSpec) -> tuple[object, ...]:

@@ -142,3 +142,36 @@ def test_a_replication_slot_is_not_left_behind() -> None:
         assert found.kind == "refused"
         assert "slot of t" in found.reason
     assert classify(job(), same).kind == "new-state"
+
+
+def keyed(form: str, keys: str, columns: str = "a BIGINT, b VARCHAR", **more: Any) -> JobSpec:
+    """A job whose sink has these columns, some of them its key."""
+    made = [{"name": name, "type": kind} for name, kind in (c.split() for c in columns.split(", "))]
+    sink = {"key_format": form, "key_columns": keys.split(), "columns": made} | more
+    return job().model_copy(update={"sink": job().sink.model_validate(job().sink.model_dump() | sink)})
+
+
+KEYS = [
+    (keyed("json", "a b"), keyed("json", "b a"), True),
+    (keyed("json", "a b"), keyed("json", "x b", "x BIGINT, b VARCHAR"), True),
+    (keyed("json", "a b"), keyed("json", "a b", "b VARCHAR, a INTEGER"), False),
+    (keyed("json", "a b"), keyed("json", "a"), True),
+    (keyed("json", "a"), keyed("primitive", "a"), True),
+    (keyed("primitive", "a"), keyed("primitive", "x", "x BIGINT, b VARCHAR"), False),
+    (keyed("primitive", "a"), keyed("primitive", "a", "a INTEGER, b VARCHAR"), True),
+    (keyed("primitive", "a"), keyed("primitive", "a", "a BIGINT, b BIGINT"), False),
+    (keyed("avro", "a", key_schema="1"), keyed("avro", "a", key_schema="2"), True),
+    (job(), keyed("primitive", "a"), False),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "other"), KEYS)
+def test_another_form_of_the_record_keys_is_told(old: JobSpec, new: JobSpec, other: bool) -> None:
+    for delay in (None, 7):
+        one, two = (
+            j.model_copy(update={"sources": job(delay=delay).sources, "sql": sql})
+            for j, sql in ((old, "SELECT 1"), (new, "SELECT 2"))
+        )
+        change = classify(one, two)
+        assert change.kind == ("new-state" if delay else "restart-from-offsets")
+        assert ("record keys get another form" in change.reason) is other
