@@ -66,6 +66,40 @@ def test_a_tick_tells_the_time(spark: SparkSession, job: Callable[..., Any], tmp
         query.stop()
 
 
+def test_a_tick_ends_sessions(spark: SparkSession, job: Callable[..., Any], tmp_path: Path) -> None:
+    """Not those that a late row may still join, nor one that two late rows have made of two."""
+    sql = SQL.replace("TUMBLE(s, SIZE 1 MINUTE)", "SESSION(s, GAP 1 MINUTE)")
+    spec = job_of(spark, {"sql": sql, "columns": COLUMNS}, job, ("s", "out"))
+    sources = [source.model_copy(update={"idle_timeout_ms": 1000}) for source in spec.sources]
+    conf = {"spark.sql.shuffle.partitions": "1"}
+    spec = spec.model_copy(update={"sources": sources, "conf": conf})
+    store: Any = FileStore(tmp_path / "records")
+    folder = tick_folder(spec.checkpoint, "leat_src_0")
+    store.put(0, [row("a", 1, "00:00:00"), row("a", 2, "00:01:05"), row("b", 4, "00:00:01")])
+    written = []
+    query = run_query.start(spark, spec, lambda _: store, 2).query
+    try:
+        for number, (tick, records) in enumerate(
+            [
+                (65_000, [row("a", 8, "00:00:30")]),
+                (71_000, [row("b", 16, "00:00:01")]),
+                (134_999, []),
+                (135_000, []),
+            ]
+        ):
+            query.processAllAvailable()
+            write_tick(spark, folder, MIDNIGHT + tick)
+            query.processAllAvailable()
+            written.append(sorted(list(v.values()) for pairs in store.written.values() for _, v in pairs))
+            if records:
+                store.put(number + 1, records)
+        states = [s for r in query.recentProgress for s in json.loads(r.json)["stateOperators"]]
+        assert sum(s["numRowsDroppedByWatermark"] for s in states) == 1
+    finally:
+        query.stop()
+    assert written == [[], [["b", 4]], [["b", 4]], [["a", 11], ["b", 4]]]
+
+
 def test_a_driver_closes_the_windows_of_a_silent_source(
     pool: Pool, spark: SparkSession, job: Any, topic: Callable[..., str], produce: Any, rows: Any
 ) -> None:
