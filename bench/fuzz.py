@@ -43,7 +43,13 @@ CREATE STREAM IF NOT EXISTS w (a BIGINT, b VARCHAR, d DECIMAL(20, 4), r DOUBLE, 
   ok BOOLEAN) WITH ('topic'='u', 'value.format'='json');
 CREATE CHANGELOG IF NOT EXISTS c (a BIGINT, b VARCHAR, PRIMARY KEY (a))
   WITH ('topic'='u', 'value.format'='json');
-CREATE MATERIALIZED VIEW IF NOT EXISTS mv AS SELECT * FROM w;"""
+CREATE MATERIALIZED VIEW IF NOT EXISTS mv AS SELECT * FROM w;
+CREATE STORE IF NOT EXISTS pg
+  WITH ('type'=POSTGRESQL, 'uris'='postgresql://h:5432/d', 'postgres.username'='u');
+CREATE ENTITY IF NOT EXISTS lt IN STORE pg
+  WITH ('postgresql.columns'='a BIGINT, b VARCHAR, d DECIMAL(20, 4), r DOUBLE, day DATE, at TIMESTAMP,
+    ok BOOLEAN, PRIMARY KEY (a)');
+CREATE TABLE IF NOT EXISTS lt WITH ('store'='pg');"""
 # What streams have none of: taken apart and put together as the corpus is.
 OVER_VIEWS = """
 SELECT a, b, d, r, day, at, ok FROM mv WHERE a > 1 AND d < 1.50 ORDER BY a DESC NULLS LAST LIMIT 10 OFFSET 2
@@ -54,7 +60,24 @@ WITH p AS ( SELECT a, b FROM mv ) SELECT p.a FROM p CROSS JOIN p q WHERE p.a IN 
 SELECT a FROM mv UNION ALL SELECT a FROM mv UNION SELECT CAST ( b AS BIGINT ) AS a FROM mv ORDER BY 1
 SELECT at + INTERVAL '1' DAY AS x, day - INTERVAL '2' MONTH AS y, date_trunc ( 'month' , at ) AS z FROM mv
 SELECT CASE WHEN ok THEN 1 ELSE a END AS x, rpad ( b , 10 , 'y' ) AS y, CAST ( d AS INTEGER ) % 7 AS z FROM mv
+SELECT CAST ( d AS FLOAT ) * CAST ( r AS FLOAT ), day + INTERVAL '5' HOUR AS y FROM mv FETCH NEXT ROW ONLY
+SELECT a FROM mv EXCEPT SELECT a FROM mv WHERE EXISTS ( SELECT b FROM mv ) INTERSECT SELECT a FROM mv
+SELECT x.a FROM mv x , mv y WHERE x.a = y.a AND x.b NOT IN ( SELECT b FROM mv MINUS SELECT 'x' AS b FROM mv )
 SELECT substring ( b , 1 , 2 ) || '-' || coalesce ( b , 'x' ) AS s, - d / 3 AS q, year ( day ) AS y FROM mv
+""".strip().splitlines()
+# And of tables the corpus, whose streams are declared by each statement, has few.
+OVER_TABLES = """
+CREATE STREAM x AS SELECT t.a, upper ( lt.b ) AS u FROM t LEFT JOIN lt ON t.a = lt.a AND lt.d > 1 WHERE lt.ok
+CREATE STREAM x AS SELECT w.*, l.d AS p FROM w JOIN lt l WITH ( 'lookup.cache.ttl.millis' = 9 ) ON w.a = l.a
+CREATE STREAM x AS SELECT l.b, m.ok FROM t JOIN lt l ON t.b = l.b JOIN lt m ON m.a = l.a AND m.b = t.b
+CREATE CHANGELOG x AS SELECT c.a, l.b FROM c LEFT JOIN lt l ON l.a = c.a AND l.b = upper ( c.b ) WHERE l.ok
+CREATE STREAM x AS SELECT q.a, l.b FROM ( SELECT a FROM w UNION ALL SELECT a FROM t ) q JOIN lt l ON q.a = l.a
+CREATE TABLE x WITH ( 'store' = 'pg' ) AS SELECT b, count ( * ) AS n, max ( a ) AS m FROM t GROUP BY b
+CREATE TABLE x ( a BIGINT, b VARCHAR, PRIMARY KEY ( a ) ) WITH ( 'store' = 'pg', 'topic' = 'public.lt' )
+INSERT INTO lt SELECT * FROM w WHERE a IS NOT NULL
+INSERT INTO lt ( a, b, d, ok ) VALUES ( 1, 'x', 1.5, TRUE ), ( 2, NULL, NULL, FALSE )
+SELECT w.a, l.b FROM w JOIN lt l ON w.a = l.a AND w.day > DATE '2026-01-01' LIMIT 3
+PRINT ENTITY lt IN STORE pg
 """.strip().splitlines()
 _ODD = (
     "",
@@ -80,7 +103,7 @@ SELECT FROM WHERE GROUP BY HAVING JOIN LEFT FULL WITHIN ON AS WITH QUERY UNION A
 CHANGELOG STORE ENTITY DROP LIST DESCRIBE IF NOT EXISTS INSERT INTO VALUES NULL TRUE CASE WHEN THEN ELSE END
 CAST BETWEEN IN LIKE IS TUMBLE HOP SIZE ADVANCE MINUTES , . ( ) [ ] + - * / % = <> <= -> || :: ; 1 0 -1 1e999
 .5 'x' '' 'type' "A" a b s t st arr m count( sum( MATCH_RECOGNIZE BEGIN APPLICATION UNNEST DISTINCT COMMENT
-mv c w d r day at ok CAST( greatest( round( rpad( FETCH EXCEPT EXISTS CROSS OFFSET DATE
+mv c w d r day at ok CAST( greatest( round( rpad( FETCH EXCEPT EXISTS CROSS OFFSET DATE lt pg TABLE INTERSECT
 ARRAY[ MAP[ 99999999999999999999 SET DEFAULT SECRET OVER PARTITION ORDER LIMIT INTERVAL EXTRACT
 """
 _TOKENS = [*_WORDS.split(), "9" * 5_000, "1." + "7" * 400, f"'{'9' * 400}'"]
@@ -108,7 +131,7 @@ def corpus() -> list[str]:
 def texts(seed: int) -> Iterator[str]:
     """Texts without end, the same for the same seed."""
     pick = random.Random(seed)
-    whole = corpus() + OVER_VIEWS * 8
+    whole = corpus() + (OVER_VIEWS + OVER_TABLES) * 8
     pieces = [text.split(" ") for text in whole]
     while True:
         how = pick.random()
@@ -174,7 +197,8 @@ class Fuzz:
 
     def __init__(self, directory: Path) -> None:
         self.world = load_fakes().make_world(directory)
-        execute(self.world.env, WHO, WORLD, Context())
+        self.env = self.world.with_tables()
+        execute(self.env, WHO, WORLD, Context())
         self.outcomes: Counter[str] = Counter()
         self.failures: list[tuple[str, str]] = []
         self.slowest: list[tuple[float, str]] = []
@@ -183,16 +207,16 @@ class Fuzz:
         """Validate one text and, if asked, run it."""
         begin = time.perf_counter()
         try:
-            answer = validate(self.world.env, WHO, text, CONTEXT)
+            answer = validate(self.env, WHO, text, CONTEXT)
             problems = [p for one in answer.statements for p in one["problems"]]
             for problem in problems:
                 self.outcomes[problem["code"]] += 1
                 self._check_place(text, problem)
             self.outcomes["ok"] += not problems
             if run:
-                execute(self.world.env, WHO, text, CONTEXT)
+                execute(self.env, WHO, text, CONTEXT)
                 # What it has dropped is there again for the next one.
-                execute(self.world.env, WHO, WORLD, Context())
+                execute(self.env, WHO, WORLD, Context())
         except InternalError as error:
             self.failures.append((text, f"internal: {error.detail}"))
         except LeatstreamError:

@@ -14,11 +14,13 @@ from pydantic import BaseModel
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
-from leatstream.connectors.entities import Entity, NewRecord, Record
+from leatstream.connectors.entities import Entity, NewRecord, Record, Table, TableColumn
 from leatstream.connectors.kafka.settings import SECRET_ADDRESSES, KafkaConfig
+from leatstream.connectors.postgres.connector import PostgresConnector
+from leatstream.connectors.postgres.types import column_type
 from leatstream.connectors.registry import open_connector, with_secrets
 from leatstream.errors import StoreError
-from leatstream.model.objects import Store
+from leatstream.model.objects import Column, Store
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, ViewSchema
 from leatstream.ports import AnalysisRequest, Sharing
 from leatstream.services.authorization import mint_token
@@ -138,6 +140,63 @@ class MemoryConnector(Connector):
         raise NotImplementedError
 
 
+class MemoryAdmin:
+    """Tables in memory, for the real connector of PostgreSQL to look after."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Entity] = {}
+
+    def server(self, timeout: float) -> Mapping[str, str]:
+        return {"version": "16.0", "wal_level": "logical"}
+
+    def entities(self, timeout: float) -> list[Entity]:
+        return sorted(self.found.values(), key=lambda entity: entity.name)
+
+    def find(self, entity: str, timeout: float) -> Entity | None:
+        return self.found.get(PostgresConnector.canonical_entity(entity))
+
+    def identity(self, entity: str, timeout: float) -> str | None:
+        return "1" if self.find(entity, timeout) is not None else None
+
+    def create(
+        self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float
+    ) -> bool:
+        name, keys = PostgresConnector.canonical_entity(entity), tuple(primary_key)
+        if name in self.found:
+            return False
+        made = tuple(
+            TableColumn(
+                c.name, PostgresConnector.kept_type(c.type), column_type(c.type), c.not_null or c.name in keys
+            )
+            for c in columns
+        )
+        self.found[name] = Entity(name, table=Table(made, keys, (keys,) if keys else ()))
+        return True
+
+    def set_identity(self, entity: str, identity: str, timeout: float) -> None:
+        pass
+
+    def drop(self, entity: str, timeout: float) -> None:
+        self.found.pop(PostgresConnector.canonical_entity(entity), None)
+
+
+class MemoryTables(PostgresConnector):
+    """A PostgreSQL store whose tables are in memory, without rows."""
+
+    def __init__(self, name: str, config: BaseModel, admin: MemoryAdmin) -> None:
+        super().__init__(name, config)
+        self.admin: Any = admin
+
+    def read_records(
+        self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
+    ) -> Iterator[Record | None]:
+        self._table(entity, 1.0)
+        return iter(())
+
+    def write_records(self, entity: str, records: Sequence[NewRecord], timeout: float = 10.0) -> None:
+        self._table(entity, timeout)
+
+
 class FirstViewAnalyzer:
     """Answers every SELECT with the columns of its first view: enough for SELECT * and for the contract."""
 
@@ -156,11 +215,11 @@ class FirstViewAnalyzer:
         if "`__leat_rowmeta`" in sql:
             # The rows of a pattern: conditions are what the contract has of them.
             columns = [(name, "BOOLEAN") for name in re.findall(r" AS `(c\d+)`", sql)]
-        keys = re.findall(r"`t\d+`\.`((?:[^`]|``)+)` AS `(leat_key_\d+)`", sql)
+        keys = re.findall(r"(?:`t\d+`\.`((?:[^`]|``)+)`|\)) AS `(leat_key_\d+)`", sql)
         if keys:
-            # The values that a table's rows are looked up by.
+            # The values that a table's rows are looked up by; those of a call are texts.
             known = dict(pair for one in views for pair in re.findall(r"`((?:[^`]|``)+)` ([A-Z_]+)", one.ddl))
-            columns = [(name, known[column]) for column, name in keys]
+            columns = [(name, known[column] if column else "STRING") for column, name in keys]
         return [AnalyzedColumn(n.replace("``", "`"), t.lower(), True) for n, t in columns]
 
     def take(self, driver_id: str) -> AnalysisRequest | None:
@@ -301,6 +360,18 @@ class World:
         known = {**self.env.connector_classes, **classes}
         env = replace(self.env, connect=connect, connector_classes=known)
         return env
+
+    def with_tables(self) -> Environment:
+        """The environment with PostgreSQL stores, all of the same tables in memory, beside the topics."""
+        memory, admin = self.env.connect, MemoryAdmin()
+
+        def connect(store: Store) -> Connector:
+            if store.kind != MemoryTables.kind:
+                return memory(store)
+            return MemoryTables(store.name, MemoryTables.Config.model_validate(store.config), admin)
+
+        known = {**self.env.connector_classes, MemoryTables.kind: MemoryTables}
+        return replace(self.env, connect=connect, connector_classes=known)
 
 
 def make_world(directory: Path) -> World:
