@@ -246,9 +246,11 @@ def test_round_gives_the_digits_that_are_asked_for() -> None:
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_whole_days_leave_a_date_a_date(database: str) -> None:
-    moved = ", ".join(f"day + INTERVAL '1' {unit} AS {unit.lower()}s" for unit in ("DAY", "MONTH", "HOUR"))
+    moved = ", ".join(
+        f"day + INTERVAL '1' {unit} AS {unit.lower()}s" for unit in ("DAY", "WEEK", "MONTH", "HOUR")
+    )
     made = compiled(f"SELECT {moved} FROM v", database)
-    assert [str(kind) for _, kind in made.columns] == ["DATE", "DATE", "TIMESTAMP_LTZ"]
+    assert [str(kind) for _, kind in made.columns] == ["DATE", "DATE", "DATE", "TIMESTAMP_LTZ"]
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])

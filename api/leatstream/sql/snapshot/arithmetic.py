@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OPERATORS = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "DIV"}
 _MONTHS = {"YEAR": 12, "MONTH": 1}
-_DAYS = ("DAY", "MONTH", "YEAR")  # whole ones of them leave a DATE a DATE
+_DAYS = ("DAY", "WEEK", "MONTH", "YEAR")  # whole ones of them leave a DATE a DATE
 _MICROS = {
     "WEEK": 604_800_000_000,
     "DAY": 86_400_000_000,
