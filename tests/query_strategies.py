@@ -174,7 +174,7 @@ class Writer:
     def primary(self, depth: int) -> str:
         if depth <= 0:
             return self.one(self.column, lambda: string(self.draw(TEXTS)), lambda: self.one(*_LITERALS))
-        form = self.one("call", "paren", "cast", "query")
+        form = self.one("call", "paren", "cast", "query", "exists")
         if form == "call":
             return self.call(depth - 1)
         if form == "paren":
@@ -182,7 +182,7 @@ class Writer:
         if form == "cast":
             # Of an operator: what is no operator has :: behind it.
             return f"CAST({self.expression(depth - 1, BIT_OR)} + 1 AS {self.draw(TYPES)})"
-        return f"({self.query(depth - 1)})"
+        return f"{'EXISTS ' if form == 'exists' else ''}({self.query(depth - 1)})"
 
     # Queries
 
@@ -195,7 +195,7 @@ class Writer:
         if self.chance(depth):
             text += f" ORDER BY {self.some(lambda: self.sort_key(depth - 1))}"
         if self.chance(depth):
-            text += self.one(" LIMIT 10", " OFFSET 2", " LIMIT 10 OFFSET 2")
+            text += self.one(" LIMIT 10", " LIMIT 10 OFFSET 2", " OFFSET 2 FETCH FIRST 1 ROWS ONLY")
         if self.chance(depth):
             ctes = (f"{word} AS ({self.query(depth - 1)})" for word in self.one(("w",), ("w", '"W"')))
             text = f"WITH {', '.join(ctes)} {text}"
@@ -238,6 +238,8 @@ class Writer:
         return f"{text} {self.pattern(depth - 1)}{self.one('', ' AS m')}" if self.chance(depth) else text
 
     def join(self, depth: int) -> str:
+        if self.chance(depth):
+            return f", {self.relation(depth - 1)}"
         words = self.one("JOIN", "LEFT JOIN", "FULL OUTER JOIN", "INNER JOIN", "CROSS JOIN", "RIGHT JOIN")
         sides = " WITHIN (BEFORE 0 SECONDS, AFTER 3 MINUTES)"
         within = self.one("", lambda: f" WITHIN {self.draw(DURATIONS)}", sides)

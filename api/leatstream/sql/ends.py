@@ -65,6 +65,7 @@ class EndsParser(MatchParser):
         if self.is_word("with"):
             self.refuse("FETCH … WITH TIES", hint="write ONLY")
         self.expect("only")
+        ends["fetched"] = True
         place = self.since(first)
         self.limits[place.offset] = ends["limit"]
         return "FETCH FIRST", place, "a continuous query has no last row; filter with WHERE"

@@ -85,6 +85,7 @@ class QueryParser(EndsParser):
                 right = self._compared(right, ("intersect",), refused, first)
             node = self.node(exp.Union(this=node, expression=right, distinct=False), first)
             node.meta["compared"] = "INTERSECT" if words == ("intersect",) else "EXCEPT"
+            node.meta["operator"] = named
         return node
 
     def _ctes(self) -> list[tuple[str, exp.Expression]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -111,6 +112,14 @@ def test_random_statements(kind: type[s.Statement]) -> None:
         check(statement)
 
     write()
+
+
+@pytest.mark.parametrize("shape", ["a {} b {} c", "(a {} b) {} c", "a {} (b {} c)"])
+def test_operators_between_queries_take_what_they_took(shape: str) -> None:
+    operators = ("UNION", "UNION ALL", "EXCEPT", "MINUS", "INTERSECT", "INTERSECT ALL")
+    for pair in itertools.product(operators, repeat=2):
+        text = re.sub(r"\b([abc])\b", r"SELECT * FROM \1", shape.format(*pair))
+        check(*parse(text))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

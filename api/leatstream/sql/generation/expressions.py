@@ -102,6 +102,7 @@ class ExpressionGenerator:
             exp.HexString: lambda n: f"X{string(n.this)}",
             exp.Interval: lambda n: f"INTERVAL {string(n.this.name)} {n.args['unit'].name}",
             exp.Paren: lambda n: f"({_inside(self.expression(n.this))})",
+            exp.Exists: lambda n: f"EXISTS ({self.query(n.this.this)})",
             exp.Subquery: lambda n: f"({self.query(n.this)})",
             exp.Anonymous: self._call,
             exp.Case: self._case,

@@ -37,22 +37,22 @@ class QueryGenerator(PatternGenerator):
                 nulls = {None: "", True: " NULLS FIRST", False: " NULLS LAST"}[key.nulls_first]
                 keys.append(f"{self.expression(key.value)}{' DESC' if key.descending else ''}{nulls}")
             text = f" ORDER BY {', '.join(keys)}"
-        for word in ("limit", "offset"):
-            if word in ends:
-                text += f" {word.upper()} {self.expression(ends[word])}"
-        return text
+        most = self.expression(ends["limit"]) if "limit" in ends else ""
+        text += f" LIMIT {most}" if most and not ends.get("fetched") else ""
+        text += f" OFFSET {self.expression(ends['offset'])}" if "offset" in ends else ""
+        return text + (f" FETCH FIRST {most} ROWS ONLY" if ends.get("fetched") else "")
 
     def _body(self, node: exp.Expression) -> str:
         behind: list[str] = []
         alone = False
         while isinstance(node, exp.Union) and not alone:
-            right = node.expression
+            right, tight = node.expression, _is_tight(node)
             shown = self.query(right)
-            if isinstance(right, exp.Union) or _whole(right):
+            if _whole(right) or (isinstance(right, exp.Union) and (tight or not _is_tight(right))):
                 shown = f"({shown})"
             behind.append(f" {node.meta['operator']} {shown}")
             node = node.this
-            alone = _whole(node)
+            alone = _whole(node) or (tight and isinstance(node, exp.Union) and not _is_tight(node))
         return "".join([f"({self.query(node)})" if alone else self._select(node), *reversed(behind)])
 
     def _select(self, node: exp.Expression) -> str:
@@ -82,6 +82,8 @@ class QueryGenerator(PatternGenerator):
         return text + _alias(node) + (f" WITH {properties(given)}" if given else "")
 
     def _join(self, node: exp.Expression) -> str:
+        if node.meta["words"] == ("comma",):
+            return f", {self._relation(node.this)}"
         words = " ".join([*node.meta["words"], "join"]).upper()
         condition = node.args.get("on")
         on = f" ON {self.expression(condition)}" if condition is not None else ""
@@ -113,6 +115,11 @@ def _groups(ctes: list[tuple[str, exp.Expression]]) -> list[list[tuple[str, exp.
             groups.append([])
         groups[-1].append((named, query))
     return groups
+
+
+def _is_tight(node: exp.Expression) -> bool:
+    """Whether it is an INTERSECT, which binds more tightly than UNION and EXCEPT."""
+    return node.meta.get("compared") == "INTERSECT"
 
 
 def _whole(node: exp.Expression) -> bool:
