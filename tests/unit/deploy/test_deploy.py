@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -75,6 +76,34 @@ def test_the_image_has_all_jars_that_drivers_may_be_given(monkeypatch: pytest.Mo
     assert sorted(fetched) == ["msk", "spark"]
 
 
+def test_the_image_is_asked_for_its_health_where_it_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At its own port, and past the proxy that an engine may have put into the environment."""
+    command = re.findall(
+        r"^HEALTHCHECK [^\n]*\\\n +CMD (.+)$", (DEPLOY / "Dockerfile").read_text("utf-8"), re.M
+    )
+    _, _, program = json.loads(command[0])
+    asked: list[tuple[Any, ...]] = []
+    statuses = [200, 503]
+
+    class Connection:
+        def __init__(self, host: str, port: int) -> None:
+            asked.append((host, port))
+
+        def request(self, *what: str) -> None:
+            asked.append(what)
+
+        def getresponse(self) -> Any:
+            return SimpleNamespace(status=statuses.pop(0))
+
+    monkeypatch.setattr("http.client.HTTPConnection", Connection)
+    monkeypatch.setenv("LEATSTREAM_PORT", "9000")
+    for exit_status in (0, 1):
+        with pytest.raises(SystemExit) as ended:
+            exec(program, {})
+        assert int(ended.value.code or 0) == exit_status
+    assert asked[:2] == [("127.0.0.1", 9000), ("GET", "/healthz")]
+
+
 def test_the_chart_has_the_version_of_the_project() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text("utf-8"))
     assert chart["version"] == chart["appVersion"] == project()["version"]
@@ -114,6 +143,15 @@ def test_compose_starts_servers_that_share_what_they_must() -> None:
     assert mounts[0]["/shared"] == mounts[1]["/shared"]
     assert mounts[0]["/var/lib/leatstream"] != mounts[1]["/var/lib/leatstream"]
     assert {v for mount in mounts for v in mount.values()} <= compose["volumes"].keys()
+
+
+def test_one_service_makes_the_image_of_all_servers() -> None:
+    """Two that make it beside each other end with `already exists`; and nobody looks for it in a registry."""
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
+    one, two = (compose["services"][f"server-{i}"] for i in (1, 2))
+    assert one["image"] == two["image"]
+    assert ("build" in one, "build" in two) == (True, False)
+    assert two["pull_policy"] == "never"
 
 
 def test_what_ends_a_server_waits_for_its_jobs() -> None:
