@@ -6,34 +6,33 @@ For a machine with a container engine, which CI has not. It wants the image of `
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
 import subprocess
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import Any, ClassVar
 
 import httpx2
 import pytest
 from leat_server import START_SECONDS, LeatstreamServer, stop_process
 from playground import playground
 
+from leatstream.dev.jars import locked
 from leatstream.dev.ports import free_ports
+from leatstream.engine.pod_manifests import PodPlan, pod_manifest
 from leatstream.services.authorization import mint_token
 
 RUN = shlex.split(os.environ.get("LEATSTREAM_TEST_RUN", "docker run"))
 IMAGE = os.environ.get("LEATSTREAM_TEST_IMAGE", "leatstream")
-# As in the chart and the compose file; the data directory is the image's own volume. No program may be put in /tmp.
-CONFINED = [
-    "--read-only",
-    "--tmpfs",
-    "/tmp:noexec",
-    "--cap-drop",
-    "ALL",
-    "--security-opt",
-    "no-new-privileges",
-]
+# As in the chart and the compose file; the data directory is the image's own volume.
+CONFINED = ["--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
+TEMPORARY = ["--tmpfs", "/tmp:noexec"]  # as Docker mounts it: no program may be put there
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 
 
@@ -51,7 +50,7 @@ def contained(kafka_broker: str, tmp_path: Path) -> Iterator[LeatstreamServer]:
         "LEATSTREAM_WARM_UP_KAFKA": kafka_broker,
     }
     named = [part for name, value in settings.items() for part in ("--env", f"{name}={value}")]
-    argv = [*RUN, "--rm", "--network", "host", *CONFINED, *named, IMAGE]
+    argv = [*RUN, "--rm", "--network", "host", *CONFINED, *TEMPORARY, *named, IMAGE]
     with (tmp_path / "server.log").open("wb") as log:
         process = subprocess.Popen(argv, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
     yield LeatstreamServer(f"http://127.0.0.1:{port}", token, kafka_broker, process, tmp_path)
@@ -86,3 +85,58 @@ def test_a_query_runs_in_it_and_it_ends_in_order(contained: LeatstreamServer) ->
     said = log.read_text()
     assert "Traceback" not in said, said
     assert "Read-only file system" not in said, said
+
+
+class Api(BaseHTTPRequestHandler):
+    """What a driver polls: there is no work for it, and it may go once it is warm."""
+
+    told: ClassVar[list[Any]] = []
+
+    def do_POST(self) -> None:
+        said = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.told.append(said)
+        answer = json.dumps({"work": {"kind": "exit"} if said["state"] == "idle" else None}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def test_a_drivers_pod_has_all_places_that_it_writes_in(kafka_broker: str, tmp_path: Path) -> None:
+    if shutil.which(RUN[0]) is None:
+        pytest.skip(f"no {RUN[0]} on PATH")
+    jars = ":".join(f"/opt/leatstream/cache/jars/{jar.relative_path}" for jar in locked("spark"))
+    plan = PodPlan(
+        image=IMAGE,
+        service_account="drivers",
+        environment={"LEATSTREAM_SPARK_JARS": jars},
+        slots=2,
+        warm_up_kafka=kafka_broker,
+    )
+    (container,) = pod_manifest(plan, "drv_1", "dedicated", "srv_1", "uid")["spec"]["containers"]
+    with ThreadingHTTPServer(("127.0.0.1", 0), Api) as api:
+        Thread(target=api.serve_forever, daemon=True).start()
+        given = tmp_path / "given"  # what the pod's first container copies
+        given.mkdir()
+        given.chmod(0o777)
+        (given / "token").write_text("t")
+        (given / "url").write_text(f"http://127.0.0.1:{api.server_address[1]}")
+        mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+        places = ["--volume", f"{given}:{mounts.pop('leat-own')}"]
+        places += [part for place in mounts.values() for part in ("--tmpfs", f"{place}:mode=1777,exec")]
+        named = [part for one in container["env"] for part in ("--env", f"{one['name']}={one['value']}")]
+        program, *arguments = container["command"]
+        argv = [*RUN, "--rm", "--network", "host", *CONFINED, *places, *named, "--entrypoint", program, IMAGE]
+        done = subprocess.run(
+            [*argv, *arguments], capture_output=True, text=True, timeout=START_SECONDS * 2, check=False
+        )
+        api.shutdown()
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    assert Api.told[-1]["state"] == "idle", Api.told
+    assert "warming up did not finish" not in said, said
+    assert "Read-only file system" not in said, said
+    assert not (given / "token").exists(), "no code of users finds it"
