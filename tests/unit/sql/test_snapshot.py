@@ -253,6 +253,16 @@ def test_whole_days_leave_a_date_a_date(database: str) -> None:
     assert [str(kind) for _, kind in made.columns] == ["DATE", "DATE", "DATE", "TIMESTAMP_LTZ"]
 
 
+def test_a_sub_query_is_apart_from_what_is_around_it() -> None:
+    with pytest.raises(RequestError) as told:
+        compiled(
+            "SELECT k FROM v a WHERE k IN (SELECT k FROM v b WHERE EXISTS (SELECT 1 FROM w WHERE w.n = a.n))"
+        )
+    hint = told.value.faults[0].hint
+    assert hint is not None
+    assert hint.count("does not see the columns around it") == 1
+
+
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_intersect_binds_more_tightly(database: str) -> None:
     part = "SELECT k FROM v WHERE k = '{}'"

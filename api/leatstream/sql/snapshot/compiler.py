@@ -30,6 +30,7 @@ _POSSIBLE = {
 }
 # What to write instead, where it is another thing than on streams.
 _HINTS = {f"{word} ALL": "leave out ALL" for word in ("EXCEPT", "MINUS", "INTERSECT")}
+_APART = "a sub-query does not see the columns around it: write a JOIN"
 Ctes = Mapping[str, tuple[exp.Expression, "Ctes"]]
 _JOINS = {
     (): "JOIN",
@@ -337,9 +338,8 @@ class _Compiler:
             before = len(self.faults.items)
             made = self.query(query.copy(), ctes, depth + 1)
             for i, fault in enumerate(self.faults.items[before:], before):
-                if fault.code == "unknown-column":
-                    hint = f"{fault.hint}; " if fault.hint else ""
-                    hint += "a sub-query does not see the columns around it: write a JOIN"
+                if fault.code == "unknown-column" and not (fault.hint or "").endswith(_APART):
+                    hint = f"{fault.hint}; {_APART}" if fault.hint else _APART
                     self.faults.items[i] = replace(fault, hint=hint)
             return made.sql, made.types
 
