@@ -22,6 +22,7 @@ from leatstream.model.objects import (
 from leatstream.model.registered import (
     Application,
     DescriptorSource,
+    EntityDrop,
     Savepoint,
     SchemaRegistry,
     Secret,
@@ -190,6 +191,7 @@ class UnitOfWork(Protocol):
     session_defaults: Repository[SessionDefaults]
     applications: Repository[Application]
     savepoints: Repository[Savepoint]
+    entity_drops: Repository[EntityDrop]
     secrets: SecretRows
     drivers: DriverRows
     tokens: TokenRows

@@ -164,3 +164,22 @@ class Savepoint:
     message: str | None = None
     batch: int | None = None
     offsets: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityDrop:
+    """A note that an entity of a store is dropped; each drop counts its generation on, at begin and end.
+
+    Attributes:
+        ended: whether the store has answered.
+    """
+
+    meta: Meta
+    store: str
+    entity: str
+    ended: bool
+
+    @staticmethod
+    def key_of(store: str, entity: str) -> str:
+        """What it is found by."""
+        return f"{store}/{entity}"

@@ -11,6 +11,7 @@ from leatstream.inference.sink_properties import SinkRequest, infer_sink_propert
 from leatstream.model.names import quote
 from leatstream.services.authorization import READ, WRITE, authorize
 from leatstream.services.databases import refuse_dependents
+from leatstream.services.entity_drops import drop_unless_used
 from leatstream.services.environment import Environment, Page, Principal, Stored
 from leatstream.services.pages import make_page
 from leatstream.services.statements.described_records import readable
@@ -130,10 +131,8 @@ def delete_entity(env: Environment, principal: Principal, store: str, entity: st
     get_entity(env, principal, store, entity)
     connector = _connect(env, principal, store)
     entity = connector.canonical_entity(entity)
-    with env.open_unit(write=False) as unit:
-        used = [r for r in unit.relations.page(limit=100_000) if (r.store, r.entity) == (store, entity)]
+    used = drop_unless_used(env, store, entity, lambda: connector.drop_entity(entity))
     refuse_dependents(f"entity {quote(entity)}", [f"stream {r.fqn}" for r in used])
-    connector.drop_entity(entity)
 
 
 def read_records(

@@ -26,6 +26,13 @@ from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import READ, WRITE, authorize
 from leatstream.services.catalog_view import CatalogView
 from leatstream.services.databases import refuse_dependents
+from leatstream.services.entity_drops import (
+    Seen,
+    drop_unless_used,
+    drops_seen,
+    relations_on,
+    require_not_dropped,
+)
 from leatstream.services.environment import (
     Environment,
     Page,
@@ -84,6 +91,7 @@ def put_relation(
     read = read_relation_properties(body.as_properties(), changelog=body.kind is RelationKind.CHANGELOG)
     # Columns that are left out come from a schema registry.
     with env.open_unit(write=False) if body.columns else env.planning() as unit:
+        seen = drops_seen(unit)
         require_schema(unit, fqn.database, fqn.schema)
         old = unit.relations.find(str(fqn))
         store = require_store(unit, _store_name(env, read))
@@ -95,7 +103,7 @@ def put_relation(
         _refuse_replacement(old, draft.relation)
     made = ensure_entity(env, store, draft)
     try:
-        return _store_relation(env, principal, draft, pre, within)
+        return _store_relation(env, principal, draft, pre, within, seen)
     except (LeatstreamError, CatalogBusy, CatalogFull):
         # Only these say that nothing was kept: where the answer to COMMIT is lost, the relation may stand.
         if made:
@@ -106,16 +114,25 @@ def put_relation(
 def _take_back(env: Environment, store: Store, entity: str) -> None:
     """Drop an entity that was made for nothing; not where another relation was declared on it meanwhile."""
     try:
-        with env.open_unit(write=False) as unit:
-            taken = relations_on(unit, store.name, entity)
-        if not taken:
-            env.connect(store).drop_entity(entity)
+        connector = env.connect(store)
+        try:
+            drop_unless_used(env, store.name, entity, lambda: connector.drop_entity(entity))
+        except CatalogFull:  # nobody else can declare anything then
+            with env.open_unit(write=False) as unit:
+                taken = relations_on(unit, store.name, entity)
+            if not taken:
+                connector.drop_entity(entity)
     except (LeatstreamError, CatalogAway) as error:  # an empty entity that stays does no harm
         _LOG.warning("entity %s of store %s, made for nothing, stays: %s", entity, store.name, error)
 
 
 def _store_relation(
-    env: Environment, principal: Principal, draft: DraftRelation, pre: Precondition, within: Collection[str]
+    env: Environment,
+    principal: Principal,
+    draft: DraftRelation,
+    pre: Precondition,
+    within: Collection[str],
+    seen: Seen,
 ) -> Stored[Relation]:
     fqn = draft.relation.fqn
     with env.open_unit() as unit:
@@ -134,6 +151,8 @@ def _store_relation(
             return replace(draft.relation, meta=meta, effective=effective)
 
         old = unit.relations.find(str(fqn))
+        if old is None:
+            require_not_dropped(unit, env.clock.now(), draft.relation, seen)
         noun = draft.relation.kind.value
         stored = upsert(env, principal, unit.relations, str(fqn), noun, "rel", pre, make)
         if old is not None and stored.changed and not compatible(old, stored.item):
@@ -243,11 +262,6 @@ def list_relations(
         return repository_page(
             unit.relations, lambda r: str(r.fqn), "relations", page_size, page_token, prefix
         )
-
-
-def relations_on(unit: UnitOfWork, store: str, entity: str) -> list[Relation]:
-    """Every relation that stands on an entity."""
-    return [r for r in unit.relations.page(limit=100_000) if (r.store, r.entity) == (store, entity)]
 
 
 def query_dependents(unit: UnitOfWork, fqn: Fqn) -> list[str]:

@@ -19,6 +19,7 @@ from leatstream.model.objects import Database, Meta, Query, Relation, Schema, St
 from leatstream.model.registered import (
     Application,
     DescriptorSource,
+    EntityDrop,
     Savepoint,
     SchemaRegistry,
     Secret,
@@ -41,6 +42,7 @@ T = TypeVar(
     SessionDefaults,
     Application,
     Savepoint,
+    EntityDrop,
 )
 
 _META = tuple(field.name for field in fields(Meta))
@@ -89,6 +91,9 @@ SESSION_DEFAULTS: Noun[SessionDefaults] = Noun(
 )
 APPLICATIONS: Noun[Application] = Noun("application", Application, tables.applications, lambda a: a.name)
 SAVEPOINTS: Noun[Savepoint] = Noun("savepoint", Savepoint, tables.savepoints, lambda s: s.name)
+ENTITY_DROPS: Noun[EntityDrop] = Noun(
+    "drop of", EntityDrop, tables.entity_drops, lambda d: EntityDrop.key_of(d.store, d.entity)
+)
 NOUNS: tuple[Noun[Any], ...] = (
     DATABASES,
     SCHEMAS,
@@ -103,6 +108,7 @@ NOUNS: tuple[Noun[Any], ...] = (
     SESSION_DEFAULTS,
     APPLICATIONS,
     SAVEPOINTS,
+    ENTITY_DROPS,
 )
 
 

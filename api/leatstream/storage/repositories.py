@@ -15,6 +15,7 @@ from leatstream.model.objects import Database, Query, Relation, Schema, Store
 from leatstream.model.registered import (
     Application,
     DescriptorSource,
+    EntityDrop,
     Savepoint,
     SchemaRegistry,
     Secret,
@@ -39,6 +40,7 @@ T = TypeVar(
     SessionDefaults,
     Application,
     Savepoint,
+    EntityDrop,
 )
 
 _LAST = chr(0x10FFFF)

@@ -69,6 +69,7 @@ functions = _noun("functions")
 session_defaults = _noun("session_defaults")
 applications = _noun("applications")
 savepoints = _noun("savepoints")
+entity_drops = _noun("entity_drops")
 
 secrets = sa.Table(
     "secrets",

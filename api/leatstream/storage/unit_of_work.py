@@ -15,6 +15,7 @@ from leatstream.model.objects import Database, Query, Relation, Schema, Store
 from leatstream.model.registered import (
     Application,
     DescriptorSource,
+    EntityDrop,
     Savepoint,
     SavepointState,
     SchemaRegistry,
@@ -52,6 +53,7 @@ class SqlUnitOfWork:
         self.session_defaults: Repository[SessionDefaults] = SqlRepository(connection, codec.SESSION_DEFAULTS)
         self.applications: Repository[Application] = SqlRepository(connection, codec.APPLICATIONS)
         self.savepoints: Repository[Savepoint] = SqlRepository(connection, codec.SAVEPOINTS)
+        self.entity_drops: Repository[EntityDrop] = SqlRepository(connection, codec.ENTITY_DROPS)
         self.secrets: SecretRows = SqlSecretRows(connection)
         self.drivers: DriverRows = SqlDriverRows(connection)
         self.tokens: TokenRows = self._tokens

@@ -36,6 +36,7 @@ from leatstream.model.objects import (
 from leatstream.model.registered import (
     Application,
     DescriptorSource,
+    EntityDrop,
     MessageType,
     Savepoint,
     SavepointState,
@@ -163,6 +164,7 @@ OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
             offsets={"d.s.r": {"t": {"0": 1}}},
         ),
     ),
+    (codec.ENTITY_DROPS, EntityDrop(meta=META, store="k", entity="日本/t", ended=True)),
     (
         codec.RELATIONS,
         Relation(
@@ -285,6 +287,7 @@ def test_keys_are_exact_and_quoted_where_needed() -> None:
         "ann",
         "app",
         "before",
+        "k/日本/t",
         'demo."Public"."日本"',
         "s",
         "f",

@@ -21,6 +21,7 @@ class PlannedQuery:
         entity_action: ``create`` or ``reuse``.
         job: attempt 0, without fencing token, checkpoint and query identity.
         code: source texts of the users' functions, by digest.
+        drops: which drops of entities were known before stores were asked (``entity_drops.Seen``).
     """
 
     kind: QueryKind
@@ -33,6 +34,7 @@ class PlannedQuery:
     stores: Mapping[str, Store]
     effective: Mapping[str, Effective]
     code: Mapping[str, str] = field(default_factory=dict)
+    drops: Mapping[str, int] = field(default_factory=dict)
 
     def as_json(self, change: Change | None = None) -> dict[str, Any]:
         """The plan as ``statements:validate`` shows it."""

@@ -22,6 +22,7 @@ from leatstream.plan.job_spec import JobSpec
 from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import READ, WRITE, authorize
 from leatstream.services.catalog_view import CatalogView
+from leatstream.services.entity_drops import drops_seen, require_not_dropped
 from leatstream.services.environment import (
     Environment,
     Page,
@@ -92,6 +93,8 @@ def put_query(
         refuse_deleting(current)
         if planned is not None:
             require_basis(unit, planned)
+            if current is None and planned.kind.makes_sink:
+                require_not_dropped(unit, env.clock.now(), planned.sink, planned.drops)
             refuse_second_readers(unit, planned.job, current)
             change = check_replacement(unit, current, planned, within) if current else None
         if current is None and planned is not None:
@@ -117,7 +120,8 @@ def _planned(
     """The plan of a query that is new or takes the place of ``old``."""
     statement = parse_continuous(body.sql)
     with env.planning() as unit:
-        planned = plan_statement(env, CatalogView(unit), statement, body.context)
+        seen = drops_seen(unit)
+        planned = replace(plan_statement(env, CatalogView(unit), statement, body.context), drops=seen)
         if adapt is not None:
             planned = replace(planned, job=adapt(planned.job))
         if old is not None:

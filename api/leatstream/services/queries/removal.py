@@ -25,6 +25,7 @@ from leatstream.model.objects import (
 from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import WRITE, authorize
 from leatstream.services.databases import refuse_dependents
+from leatstream.services.entity_drops import drop_unless_used, relations_on
 from leatstream.services.environment import (
     Environment,
     Precondition,
@@ -35,7 +36,7 @@ from leatstream.services.planning.change_feeds import forget_readers
 from leatstream.services.queries.catalog import require_query
 from leatstream.services.queries.joint_jobs import forget_led
 from leatstream.services.queries.notes import keep_query
-from leatstream.services.relations import query_dependents, relations_on
+from leatstream.services.relations import query_dependents
 
 _LOG = logging.getLogger(__name__)
 _REMOVING: set[str] = set()
@@ -155,13 +156,14 @@ def _drop_entity(env: Environment, query: Query) -> None:
         if relation is None or relation.created_by_query != query.meta.id:
             return
         store = unit.stores.find(relation.store)
-        # Asked at DELETE as well, but its job may have taken minutes to end, its store hours to come back.
-        others = [str(r.fqn) for r in relations_on(unit, relation.store, relation.entity) if r != relation]
+    if store is None:
+        return
+    entity, connector = relation.entity, env.connect(store)
+    # Asked at DELETE as well, but its job may have taken minutes to end, its store hours to come back.
+    others = drop_unless_used(env, store.name, entity, lambda: connector.drop_entity(entity), relation)
     if others:
         told = "topic %s of query %s stays: declared on it by now: %s"
-        _LOG.warning(told, relation.entity, query.name, ", ".join(others))
-    elif store is not None:
-        env.connect(store).drop_entity(relation.entity)
+        _LOG.warning(told, entity, query.name, ", ".join(str(one.fqn) for one in others))
 
 
 def delete_query(
