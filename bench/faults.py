@@ -22,6 +22,7 @@ def main() -> int:
     parser.add_argument("--round", type=int, default=100, help="faults between two comparisons")
     parser.add_argument("--seed", type=int, default=None, help="of the first round; by chance if not given")
     parser.add_argument("--pause", type=float, default=4.0, help="longest pause between two faults, seconds")
+    parser.add_argument("--brief", action="store_true", help="as the test: no query reads Kinesis")
     parser.add_argument("--json", type=Path, help="write what was seen to this file")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.randrange(1 << 30)
@@ -30,7 +31,9 @@ def main() -> int:
     while left > 0:
         with tempfile.TemporaryDirectory(prefix="leat-faults-", ignore_cleanup_errors=True) as directory:
             count = min(left, options.round)
-            one = run_faults(Path(directory), seed=seed, count=count, longest_pause=options.pause)
+            one = run_faults(
+                Path(directory), seed=seed, count=count, longest_pause=options.pause, copied=not options.brief
+            )
         outcomes.append(one)
         left, seed = left - count, seed + 1
         if one.wrong:

@@ -36,8 +36,16 @@ class Places:
     back: str
 
 
-def declare(play: Playground, postgres: PostgresServer, aws: str) -> Places:
-    """Create streams and start all queries; returns when they run."""
+def declare(play: Playground, postgres: PostgresServer, aws: str, *, copied: bool) -> Places:
+    """Create streams and start all queries; returns when they run.
+
+    Args:
+        play: where.
+        postgres: a sink.
+        aws: the address of S3 and Kinesis.
+        copied: whether a query reads the stream of Kinesis, too. Its reader is a Python process that has ten
+            seconds to connect, by Spark's will: a machine that is busy enough never gets it to run.
+    """
     numbers, others = (play.topic(name, 2) for name in ("numbers", "others"))
     play.stream("numbers", COLUMNS, topic=numbers, timestamp="at")
     play.stream("others", "n BIGINT, v VARCHAR, at BIGINT", topic=others, timestamp="at")
@@ -47,6 +55,8 @@ def declare(play: Playground, postgres: PostgresServer, aws: str) -> Places:
     )
     places = Places(numbers, others, *written)
     statements, delivered = _statements(play, places), {}
+    if not copied:
+        del statements["back"]
     for name, sql in statements.items():
         answer = play.http.put(f"/v1/queries/{play.name}_{name}", json={"sql": sql, **play.context})
         assert answer.status_code == 201, answer.text
@@ -55,7 +65,7 @@ def declare(play: Playground, postgres: PostgresServer, aws: str) -> Places:
         assert made["status"]["state"] == "running", made["status"]
         delivered[name] = made["plan"]["delivery"]
     exactly = {name for name, delivery in delivered.items() if delivery == "exactly_once"}
-    assert exactly == {"once", "rows", "view", "files", "back"}, delivered
+    assert exactly == {"once", "rows", "view", "files", "back"} & statements.keys(), delivered
     return places
 
 

@@ -77,6 +77,7 @@ class Oracle:
     play: Playground
     postgres: PostgresServer
     aws: str
+    copied: bool
 
     def faults(self) -> list[str]:
         """What is not as it must be; empty in the end."""
@@ -93,7 +94,7 @@ class Oracle:
             ),
             "files": lambda: differences(all_numbers, self._lines(), once=True),
             "shards": lambda: differences(Counter(range(0, self.count, 5)), self._shards(), once=False),
-            "back": self._copied,
+            "back": lambda: self._copied() if self.copied else "",
             "window": lambda: _state(self._windows(), self._upserted()),
             "view": lambda: _state(self._totals(), self._viewed()),
         }
