@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from statement_forms import form
 
 from leatstream.errors import RequestError
 from leatstream.plan.logical import LogicalPlan
@@ -130,8 +131,7 @@ def test_parse_raises_request_errors_only(text: str) -> None:
             assert fault.position.offset + fault.position.length <= len(text)
         return
     # What means the same reads the same.
-    again = parse(canonical(text))
-    assert [type(s) for s in again] == [type(s) for s in statements]
+    assert form(parse(canonical(text))) == form(statements)
 
 
 @settings(max_examples=300, deadline=None)
