@@ -206,8 +206,9 @@ NAMED = (
     "USE SCHEMA %s",
     "BEGIN APPLICATION %s CREATE VIRTUAL STREAM virtual.%s.%s AS SELECT %s FROM %s; END APPLICATION",
 )
-SOURCE = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "api/leatstream/sql").glob("*.py"))
-GRAMMAR = sorted(NO_ALIAS | set(re.findall(r'"([a-z_]+)"', SOURCE)))
+MODULES = [path.read_text(encoding="utf-8") for path in (ROOT / "api/leatstream/sql").glob("*.py")]
+READERS = "".join(module for module in MODULES if "self.take(" in module)
+GRAMMAR = sorted(NO_ALIAS | set(re.findall(r'"([a-z_]+)"', READERS)))
 # Their arguments are read in a way of their own.
 OWN_FORMS = {"extract", "json_object", "overlay", "position", "timestampadd", "timestampdiff"}
 
@@ -216,7 +217,7 @@ def test_names_that_are_words_of_the_grammar() -> None:
     """In quotes only where they have to be, and read back as names."""
     assert {"tumble", "recursive", "leading", "primary", "entity"} <= set(GRAMMAR)
     bare = [word for word in GRAMMAR if name(word) == word]
-    assert len(bare) > 200
+    assert len(bare) > 100
     for word in bare:
         texts = [text.replace("%s", word) for text in NAMED]
         texts += (
