@@ -215,9 +215,9 @@ class FirstViewAnalyzer:
         if "`__leat_rowmeta`" in sql:
             # The rows of a pattern: conditions are what the contract has of them.
             columns = [(name, "BOOLEAN") for name in re.findall(r" AS `(c\d+)`", sql)]
-        keys = re.findall(r"(?:`t\d+`\.`((?:[^`]|``)+)`|\)) AS `(leat_key_\d+)`", sql)
+        keys = re.findall(r"(?:`t\d+`\.`((?:[^`]|``)+)`)? AS `(leat_key_\d+)`", sql)
         if keys:
-            # The values that a table's rows are looked up by; those of a call are texts.
+            # The values that a table's rows are looked up by; those of an expression are texts.
             known = dict(pair for one in views for pair in re.findall(r"`((?:[^`]|``)+)` ([A-Z_]+)", one.ddl))
             columns = [(name, known[column] if column else "STRING") for column, name in keys]
         return [AnalyzedColumn(n.replace("``", "`"), t.lower(), True) for n, t in columns]

@@ -71,6 +71,8 @@ def compiled(text: str, database: Any = "sqlite", oldest: int | None = None) -> 
         ("type-mismatch", "SELECT upper(»n«) AS a FROM v"),
         ("type-mismatch", "SELECT sum(»k«) AS a FROM v"),
         ("type-mismatch", "SELECT »date_trunc«('eon', at) AS a FROM v"),
+        ("type-mismatch", "SELECT date_trunc('month', »-3«) AS a FROM v"),
+        ("type-mismatch", "SELECT year(»TRUE«) AS a FROM v"),
         ("sql-syntax", "SELECT k FROM v »LIMIT« k"),
         ("type-mismatch", "SELECT k FROM v UNION ALL »SELECT k, n FROM v«"),
         ("type-mismatch", "SELECT k FROM v UNION ALL »SELECT n FROM v«"),

@@ -99,8 +99,9 @@ def taken(c: Expressions, value: Value, family: str, node: exp.Expression) -> Va
         return adapt(value, kind, c.parameters)
     if family == "date" and given in ("date", "moment"):
         return cast(value, kinds.DATE, c.parameters)
+    before = len(c.faults.items)
     c.expect(value, family, node)
-    return value
+    return value if len(c.faults.items) == before else Value("NULL", wanted)
 
 
 def chosen(
