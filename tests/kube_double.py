@@ -190,12 +190,12 @@ def _labelled(found: dict[str, Any], pairs: list[list[str]]) -> bool:
 
 def _command(container: dict[str, Any], volumes: dict[str, Path]) -> list[str]:
     """The container's command with the paths of its volumes as they are on this machine."""
-    command = [part for part in container["command"] if part not in ("tini", "--")]
-    command = [sys.executable if part == "python" else part for part in command]
     places = {mount["mountPath"]: str(volumes[mount["name"]]) for mount in container["volumeMounts"]}
     # In one pass, the longest first: this machine's paths may begin as the pod's own do, such as with /tmp.
     mounted = re.compile("|".join(map(re.escape, sorted(places, key=len, reverse=True))))
-    return [mounted.sub(lambda found: places[found[0]], part) for part in command]
+    command = [part for part in container["command"] if part not in ("tini", "--")]
+    there = [mounted.sub(lambda found: places[found[0]], part) for part in command]
+    return [sys.executable if part == "python" else part for part in there]
 
 
 def _status(code: int, message: str) -> dict[str, Any]:
