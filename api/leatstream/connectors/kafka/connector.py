@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from leatstream.connectors.base import MAX_OFFSETS, Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
 from leatstream.connectors.entities import Entity, NewRecord, Record
-from leatstream.connectors.kafka import groups as kafka_groups
 from leatstream.connectors.kafka.admin import PARTITIONS, REPLICAS, KafkaAdmin, entity_of
+from leatstream.connectors.kafka.groups import Groups
 from leatstream.connectors.kafka.login import MSK_LIBRARY
 from leatstream.connectors.kafka.producing import LARGEST, produce
 from leatstream.connectors.kafka.records import records
@@ -86,6 +86,7 @@ class KafkaConnector(Connector):
             raise TypeError("a Kafka store takes a KafkaConfig")
         self.settings = config
         self.admin = KafkaAdmin(name, config)
+        self._groups = Groups(self.admin)
 
     @classmethod
     def entity_name_fault(cls, name: str) -> str | None:
@@ -198,7 +199,7 @@ class KafkaConnector(Connector):
 
     def mirror_offsets(self, query: str, entity: str, offsets: Mapping[str, int], timeout: float) -> None:
         """Set them in the consumer group ``leatstream-<query>``, which has no members."""
-        kafka_groups.write_offsets(self.admin, query, entity, offsets, timeout)
+        self._groups.write_offsets(query, entity, offsets, timeout)
 
     def forget_batches(self, query_id: str, timeout: float) -> None:
         """Delete the query's batch topic."""
@@ -206,7 +207,7 @@ class KafkaConnector(Connector):
 
     def forget_offsets(self, query: str, timeout: float) -> None:
         """Delete the query's consumer group."""
-        kafka_groups.forget(self.admin, query, timeout)
+        self._groups.forget(query, timeout)
 
     def _check_name(self, entity: str) -> None:
         fault = self.entity_name_fault(entity)
