@@ -44,6 +44,10 @@ class Gate:
         """Break all connections and take no more."""
         self._run(self._shut())
 
+    def passes(self, client: tuple[str, int]) -> bool:
+        """Whether it has taken a client's connection."""
+        return any(end.get_extra_info("peername") == client for end in list(self._ends))
+
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(SECONDS)
 
@@ -113,6 +117,10 @@ class AwsPart(Part):
 
     def kill(self) -> None:
         self._gate.shut()
+
+    def passes(self, client: tuple[str, int]) -> bool:
+        """Whether a client's connection is one that a strike will break."""
+        return self._gate.passes(client)
 
     def close(self) -> None:
         """End it."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from aws_server import kinesis_of
 from fault_aws import AwsPart
+from fault_parts import until
 
 
 @pytest.fixture
@@ -33,6 +34,7 @@ def test_a_strike_breaks_connections_and_loses_nothing(aws: AwsPart) -> None:
     with socket.create_connection(address, 5) as held:
         held.settimeout(10)
         held.sendall(b"POST / HTTP/1.1\r\nContent-Length: 5\r\n")
+        until(lambda: aws.passes(held.getsockname()), 20, "the gate has taken the connection")
         aws.kill()
         assert broken(held)
     assert not answers(address)
