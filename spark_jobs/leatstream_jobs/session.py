@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leatstream_jobs.worker_python import worker_python
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -131,9 +133,11 @@ def start_session(work_dir: Path, slots: int, *, shared: bool = False) -> SparkS
     # Another Spark on the machine must not be picked up, nor its workers' Python.
     for name in ("SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "SPARK_REMOTE"):
         os.environ.pop(name, None)
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     wanted = settings(work_dir, slots, dict(os.environ)) | (_SHARED if shared else {})
     local = wanted["spark.master"].startswith("local")
+    # Executors may be on other machines.
+    python = str(worker_python(work_dir)) if local else sys.executable
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = python
     if local:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 

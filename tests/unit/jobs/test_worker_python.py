@@ -1,0 +1,43 @@
+"""What Spark starts its Python workers with."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from leatstream_jobs.worker_python import worker_python
+
+LIB = Path(pyspark.__file__).parent / "python" / "lib"
+ZIPS = [str(path) for path in sorted(LIB.glob("*.zip"))]
+SHOWS = (
+    "import pyspark, sys; print(pyspark.__file__); print(*sys.argv[1:], sep='|'); print(*sys.path, sep='|')"
+)
+
+
+@pytest.mark.parametrize("others", [[], ["/some where/api", "/s*"], ["/a/pyspark.zip"]])
+def test_pyspark_is_read_from_where_it_is_installed_and_nothing_else_changes(
+    tmp_path: Path, others: list[str]
+) -> None:
+    program = worker_python(tmp_path)
+    path = os.pathsep.join([*ZIPS, *others])
+    argv = [str(program), "-c", SHOWS, "two words", "*"]
+    shown = subprocess.run(argv, env={"PYTHONPATH": path}, capture_output=True, text=True, check=True)
+    found, arguments, paths = shown.stdout.splitlines()
+    assert len(ZIPS) == 2
+    assert found == pyspark.__file__
+    assert arguments == "two words|*"
+    assert paths.split("|")[1 : 1 + len(others)] == others
+    assert not set(ZIPS) & set(paths.split("|"))
+
+
+def test_it_is_this_python_and_nobody_else_may_write_it(tmp_path: Path) -> None:
+    program = worker_python(tmp_path)
+    assert program.stat().st_mode & 0o777 == 0o700
+    argv = [str(program), "-c", "import sys; print(sys.executable); sys.exit(3)"]
+    shown = subprocess.run(argv, env={}, capture_output=True, text=True, check=False)
+    assert (shown.stdout.strip(), shown.returncode) == (sys.executable, 3)
