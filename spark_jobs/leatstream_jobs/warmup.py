@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.base import Connector
-from leatstream.connectors.registry import open_connector
+from leatstream.connectors.registry import connector_classes, open_connector
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, Mode, SinkSpec, SourceSpec, StoreRef
 from leatstream_jobs import run_query
 from leatstream_jobs.progress import Progress
@@ -45,6 +45,7 @@ def warm_up(spark: SparkSession, bootstrap: str | None, work_dir: Path, step: Ca
         work_dir: where checkpoints may lie.
         step: told before each part.
     """
+    connector_classes()  # queries of a shared driver begin in threads, which may meet modules half imported
     if bootstrap is None:
         step("warming in memory")
         _in_memory(spark, work_dir)
