@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from leatstream.connectors.kafka.connector import KafkaConnector
+from leatstream.connectors.kafka.groups import Groups
 from leatstream.connectors.registry import open_connector
 from leatstream.dev.broker import Broker
 from leatstream.dev.ports import free_ports
@@ -87,3 +89,16 @@ def test_telling_lag_tools_outlives_the_broker(broker: Broker, teller: subproces
     broker.stop()
     broker.start(120)
     wait_for(teller, "told", 2)
+
+
+def test_who_has_nothing_to_tell_any_more_holds_no_connection(broker: Broker) -> None:
+    """Queries come and go in a shared driver; one that comes back is told of again."""
+    connector = open_connector("kafka", "s", {"bootstrap_servers": broker.bootstrap_servers}, {})
+    assert isinstance(connector, KafkaConnector)
+    connector.create_entity("numbers", {"topic.partitions": 1, "topic.replicas": 1}, {}, 60)
+    now = [0.0]
+    groups = Groups(connector.admin, lambda: now[0])
+    for at, query, members in ((0, "a", 1), (59, "b", 2), (61, "b", 1), (62, "a", 2)):
+        now[0] = at
+        groups.write_offsets(query, "numbers", {"0": at}, 30.0)
+        assert len(groups._members) == members

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.kafka.admin import KafkaAdmin
@@ -21,6 +21,7 @@ _GETTING_READY = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_L
 _NO_ANSWER = ("_WAIT_COORD", "_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "REQUEST_TIMED_OUT")
 _AGAIN = 0.2  # seconds
 _SLICE = 0.05  # seconds between looks at what was heard
+_IDLE = 60.0  # seconds; much longer than any commit takes
 
 
 def group_of(query: str) -> str:
@@ -31,9 +32,10 @@ def group_of(query: str) -> str:
 class Groups:
     """The groups of one cluster's queries; threads may share it, each with queries of its own."""
 
-    def __init__(self, admin: KafkaAdmin) -> None:
-        """Nothing is connected yet."""
+    def __init__(self, admin: KafkaAdmin, now: Callable[[], float] = time.monotonic) -> None:
+        """Nothing is connected yet; ``now`` is a clock that never goes back, in seconds."""
         self._admin = admin
+        self._now = now
         self._members: dict[str, _Member] = {}
         self._joining = threading.Lock()
 
@@ -44,7 +46,12 @@ class Groups:
         group = group_of(query)
         with self._joining:
             member = self._members.get(group) or _Member(self._admin, group)
-            self._members[group] = member
+            member.used, self._members[group] = self._now(), member
+            # A query that has ended says no word here, and a shared driver sees many come and go.
+            idle = [one for one, other in self._members.items() if other.used < self._now() - _IDLE]
+            left = [self._members.pop(one) for one in idle]
+        for other in left:
+            other.close()
         places = [TopicPartition(topic, int(partition), offset) for partition, offset in offsets.items()]
         member.commit(places, timeout)
 
@@ -79,7 +86,12 @@ class _Member:
 
     The admin client could set them too, but librdkafka ends the whole process where it waits for a group's
     coordinator that has gone away (its issue 4605).
+
+    Attributes:
+        used: when it was last asked for, by the clock of its ``Groups``.
     """
+
+    used = 0.0
 
     def __init__(self, admin: KafkaAdmin, group: str) -> None:
         from confluent_kafka import Consumer
