@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -13,11 +13,11 @@ from starlette.types import Scope
 from leatstream.model.objects import Query, QueryState
 from leatstream.model.query_states import WITH_DRIVER
 from leatstream.services.environment import Environment
+from leatstream.services.queries.catalog import all_queries
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
-_PAGE = 1000
 
 
 class RequestTimes:
@@ -77,7 +77,7 @@ class QueryMetrics:
             name: GaugeMetricFamily(f"leatstream_query_slot_{name}", text, labels=("query", "source", "slot"))
             for name, text in _SLOTS
         }
-        for query in _all_queries(self._env):
+        for query in all_queries(self._env):
             for one in QueryState:
                 state.add_metric((query.name, one.value), float(query.status.state is one))
             restarts.add_metric((query.name,), float(query.status.starts_again))
@@ -169,17 +169,6 @@ def _behind_clock(query: Query, now: datetime) -> float | None:
 def _add(family: Any, labels: tuple[str, ...], value: Any) -> None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         family.add_metric(labels, float(value))
-
-
-def _all_queries(env: Environment) -> Iterator[Query]:
-    after = ""
-    while True:
-        with env.open_unit(write=False) as unit:
-            page = unit.queries.page(after=after, limit=_PAGE)
-        yield from page
-        if len(page) < _PAGE:
-            return
-        after = page[-1].name
 
 
 def render(env: Environment, times: RequestTimes) -> bytes:

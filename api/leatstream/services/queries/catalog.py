@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -48,6 +48,8 @@ from leatstream.services.queries.replacement import (
 from leatstream.services.schemas import require_schema
 from leatstream.sql.canonical import statement_hash
 from leatstream.sql.statements import Properties
+
+_PART = 1000
 
 
 def put_query(
@@ -286,6 +288,18 @@ def list_queries(
     authorize(principal, READ, "queries")
     with env.open_unit(write=False) as unit:
         return repository_page(unit.queries, lambda q: q.name, "queries", page_size, page_token)
+
+
+def all_queries(env: Environment) -> Iterator[Query]:
+    """Every query, for the server itself; read in parts, each as it is at its moment."""
+    after = ""
+    while True:
+        with env.open_unit(write=False) as unit:
+            page = unit.queries.page(after=after, limit=_PART)
+        yield from page
+        if len(page) < _PART:
+            return
+        after = page[-1].name
 
 
 def query_logs(env: Environment, principal: Principal, name: str, tail: int = 50) -> list[str]:

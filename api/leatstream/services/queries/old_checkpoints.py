@@ -11,17 +11,17 @@ from __future__ import annotations
 import logging
 import re
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 
 from leatstream.model.objects import Query
 from leatstream.services.environment import Environment
+from leatstream.services.queries.catalog import all_queries
 from leatstream.services.queries.checkpoint_copies import last_commit
 from leatstream.services.queries.origin import awaits_checkpoint, checkpoint_path
 
 _LOG = logging.getLogger(__name__)
 _GENERATION = re.compile(r"g(\d+)\Z")
-_PAGE = 1000
 
 
 def sweep_checkpoints(env: Environment, mine: Collection[str] | None = None) -> None:
@@ -36,7 +36,7 @@ def sweep_checkpoints(env: Environment, mine: Collection[str] | None = None) -> 
     root = env.settings.checkpoint_root
     if "://" in root:
         return
-    queries = list(_queries(env))
+    queries = list(all_queries(env))
     wanted = _still_to_be_copied(env, queries)
     for query in queries:
         if mine is not None and query.meta.id not in mine:
@@ -44,17 +44,6 @@ def sweep_checkpoints(env: Environment, mine: Collection[str] | None = None) -> 
         for folder in _left_behind(env, Path(root), query):
             if str(folder.relative_to(root)) not in wanted:
                 _remove(folder, query)
-
-
-def _queries(env: Environment) -> Iterator[Query]:
-    after = ""
-    while True:
-        with env.open_unit(write=False) as unit:
-            page = unit.queries.page(after=after, limit=_PAGE)
-        yield from page
-        if len(page) < _PAGE:
-            return
-        after = page[-1].name
 
 
 def _still_to_be_copied(env: Environment, queries: Collection[Query]) -> set[str]:
