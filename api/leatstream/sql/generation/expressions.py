@@ -9,31 +9,10 @@ from typing import Any
 from sqlglot import exp
 
 from leatstream.sql.generation.words import called, name, string
+from leatstream.sql.operators import LIKES, OPERATORS
 
-_BINARY: dict[type[exp.Expression], str] = {
-    exp.Or: "OR",
-    exp.And: "AND",
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.NullSafeEQ: "<=>",
-    exp.NullSafeNEQ: "IS DISTINCT FROM",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.BitwiseOr: "|",
-    exp.BitwiseXor: "^",
-    exp.BitwiseAnd: "&",
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.DPipe: "||",
-    exp.Mul: "*",
-    exp.Div: "/",
-    exp.Mod: "%",
-    exp.IntDiv: "DIV",
-}
-_LIKES: dict[type[exp.Expression], str] = {exp.Like: "LIKE", exp.ILike: "ILIKE", exp.RegexpLike: "RLIKE"}
-_PREDICATES = (exp.Is, exp.Between, exp.In, exp.Escape, *_LIKES)
+_BINARY = {**OPERATORS, exp.NullSafeNEQ: "IS DISTINCT FROM"}
+_PREDICATES = (exp.Is, exp.Between, exp.In, exp.Escape, *LIKES)
 _PREFIXES: dict[type[exp.Expression], str] = {exp.Not: "NOT ", exp.Neg: "- ", exp.BitwiseNot: "~ "}
 _STEPS = (exp.Dot, exp.Bracket)
 # What a sub-query, and nothing else, begins with inside of parentheses.
@@ -82,7 +61,7 @@ class ExpressionGenerator:
             return f"{negation} IN ({inside})"
         if isinstance(node, exp.Escape):
             return f"{self._predicate(node.this, negation)} ESCAPE {string(node.expression.name)}"
-        return f"{negation} {_LIKES[type(node)]} {self.expression(node.expression)}"
+        return f"{negation} {LIKES[type(node)]} {self.expression(node.expression)}"
 
     def _step(self, node: exp.Expression) -> str:
         if isinstance(node, exp.Dot):

@@ -15,36 +15,13 @@ from sqlglot import exp
 from leatstream.errors import InternalError, Position, RequestError
 from leatstream.model.types import parse_type
 from leatstream.plan.logical import Window
+from leatstream.sql.operators import LIKES, OPERATORS
 from leatstream.sql.passes.calls import write_call
 from leatstream.sql.passes.quoting import literal, name
 from leatstream.sql.passes.scope import place
 from leatstream.sql.source_map import Mark
 
-_BINARY: dict[type[exp.Expression], str] = {
-    exp.Or: "OR",
-    exp.And: "AND",
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.NullSafeEQ: "<=>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.BitwiseOr: "|",
-    exp.BitwiseXor: "^",
-    exp.BitwiseAnd: "&",
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.DPipe: "||",
-    exp.Mul: "*",
-    exp.Div: "/",
-    exp.Mod: "%",
-    exp.IntDiv: "DIV",
-    exp.Like: "LIKE",
-    exp.ILike: "ILIKE",
-    exp.RegexpLike: "RLIKE",
-    exp.Is: "IS",
-}
+_BINARY = {**OPERATORS, **LIKES, exp.Is: "IS"}
 WINDOW = "__leat_window"
 _ENDS = {"window_start": "start", "window_end": "end"}
 _PLACE = re.compile(r"\{(\d|time)\}")
