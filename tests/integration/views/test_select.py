@@ -22,7 +22,8 @@ from leatstream.plan.job_spec import ColumnSpec, JobSpec, SinkSpec, StoreRef, Vi
 from leatstream.ports import Snapshot, ViewStore
 from leatstream.services.selects.snapshots import reader
 from leatstream.sql.parser import parse
-from leatstream.sql.snapshot.compiler import Source, compile_select
+from leatstream.sql.snapshot.compiler import compile_select
+from leatstream.sql.snapshot.shared import Source
 from leatstream.sql.statements import Name, Select
 from leatstream.views.base import Batch
 from leatstream.views.opening import view_writer

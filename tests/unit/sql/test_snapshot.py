@@ -14,7 +14,8 @@ from leatstream.model.names import Fqn
 from leatstream.model.objects import Column, Meta, Relation, RelationKind
 from leatstream.model.types import parse_type
 from leatstream.sql.parser import parse
-from leatstream.sql.snapshot.compiler import Compiled, Source, compile_select
+from leatstream.sql.snapshot.compiler import Compiled, compile_select
+from leatstream.sql.snapshot.shared import Source
 from leatstream.sql.statements import Name, Select
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

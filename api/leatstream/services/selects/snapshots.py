@@ -25,7 +25,8 @@ from leatstream.services.environment import Context, Environment, Principal, vie
 from leatstream.services.statements.results import StatementResult
 from leatstream.services.views import keeper, shown_kind
 from leatstream.sql import statements as ast
-from leatstream.sql.snapshot.compiler import Compiled, Source, compile_select
+from leatstream.sql.snapshot.compiler import Compiled, compile_select
+from leatstream.sql.snapshot.shared import Source
 from leatstream.sql.view_properties import read_view_properties
 
 MOST_ROWS, SECONDS = 10_000, 30.0
