@@ -34,6 +34,14 @@ def statement_hash(text: str) -> str:
     return hashlib.sha256(canonical(text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def same_meaning(one: str, other: str) -> bool:
+    """Whether two texts have one canonical text.
+
+    Kept hashes are shown, not compared: what is canonical may change with a release.
+    """
+    return one == other or canonical(one) == canonical(other)
+
+
 def _by_words(text: str) -> str:
     try:
         tokens = scan(text)

@@ -29,7 +29,7 @@ from leatstream.services.queries.removal import delete_query
 from leatstream.services.statements.bodies import relation_definition, suggest_query_name
 from leatstream.sql import statements as ast
 from leatstream.sql.applications import key, references
-from leatstream.sql.canonical import statement_hash
+from leatstream.sql.canonical import same_meaning
 from leatstream.sql.parser import parse
 
 _NEW = Precondition(must_be_new=True)
@@ -177,7 +177,7 @@ def _replaces(member: Member, query: Query, same_text: bool) -> bool:
     named = query_name(s.query_properties) if isinstance(s, ast.InsertInto) else None
     if named is not None:
         return named == query.name
-    return not same_text or query.statement_hash == statement_hash(s.text)
+    return not same_text or same_meaning(query.sql, s.text)
 
 
 def _make(making: _Making, member: Member) -> None:

@@ -46,7 +46,7 @@ from leatstream.services.queries.replacement import (
     replace_query,
 )
 from leatstream.services.schemas import require_schema
-from leatstream.sql.canonical import statement_hash
+from leatstream.sql.canonical import same_meaning, statement_hash
 from leatstream.sql.statements import Properties
 
 _PART = 1000
@@ -168,7 +168,7 @@ def _acts(old: Query, body: QueryDefinition) -> bool:
 def same_statement(old: Query, body: QueryDefinition) -> bool:
     """Whether the job stays: equal by meaning, in the same context."""
     return (
-        (old.sql == body.sql or old.statement_hash == statement_hash(body.sql))
+        same_meaning(old.sql, body.sql)
         and dict(old.context) == body.context.as_json()
         and dict(old.properties) == dict(body.properties)
     )

@@ -34,7 +34,7 @@ from leatstream.services.statements.bodies import relation_definition
 from leatstream.services.statements.checks import after, check_statement
 from leatstream.services.stores import check_config, split_secrets
 from leatstream.sql import statements as ast
-from leatstream.sql.canonical import canonical, statement_hash
+from leatstream.sql.canonical import canonical, same_meaning, statement_hash
 from leatstream.sql.parser import parse
 from leatstream.sql.relation_properties import read_relation_properties
 
@@ -193,7 +193,7 @@ def _plan_json(
         return planned.as_json()
     kept = replace(planned, effective=keep_origins(old.effective, planned.effective))
     same = _names(old.context) == _names(context.as_json())
-    same = same and old.statement_hash == statement_hash(planned.sql)
+    same = same and same_meaning(old.sql, planned.sql)
     return kept.as_json(SAME_STATEMENT if same else replacement(unit, old, planned))
 
 
