@@ -67,9 +67,9 @@ def token() -> None:
 def doctor(
     tools: Annotated[bool, typer.Option("--tools", help="Only Java, Node.js and Terraform.")] = False,
     port: Annotated[int, typer.Option(help="Port that `leat dev` would use.", min=0, max=65535)] = PORT,
-    data_dir: Annotated[Path, typer.Option(help="Where `leat dev` would keep its data.")] = Path(
-        DATA_DIRECTORY
-    ),
+    data_dir: Annotated[
+        Path, typer.Option(help="Where data would be kept.", envvar="LEATSTREAM_DATA_DIR")
+    ] = Path(DATA_DIRECTORY),
     quiet: Annotated[bool, typer.Option("--quiet", help="Only the exit status.")] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -122,11 +122,12 @@ def _packages() -> Finding:
 
 def _jars() -> Finding:
     """Jars that are not cached yet are no fault: the first start fetches them."""
-    sets: Sequence[jars.JarSet] = ("spark", "broker")
-    absent = [len(jars.locked(jar_set)) for jar_set in sets if not jars.is_cached(jar_set)]
+    users: Mapping[jars.JarSet, str] = {"spark": "Spark", "broker": "the broker of leat dev"}
+    absent = {user: len(jars.locked(name)) for name, user in users.items() if not jars.is_cached(name)}
     place = cache_dir() / "jars"
     if absent:
-        found = f"{sum(absent)} files not in {place} yet; the first start fetches them (about 50 MB)"
+        files = " and ".join(f"{count} for {user}" for user, count in absent.items())
+        found = f"{files} are not in {place} yet; the first start that needs them fetches them"
     else:
         found = f"all in {place}, sums verified"
     return Finding("Libraries for Spark and Kafka", True, found, "the versions in the committed locks")
