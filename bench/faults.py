@@ -1,4 +1,4 @@
-"""The fault suite for as long as wanted: ``bench/faults.py --count 1000``. Harness: tests/fault_run.py."""
+"""The fault suite (tests/support/fault_run.py) for as long as wanted: ``bench/faults.py --count 1000``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from fault_run import run_faults
 from fault_watcher import Outcome

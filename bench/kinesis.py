@@ -27,7 +27,7 @@ from report import Spread, conditions, keep, table
 from leatstream.connectors.kinesis.settings import KinesisConfig, kinesis_client
 from leatstream.connectors.kinesis.source import KinesisReader, SourcePlan
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from aws_server import REGION, aws_server
 

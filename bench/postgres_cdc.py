@@ -25,7 +25,7 @@ from leatstream.connectors.postgres.cdc_source import ChangeStream, SourcePlan
 from leatstream.connectors.postgres.pgoutput import Change, decode
 from leatstream.connectors.postgres.settings import PostgresConfig
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from postgres_server import PASSWORD, postgres_server
 

@@ -1,50 +1,26 @@
-"""An application on real services, with the fakes of ``fakes.py`` behind the ports."""
+"""An application on real services, with fakes behind the ports."""
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import fakes
 import pytest
+from scratch import memory_directory
 from starlette.testclient import TestClient
 
 from leatstream.rest.app import create_app
 
-_NAME = "leatstream_contract_fakes"
-
-
-def load_fakes() -> Any:
-    """The module beside this file; tests are no package, so it is loaded by its path, once."""
-    if _NAME not in sys.modules:
-        spec = importlib.util.spec_from_file_location(_NAME, Path(__file__).with_name("fakes.py"))
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[_NAME] = module
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            # A half module would hide the true error from the tests after this one.
-            del sys.modules[_NAME]
-            raise
-    return sys.modules[_NAME]
-
-
-@pytest.fixture(scope="module")
-def fakes() -> Any:
-    """The module of fakes."""
-    return load_fakes()
-
 
 @pytest.fixture
-def fresh(tmp_path: Path, fakes: Any) -> Iterator[Any]:
+def fresh() -> Iterator[Any]:
     """A new, empty world."""
-    made = fakes.make_world(tmp_path)
-    yield made
-    made.units.close()
+    with memory_directory() as directory:
+        made = fakes.make_world(Path(directory))
+        yield made
+        made.units.close()
 
 
 @pytest.fixture

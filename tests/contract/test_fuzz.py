@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from fuzz_texts import Fuzz, texts
+from scratch import memory_directory
 
 from leatstream.errors import RequestError
 from leatstream.services.statements.bodies import columns_of
@@ -19,28 +18,16 @@ from leatstream.sql.lexer import MAX_TOKENS
 from leatstream.sql.parser import MAX_STATEMENTS, parse
 from leatstream.sql.statements import CreateStream
 
-BENCH = Path(__file__).parents[2] / "bench" / "fuzz.py"
 COUNT = 2_000
 
 
-@pytest.fixture(scope="module")
-def fuzzing() -> Any:
-    """The module that makes the texts."""
-    spec = importlib.util.spec_from_file_location("leatstream_bench_fuzz", BENCH)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_every_text_is_answered(fuzzing: Any, fakes: Any, tmp_path: Path) -> None:
+def test_every_text_is_answered() -> None:
     """With a code, an SQLSTATE, and places inside the text; most codes of the language are met."""
-    fuzz = fuzzing.Fuzz(tmp_path)
-    for number, text in enumerate(itertools.islice(fuzzing.texts(seed=7), COUNT)):
-        fuzz.check(text, run=number % 20 == 0)
-    fuzz.close()
+    with memory_directory() as directory:
+        fuzz = Fuzz(Path(directory))
+        for number, text in enumerate(itertools.islice(texts(seed=7), COUNT)):
+            fuzz.check(text, run=number % 20 == 0)
+        fuzz.close()
     assert fuzz.failures == []
     met = {
         "ok",

@@ -7,20 +7,18 @@ over. Whatever happens, no two drivers work for one query, and in the end all is
 from __future__ import annotations
 
 import contextlib
-import importlib.util
-import shutil
-import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import fakes
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from scratch import memory_directory
 
 from leatstream.connectors.entities import Entity
 from leatstream.errors import CatalogError, EngineError, InternalError, StoreError
@@ -44,18 +42,6 @@ ANN = Principal("ann", "sysadmin")
 NAMES = ("q1", "q2")
 LIMIT = 5
 STATEMENTS = ("SELECT * FROM a", "SELECT * FROM a WHERE n > 1", "SELECT * FROM a WHERE n > 2")
-
-
-def _fakes() -> Any:
-    name = "leatstream_contract_fakes"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name("fakes.py"))
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    return sys.modules[name]
 
 
 class Crash(BaseException):
@@ -251,8 +237,9 @@ class Life(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.directory = Path(tempfile.mkdtemp(prefix="leat-life-"))
-        self.world = _fakes().make_world(self.directory)
+        self.scratch = memory_directory()
+        self.directory = Path(self.scratch.name)
+        self.world = fakes.make_world(self.directory)
         self.world.cluster.entities["a"] = Entity("a", {"topic.partitions": 1, "topic.replicas": 1})
         self.fuse = Fuse()
         self.clock = HandClock()
@@ -272,7 +259,7 @@ class Life(RuleBasedStateMachine):
             self._settle()
         finally:
             self.world.units.close()
-            shutil.rmtree(self.directory)
+            self.scratch.cleanup()
 
     # What users do
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import fakes
 import pytest
 from starlette.testclient import TestClient
 
@@ -12,9 +13,7 @@ from leatstream.errors import StoreError
 STREAM = {"columns": [{"name": "n", "type": "BIGINT"}], "store": "k", "value_format": "json"}
 
 
-def test_a_store_that_refuses_the_login_is_kept(
-    client: TestClient, fakes: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_refuses_the_login_is_kept(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wrong credentials are its status, with the cause; the right ones heal it."""
 
     def test(self: Any, timeout: float) -> None:
@@ -41,7 +40,7 @@ def test_a_store_that_refuses_the_login_is_kept(
 
 
 def test_every_question_to_a_store_that_a_plan_waits_for_has_a_bound(
-    client: TestClient, fakes: Any, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A store that is away takes a plan less than five seconds, the service's own work included."""
     asked: list[tuple[str, float]] = []

@@ -11,7 +11,7 @@ import pytest
 from postgres_server import PASSWORD, PostgresServer
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(400)]
-CHUNK, CHUNKS, KEYS = 4_000, 4, 7
+CHUNK, CHUNKS, KEYS = 4_000, 2, 7
 
 
 def test_every_record_is_in_the_table_once_and_totals_are_right(
@@ -35,13 +35,14 @@ def test_every_record_is_in_the_table_once_and_totals_are_right(
     for chunk in range(CHUNKS):
         numbers = range(chunk * CHUNK, (chunk + 1) * CHUNK)
         play.produce(topic, [{"n": n, "k": f"k{n % KEYS}"} for n in numbers])
-        if chunk in (1, 2):
-            # Somewhere in the middle of the batches that these records make.
-            name = f"{play.name}_{'every' if chunk == 1 else 'totals'}"
-            job = play.query(name)["status"]["job"]
+        if chunk == 0:
+            # Somewhere in the middle of the batches that these records make; ``faults/`` kills the other one.
+            job = play.query(f"{play.name}_totals")["status"]["job"]
             os.kill(job["pid"], signal.SIGKILL)
             eventually(
-                lambda name=name, job=job: play.query(name)["status"]["job"]["attempt"] > job["attempt"],
+                lambda job=job: (
+                    play.query(f"{play.name}_totals")["status"]["job"]["attempt"] > job["attempt"]
+                ),
                 what="a new attempt",
             )
     count = CHUNK * CHUNKS

@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from rest_double import Double, Problem
+from terraform_cli import Terraform
 
 from leatstream.dev.tools import find_terraform
 from leatstream_terraform.install import install
-
-
-def _load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"_terraform_tests_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-_HERE = Path(__file__).parent
-_CLI = _load(_HERE / "terraform_cli.py")
-_DOUBLE = _load(_HERE / "rest_double.py")
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +40,7 @@ def terraform_at(terraform_binary: str, cli_config: Path, tmp_path: Path) -> Cal
     def make(url: str, token: str, name: str = "work") -> Any:
         work = tmp_path / name
         work.mkdir()
-        return _CLI.Terraform(terraform_binary, work, cli_config, url, token)
+        return Terraform(terraform_binary, work, cli_config, url, token)
 
     return make
 
@@ -70,7 +54,7 @@ def terraform(terraform_at: Callable[..., Any], leatstream_server: Any) -> Any:
 @pytest.fixture
 def double() -> Iterator[Any]:
     """The in-memory REST double, for the engine's own tests."""
-    service = _DOUBLE.Double()
+    service = Double()
     yield service
     service.stop()
 
@@ -84,4 +68,4 @@ def with_double(terraform_at: Callable[..., Any], double: Any) -> Any:
 @pytest.fixture(scope="session")
 def problem() -> Any:
     """The double's error class."""
-    return _DOUBLE.Problem
+    return Problem

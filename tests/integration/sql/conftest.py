@@ -1,30 +1,16 @@
-"""The unit tests' catalog serves here too, and the contract tests' services."""
+"""The unit tests' catalog serves here too."""
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType
-from typing import Any
+from collections.abc import Callable
 
 import pytest
+import sql_catalog
+
+from leatstream.plan.logical import LogicalPlan
 
 
-def _conftest(folder: str) -> ModuleType:
-    """The conftest of another folder of tests."""
-    path = Path(__file__).parents[2] / folder / "conftest.py"
-    spec = importlib.util.spec_from_file_location(f"conftest_of_{path.parent.name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-bind_text = _conftest("unit/sql")._bind_text
-
-
-@pytest.fixture(scope="module")
-def fakes() -> Any:
-    """What the contract tests put behind the ports."""
-    return _conftest("contract").load_fakes()
+@pytest.fixture(scope="session")
+def bind_text() -> Callable[[str], LogicalPlan]:
+    """Parses one query and binds it."""
+    return sql_catalog.bind_text

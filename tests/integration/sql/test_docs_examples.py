@@ -59,7 +59,6 @@ def aws() -> Iterator[str]:
 @pytest.fixture
 def world(
     request: pytest.FixtureRequest,
-    fakes: Any,
     tmp_path: Path,
     spark: Any,
     kafka_broker: str,
@@ -67,7 +66,7 @@ def world(
     aws: str,
 ) -> Iterator[DocsWorld]:
     servers = Servers(kafka_broker, postgres, aws, lambda: request.getfixturevalue("schema_registry"))
-    with docs_world(fakes, tmp_path, spark, servers) as made:
+    with docs_world(tmp_path, spark, servers) as made:
         yield made
 
 

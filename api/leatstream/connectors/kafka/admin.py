@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from leatstream.connectors.entities import Entity
+from leatstream.connectors.kafka.passing import passes
 from leatstream.connectors.kafka.settings import KafkaConfig, librdkafka_settings
 from leatstream.connectors.kafka.tokens import tokens_of
 from leatstream.errors import StoreError
@@ -200,7 +201,9 @@ class KafkaAdmin:
         )
 
     def rejected(self, error: Exception, what: str) -> StoreError:
-        """What to say when the cluster said no."""
+        """What to say when the cluster said no, or not now."""
+        if error.args and hasattr(error.args[0], "retriable") and passes(error.args[0]):
+            return self._error("store-unreachable", f"{what} has to wait: {_text(error)}")
         return self._error("store-rejected", f"{what} was refused: {_text(error)}")
 
     def raise_if_final(self) -> None:

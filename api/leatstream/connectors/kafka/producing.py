@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from leatstream.connectors.entities import NewRecord
 from leatstream.connectors.kafka.admin import KafkaAdmin
+from leatstream.connectors.kafka.passing import passes
 from leatstream.errors import StoreError
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 LARGEST = 32 * 1024 * 1024
 """Bytes of a record; what Java's client has for all records that wait to be sent."""
 _SLICE = 0.1  # seconds between looks at what the callbacks have heard
+# Of librdkafka itself: nobody has said no.
+_NOT_ACKNOWLEDGED = ("_MSG_TIMED_OUT", "_TIMED_OUT", "_TRANSPORT", "_PURGE_QUEUE", "_PURGE_INFLIGHT")
 _SETTINGS = {
     "enable.idempotence": True,
     "linger.ms": 0,
@@ -70,13 +73,7 @@ def _failure(
     if name in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"):
         detail = f"Topic {topic} of store {admin.store} does not exist any more; {written}."
         return StoreError("entity-not-found", detail)
-    if error is None or name in (
-        "_MSG_TIMED_OUT",
-        "_TIMED_OUT",
-        "_TRANSPORT",
-        "_PURGE_QUEUE",
-        "_PURGE_INFLIGHT",
-    ):
+    if error is None or passes(error) or name in _NOT_ACKNOWLEDGED:
         detail = f"Store {admin.store}: no Kafka broker acknowledged within {timeout:g} s; {written}"
         hint = "Some may have arrived without being acknowledged: look before writing them again."
         return StoreError("store-unreachable", f"{detail}.", hint=hint)

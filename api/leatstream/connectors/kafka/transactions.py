@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.kafka.admin import KafkaAdmin
+from leatstream.connectors.kafka.passing import passes
 from leatstream.connectors.kafka.producing import LARGEST
 from leatstream.connectors.kafka.settings import KafkaConfig
 from leatstream.connectors.one_task import Batches, counted, write_in_one_task
@@ -287,7 +288,7 @@ def _last_from(consumer: Any) -> Message | None:
             last = message
         elif error.code() == KafkaError._PARTITION_EOF:
             return last
-        elif not error.retriable():
+        elif not passes(error):
             raise KafkaException(error)
     raise StoreError("store-unreachable", f"The last batch could not be read within {_CALL:g} s.")
 
@@ -303,7 +304,7 @@ def _told(admin: KafkaAdmin, target: Target, error: KafkaException) -> StoreErro
     if name in ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"):
         # Whoever took over has either committed this batch or will be asked by the next try.
         return StoreError("store-unreachable", f"{where}another task of the query took the batch over.")
-    wants_patience = fault.retriable() or fault.txn_requires_abort() or name.startswith("_")
+    wants_patience = passes(fault) or fault.txn_requires_abort() or name.startswith("_")
     if wants_patience and name not in _REFUSED:
         return StoreError("store-unreachable", f"{where}the batch was not committed: {fault.str()}.")
     return StoreError("store-rejected", f"{where}topic {target.topic} refused the batch: {fault.str()}.")

@@ -24,7 +24,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import jsonschema
 
-SCHEMAS = Path(__file__).parent / "fixtures" / "kubernetes" / "core_v1.json"
+SCHEMAS = Path(__file__).parents[1] / "fixtures" / "kubernetes" / "core_v1.json"
 KINDS = {"pods": "Pod", "secrets": "Secret", "serviceaccounts": "ServiceAccount"}
 
 

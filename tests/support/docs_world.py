@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import fakes
 from aws_server import REGION, bucket
 from postgres_server import PASSWORD, PostgresServer
 from starlette.testclient import TestClient
@@ -32,7 +33,7 @@ from leatstream.views.base import Batch
 from leatstream.views.opening import view_writer
 from leatstream_jobs.analyze import analyze
 
-FIXTURES = Path(__file__).parent / "fixtures" / "docs"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "docs"
 _KEYS = {"access_key_id": "AKIAEXAMPLE", "secret_access_key": "a-secret"}
 _ANN = Principal("ann", "sysadmin")
 _numbers = itertools.count(1)
@@ -85,7 +86,7 @@ class DocsWorld:
 
     Attributes:
         http: the administrator's client.
-        world: what is behind the API, as ``tests/contract/fakes.py`` has it.
+        world: what is behind the API, as ``fakes.py`` has it.
         context: what unqualified names mean, carried from text to text.
     """
 
@@ -163,7 +164,7 @@ def told(problem: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def docs_world(fakes: Any, directory: Path, spark: Any, servers: Servers) -> Iterator[DocsWorld]:
+def docs_world(directory: Path, spark: Any, servers: Servers) -> Iterator[DocsWorld]:
     """An empty catalog over the servers, with a PostgreSQL database of its own; topics go at the end."""
     world = fakes.make_world(directory)
     database = f"docs_{next(_numbers)}"

@@ -42,7 +42,7 @@ class Racer:
     def __init__(self, directory: Path) -> None:
         from driver_variables import driver_variables
 
-        paths = os.pathsep.join([*sys.path, str(HERE), str(HERE / "integration" / "jobs")])
+        paths = os.pathsep.join([*sys.path, str(HERE), str(HERE.parent / "integration" / "jobs")])
         self._log = (directory / "racer.log").open("wb")
         self._process = subprocess.Popen(
             [sys.executable, str(HERE / "fencing_race.py"), str(directory)],

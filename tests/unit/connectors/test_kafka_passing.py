@@ -1,0 +1,38 @@
+"""A broker that hands a partition over has refused nothing."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from leatstream.connectors.kafka.admin import KafkaAdmin
+from leatstream.connectors.kafka.settings import KafkaConfig
+from leatstream.connectors.kafka.transactions import Target, _told
+
+CODES = {
+    KafkaError.NOT_LEADER_FOR_PARTITION: "store-unreachable",
+    KafkaError.LEADER_NOT_AVAILABLE: "store-unreachable",
+    KafkaError.COORDINATOR_NOT_AVAILABLE: "store-unreachable",
+    KafkaError.POLICY_VIOLATION: "store-rejected",
+    KafkaError.INVALID_RECORD: "store-rejected",
+}
+
+
+@pytest.mark.parametrize(("number", "code"), CODES.items())
+def test_a_batch_is_refused_or_waits(number: int, code: str) -> None:
+    """Found by the fault suite: the end of the batch topic was asked for while the broker came back."""
+    admin: Any = SimpleNamespace(store="s")
+    target = Target("s", KafkaConfig(bootstrap_servers="h:1"), "t", "qry_1", "c", 1)
+    assert _told(admin, target, KafkaException(KafkaError(number))).code == code
+
+
+@pytest.mark.parametrize(("number", "code"), CODES.items())
+def test_what_is_asked_of_a_cluster_is_refused_or_waits(number: int, code: str) -> None:
+    admin = KafkaAdmin.__new__(KafkaAdmin)
+    admin.store = "s"
+    found = admin.rejected(KafkaException(KafkaError(number)), "creating topic t")
+    assert found.code == code
+    assert found.detail.startswith("Store s: creating topic t ")
