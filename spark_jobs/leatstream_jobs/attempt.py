@@ -16,6 +16,7 @@ from leatstream_jobs import run_query
 from leatstream_jobs.batch_size import BatchSize
 from leatstream_jobs.diagnosis import Diagnosis
 from leatstream_jobs.failures import Failure, chain_of, redacted, refused
+from leatstream_jobs.handing_over import reached
 from leatstream_jobs.idle import IdleSources
 from leatstream_jobs.joint_batches import JointBatches
 from leatstream_jobs.last_batch import let_end, stop, works
@@ -67,7 +68,8 @@ class Attempt:
         self._spec = JobSpec.model_validate(document)
         self._diagnosis = Diagnosis(spark, self._spec, driver)
         self._progress = Progress(self._spec.sources)
-        self._idle = IdleSources(self._spec.sources, self._spec.checkpoint)
+        # The clock of one that is silent is not to go ahead of that of the query which writes.
+        self._idle = IdleSources([] if self._spec.silent else self._spec.sources, self._spec.checkpoint)
         self._size = BatchSize(self._spec)
         self._usage = Usage()
         self._traffic: Traffic | None = None
@@ -81,6 +83,7 @@ class Attempt:
         self._next_heartbeat = 0.0
         self._directive = "continue"
         self._completed = False
+        self._reached: dict[str, Any] | None = None
         self.may_stay = self._is_free = False
 
     def run(self) -> int:
@@ -242,8 +245,10 @@ class Attempt:
     def _stop_query(self, query: StreamingQuery) -> None:
         """Stop in order; a JVM that does not obey is ended: nothing is written after the last report."""
         try:
-            self._finish_batch(query)
+            in_order = self._finish_batch(query)
             stop(self._spark, query)
+            if in_order:
+                self._reached = self._how_far()
             self._progress.look(query)
             self._look_at_traffic(last=True)
             if self._started is not None:
@@ -254,25 +259,42 @@ class Attempt:
             _LOG.warning("the query did not stop in order (%s); it is cut off", type(error).__name__)
             self._cut_off()
 
-    def _finish_batch(self, query: StreamingQuery) -> None:
-        """Let the batch at work end, so that the next attempt repeats none of it.
+    def _how_far(self) -> dict[str, Any] | None:
+        """Where the query has ended, which matters to one that takes over from it; None: within a batch."""
+        try:
+            batches = self._started.batches if self._started is not None else None
+            pattern = batches.last_watermark(self._spark) if isinstance(batches, PatternBatches) else None
+            found = reached(self._spark, self._spec, pattern)
+            if found is None or (batches is not None and (batches.begun or 0) > found["batch"]):
+                return None
+            return found
+        except Exception as error:
+            _LOG.warning("it cannot be told how far the query has come: %s", type(error).__name__)
+            return None
+
+    def _finish_batch(self, query: StreamingQuery) -> bool:
+        """Let the batch at work end, so that the next attempt repeats none of it; whether it has.
 
         Not one of a driver that has lost its API: another may take its place when its time is over.
         """
         if self._failure is not None or self._completed or self._driver.is_orphan():
-            return
+            return False
         seconds = self._driver.stop_seconds - _FOR_THE_REST if self._driver.stop_asked else LAST_BATCH
         if self._spec.mode is Mode.REALTIME:
             # Such a batch lasts as long as it is told to; a person who stops a query does not wait for that.
             long_enough = seconds >= self._spec.realtime_batch_ms / 1000
             if not (self._driver.stop_asked and long_enough):
-                return
+                return False
         end = time.monotonic() + seconds
-        let_end(self._spark, query, self._started.batches if self._started is not None else None)
+        batches = self._started.batches if self._started is not None else None
+        if batches is not None:
+            batches.close()
+        let_end(self._spark, query, batches)
         while works(query) and time.monotonic() < end and not self._driver.is_orphan():
             if time.monotonic() >= self._next_heartbeat:
                 self._beat()
             time.sleep(_STARTING_LOOK)
+        return not works(query)
 
     def _report_until_heard(self) -> None:
         """The final state must arrive; without any answer the driver ends after the orphan limit.
@@ -332,6 +354,8 @@ class Attempt:
             body["error"] = self._failure.as_json()
         if self._is_free:
             body["free"] = True
+        if self._reached is not None:
+            body["reached"] = self._reached
         progress = self._progress.as_json()
         if progress is not None and self._traffic is not None:
             body["progress"] = progress | self._traffic.as_json() | self._usage.as_json()

@@ -36,11 +36,6 @@ class BatchJob:
     sinks: tuple[BatchSink, ...]
 
 
-def is_batch_job(spec: JobSpec) -> bool:
-    """Whether Spark alone does not run this job."""
-    return bool(spec.members or spec.lookups) or spec.operator is not None
-
-
 def open_job(
     spark: SparkSession,
     spec: JobSpec,
@@ -52,7 +47,7 @@ def open_job(
 
     Args:
         spark: the job's session.
-        spec: of which ``is_batch_job`` is true.
+        spec: that is a batch job.
         sources: with the stores that they are in.
         connect: opens a store with its secrets resolved.
         secrets: values by reference, for schema registries and the database of a view.

@@ -13,6 +13,7 @@ from leatstream_jobs.batches import BatchSink
 from leatstream_jobs.checkpoint_age import keeps_up
 from leatstream_jobs.described_sink import RecordForm
 from leatstream_jobs.file_rows import file_rows
+from leatstream_jobs.handing_over import hushed
 from leatstream_jobs.sink_rows import shaped
 from leatstream_jobs.table_sink import table_rows
 from leatstream_jobs.view_sink import Applier, keyed_view_rows, opened_view, view_changes, view_rows
@@ -42,7 +43,7 @@ def exactly_once(spec: JobSpec) -> bool:
 def open_sink(
     spark: SparkSession, spec: JobSpec, connect: Callable[[StoreRef], Connector], secrets: Mapping[str, str]
 ) -> BatchSink:
-    """Open the sink of a job.
+    """Open the sink of a job; what it is not to write yet, it does not.
 
     Args:
         spark: for the file system of the checkpoint.
@@ -54,6 +55,12 @@ def open_sink(
         JobError: checkpoint-damaged, the sink holds a batch that the checkpoint does not know.
         StoreError: the store, the database of a view or a schema registry does not answer.
     """
+    return hushed(spec, _opened(spark, spec, connect, secrets))
+
+
+def _opened(
+    spark: SparkSession, spec: JobSpec, connect: Callable[[StoreRef], Connector], secrets: Mapping[str, str]
+) -> BatchSink:
     sink = spec.sink
     if sink.view is not None:
         return _view_sink(spec, Applier(spec, opened_view(spark, spec, secrets)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,12 +35,17 @@ class BatchSink:
         self.written_bytes = (self.written_bytes or 0) + (sent or 0) if known else None
 
 
+class Closed(Exception):
+    """No batch begins any more."""
+
+
 class Batches(ABC):
     """What Spark calls for each batch.
 
     Attributes:
         error: what a batch failed with; Spark itself only tells that Python code failed.
         number: of the batch at work; None between two.
+        begun: the newest number that was worked at.
         adaptive: whether Spark may plan a batch's frames anew between their stages. They are small: where the
             SQL is run batch by batch, that costs more than it saves.
     """
@@ -49,10 +55,21 @@ class Batches(ABC):
     def __init__(self) -> None:
         self.error: Exception | None = None
         self.number: int | None = None
+        self.begun: int | None = None
+        self._turn = threading.Lock()
+        self._closed = False
+
+    def close(self) -> None:
+        """Let no further batch begin; the one at work ends."""
+        with self._turn:
+            self._closed = True
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         """Work off one batch."""
-        self.number = number
+        with self._turn:
+            if self._closed:
+                raise Closed(f"batch {number} is left to the next attempt")
+            self.number = self.begun = number
         try:
             if not self.adaptive:
                 batch.sparkSession.conf.set("spark.sql.adaptive.enabled", "false")

@@ -8,6 +8,7 @@ reads what was there before N, so that a repeated batch gives the same matches.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -62,10 +63,18 @@ class PatternBatches(Batches):
         self._sink = sink
         self._store: SnapshotStore | None = None
 
+    def last_watermark(self, spark: SparkSession) -> int:
+        """What the last batch went by, microseconds from the epoch; 0 for none yet."""
+        store = self._store or self._opened(spark)
+        return max(store.before(sys.maxsize).newest.get(self._pattern.view, 0), 0)
+
+    def _opened(self, spark: SparkSession) -> SnapshotStore:
+        return SnapshotStore(spark, f"{self._spec.checkpoint}/patterns")
+
     def _run(self, batch: DataFrame, number: int) -> None:
         spark = batch.sparkSession
         if self._store is None:
-            self._store = SnapshotStore(spark, f"{self._spec.checkpoint}/patterns")
+            self._store = self._opened(spark)
             known = self._known(self._store, self._store.before(number))
             self.state_rows = 0 if known is None else known.where("due IS NOT NULL").count()
         store = self._store
@@ -91,7 +100,7 @@ class PatternBatches(Batches):
         late = before.newest.get(view, _NEVER)
         newest = self._newest(held, before, late)
         # It never goes back, also where another delay has been said meanwhile.
-        newest[view] = max(late, self._watermark(newest))
+        newest[view] = max(late, self._watermark(newest, number))
         for i, scan in enumerate(self._scans):
             rows = rows_of(held, i)
             rows = rows.where(~F.col(TICK)).drop(TICK) if TICK in rows.columns else rows
@@ -127,8 +136,11 @@ class PatternBatches(Batches):
             self.late_rows += int(row["late"])
         return newest
 
-    def _watermark(self, newest: Mapping[str, int]) -> int:
-        """Microseconds: the slowest source's newest time, less its delay."""
+    def _watermark(self, newest: Mapping[str, int], number: int) -> int:
+        """Microseconds: the slowest source's newest time, less its delay; where it takes over, as told."""
+        told = self._spec.hand_over
+        if told is not None and told.batch == number and told.watermark_us is not None:
+            return told.watermark_us
         marks = [
             newest[s.source.view] - 1000 * (s.source.watermark_delay_ms or 0)
             for s in self._scans

@@ -12,12 +12,13 @@ from leatstream.connectors.traffic import READER, reader_of
 from leatstream.errors import JobError
 from leatstream.plan.job_spec import Delivery, JobSpec, Mode, SourceSpec, StoreRef
 from leatstream_jobs import scans
-from leatstream_jobs.batch_jobs import is_batch_job, open_job
+from leatstream_jobs.batch_jobs import open_job
 from leatstream_jobs.batch_sink import exactly_once, has_rows, open_sink
 from leatstream_jobs.batch_size import first_limit
 from leatstream_jobs.batches import Batches, BatchSink
 from leatstream_jobs.checkpoint_files import checkpoint_settings
 from leatstream_jobs.described_sink import RecordForm, registry_of
+from leatstream_jobs.handing_over import writes_all
 from leatstream_jobs.idle import tick_folder
 from leatstream_jobs.sink_rows import shaped, undoubled, with_logs
 from leatstream_jobs.view_sink import opened_view, write_view
@@ -59,7 +60,7 @@ def start(
         secrets: values by reference, for schema registries and the database of a view.
 
     Raises:
-        JobError: job-rejected, for what is not built or cannot run.
+        JobError: job-rejected, for what is not built or cannot run; checkpoint-damaged.
         StoreError: the database of a view or a schema registry does not answer.
         pyspark.errors.PySparkException: what Spark finds wrong.
     """
@@ -73,7 +74,9 @@ def start(
     sources = [(source, connect(source.store)) for source in spec.sources]
     if spec.mode is Mode.REALTIME:
         _check_slots(sources, slots)
-    if is_batch_job(spec):
+    if writes_all(spark, spec):
+        spec = spec.model_copy(update={"hand_over": None})  # that is over
+    if spec.is_batch_job:
         job = open_job(spark, spec, sources, connect, known)
         writer = _triggered(job.frame.writeStream.foreachBatch(job.batches), spec)
         return Started(_begun(writer, spec), job.scans, job.batches, job.sinks)
@@ -105,7 +108,8 @@ def _start_by_spark(
     batches: WrittenBatches | None = None
     sinks: tuple[BatchSink, ...] = ()
     by_rows = has_rows(spec.sink)
-    if spec.sink.view is None and (by_rows or exactly_once(spec)):
+    by_batches = by_rows or exactly_once(spec) or spec.silent or spec.hand_over is not None
+    if spec.sink.view is None and by_batches:
         sink = open_sink(spark, spec, connect, secrets)
         batches, sinks = WrittenBatches(sink), (sink,)
         frame = sink.shape(rows)

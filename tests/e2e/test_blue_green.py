@@ -1,7 +1,8 @@
-"""A materialized view changes while records come in: no number is missing, none counts twice, none is lost."""
+"""A view, or a query into a topic, changes while records come in: nothing is missing, and nothing counts twice."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -65,3 +66,52 @@ def test_numbered_records_are_whole_across_the_swap_and_back(
     assert "m" not in [
         c["name"] for c in play.http.get(f"/v1/relations/{play.name}.public.every").json()["columns"]
     ]
+
+
+PER_WINDOW = 100
+COUNTS = """SELECT min(n) AS first, {} FROM TUMBLE(numbers, SIZE 10 SECONDS) WITH ('starting.position'='earliest')
+  GROUP BY window_start, window_end"""
+
+
+def test_windows_are_whole_across_the_hand_over_and_back(play: Any, eventually: Callable[..., Any]) -> None:
+    """Each window comes from one version, with all of its records, while more of them come all the time."""
+    topic = play.stream("numbers", "n BIGINT, at BIGINT", timestamp="at")
+    name, sink = f"{play.name}_counts", f"{play.name}.counts"
+    play.run("counts", f"CREATE STREAM counts WITH ('topic'='{sink}') AS {COUNTS.format('count(*) AS c')}")
+    enough, sent = threading.Event(), [0]
+
+    def flow() -> None:
+        while not enough.wait(0.1):
+            part = range(sent[0], sent[0] + 20)
+            play.produce(topic, [{"n": n, "at": 100 * n} for n in part])
+            sent[0] = part.stop
+
+    def taken_over(before: str) -> bool:
+        return bool(play.query(name)["id"] != before)
+
+    flowing = threading.Thread(target=flow)
+    flowing.start()
+    try:
+        play.consume(sink, 1)
+        first = play.query(name)["id"]
+        more = COUNTS.format("count(*) AS c, sum(n) AS t")
+        changed = f"CREATE OR REPLACE STREAM counts WITH ('topic'='{sink}') AS {more} QUERY WITH ('replace.mode'='blue_green')"
+        assert play.sql(changed)["results"][0]["rows"][0][:2] == [f"{name}__green", "blue-green"]
+        eventually(lambda: taken_over(first), 120, "the hand-over")
+        play.wait(name, "running")
+        second, at = play.query(name)["id"], sent[0]
+        play.sql(f"ROLLBACK QUERY {name}")
+        eventually(lambda: taken_over(second), 120, "the way back")
+        play.wait(name, "running")
+        eventually(lambda: sent[0] > at + 5 * PER_WINDOW, 60, "more records")
+    finally:
+        enough.set()
+        flowing.join()
+    # The last windows are open until later records come.
+    count = sent[0] // PER_WINDOW - 2
+    found = play.consume(sink, count)
+    assert [row["c"] for row in found] == [PER_WINDOW] * count
+    found.sort(key=lambda row: row["first"])
+    assert [row["first"] for row in found] == [PER_WINDOW * i for i in range(count)], "each window once"
+    versions = ["t" in row for row in found]
+    assert (versions[0], True in versions, versions[-1]) == (False, True, False)

@@ -227,6 +227,7 @@ class QueryStatus:
         next_attempt_at: when the next start may happen (back-off).
         crashes: how often in a row a shared driver has died with the query in it.
         apart_from: the shared driver that it is suspected of having ended; it has one of its own since.
+        reached: how far the last attempt has come, if it has ended between two batches (``plan.hand_over``).
     """
 
     state: QueryState = QueryState.PENDING
@@ -247,6 +248,7 @@ class QueryStatus:
     entity_ready: bool = False
     crashes: int = 0
     apart_from: str | None = None
+    reached: Mapping[str, Any] | None = None
 
     @property
     def starts_again(self) -> int:
@@ -316,6 +318,8 @@ class Query:
         beside: id of the query that it is to take over from, or, with ``kept_until``, that took over from it.
         beside_relation: what the sink's relation becomes when this query takes over.
         kept_until: when it goes, with its rows and its checkpoint.
+        on_hold: whether it stands still for a moment, whatever the user wants, as another takes over.
+        hand_over: where it has taken over from another (``plan.hand_over``); it writes nothing before.
     """
 
     meta: Meta
@@ -340,8 +344,21 @@ class Query:
     beside: str | None = None
     beside_relation: Relation | None = None
     kept_until: datetime | None = None
+    on_hold: bool = False
+    hand_over: Mapping[str, Any] | None = None
     deleting: bool = False
     status: QueryStatus = field(default_factory=QueryStatus)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a job of it should be at work now."""
+        return self.desired_state is DesiredState.RUNNING and not (self.deleting or self.on_hold)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it makes its state beside another query, and writes into no topic yet."""
+        stands_beside = self.beside is not None and self.kept_until is None
+        return stands_beside and self.kind is not QueryKind.CREATE_MATERIALIZED_VIEW_AS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from leatstream.plan.hand_over import HandOver
+
 # The kind of store that stands for whoever reads the rows of an interactive SELECT.
 READER_KIND = "reader"
 
@@ -366,6 +368,8 @@ class JobSpec(_Document):
         leads: ids of queries that are part of this one's job (docs/adr/0016); they have no job of their own.
         led_by: id of the query whose job this one is part of.
         members: the queries of ``leads`` as the attempt runs them; empty in the catalog.
+        silent: whether nothing is written: the job only makes its state, to take over from another version.
+        hand_over: where it takes over, so that nothing is written up to there; None = it writes everything.
     """
 
     version: Literal[1] = 1
@@ -397,11 +401,24 @@ class JobSpec(_Document):
     leads: list[str] = Field(default_factory=list)
     led_by: str | None = None
     members: list[MemberSpec] = Field(default_factory=list)
+    silent: bool = False
+    hand_over: HandOver | None = None
 
     @property
     def checkpoint_name(self) -> str:
         """The last part of ``checkpoint``: another one counts batches anew."""
         return self.checkpoint.rstrip("/").rsplit("/", 1)[-1]
+
+    @property
+    def is_batch_job(self) -> bool:
+        """Whether its batches are worked off in Python: Spark alone does not run this job."""
+        return bool(self.members or self.lookups) or self.operator is not None
+
+    @property
+    def has_watermark(self) -> bool:
+        """Whether event time decides when results are given."""
+        by_spark = not self.is_batch_job or (self.operator is not None and self.operator.pattern is not None)
+        return by_spark and any(source.watermark_delay_ms is not None for source in self.sources)
 
     def stores(self) -> list[StoreRef]:
         """Every store that the driver opens."""

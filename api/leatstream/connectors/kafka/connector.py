@@ -301,9 +301,12 @@ class KafkaConnector(Connector):
         return KafkaTraffic(spark) if context._jsc.sc().isLocal() else None
 
     def write_batch(self, frame: DataFrame, sink: SinkSpec) -> None:
-        """Write to the topic and wait for the brokers; at least once."""
+        """Write to the topic, or to that of the frame's column ``topic``, and wait for it; at least once."""
         self._check_library(frame.sparkSession)
-        frame.write.format("kafka").options(**self.sink_options(sink, realtime=False)).save()
+        options = self.sink_options(sink, realtime=False)
+        if "topic" in frame.columns:
+            del options["topic"]
+        frame.write.format("kafka").options(**options).save()
 
     def batch_writer(self, spec: JobSpec) -> BatchWriter:
         """A writer of whole micro-batches in Kafka transactions; see ``kafka_transactions``."""

@@ -205,7 +205,7 @@ class JobErrorView(View):
 class Condition(View):
     """One aspect of a query's state."""
 
-    type: str = Field(description="EntityReady, JobRunning, SlotBehind, TakingOver, Kept or Deleting.")
+    type: str = Field(description="EntityReady, JobRunning, SlotBehind, TakingOver, OnHold, Kept or Deleting.")
     status: bool
     message: str | None = None
 
@@ -272,6 +272,9 @@ def _conditions(query: Query, status: QueryStatus) -> list[Condition]:
     elif query.beside is not None:
         message = "it takes over when it has caught up"
         found.append(Condition(type="TakingOver", status=True, message=message))
+    if query.on_hold:
+        message = "it stands still between two batches, as one version takes over from another"
+        found.append(Condition(type="OnHold", status=True, message=message))
     found += [Condition(type="SlotBehind", status=True, message=text) for text in behind(query)]
     return [*found, Condition(type="Deleting", status=True)] if query.deleting else found
 

@@ -33,7 +33,6 @@ from leatstream.services.planning.query_properties import (
     available_now,
     check_words,
     isolation_of,
-    refuse_unswappable,
     target_batch_ms,
     wanted_mode,
 )
@@ -74,7 +73,6 @@ def plan_job(
     check_words(properties)
     wanted = wanted_mode(properties)
     once = available_now(properties)
-    refuse_unswappable(properties, view=sink.view is not None)
     isolation = isolation_of(properties)
     shared = isolation is Isolation.SHARED
     if shared:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from leatstream.errors import Faults, RequestError
+from leatstream.model.objects import RelationKind
 from leatstream.plan.job_spec import Isolation, Mode
 from leatstream.sql.statements import Properties
 
@@ -24,6 +25,10 @@ _WORDS = {
 _NOT_BUILT = {
     "state.ttl.millis": "state goes with the watermark, or stays; a materialized view has 'retention'"
 }
+IN_PLACE = (
+    "leave 'replace.mode' out: the query then stops, and its next version goes on where it can, else it "
+    "writes everything anew"
+)
 _RESUME = "resume.from.query."
 _DEFAULT_TARGET_MS, _LEAST_SECONDS, _MOST_SECONDS = 5_000, 0.1, 3_600
 
@@ -65,15 +70,30 @@ def is_blue_green(properties: Properties) -> bool:
     return _word(properties, REPLACE_MODE) == "blue_green"
 
 
-def refuse_unswappable(properties: Properties, *, view: bool) -> None:
-    """RequestError unsupported where a query has no rows of its own that could be swapped."""
-    if is_blue_green(properties) and not view:
+def unswappable(kind: RelationKind, store_kind: str) -> str | None:
+    """Why a query that writes such a relation cannot be replaced by one beside it; None if it can."""
+    if kind is RelationKind.MATERIALIZED_VIEW or (kind is RelationKind.STREAM and store_kind == "kafka"):
+        return None
+    if kind is RelationKind.CHANGELOG:
+        return (
+            "in a changelog the rows of keys that do not change any more would stay those of the old version"
+        )
+    if kind is RelationKind.TABLE:
+        return "what the old version has written into a table would stay there"
+    return (
+        f"only in topics of Kafka one version goes on where the other ends, and not in a {store_kind} store"
+    )
+
+
+def refuse_unswappable(properties: Properties, kind: RelationKind, store_kind: str) -> None:
+    """RequestError unsupported where no query could take over from another."""
+    why = unswappable(kind, store_kind) if is_blue_green(properties) else None
+    if why is not None:
         raise RequestError(
             "unsupported",
-            "a blue-green replacement swaps the rows of a materialized view; what is in a topic or table "
-            "cannot be taken back",
+            f"a blue-green replacement is not possible: {why}",
             position=properties[REPLACE_MODE].position,
-            hint="leave it out: the query then stops, and its next version goes on where it can",
+            hint=IN_PLACE,
         )
 
 

@@ -24,6 +24,7 @@ from leatstream.services.planning.draft import Draft, entity_gone, require_sourc
 from leatstream.services.planning.job import plan_job, refuse_unbuilt
 from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.query import PlannedQuery
+from leatstream.services.planning.query_properties import refuse_unswappable
 from leatstream.services.planning.record_places import key_columns, key_only, record_places
 from leatstream.services.planning.record_schemas import sink_schemas
 from leatstream.services.planning.sink_columns import insert_columns, new_columns, wrap_insert
@@ -92,6 +93,7 @@ def plan_statement(
         planned = _plan_create(draft, statement)
     else:
         planned = _plan_insert(draft, statement)
+    refuse_unswappable(statement.query_properties, planned.sink.kind, planned.job.sink.store.kind)
     functions, code = function_specs(view, logical.functions)
     return replace(planned, job=planned.job.model_copy(update={"functions": functions}), code=code)
 

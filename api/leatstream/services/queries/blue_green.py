@@ -1,8 +1,9 @@
-"""Blue-green replacement: the changed query fills a view beside the old one, then takes its place.
+"""Blue-green replacement: the changed query comes up beside the old one, then takes its place.
 
 Three names play a part: ``v`` is the query that people know; ``v__green`` is to take its place, with its
 own checkpoint and rows; ``v__blue`` had it, and is kept for a while, stopped. Swapped are names and whose
-rows the relation shows, in one transaction. Both jobs go on by the rules for any query.
+rows the relation shows, in one transaction. Both jobs go on by the rules for any query. What writes into a
+topic hands over at one place of its sources: see ``handing_over``.
 """
 
 from __future__ import annotations
@@ -13,22 +14,27 @@ from datetime import datetime
 from leatstream.errors import CatalogError, RequestError
 from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, QueryStatus
-from leatstream.plan.change import UNTOUCHED
+from leatstream.plan.job_spec import JobSpec, Mode
 from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import OPERATE, WRITE, authorize
 from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Environment, Precondition, Principal, new_meta, next_meta
 from leatstream.services.planning.query import PlannedQuery
+from leatstream.services.planning.query_properties import IN_PLACE, unswappable
 from leatstream.services.planning.statement import plan_statement
 from leatstream.services.queries.catalog import refuse_deleting, require_basis, require_query, same_statement
 from leatstream.services.queries.definition import QueryDefinition, parse_continuous
 from leatstream.services.queries.first_offsets import beginning_as
 from leatstream.services.queries.notes import keep_query
-from leatstream.services.queries.replacement import BLUE, GREEN, check_replacement, refuse_beside
-from leatstream.services.queries.taking_over import SWAPPED
+from leatstream.services.queries.replacement import (
+    BLUE,
+    GREEN,
+    check_replacement,
+    needs_another,
+    refuse_beside,
+)
+from leatstream.services.queries.swapping import SWAPPED
 from leatstream.sql.canonical import statement_hash
-
-HINT = "leave 'replace.mode' out: the query then stops, and its next version starts"
 
 
 def replace_beside(
@@ -63,10 +69,11 @@ def replace_beside(
         return None
     with env.planning() as unit:
         planned = plan_statement(env, CatalogView(unit), parse_continuous(body.sql), body.context)
-        if check_replacement(unit, old, planned).kind in UNTOUCHED:
+        if not needs_another(old, check_replacement(unit, old, planned)):
             return None
     _refuse_sources(old, planned)
     planned = replace(planned, job=beginning_as(env, old, planned.job))
+    _refuse_hand_over(old, planned.job)
     with env.open_unit() as unit:
         current = require_query(unit, name)
         if current.meta != old.meta:
@@ -161,15 +168,20 @@ def _let_go(unit: UnitOfWork, query: Query, now: datetime) -> None:
 def _refuse(env: Environment, unit: UnitOfWork, query: Query) -> None:
     refuse_deleting(query)
     refuse_beside(unit, query)
-    why = None
+    relation = unit.relations.find(query.sink)
+    store_kind = query.job.get("sink", {}).get("store", {}).get("kind", "")
+    why = unswappable(relation.kind, store_kind) if relation is not None else None
     if env.staged:
-        why = "takes time, so that it is no part of an atomic text"
-    elif query.kind is not QueryKind.CREATE_MATERIALIZED_VIEW_AS:
-        why = "swaps rows that leatstream keeps; what is in a topic or table cannot be taken back"
+        why = "it takes time, so that it is no part of an atomic text"
     elif any(query.name in a.queries for a in unit.applications.page(limit=100_000)):
-        why = "is of a query by itself, and this one belongs to an application"
-    if why is not None:
-        raise RequestError("unsupported", f"a blue-green replacement {why}", hint=HINT)
+        why = "the query belongs to an application"
+    _refuse_for(why)
+    if query.kind is not QueryKind.CREATE_MATERIALIZED_VIEW_AS and not query.is_wanted:
+        raise CatalogError(
+            "invalid-transition",
+            f"query {quote(query.name)} is stopped: there is none from which another could take over",
+            hint="RESTART QUERY before; or leave 'replace.mode' out",
+        )
     for name in (query.name + GREEN, query.name + BLUE):
         taken = unit.queries.find(name)
         if taken is not None and taken.beside is None:
@@ -181,8 +193,36 @@ def _refuse(env: Environment, unit: UnitOfWork, query: Query) -> None:
 
 def _refuse_sources(old: Query, planned: PlannedQuery) -> None:
     kinds = sorted({s.store.kind for s in planned.job.sources if s.store.kind != "kafka"})
-    why = f"compares positions in topics of Kafka; this query reads {', '.join(kinds)}" if kinds else None
-    if planned.job.available_now:
-        why = "is of queries that run on; this one completes"
+    why = (
+        f"it compares positions in topics of Kafka, and the query reads {', '.join(kinds)}" if kinds else None
+    )
+    if planned.job.available_now or old.job.get("available_now"):
+        why = "it is of queries that run on, and this one completes"
+    _refuse_for(why)
+
+
+def _refuse_hand_over(old: Query, job: JobSpec) -> None:
+    """What writes into a topic ends, and begins, at positions and an event time that both versions have."""
+    if old.kind is QueryKind.CREATE_MATERIALIZED_VIEW_AS:
+        return
+    before = JobSpec.model_validate(old.job)
+    entities = {(s.store.name, s.entity) for s in job.sources}
+    why = None
+    if Mode.REALTIME in (before.mode, job.mode):
+        why = "a query in real-time mode does not end between two batches: say 'mode' = 'micro_batch' before"
+    elif _reads(before) != _reads(job):
+        why = "both versions have to read the same topics, with the same event time"
+    elif len({entity for _, entity in entities}) < len(entities):
+        why = "the query reads topics of the same name in several stores"
+    elif any(source.starting_position == "latest" for source in job.sources):
+        why = "it cannot be told where the query has begun to read: say 'starting.position' with its sources"
+    _refuse_for(why)
+
+
+def _reads(job: JobSpec) -> list[tuple[str | None, ...]]:
+    return sorted((s.store.name, s.entity, s.timestamp or "", s.timestamp_format or "") for s in job.sources)
+
+
+def _refuse_for(why: str | None) -> None:
     if why is not None:
-        raise RequestError("unsupported", f"a blue-green replacement {why}", hint=HINT)
+        raise RequestError("unsupported", f"a blue-green replacement is not possible: {why}", hint=IN_PLACE)

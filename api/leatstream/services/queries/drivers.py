@@ -12,12 +12,13 @@ from datetime import datetime
 from typing import Any
 
 from leatstream.errors import AccessError, EngineError
-from leatstream.model.objects import DesiredState, Query, QueryProgress, QueryState
+from leatstream.model.objects import Query, QueryProgress, QueryState
 from leatstream.plan.job_spec import ChangeFeed, JobSpec, MemberSpec, SinkSpec, SourceSpec
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, reader_prefix, view_table
 from leatstream.services.planning.specs import fresh_ref
+from leatstream.services.queries.handing_over import taking_over_of
 from leatstream.services.queries.joint_jobs import leader_of, led
 from leatstream.services.queries.losses import after_loss, ended, seen_running
 from leatstream.services.queries.notes import keep_query
@@ -117,6 +118,7 @@ def build_spec(env: Environment, unit: UnitOfWork, query: Query) -> JobSpec:
             "max_offsets_per_trigger": min(
                 part.max_offsets_per_trigger for part in (spec, *(p for _, p in joined))
             ),
+            **taking_over_of(unit, query, sources),
         }
     )
 
@@ -290,11 +292,7 @@ def _sampled(unit: UnitOfWork, query: Query, now: datetime) -> Query:
 
 def _directive(query: Query) -> str:
     stopping = query.status.state is QueryState.STOPPING
-    return "continue" if _wanted(query) and _current(query) and not stopping else "stop"
-
-
-def _wanted(query: Query) -> bool:
-    return query.desired_state is DesiredState.RUNNING and not query.deleting
+    return "continue" if query.is_wanted and _current(query) and not stopping else "stop"
 
 
 def _current(query: Query) -> bool:
@@ -311,6 +309,7 @@ def _observe(env: Environment, query: Query, report: Mapping[str, Any]) -> Query
         heartbeat_at=now,
         metrics=dict(report.get("progress") or query.status.metrics),
         log_tail=(*query.status.log_tail, *lines)[-_LOG_LINES:],
+        reached=report.get("reached") if state == "stopped" else None,
     )
     if state in _TERMINAL:
         return replace(query, status=_terminal(env, query, status, state, report))
@@ -321,7 +320,7 @@ def _observe(env: Environment, query: Query, report: Mapping[str, Any]) -> Query
 
 def _terminal(env: Environment, query: Query, status: Any, state: str, report: Mapping[str, Any]) -> Any:
     now = env.clock.now()
-    wanted = _wanted(query)
+    wanted = query.is_wanted
     if wanted and not _current(query):
         return ended(status, QueryState.PENDING, now)
     if state == "completed" and wanted:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import partial
 
 from leatstream.errors import CatalogAway, EngineError, LeatstreamError
-from leatstream.model.objects import DesiredState, Query, QueryState, QueryStatus
+from leatstream.model.objects import Query, QueryState, QueryStatus
 from leatstream.services.environment import Environment, RuntimeSettings
 from leatstream.services.queries.changing import change_query, not_started
 from leatstream.services.queries.errands import (
@@ -79,12 +79,12 @@ def decide(query: Query, observed: Observed, settings: RuntimeSettings) -> Actio
     if has_driver and not observed.driver_alive:
         if query.deleting:
             return Action.FINALIZE
-        if query.desired_state is DesiredState.STOPPED:
+        if not query.is_wanted:
             return Action.MARK_STOPPED
         # A job that was taken down to make way for a changed one is no loss.
         current = status.observed_generation == query.meta.generation
         return Action.MARK_LOST if current else Action.MARK_PENDING
-    if query.deleting or query.desired_state is DesiredState.STOPPED:
+    if not query.is_wanted:
         if not has_driver:
             if query.deleting:
                 return Action.NONE if _too_early(status, observed.now, settings) else Action.FINALIZE
@@ -319,6 +319,7 @@ def _launch(env: Environment, query: Query, aside: Aside) -> None:
                     heartbeat_at=now,
                     observed_generation=current.meta.generation,
                     metrics={},
+                    reached=None,
                 )
             box[0] = replace(current, status=status)
         moved_on = not box

@@ -11,6 +11,7 @@ from leatstream.model.objects import (
     DesiredState,
     Effective,
     Query,
+    QueryKind,
     QueryState,
     Relation,
 )
@@ -35,6 +36,7 @@ from leatstream.sql.statements import Properties
 
 GREEN, BLUE = "__green", "__blue"
 """Behind its name: the query that is to take over from one, and the one that it took over from."""
+_GO_ON = ("restart-keep-state", "restart-from-offsets")
 SAME_STATEMENT = Change("none", "the statement stays the same")
 
 
@@ -104,6 +106,16 @@ def refuse_beside(unit: UnitOfWork, query: Query) -> None:
         )
 
 
+def needs_another(old: Query, change: Change) -> bool:
+    """Whether a blue-green replacement of a query takes one beside it, or the change does as well in place.
+
+    What is written to a topic goes on without a gap where the checkpoint does.
+    """
+    if old.kind is QueryKind.CREATE_MATERIALIZED_VIEW_AS:
+        return change.kind not in UNTOUCHED
+    return change.kind not in (*UNTOUCHED, *_GO_ON)
+
+
 def refuse_unswapped(unit: UnitOfWork, query: Query, properties: Properties, change: Change) -> None:
     """Refuse to change a query in place that is to be replaced by one beside it, or is being replaced.
 
@@ -114,7 +126,7 @@ def refuse_unswapped(unit: UnitOfWork, query: Query, properties: Properties, cha
     if change.kind in UNTOUCHED:
         return
     refuse_beside(unit, query)
-    if is_blue_green(properties):
+    if is_blue_green(properties) and needs_another(query, change):
         raise RequestError(
             "unsupported",
             "PUT and PATCH change a query in place, and its statement asks for another beside it",
