@@ -228,6 +228,8 @@ class Attempt:
                 self._beat_quietly()
         if self._started is not None:
             self._stop_query(self._started.query)
+        elif failed and self._spec.operator is None:
+            self._reached = self._how_far(in_order=False)
         if not failed:
             self._is_free = self._look_whether_free()
             self._state = "completed" if self._completed else "stopped"
@@ -247,8 +249,7 @@ class Attempt:
         try:
             in_order = self._finish_batch(query)
             stop(self._spark, query)
-            if in_order:
-                self._reached = self._how_far()
+            self._reached = self._how_far(in_order=in_order)
             self._progress.look(query)
             self._look_at_traffic(last=True)
             if self._started is not None:
@@ -259,15 +260,13 @@ class Attempt:
             _LOG.warning("the query did not stop in order (%s); it is cut off", type(error).__name__)
             self._cut_off()
 
-    def _how_far(self) -> dict[str, Any] | None:
-        """Where the query has ended, which matters to one that takes over from it; None: within a batch."""
+    def _how_far(self, *, in_order: bool) -> dict[str, Any] | None:
+        """Where the query has ended, which matters to one that takes over from it."""
         try:
             batches = self._started.batches if self._started is not None else None
             pattern = batches.last_watermark(self._spark) if isinstance(batches, PatternBatches) else None
-            found = reached(self._spark, self._spec, pattern)
-            if found is None or (batches is not None and (batches.begun or 0) > found["batch"]):
-                return None
-            return found
+            begun = batches.begun if batches is not None else None
+            return reached(self._spark, self._spec, pattern, begun, in_order=in_order)
         except Exception as error:
             _LOG.warning("it cannot be told how far the query has come: %s", type(error).__name__)
             return None

@@ -125,13 +125,17 @@ def same_plan(one: str, other: str) -> bool:
     return _without_time(one) == _without_time(other)
 
 
-def reached(spark: SparkSession, spec: JobSpec, pattern_us: int | None) -> dict[str, Any] | None:
-    """How far a job has come that has ended between two batches (``Reached``); None for not a batch yet.
+def reached(
+    spark: SparkSession, spec: JobSpec, pattern_us: int | None, begun: int | None, *, in_order: bool
+) -> dict[str, Any] | None:
+    """How far a job has come that has ended (``Reached``); None for not a batch yet.
 
     Args:
         spark: for the file system of the checkpoint.
         spec: the job.
         pattern_us: the watermark of a row pattern, which Spark does not know.
+        begun: the newest batch that was worked at in Python.
+        in_order: whether it was let end.
     """
     log = BatchLog(spark, spec.checkpoint)
     last = log.last("commits")
@@ -150,6 +154,7 @@ def reached(spark: SparkSession, spec: JobSpec, pattern_us: int | None) -> dict[
         offsets=[one for one in map(positions_in, lines) if one is not None],
         watermark_us=used,
         next_watermark_us=coming,
+        whole=in_order and (begun is None or begun <= last),
     )
     return found.model_dump(mode="json")
 

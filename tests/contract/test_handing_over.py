@@ -104,6 +104,17 @@ def caught_up(world: Any, client: TestClient) -> None:
     assert query(world, "v__green").on_hold
 
 
+def replaced(world: Any, client: TestClient) -> None:
+    """The new version has taken over, and its driver begins with it."""
+    caught_up(world, client)
+    end(world, "v__green", 4, 9)
+    beat(world, "v", 9)
+    reconcile_all(world.env)
+    end(world, "v", 20, 12)
+    for _ in range(2):
+        reconcile_all(world.env)
+
+
 def names(client: TestClient) -> list[str]:
     return [q["name"] for q in client.get("/v1/queries").json()["items"] if q["name"].startswith("v")]
 
@@ -141,13 +152,7 @@ def test_the_new_version_writes_from_where_the_old_one_has_ended(world: Any, cli
 
 def test_the_version_before_takes_over_again(world: Any, client: TestClient) -> None:
     first = query(world, "v").meta.id
-    caught_up(world, client)
-    end(world, "v__green", 4, 9)
-    beat(world, "v", 9)
-    reconcile_all(world.env)
-    end(world, "v", 20, 12)
-    for _ in range(2):
-        reconcile_all(world.env)
+    replaced(world, client)
     beat(world, "v", 14)
     assert sql(client, "ROLLBACK QUERY v").status_code == 200
     for _ in range(2):
@@ -165,6 +170,55 @@ def test_the_version_before_takes_over_again(world: Any, client: TestClient) -> 
         HandOver(checkpoint="g1", batch=24, offsets=[{"a": {"0": 16}}]),
     )
     assert [c["name"] for c in client.get("/v1/relations/d.public.v").json()["columns"]] == ["n"]
+
+
+@pytest.mark.parametrize(
+    ("read", "hand_over"),
+    [
+        pytest.param(
+            None, HandOver(checkpoint="g1", batch=21, offsets=[{"a": {"0": 12}}]), id="before its first"
+        ),
+        pytest.param(15, HandOver(checkpoint="g1", batch=21, offsets=[{"a": {"0": 15}}]), id="later"),
+    ],
+)
+def test_a_version_that_has_failed_is_rolled_back_at_once(
+    world: Any, client: TestClient, read: int | None, hand_over: HandOver
+) -> None:
+    first = query(world, "v").meta.id
+    replaced(world, client)
+    batch, end = (4, 9) if read is None else (8, read)
+    told = {"checkpoint": "g1", "batch": batch, "offsets": [{"a": {"0": end}}], "whole": False}
+    error = {"code": "job-rejected", "detail": "no", "retryable": False}
+    driver = query(world, "v").status.driver_id
+    assert client.post("/v1/queries/v:rollback").json()["code"] == "invalid-transition", "it is starting"
+    beat(world, "v", state="failed", error=error, reached=told)
+    world.drivers.tokens.pop(driver)
+    assert sql(client, GREEN.replace("n, m", "m")).json()["code"] == "invalid-transition"
+    assert client.post("/v1/queries/v:rollback").json()["name"] == "v"
+    assert (query(world, "v").meta.id, spec(world, "v").hand_over) == (first, hand_over)
+    assert (spec(world, "v").silent, spec(world, "v__blue").silent) == (False, True)
+    assert query(world, "v").status.state == "pending"
+
+
+def test_exactly_once_is_not_rolled_back_where_nobody_knows(world: Any, client: TestClient) -> None:
+    replaced(world, client)
+    lead = query(world, "v")
+    with world.env.open_unit() as unit:
+        unit.queries.update(replace(lead, job={**lead.job, "delivery": "exactly_once"}))
+        unit.commit()
+    told = {"checkpoint": "g1", "batch": 8, "offsets": [{"a": {"0": 15}}], "whole": False}
+    beat(world, "v", state="failed", error={"code": "x", "detail": "no", "retryable": False}, reached=told)
+    assert "not known where it has ended" in client.post("/v1/queries/v:rollback").json()["detail"]
+    assert names(client) == ["v", "v__blue"]
+
+
+def test_a_query_that_inserts_is_replaced_as_well(world: Any, client: TestClient) -> None:
+    body = {"sql": "INSERT INTO b SELECT DISTINCT n, m FROM a", "database": "d", "store": "k"}
+    made = client.put("/v1/queries/vi", json=body)
+    assert made.status_code == 201, made.text
+    body = {"sql": f"INSERT INTO b SELECT DISTINCT n, m FROM a {FROM_START} WHERE n > 1"}
+    assert client.post("/v1/queries/vi:replace", json=body).json()["name"] == "vi__green"
+    assert spec(world, "vi__green").silent
 
 
 @pytest.mark.parametrize("dies", ["green", "blue", "behind"])
@@ -224,7 +278,7 @@ def test_whoever_calls_it_off_lets_the_old_version_go_on(world: Any, client: Tes
 @pytest.mark.parametrize(
     ("metrics", "why"),
     [
-        ({"sources": [{"lag": 5000, "end_offsets": {"0": 7}}]}, "v has 5000 records to read before"),
+        ({"sources": [{"lag": 5000, "end_offsets": {"0": 7}}]}, "v has much to read before"),
         (
             {"batch_duration_ms": 9000, "sources": [{"lag": 0, "end_offsets": {"0": 7}}]},
             "a batch of v takes 9 s",
@@ -255,7 +309,7 @@ def test_it_waits_while_the_old_version_could_not_end_soon(
         (f"CREATE OR REPLACE STREAM live AS SELECT DISTINCT n FROM a {BESIDE}", "'mode' = 'micro_batch'"),
         (GREEN.replace(" FROM a", " FROM b"), "the same topics"),
         (GREEN.replace("'earliest'", "'earliest', 'timestamp'='n'"), "the same event time"),
-        (GREEN.replace("'earliest'", "'latest'"), "where the query has begun to read"),
+        (GREEN.replace("'earliest'", "'latest'"), "where the query began to read"),
     ],
 )
 def test_what_cannot_be_handed_over_is_refused(world: Any, client: TestClient, text: str, part: str) -> None:
@@ -277,7 +331,7 @@ def test_a_change_that_goes_on_anyway_is_made_in_place(world: Any, client: TestC
 def test_a_query_that_is_stopped_has_nothing_to_hand_over(world: Any, client: TestClient) -> None:
     assert client.patch("/v1/queries/v", json={"desired_state": "stopped"}).status_code == 200
     problem = sql(client, GREEN).json()
-    assert (problem["code"], "is stopped" in problem["detail"]) == ("invalid-transition", True), problem
+    assert (problem["code"], "does not run" in problem["detail"]) == ("invalid-transition", True), problem
 
 
 def test_a_silent_job_takes_rows_as_late_as_both_versions(world: Any, client: TestClient) -> None:

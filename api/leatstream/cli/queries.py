@@ -103,9 +103,9 @@ def replace(
         typer.FileText, typer.Argument(metavar="FILE", help="Its statement; - = standard input.")
     ],
 ) -> None:
-    """Start the next version of a materialized view's query beside it, to take over when it has caught up."""
+    """Start the query's next version beside it, to take over when it has caught up."""
     answer = open_client(context).call("POST", path(name) + ":replace", body={"sql": file.read()})
-    told = "stays as it is" if answer["name"] == name else f"is to be replaced by {answer['name']}"
+    told = "needs none beside it" if answer["name"] == name else f"is to be replaced by {answer['name']}"
     stderr().print(printable(f"Query {name} {told}."), markup=False)
 
 
@@ -113,7 +113,9 @@ def replace(
 def rollback(context: typer.Context, name: Name) -> None:
     """Let the version that the last replacement took over from take over again."""
     answer = open_client(context).call("POST", path(name) + ":rollback")
-    stderr().print(printable(f"Query {name} is to be replaced by {answer['name']}."), markup=False)
+    back = answer["name"] == name
+    told = "is the version before again" if back else f"is to be replaced by {answer['name']}"
+    stderr().print(printable(f"Query {name} {told}."), markup=False)
 
 
 @app.command()

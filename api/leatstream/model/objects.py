@@ -227,7 +227,7 @@ class QueryStatus:
         next_attempt_at: when the next start may happen (back-off).
         crashes: how often in a row a shared driver has died with the query in it.
         apart_from: the shared driver that it is suspected of having ended; it has one of its own since.
-        reached: how far the last attempt has come, if it has ended between two batches (``plan.hand_over``).
+        reached: how far the last attempt has come when it ended, as it has told (``plan.hand_over``).
     """
 
     state: QueryState = QueryState.PENDING
@@ -356,9 +356,8 @@ class Query:
 
     @property
     def is_silent(self) -> bool:
-        """Whether it makes its state beside another query, and writes into no topic yet."""
-        stands_beside = self.beside is not None and self.kept_until is None
-        return stands_beside and self.kind is not QueryKind.CREATE_MATERIALIZED_VIEW_AS
+        """Whether it writes nothing into its topic, as another does: before it takes over, and when kept."""
+        return self.beside is not None and self.kind is not QueryKind.CREATE_MATERIALIZED_VIEW_AS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ Positions = Mapping[str, Mapping[str, int]]
 
 
 class Reached(BaseModel):
-    """What a job has done that has ended between two batches.
+    """How far a job has come that has ended.
 
     Attributes:
         checkpoint: name of the checkpoint; another one counts batches anew.
@@ -21,6 +21,7 @@ class Reached(BaseModel):
         watermark_us: the event time up to which results have been given, microseconds from the epoch; None
             for a job that has no watermark.
         next_watermark_us: the same of the batch that would follow.
+        whole: whether it has ended between two batches; else a part of the next one may be written.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -30,6 +31,7 @@ class Reached(BaseModel):
     offsets: list[dict[str, dict[str, int]]]
     watermark_us: int | None = None
     next_watermark_us: int | None = None
+    whole: bool = True
 
 
 class HandOver(BaseModel):

@@ -94,10 +94,11 @@ def restart_query(
 def replace_query(
     env: Env, caller: Caller, query: NamePath, body: ReplaceBody, pre: PreMatch, response: Response
 ) -> QueryView:
-    """Start the next version of a materialized view's query beside it, to take over when it has caught up.
+    """Start the query's next version beside it, to take over when it has caught up.
 
     It is named like the query, with `__green` behind; the one that it takes over from is kept for a while,
-    stopped, as `__blue`. Deleting `__green` calls the replacement off.
+    stopped, as `__blue`. Deleting `__green` calls the replacement off. The query itself is answered where it
+    needs no other one, as its job stays, or goes on from its checkpoint and writes a topic.
     """
     definition = replace(definition_of(service.get_query(env, caller, query)), sql=body.sql)
     definition = replace(definition, desired_state=objects.DesiredState.RUNNING)

@@ -205,7 +205,9 @@ class JobErrorView(View):
 class Condition(View):
     """One aspect of a query's state."""
 
-    type: str = Field(description="EntityReady, JobRunning, SlotBehind, TakingOver, OnHold, Kept or Deleting.")
+    type: str = Field(
+        description="EntityReady, JobRunning, SlotBehind, TakingOver, OnHold, Kept or Deleting."
+    )
     status: bool
     message: str | None = None
 

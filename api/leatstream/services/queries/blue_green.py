@@ -25,6 +25,7 @@ from leatstream.services.planning.statement import plan_statement
 from leatstream.services.queries.catalog import refuse_deleting, require_basis, require_query, same_statement
 from leatstream.services.queries.definition import QueryDefinition, parse_continuous
 from leatstream.services.queries.first_offsets import beginning_as
+from leatstream.services.queries.handing_over import take_over_at_once
 from leatstream.services.queries.notes import keep_query
 from leatstream.services.queries.replacement import (
     BLUE,
@@ -92,8 +93,11 @@ def replace_beside(
 def rollback(env: Environment, principal: Principal, name: str) -> Query:
     """Let the version before take over again: it goes on from its checkpoint, and is swapped as any other.
 
+    Of queries that write into a topic it takes over at once where the present version does not run.
+
     Raises:
         CatalogError: not-found; invalid-transition, if none is kept or a replacement is under way.
+        RequestError: unsupported, if the present version reads otherwise by now.
     """
     authorize(principal, OPERATE, "query", name)
     with env.open_unit() as unit:
@@ -117,9 +121,14 @@ def rollback(env: Environment, principal: Principal, name: str) -> Query:
             status=replace(status, message=_waits(name), next_attempt_at=None),
         )
         keep_query(unit, kept, green, env.clock.now())
+        if green.is_silent:
+            _refuse_pair(current, JobSpec.model_validate(green.job))
+            if current.status.state is not QueryState.RUNNING:
+                take_over_at_once(env, unit, green, current)
         unit.commit()
+        found = unit.queries.find_by_id(green.meta.id)
     env.changed.notify()
-    return green
+    return found or green
 
 
 def _green(
@@ -176,10 +185,11 @@ def _refuse(env: Environment, unit: UnitOfWork, query: Query) -> None:
     elif any(query.name in a.queries for a in unit.applications.page(limit=100_000)):
         why = "the query belongs to an application"
     _refuse_for(why)
-    if query.kind is not QueryKind.CREATE_MATERIALIZED_VIEW_AS and not query.is_wanted:
+    gone = not query.is_wanted or query.status.state is QueryState.FAILED
+    if query.kind is not QueryKind.CREATE_MATERIALIZED_VIEW_AS and gone:
         raise CatalogError(
             "invalid-transition",
-            f"query {quote(query.name)} is stopped: there is none from which another could take over",
+            f"query {quote(query.name)} does not run: there is none from which another could take over",
             hint="RESTART QUERY before; or leave 'replace.mode' out",
         )
     for name in (query.name + GREEN, query.name + BLUE):
@@ -202,9 +212,17 @@ def _refuse_sources(old: Query, planned: PlannedQuery) -> None:
 
 
 def _refuse_hand_over(old: Query, job: JobSpec) -> None:
-    """What writes into a topic ends, and begins, at positions and an event time that both versions have."""
     if old.kind is QueryKind.CREATE_MATERIALIZED_VIEW_AS:
         return
+    _refuse_pair(old, job)
+    if any(source.starting_position == "latest" for source in job.sources):
+        _refuse_for(
+            "it cannot be told where the query began to read: say 'starting.position' with its sources"
+        )
+
+
+def _refuse_pair(old: Query, job: JobSpec) -> None:
+    """What writes into a topic ends, and begins, at positions and an event time that both versions have."""
     before = JobSpec.model_validate(old.job)
     entities = {(s.store.name, s.entity) for s in job.sources}
     why = None
@@ -214,8 +232,6 @@ def _refuse_hand_over(old: Query, job: JobSpec) -> None:
         why = "both versions have to read the same topics, with the same event time"
     elif len({entity for _, entity in entities}) < len(entities):
         why = "the query reads topics of the same name in several stores"
-    elif any(source.starting_position == "latest" for source in job.sources):
-        why = "it cannot be told where the query has begun to read: say 'starting.position' with its sources"
     _refuse_for(why)
 
 

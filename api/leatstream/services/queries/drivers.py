@@ -309,7 +309,7 @@ def _observe(env: Environment, query: Query, report: Mapping[str, Any]) -> Query
         heartbeat_at=now,
         metrics=dict(report.get("progress") or query.status.metrics),
         log_tail=(*query.status.log_tail, *lines)[-_LOG_LINES:],
-        reached=report.get("reached") if state == "stopped" else None,
+        reached=report.get("reached") if state in _TERMINAL else None,
     )
     if state in _TERMINAL:
         return replace(query, status=_terminal(env, query, status, state, report))

@@ -16,9 +16,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from leatstream.errors import CatalogError
+from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, Query, QueryState
 from leatstream.plan.hand_over import HandOver, Reached, covers, is_past
-from leatstream.plan.job_spec import JobSpec, SourceSpec
+from leatstream.plan.job_spec import Delivery, JobSpec, SourceSpec
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment
 from leatstream.services.queries.losses import age
@@ -73,11 +75,28 @@ def next_step(green: Query, blue: Query, now: datetime) -> tuple[Step, str | Non
 
 def reached_of(query: Query) -> Reached | None:
     """How far a query has come that has ended between two batches of its present checkpoint."""
+    found = _told(query)
+    return found if found is not None and found.whole else None
+
+
+def _told(query: Query) -> Reached | None:
     try:
         found = Reached.model_validate(query.status.reached)
     except ValidationError:
         return None
     return found if found.checkpoint == _checkpoint(query) else None
+
+
+def _ended_at(query: Query) -> Reached | None:
+    """Where a query has ended that may have failed; None where it is not known what it has written.
+
+    One that delivers at least once may have written a part of the next batch, as with any fault.
+    """
+    found, own = _told(query), hand_over_of(query)
+    if found is not None and own is not None and found.batch < own.batch:
+        return Reached(**own.model_dump())  # it has written nothing yet
+    once = query.job.get("delivery") == Delivery.EXACTLY_ONCE
+    return None if found is None or (once and not found.whole) else found
 
 
 def _checkpoint(query: Query) -> str:
@@ -95,7 +114,7 @@ def _far(green: Query, blue: Query) -> str | None:
     lag = sum(int(row.get("lag") or 0) for row in rows)
     rate = float(status.metrics.get("processed_rows_per_second") or 0)
     if not rows or lag > max(_NEAR_RECORDS, rate * _NEAR_SECONDS):
-        return f"it waits: query {blue.name} has {lag} records to read before"
+        return f"it waits: query {blue.name} has much to read before"
     for query in (green, blue):
         took = float(query.status.metrics.get("batch_duration_ms") or 0)
         if took > _LONGEST_BATCH_MS:
@@ -168,15 +187,40 @@ def _do(
         before, after = reached_of(blue), reached_of(green)
         if before is None or after is None:
             return False
-        place = HandOver(
-            checkpoint=_checkpoint(green),
-            batch=after.batch + 1,
-            offsets=before.offsets,
-            watermark_us=before.watermark_us,
-        )
-        lead = replace(_released(green, now), hand_over=place.model_dump(mode="json"))
-        swap(env, unit, green, blue, lead)
+        _swap_at(env, unit, green, blue, before, after)
     return True
+
+
+def _swap_at(
+    env: Environment, unit: UnitOfWork, green: Query, blue: Query, before: Reached, after: Reached
+) -> None:
+    place = HandOver(
+        checkpoint=_checkpoint(green),
+        batch=after.batch + 1,
+        offsets=before.offsets,
+        watermark_us=before.watermark_us,
+    )
+    lead = _released(green, env.clock.now())
+    swap(env, unit, green, blue, replace(lead, hand_over=place.model_dump(mode="json")))
+
+
+def take_over_at_once(env: Environment, unit: UnitOfWork, green: Query, blue: Query) -> None:
+    """Take over from a query that does not run, where that has ended; the caller commits.
+
+    Raises:
+        CatalogError: invalid-transition, where nobody can tell where; has-dependents.
+    """
+    before, after = _ended_at(blue), reached_of(green)
+    if blue.status.driver_id is not None or before is None or after is None or not covers(before, after):
+        raise CatalogError(
+            "invalid-transition",
+            f"query {quote(blue.name)} does not run, and it is not known where it has ended",
+            hint=f"RESTART QUERY {quote(blue.name)}, or TERMINATE it, and ROLLBACK it then",
+        )
+    why = hindrance(unit, green, blue)
+    if why is not None:
+        raise CatalogError("has-dependents", why)
+    _swap_at(env, unit, green, blue, before, after)
 
 
 def _released(query: Query, now: datetime, pause: float = 0.0, message: str | None = None) -> Query:
