@@ -21,7 +21,7 @@ from leatstream.engine.standstill import StandstillWatch
 from leatstream.errors import CatalogError, EngineError, StackError
 from leatstream.launching import heaps, open_launcher, slots
 from leatstream.model.objects import Store
-from leatstream.ports import OpenUnit
+from leatstream.ports import CheckpointFiles, OpenUnit
 from leatstream.services.authorization import hash_token, mint_token, well_formed
 from leatstream.services.environment import Environment, Principal, RuntimeSettings
 from leatstream.services.queries.leases import SoleServer
@@ -29,6 +29,9 @@ from leatstream.services.signal import Signal
 from leatstream.services.stores import put_store, resolve_store_secrets
 from leatstream.settings import Settings
 from leatstream.storage.announcements import Announcements
+from leatstream.storage.checkpoint_directory import CheckpointDirectory
+from leatstream.storage.checkpoint_url import CheckpointUrl
+from leatstream.storage.hadoop_client import HadoopClient
 from leatstream.storage.migrate import at_head, migrate
 from leatstream.storage.secret_box import open_secret_box
 from leatstream.storage.sharing import hold, join_servers, prove_keys, server_id
@@ -64,6 +67,7 @@ class Runtime:
     watch: StandstillWatch
     token: str
     close_catalog: Callable[[], None]
+    close_checkpoints: Callable[[], None]
     announcements: Announcements | None
     locks: list[IO[str]]
     stop_grace: float = 0.0
@@ -97,6 +101,7 @@ class Runtime:
         self.env.leases.close()
         if self.announcements is not None:
             self.announcements.close()
+        self.close_checkpoints()
         self.close_catalog()
         for lock in self.locks:
             lock.close()
@@ -194,6 +199,8 @@ def _open(
         seats=settings.shared_queries,
         wake=changed.wake,  # what this server's drivers wait for is no news to others
     )
+    checkpoints = open_checkpoints(settings, driver_environment)
+    opened.callback(checkpoints.close)
     env: Environment
     connections = StoreConnections(lambda: env)
     env = Environment(
@@ -205,6 +212,7 @@ def _open(
         analyzer=AnalysisQueue(changed.wake),
         drivers=pool,
         views=open_views(settings.catalog, data_dir / "views"),
+        checkpoints=checkpoints,
         settings=RuntimeSettings(
             checkpoint_root=settings.checkpoints,
             log_dir=data_dir / "logs" / "drivers",
@@ -234,7 +242,19 @@ def _open(
     watch = StandstillWatch(env.passes)
     watch.start()
     grace = settings.stop_grace_seconds
-    return Runtime(env, pool, loop, watch, token, open_unit.close, announcements, locks, grace)
+    closing = open_unit.close, checkpoints.close
+    return Runtime(env, pool, loop, watch, token, *closing, announcements, locks, grace)
+
+
+def open_checkpoints(settings: Settings, driver_environment: Mapping[str, str]) -> CheckpointFiles:
+    """The files of checkpoints: in a directory, or under a URL that Hadoop's client reaches; no I/O."""
+    root = settings.checkpoints
+    if "://" not in root:
+        return CheckpointDirectory(Path(root))
+    # What Spark hands on to Hadoop in the drivers, by the same names.
+    prefix, told = "spark.hadoop.", settings.spark_conf if settings.launcher in ("standalone", "yarn") else {}
+    known = {key.removeprefix(prefix): value for key, value in told.items() if key.startswith(prefix)}
+    return CheckpointUrl(root, HadoopClient({**os.environ, **driver_environment}, known))
 
 
 def admin_token(open_unit: OpenUnit, clock: SystemClock, data_dir: Path, *, alone: bool = True) -> str:

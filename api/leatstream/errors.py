@@ -16,6 +16,7 @@
     │                                   registry-rejected 502 · schema-conflict 409
     ├── EngineError (external)          engine-unavailable 503 (retry) · fenced 409
     │                                   view-not-ready 503 (retry) · statement-timeout 504
+    ├── CheckpointError (external)      checkpoints-unreachable 503 (retry) · checkpoints-refused 502
     ├── JobError (in a query's status)  job-failed · source-gone · undecodable-record · checkpoint-damaged
     │                                   job-rejected · disk-full · driver-lost
     ├── StackError (embedded stack)     tool-missing · jars-unavailable · port-taken · already-running
@@ -226,6 +227,16 @@ class EngineError(LeatstreamError):
         "fenced": Kind(409, "A newer attempt has taken over", "55000"),
         "view-not-ready": Kind(503, "Materialized view cannot be read yet", "55000", retryable=True),
         "statement-timeout": Kind(504, "Statement took too long", "57014"),
+    }
+
+
+class CheckpointError(LeatstreamError):
+    """The file system that holds the checkpoints did not do what was asked."""
+
+    domain = "external"
+    kinds: ClassVar[dict[str, Kind]] = {
+        "checkpoints-unreachable": Kind(503, "Checkpoints cannot be reached", "57015", retryable=True),
+        "checkpoints-refused": Kind(502, "The checkpoints' file system refused", "58000"),
     }
 
 

@@ -14,7 +14,6 @@ from starlette.testclient import TestClient
 
 from leatstream.model.objects import CheckpointOrigin
 from leatstream.model.registered import Savepoint
-from leatstream.services.environment import Environment
 from leatstream.services.queries.old_checkpoints import sweep_checkpoints
 
 SQL = "CREATE STREAM a AS SELECT viewtime FROM pageviews"
@@ -52,12 +51,6 @@ def begun(old: Any, seconds_ago: float) -> None:
     os.utime(old.folder / "g3" / "metadata", (at, at))
 
 
-def rooted(env: Environment, root: str) -> Any:
-    return SimpleNamespace(
-        settings=replace(env.settings, checkpoint_root=root), open_unit=env.open_unit, clock=env.clock
-    )
-
-
 def test_those_before_the_present_one_go_a_day_after_it_began(old: Any) -> None:
     begun(old, KEPT - 60)
     sweep_checkpoints(old.env)
@@ -65,7 +58,6 @@ def test_those_before_the_present_one_go_a_day_after_it_began(old: Any) -> None:
     begun(old, KEPT + 60)
     sweep_checkpoints(old.env, mine=())
     assert there(old) == ["g1", "g2", "g3", "kept by hand"], "another server looks after it"
-    sweep_checkpoints(rooted(old.env, "s3a://bucket/checkpoints"))
     sweep_checkpoints(old.env)
     sweep_checkpoints(old.env)
     assert there(old) == ["g3", "kept by hand"]
@@ -94,7 +86,9 @@ def test_one_that_is_still_to_be_copied_stays(old: Any) -> None:
         unit.commit()
     sweep_checkpoints(old.env)
     assert there(old) == ["g2", "g3", "kept by hand"]
-    (old.folder.parent / "qry_new" / "g1").mkdir(parents=True)
+    with old.env.open_unit() as unit:
+        unit.queries.update(replace(made, origin=replace(made.origin, laid=True)))
+        unit.commit()
     sweep_checkpoints(old.env)
     assert there(old) == ["g3", "kept by hand"]
 
@@ -122,23 +116,23 @@ def test_one_that_a_savepoint_was_asked_of_stays(old: Any) -> None:
 def test_how_long_they_are_kept_is_a_setting(old: Any) -> None:
     begun(old, 120)
     settings = replace(old.env.settings, keep_checkpoints=60.0)
-    env: Any = SimpleNamespace(settings=settings, open_unit=old.env.open_unit, clock=old.env.clock)
-    sweep_checkpoints(env)
+    sweep_checkpoints(replace(old.env, settings=settings))
     assert there(old) == ["g3", "kept by hand"]
 
 
 def test_one_that_cannot_be_removed_is_tried_again(old: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     begun(old, KEPT + 60)
-    real, refused = shutil.rmtree, []
+    real = shutil.rmtree
 
-    def rmtree(path: Any, *args: Any, **more: Any) -> None:
-        if not refused and Path(path).name == "g1":
-            refused.append(path)
+    def rmtree(path: Any, ignore_errors: bool = False) -> None:
+        if Path(path).name != "g1":
+            real(path)
+        elif not ignore_errors:
             raise PermissionError(13, "Permission denied")
-        real(path, *args, **more)
 
-    monkeypatch.setattr(shutil, "rmtree", rmtree)
-    sweep_checkpoints(old.env)
+    with monkeypatch.context() as refusing:
+        refusing.setattr(shutil, "rmtree", rmtree)
+        sweep_checkpoints(old.env)
     assert there(old) == ["g1", "g3", "kept by hand"]
     sweep_checkpoints(old.env)
     assert there(old) == ["g3", "kept by hand"]

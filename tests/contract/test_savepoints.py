@@ -3,92 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from savepoint_world import COUNTS, beginning, checkpoint, end, folders, query, run, sql, stop_for
+from savepoint_world import world as world
 from starlette.testclient import TestClient
 
 from leatstream.connectors.entities import Entity
-from leatstream.services.environment import Principal
-from leatstream.services.queries import catalog as queries
-from leatstream.services.queries import drivers, savepoints
-from leatstream.services.queries import origin as query_origin
-from leatstream.services.queries.checkpoint_copies import copy_offsets, copy_whole
 from leatstream.services.queries.copying import copy_what_waits
 from leatstream.services.queries.reconciler import reconcile_all
-
-ANN = Principal("ann", "sysadmin")
-SET_UP = """CREATE STORE k WITH ('type'=KAFKA, 'uris'='b:1', 'tls.disabled'=TRUE); CREATE DATABASE d; USE DATABASE d;
-CREATE STREAM a (n BIGINT) WITH ('topic'='a', 'store'='k', 'value.format'='json');
-CREATE STREAM b AS SELECT * FROM a QUERY WITH ('query.name'='q')"""
-COUNTS = "CREATE CHANGELOG c AS SELECT n, count(*) AS c FROM a GROUP BY n"
-
-
-@pytest.fixture
-def world(fresh: Any, client: TestClient) -> Any:
-    """A query that runs on the first of five drivers."""
-    fresh.cluster.entities["a"] = Entity("a", {"topic.partitions": 1, "topic.replicas": 1})
-    fresh.drivers.tokens.update({f"d{n}": "t" for n in range(1, 6)})
-    assert client.post("/v1/statements", json={"sql": SET_UP, "store": "k"}).status_code == 200
-    run(fresh, "q")
-    return fresh
-
-
-def sql(client: TestClient, text: str) -> Any:
-    return client.post("/v1/statements", json={"sql": text, "database": "d", "store": "k"})
-
-
-def query(world: Any, name: str = "q") -> Any:
-    return queries.get_query(world.env, ANN, name)
-
-
-def beat(world: Any, name: str, state: str) -> None:
-    found = query(world, name)
-    report = {"query_id": found.meta.id, "attempt": found.status.attempt, "state": state}
-    report["fencing_token"] = drivers.fencing_token(found)
-    drivers.heartbeat(world.env, found.status.driver_id, report)
-
-
-def checkpoint(world: Any, name: str = "q") -> Path:
-    found = query(world, name)
-    root = Path(world.env.settings.checkpoint_root)
-    return root / "queries" / found.meta.id / f"g{found.checkpoint_generation}"
-
-
-def beginning(world: Any) -> None:
-    """What new queries begin with is copied beside the reconciler, which goes on then."""
-    copy_what_waits(world.env)
-    reconcile_all(world.env)
-
-
-def run(world: Any, name: str) -> None:
-    """It starts, and its job commits batch 3."""
-    reconcile_all(world.env)
-    beginning(world)
-    beat(world, name, "running")
-    place = checkpoint(world, name)
-    for folder, text in (("offsets", 'v1\n{"batchWatermarkMs":0}\n{"a":{"0":7}}'), ("commits", "v1\n{}")):
-        (place / folder).mkdir(parents=True, exist_ok=True)
-        for number in (2, 3):
-            (place / folder / str(number)).write_text(text)
-    (place / "offsets" / "4").write_text("not committed")
-    (place / "metadata").write_text('{"id":"x"}')
-    (place / "state").mkdir(exist_ok=True)
-    (place / "state" / "s").write_text("rows")
-
-
-def end(world: Any, name: str) -> None:
-    """Its job obeys and ends; what was asked for is copied."""
-    reconcile_all(world.env)
-    copy_what_waits(world.env)
-    gone = query(world, name).status.driver_id
-    beat(world, name, "stopped")
-    world.drivers.tokens.pop(gone)
-    reconcile_all(world.env)
-    assert query(world, name).status.state == "stopped"
-    copy_what_waits(world.env)
 
 
 def test_a_savepoint_is_taken_when_the_job_has_ended(world: Any, client: TestClient) -> None:
@@ -130,21 +55,6 @@ def test_a_query_that_goes_on_or_away_leaves_no_half_savepoint(world: Any, clien
     assert not (Path(world.env.settings.checkpoint_root) / "savepoints").exists()
 
 
-def folders(world: Any) -> list[str]:
-    """What lies where savepoints are kept."""
-    place = Path(world.env.settings.checkpoint_root) / "savepoints"
-    return sorted(p.name for p in place.iterdir()) if place.is_dir() else []
-
-
-def stop_for(world: Any, client: TestClient, name: str) -> None:
-    """A savepoint is asked for, and the job has ended."""
-    assert client.post("/v1/queries/q:savepoint", json={"name": name}).status_code == 202
-    reconcile_all(world.env)
-    world.drivers.tokens.pop(query(world).status.driver_id)
-    reconcile_all(world.env)
-    assert query(world).status.state == "stopped"
-
-
 def test_one_server_alone_copies(world: Any, client: TestClient) -> None:
     stop_for(world, client, "s")
     copy_what_waits(world.env, frozenset({"another"}))
@@ -169,12 +79,13 @@ def test_a_copy_that_was_overtaken_is_thrown_away(
     world: Any, client: TestClient, monkeypatch: pytest.MonkeyPatch, meanwhile: Any, told: str | None
 ) -> None:
     stop_for(world, client, "s")
+    copy = world.env.checkpoints.copy
 
-    def overtaken(source: Path, target: Path) -> None:
-        copy_whole(source, target)
+    def overtaken(*told: Any) -> None:
+        copy(*told)
         assert meanwhile(client).status_code < 300
 
-    monkeypatch.setattr(savepoints, "copy_whole", overtaken)
+    monkeypatch.setattr(world.env.checkpoints, "copy", overtaken)
     copy_what_waits(world.env)
     found = client.get("/v1/savepoints/s")
     assert (found.json().get("message"), found.status_code) == (told, 404 if told is None else 200)
@@ -204,7 +115,7 @@ def test_half_a_copy_does_not_stay(world: Any, client: TestClient, monkeypatch: 
         target.mkdir(parents=True)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("leatstream.services.queries.checkpoint_copies.shutil.copytree", full)
+    monkeypatch.setattr("leatstream.storage.checkpoint_directory.shutil.copytree", full)
     copy_what_waits(world.env)
     found = client.get("/v1/savepoints/s").json()
     assert (found["state"], "No space left on device" in found["message"]) == ("failed", True)
@@ -274,12 +185,14 @@ def test_state_in_use_is_not_copied(
     def go_on() -> None:
         assert client.post("/v1/queries/counts:restart").status_code < 300
 
-    def overtaken(source: Path, target: Path) -> None:
-        copy_whole(source, target)
+    copy = world.env.checkpoints.copy
+
+    def overtaken(*told: Any) -> None:
+        copy(*told)
         go_on()
 
     if during:
-        monkeypatch.setattr(query_origin, "copy_whole", overtaken)
+        monkeypatch.setattr(world.env.checkpoints, "copy", overtaken)
     else:
         go_on()
     reconcile_all(world.env)
@@ -296,14 +209,14 @@ def test_a_query_that_goes_while_its_checkpoint_is_copied_leaves_nothing(
 ) -> None:
     sql(client, "CREATE STREAM b2 AS SELECT n FROM a QUERY WITH ('query.name'='q2', 'from.query'='q')")
     reconcile_all(world.env)
-    place, copy = checkpoint(world, "q2"), query_origin.copy_offsets
+    place, copy = checkpoint(world, "q2"), world.env.checkpoints.copy
 
-    def overtaken(source: Path, target: Path) -> None:
+    def overtaken(*told: Any) -> None:
         assert client.delete("/v1/queries/q2").status_code in (202, 204)
         reconcile_all(world.env)
-        copy(source, target)
+        copy(*told)
 
-    monkeypatch.setattr(query_origin, "copy_offsets", overtaken)
+    monkeypatch.setattr(world.env.checkpoints, "copy", overtaken)
     copy_what_waits(world.env)
     assert client.get("/v1/queries/q2").status_code == 404
     assert not place.parent.exists()
@@ -322,26 +235,3 @@ def test_what_does_not_fit_is_refused(world: Any, client: TestClient, text: str,
     problem = sql(client, f"CREATE STREAM x AS {text}").json()
     assert part in problem["detail"], problem
     assert sql(client, "LIST STREAMS").json()["results"][0]["rows"][-1][0] == "d.public.b"
-
-
-@pytest.mark.parametrize("copy", [copy_whole, copy_offsets])
-def test_a_copy_has_its_name_only_when_all_of_it_is_on_the_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copy: Any
-) -> None:
-    """A machine that stops keeps what was synced: a name before the bytes would be a copy of empty files."""
-    source, target, synced = tmp_path / "g1", tmp_path / "s" / "copy", []
-    for name in ("metadata", "offsets/0", "commits/0", "sources/0/0"):
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        (source / name).write_text(name)
-    plain = os.fsync
-
-    def fsync(opened: int) -> None:
-        synced.append((Path(os.readlink(f"/proc/self/fd/{opened}")), target.exists()))
-        plain(opened)
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    copy(source, target)
-    before = {path.relative_to(target.with_name("copy.part")) for path, named in synced if not named}
-    assert before == {Path(), *(path.relative_to(target) for path in target.rglob("*"))}
-    assert [path for path, named in synced if named] == [target.parent]
-    assert (target / "offsets" / "0").read_text() == "offsets/0"

@@ -28,6 +28,7 @@ from leatstream.ports import AnalysisRequest, Sharing
 from leatstream.services.authorization import mint_token
 from leatstream.services.environment import Environment, RuntimeSettings
 from leatstream.services.stores import resolve_store_secrets
+from leatstream.storage.checkpoint_directory import CheckpointDirectory
 from leatstream.storage.migrate import migrate
 from leatstream.storage.secret_box import open_secret_box
 from leatstream.storage.unit_of_work import SqlUnits, open_units
@@ -414,6 +415,7 @@ def make_world(directory: Path) -> World:
         analyzer=FirstViewAnalyzer(),
         drivers=drivers,
         views=SqliteViews(directory / "views"),
+        checkpoints=CheckpointDirectory(directory / "checkpoints"),
         settings=RuntimeSettings(
             checkpoint_root=str(directory / "checkpoints"),
             log_dir=directory / "logs",

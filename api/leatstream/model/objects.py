@@ -295,11 +295,13 @@ class CheckpointOrigin:
         name: as the user wrote it.
         path: below the root of checkpoints.
         whole: with its state; else the offsets alone.
+        laid: whether the copy is there.
     """
 
     name: str
     path: str
     whole: bool
+    laid: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

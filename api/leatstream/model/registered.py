@@ -137,6 +137,7 @@ class SavepointState(StrEnum):
     PENDING = "pending"
     READY = "ready"
     FAILED = "failed"
+    DELETING = "deleting"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +148,7 @@ class Savepoint:
         query, query_id: of which it was taken; it may be gone.
         job: the JobSpec document, without attempt and secrets.
         checkpoint_generation: of the checkpoint that was copied.
-        state: pending until the job has stopped and the copy is whole.
+        state: pending until the job has stopped and the copy is whole; deleting until its files are gone.
         batch: the last one that was committed.
         offsets: relation to the offsets that this batch ended at, in the store's words.
     """

@@ -15,7 +15,17 @@ from leatstream.connectors.base import Connector
 from leatstream.errors import CatalogError
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.model.objects import Meta, Query, Store
-from leatstream.ports import Analyzer, Clock, Drivers, Leases, OpenUnit, SecretBox, UnitOfWork, ViewStore
+from leatstream.ports import (
+    Analyzer,
+    CheckpointFiles,
+    Clock,
+    Drivers,
+    Leases,
+    OpenUnit,
+    SecretBox,
+    UnitOfWork,
+    ViewStore,
+)
 from leatstream.services.queries.leases import SoleServer
 from leatstream.services.selects.selections import Selections
 from leatstream.services.signal import Signal
@@ -156,6 +166,7 @@ class Environment:
 
     Attributes:
         connect: opens a connector for a store, its secrets resolved; cheap, no I/O.
+        checkpoints: the files under ``settings.checkpoint_root``.
         changed: notified at every change a waiter may care for.
         listening_since: when this process began to hear heartbeats.
         selections: interactive SELECTs that last.
@@ -174,6 +185,7 @@ class Environment:
     analyzer: Analyzer
     drivers: Drivers
     views: ViewStore
+    checkpoints: CheckpointFiles
     settings: RuntimeSettings
     changed: Signal = field(default_factory=Signal)
     listening_since: datetime | None = None

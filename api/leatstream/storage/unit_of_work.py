@@ -67,10 +67,14 @@ class SqlUnitOfWork:
         return self._tokens.find(token_hash, datetime.now(UTC))
 
     def waiting_savepoints(self) -> Sequence[Savepoint]:
-        """Those that have still to be copied; the others are not read."""
+        """Those that have still to be copied or removed; the others are not read."""
         table = tables.savepoints
-        pending = table.c.document["state"].as_string() == SavepointState.PENDING.value
-        rows = self._connection.execute(sa.select(table).where(pending).order_by(table.c.key)).mappings()
+        waiting = (
+            table.c.document["state"]
+            .as_string()
+            .in_((SavepointState.PENDING.value, SavepointState.DELETING.value))
+        )
+        rows = self._connection.execute(sa.select(table).where(waiting).order_by(table.c.key)).mappings()
         return [codec.from_row(codec.SAVEPOINTS, dict(row)) for row in rows]
 
 

@@ -15,7 +15,11 @@ from attempts import Host, attempt, written
 from pyspark.sql import SparkSession
 from statement_cases import FileStore, job_of
 
-from leatstream.services.queries.checkpoint_copies import copy_offsets, copy_whole, offsets_of
+from leatstream.dev.java import find_java, java_environment
+from leatstream.services.queries.checkpoint_copies import copy_offsets, offsets_of
+from leatstream.storage.checkpoint_directory import CheckpointDirectory
+from leatstream.storage.checkpoint_url import CheckpointUrl
+from leatstream.storage.hadoop_client import HadoopClient
 from leatstream_jobs import run_query
 
 pytestmark = pytest.mark.spark
@@ -37,8 +41,9 @@ def test_offsets_alone_while_the_other_goes_on(
     produce(source, *({"id": n} for n in range(5)))
     first = job([scan], blue, SQL, "id BIGINT", checkpoint=(tmp_path / "blue").as_uri())
     attempt(spark, first, written(5))
-    assert offsets_of(tmp_path / "blue", ["r"]) == {"r": {source: {"0": 5}}}
-    copy_offsets(tmp_path / "blue", tmp_path / "green")
+    files = CheckpointDirectory(tmp_path)
+    assert offsets_of(files, "blue", ["r"]) == {"r": {source: {"0": 5}}}
+    copy_offsets(files, "blue", "green")
     produce(source, *({"id": n} for n in range(5, 8)))
     # The source is the one that the offsets are of.
     second = job([scan], green, SQL, "id BIGINT", checkpoint=(tmp_path / "green").as_uri())
@@ -69,11 +74,15 @@ def test_state_goes_on_in_a_copy(spark: SparkSession, job: Callable[..., Any], t
         return [value for pairs in store.written.values() for _, value in pairs]
 
     assert sorted(v["n"] for v in run(tmp_path / "first")) == [1, 5]
-    copy_whole(tmp_path / "first", tmp_path / "savepoint")
+    java = find_java()
+    assert java is not None
+    files = CheckpointUrl(tmp_path.as_uri(), HadoopClient(java_environment(java), {}))
+    files.copy("first", "savepoint")
     store.put(1, [{"k": "a", "n": 2}])
     assert [v["n"] for v in run(tmp_path / "first")] == [3]
     shutil.rmtree(tmp_path / "first")
-    copy_whole(tmp_path / "savepoint", tmp_path / "second")
+    CheckpointDirectory(tmp_path).copy("savepoint", "second")
+    files.close()
     assert [v["n"] for v in run(tmp_path / "second")] == [3]
 
 

@@ -24,7 +24,9 @@ class SavepointView(ObjectView):
     query: str = Field(description="The query that it was taken of; it may be gone.")
     query_generation: int = Field(description="Version of the query.")
     sql: str = Field(description="The query's statement.")
-    state: SavepointState = Field(description="pending until the job has stopped, then ready or failed.")
+    state: SavepointState = Field(
+        description="pending until the job has stopped, then ready or failed; deleting until it is gone."
+    )
     message: str | None = Field(None, description="Why it failed.")
     batch: int | None = Field(None, description="The last batch that is in it.")
     offsets: dict[str, Any] = Field(description="Where this batch ended, by relation.")

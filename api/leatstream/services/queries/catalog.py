@@ -39,7 +39,7 @@ from leatstream.services.planning.statement import plan_statement
 from leatstream.services.queries.definition import QueryDefinition, definition_of, parse_continuous
 from leatstream.services.queries.joint_jobs import refuse_alone
 from leatstream.services.queries.notes import keep_query, note_version
-from leatstream.services.queries.origin import origin_of
+from leatstream.services.queries.origin import origin_of, refuse_unbegun
 from leatstream.services.queries.replacement import (
     check_replacement,
     refuse_unswapped,
@@ -89,6 +89,8 @@ def put_query(
     # What needs no plan, such as to stop, waits for nobody who plans.
     if old is None or replan or not same_statement(old, body):
         planned = _planned(env, old, body, within, adapt)
+        if old is None:
+            refuse_unbegun(env, parse_continuous(body.sql).query_properties, planned.job)
     with env.open_unit() as unit:
         current = unit.queries.find(name)
         pre.check(current.meta.generation if current else None, "query", name)
@@ -100,7 +102,7 @@ def put_query(
             refuse_second_readers(unit, planned.job, current)
             change = check_replacement(unit, current, planned, within) if current else None
         if current is None and planned is not None:
-            origin = origin_of(env, unit, parse_continuous(body.sql).query_properties, planned.job)
+            origin = origin_of(unit, parse_continuous(body.sql).query_properties, planned.job)
             made = _add(env, principal, unit, name, body, planned, origin)
             stored = Stored(made, created=True, changed=True)
         elif current is not None and old is not None and current.meta == old.meta:

@@ -1,17 +1,15 @@
-"""Copies checkpoints, on a thread of its own: that may take long, and other queries shall not wait for it."""
+"""Copies checkpoints and removes savepoints, on a thread of its own: others shall not wait for that."""
 
 from __future__ import annotations
 
 import logging
-import shutil
 from collections.abc import Collection
 
 from leatstream.errors import LeatstreamError
 from leatstream.services.environment import Environment
 from leatstream.services.queries.changing import not_started
-from leatstream.services.queries.checkpoint_copies import checkpoint_root
 from leatstream.services.queries.origin import lay_checkpoint
-from leatstream.services.queries.savepoints import copy_savepoints
+from leatstream.services.queries.savepoints import copy_savepoints, remove_savepoints
 
 _LOG = logging.getLogger(__name__)
 
@@ -19,10 +17,13 @@ _LOG = logging.getLogger(__name__)
 def copy_what_waits(env: Environment, mine: Collection[str] | None = None) -> None:
     """Copy for the savepoints that were asked for, and for new queries that begin with another's checkpoint.
 
+    What is left of savepoints that are being deleted is removed first.
+
     Args:
         env: the environment.
         mine: ids of the queries that this server looks after, as one server alone may copy; None = all.
     """
+    remove_savepoints(env)
     copy_savepoints(env, mine)
     for query_id in sorted(env.awaited_copies):
         try:
@@ -47,6 +48,4 @@ def _lay(env: Environment, query_id: str) -> None:
         gone = unit.queries.find_by_id(query_id) is None
     if gone:
         # It was deleted meanwhile, and the copy has outlived what removed its files.
-        shutil.rmtree(
-            checkpoint_root(env.settings.checkpoint_root) / "queries" / query_id, ignore_errors=True
-        )
+        env.checkpoints.remove(f"queries/{query_id}")

@@ -13,7 +13,7 @@ from leatstream.services.environment import RuntimeSettings
 
 _STABLE_SECONDS = 60.0
 # A disk that is full is waited for like a store that is away: room is made, and the query goes on.
-_OUTAGES = frozenset({"store-unreachable", "registry-unreachable", "disk-full"})
+_OUTAGES = frozenset({"store-unreachable", "registry-unreachable", "checkpoints-unreachable", "disk-full"})
 
 
 def ended(status: QueryStatus, state: QueryState, now: datetime) -> QueryStatus:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import logging
 import re
-import shutil
 from collections.abc import Collection
-from pathlib import Path
 
+from leatstream.errors import CheckpointError
 from leatstream.model.objects import Query
+from leatstream.model.registered import SavepointState
 from leatstream.services.environment import Environment
 from leatstream.services.queries.catalog import all_queries
 from leatstream.services.queries.checkpoint_copies import last_commit
@@ -27,56 +27,56 @@ _GENERATION = re.compile(r"g(\d+)\Z")
 def sweep_checkpoints(env: Environment, mine: Collection[str] | None = None) -> None:
     """Remove what is older than the present checkpoint, once that has been at work for ``keep_checkpoints``.
 
-    Under a URL that is no directory they stay, as they do when the query is deleted.
-
     Args:
         env: the environment.
         mine: ids of the queries that this server looks after; None = all.
     """
-    root = env.settings.checkpoint_root
-    if "://" in root:
-        return
     queries = list(all_queries(env))
     wanted = _still_to_be_copied(env, queries)
     for query in queries:
+        # Most have begun one checkpoint only, and no file has to be asked.
+        if query.checkpoint_generation == 1 or query.deleting:
+            continue
         if mine is not None and query.meta.id not in mine:
             continue
-        for folder in _left_behind(env, Path(root), query):
-            if str(folder.relative_to(root)) not in wanted:
-                _remove(folder, query)
+        try:
+            _sweep(env, query, wanted)
+        except CheckpointError as error:
+            _LOG.warning("old checkpoints are looked for again later: %s", error.detail)
+            return
 
 
 def _still_to_be_copied(env: Environment, queries: Collection[Query]) -> set[str]:
     """Paths below the root that savepoints were asked of, or that new queries begin with."""
     with env.open_unit(write=False) as unit:
-        found = {f"queries/{s.query_id}/g{s.checkpoint_generation}" for s in unit.waiting_savepoints()}
-    return found | {q.origin.path for q in queries if q.origin is not None and awaits_checkpoint(env, q)}
+        asked = [s for s in unit.waiting_savepoints() if s.state is SavepointState.PENDING]
+    found = {f"queries/{s.query_id}/g{s.checkpoint_generation}" for s in asked}
+    return found | {q.origin.path for q in queries if q.origin is not None and awaits_checkpoint(q)}
 
 
-def _left_behind(env: Environment, root: Path, query: Query) -> list[Path]:
-    present = root / checkpoint_path(query)
-    if query.deleting or not present.parent.is_dir():
-        return []
-    numbers = {path: _GENERATION.match(path.name) for path in present.parent.iterdir()}
-    old = [p for p, found in numbers.items() if found and int(found[1]) < query.checkpoint_generation]
-    return sorted(old) if old and _is_established(env, present) else []
+def _sweep(env: Environment, query: Query, wanted: Collection[str]) -> None:
+    folder = f"queries/{query.meta.id}"
+    numbers = {name: _GENERATION.match(name) for name in env.checkpoints.names(folder)}
+    old = [n for n, found in numbers.items() if found and int(found[1]) < query.checkpoint_generation]
+    if old and _is_established(env, checkpoint_path(query)):
+        for name in old:
+            if f"{folder}/{name}" not in wanted:
+                _remove(env, f"{folder}/{name}", query)
 
 
-def _is_established(env: Environment, present: Path) -> bool:
+def _is_established(env: Environment, present: str) -> bool:
     """Whether the present checkpoint has been at work for long enough, and to some effect."""
-    try:
-        # Spark writes it when the first job begins the checkpoint, and never again.
-        began = (present / "metadata").stat().st_mtime
-    except OSError:
+    # Spark writes it when the first job begins the checkpoint, and never again.
+    began = env.checkpoints.modified(f"{present}/metadata")
+    if began is None or env.clock.now().timestamp() - began < env.settings.keep_checkpoints:
         return False
-    kept = env.clock.now().timestamp() - began
-    return kept >= env.settings.keep_checkpoints and last_commit(present) is not None
+    return last_commit(env.checkpoints, present) is not None
 
 
-def _remove(folder: Path, query: Query) -> None:
+def _remove(env: Environment, path: str, query: Query) -> None:
     try:
-        shutil.rmtree(folder)
+        env.checkpoints.remove(path)
     except OSError as error:  # the next pass finds what is left
-        _LOG.warning("old checkpoint %s of query %s could not be removed: %s", folder, query.name, error)
+        _LOG.warning("old checkpoint %s of query %s could not be removed: %s", path, query.name, error)
     else:
-        _LOG.info("old checkpoint %s of query %s is removed", folder, query.name)
+        _LOG.info("old checkpoint %s of query %s is removed", path, query.name)

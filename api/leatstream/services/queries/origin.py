@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+from dataclasses import replace
 
 from leatstream.errors import CatalogError, RequestError
 from leatstream.model.names import quote
@@ -12,12 +12,8 @@ from leatstream.plan.change import classify, keeps_state
 from leatstream.plan.job_spec import JobSpec
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment
-from leatstream.services.queries.checkpoint_copies import (
-    checkpoint_root,
-    copy_offsets,
-    copy_whole,
-    last_commit,
-)
+from leatstream.services.queries.changing import change_query
+from leatstream.services.queries.checkpoint_copies import copy_offsets, last_commit
 from leatstream.sql.statements import Properties, Value
 
 _AT_REST = (QueryState.STOPPED, QueryState.COMPLETED)
@@ -66,9 +62,25 @@ def require_savepoint(unit: UnitOfWork, name: str) -> Savepoint:
     return found
 
 
-def origin_of(
-    env: Environment, unit: UnitOfWork, properties: Properties, job: JobSpec
-) -> CheckpointOrigin | None:
+def refuse_unbegun(env: Environment, properties: Properties, job: JobSpec) -> None:
+    """See that another query, where one is named to begin with, has a batch to begin behind.
+
+    Its files are asked, perhaps far away: nobody may be writing to the catalog meanwhile.
+
+    Raises:
+        RequestError, CatalogError: as ``origin_of``.
+        CheckpointError: they do not answer.
+    """
+    given = properties.get(FROM_QUERY)
+    if given is None:
+        return
+    with env.open_unit(write=False) as unit:
+        origin = origin_of(unit, properties, job)
+    if origin is not None and last_commit(env.checkpoints, origin.path) is None:
+        raise _misfit(given, f"query {quote(origin.name)} has not finished a batch yet")
+
+
+def origin_of(unit: UnitOfWork, properties: Properties, job: JobSpec) -> CheckpointOrigin | None:
     """What a new query begins with, by its properties ``from.savepoint`` and ``from.query``.
 
     Raises:
@@ -81,7 +93,6 @@ def origin_of(
         return None
     if by_savepoint is not None and by_query is not None:
         raise _misfit(by_query, f"either {FROM_SAVEPOINT!r} or {FROM_QUERY!r} is given")
-    root = checkpoint_root(env.settings.checkpoint_root)
     name = str(given.value)
     if by_savepoint is not None:
         savepoint = require_savepoint(unit, name)
@@ -105,8 +116,6 @@ def origin_of(
             position=given.position,
             hint=f"TERMINATE QUERY {quote(name)} WITH SAVEPOINT name, then begin with the savepoint",
         )
-    if last_commit(root / checkpoint_path(query)) is None:
-        raise _misfit(given, f"query {quote(name)} has not finished a batch yet")
     return CheckpointOrigin(name=name, path=checkpoint_path(query), whole=whole)
 
 
@@ -127,11 +136,12 @@ def _misfit(given: Value, detail: str) -> RequestError:
     return RequestError("invalid-property", detail, position=given.position)
 
 
-def awaits_checkpoint(env: Environment, query: Query) -> bool:
+def awaits_checkpoint(query: Query) -> bool:
     """Whether what the query begins with has still to be copied for it."""
     if query.origin is None or query.checkpoint_generation != 1:
         return False
-    return not (checkpoint_root(env.settings.checkpoint_root) / checkpoint_path(query)).exists()
+    # What has run has had its copy, also before that was noted.
+    return not query.origin.laid and query.status.attempt == 0
 
 
 def lay_checkpoint(env: Environment, query: Query) -> None:
@@ -139,15 +149,25 @@ def lay_checkpoint(env: Environment, query: Query) -> None:
 
     Raises:
         CatalogError: not-found or invalid-transition, if that is gone or in use.
+        CheckpointError: the file system does not answer, or refuses.
     """
     origin = query.origin
-    if origin is None or not awaits_checkpoint(env, query):
+    if origin is None or not awaits_checkpoint(query):
         return
-    root = checkpoint_root(env.settings.checkpoint_root)
-    source, target = root / origin.path, root / checkpoint_path(query)
+    if not env.checkpoints.holds(checkpoint_path(query)):
+        _copy(env, origin, checkpoint_path(query))
+    with change_query(env, query) as box:
+        for current in box:
+            box[0] = replace(current, origin=replace(origin, laid=True))
+
+
+def _copy(env: Environment, origin: CheckpointOrigin, target: str) -> None:
     attempt = _standing(env, origin)
     try:
-        (copy_whole if origin.whole else copy_offsets)(source, target)
+        if origin.whole:
+            env.checkpoints.copy(origin.path, target)
+        else:
+            copy_offsets(env.checkpoints, origin.path, target)
     except OSError as error:
         why = error.strerror or str(error)
         raise CatalogError(
@@ -157,7 +177,7 @@ def lay_checkpoint(env: Environment, query: Query) -> None:
         if _standing(env, origin) != attempt:
             raise _runs(origin)
     except CatalogError:
-        shutil.rmtree(target, ignore_errors=True)
+        env.checkpoints.remove(target)
         raise
 
 

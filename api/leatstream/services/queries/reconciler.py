@@ -16,7 +16,7 @@ from functools import partial
 from leatstream.errors import CatalogAway, EngineError, LeatstreamError
 from leatstream.model.objects import Query, QueryState, QueryStatus
 from leatstream.services.environment import Environment, RuntimeSettings
-from leatstream.services.queries.changing import change_query, not_started
+from leatstream.services.queries.changing import change_query
 from leatstream.services.queries.errands import (
     Aside,
     at_once,
@@ -282,12 +282,8 @@ def _has_entities(env: Environment, query: Query, aside: Aside) -> bool:
 
 
 def _launch(env: Environment, query: Query, aside: Aside) -> None:
-    try:
-        if awaits_checkpoint(env, query):
-            _await_checkpoint(env, query)
-            return
-    except LeatstreamError as error:
-        not_started(env, query, error)
+    if awaits_checkpoint(query):
+        _await_checkpoint(env, query)
         return
     now = env.clock.now()
     with env.open_unit(write=False) as unit:

@@ -7,7 +7,6 @@ store that does not answer only delays the end.
 from __future__ import annotations
 
 import logging
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -52,6 +51,7 @@ def remove_query(env: Environment, query: Query) -> None:
 
     Raises:
         StoreError: the topic or a replication slot could not be dropped; nothing else has been removed then.
+        CheckpointError: its checkpoints could not be removed.
     """
     with _alone(query.meta.id):
         with env.open_unit(write=False) as unit:
@@ -82,9 +82,7 @@ def _remove(env: Environment, query: Query) -> None:
     forget_readers(env, query)
     _forget_offsets(env, query)
     _forget_batches(env, query)
-    root = env.settings.checkpoint_root
-    if "://" not in root:
-        shutil.rmtree(f"{root}/queries/{query.meta.id}", ignore_errors=True)
+    _remove_checkpoints(env, query)
     with env.open_unit() as unit:
         current = unit.queries.find_by_id(query.meta.id)
         if current is not None and current.deleting:
@@ -96,6 +94,14 @@ def _remove(env: Environment, query: Query) -> None:
             unit.query_log.delete_of(current.meta.id)
             _end_application(unit, current.name)
             unit.commit()
+
+
+def _remove_checkpoints(env: Environment, query: Query) -> None:
+    """A file system that is away is waited for: later nobody would know what lies there."""
+    try:
+        env.checkpoints.remove(f"queries/{query.meta.id}")
+    except OSError as error:  # of a disk, which another try would not mend
+        _LOG.warning("checkpoints of query %s stay: %s", query.name, error)
 
 
 def _end_application(unit: UnitOfWork, name: str) -> None:

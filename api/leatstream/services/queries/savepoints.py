@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import logging
-import shutil
 from collections.abc import Collection
 from dataclasses import replace
-from pathlib import Path
 
-from leatstream.errors import CatalogError, RequestError
+from leatstream.errors import CatalogError, CheckpointError, LeatstreamError, RequestError
 from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, Query, QueryState
 from leatstream.model.registered import Savepoint, SavepointState
+from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import OPERATE, READ, WRITE, authorize
 from leatstream.services.environment import Environment, Page, Precondition, Principal, new_meta
 from leatstream.services.pages import repository_page
 from leatstream.services.queries.catalog import refuse_deleting, require_query
-from leatstream.services.queries.checkpoint_copies import checkpoint_root, copy_whole, last_commit, offsets_of
+from leatstream.services.queries.checkpoint_copies import last_commit, offsets_of
 from leatstream.services.queries.definition import definition_of
-from leatstream.services.queries.origin import checkpoint_path, refuse_kind, require_savepoint, savepoint_path
+from leatstream.services.queries.origin import (
+    awaits_checkpoint,
+    checkpoint_path,
+    refuse_kind,
+    require_savepoint,
+    savepoint_path,
+)
 from leatstream.services.queries.replacement import replace_query
 
 _LOG = logging.getLogger(__name__)
 _DELETED = "the query was deleted before it was copied"
+_REMOVING = "its files are being removed"
 _COPYING = "the checkpoint is being copied"
 _STARTED = "the query was started again before it was copied"
 
@@ -35,14 +41,13 @@ def take_savepoint(env: Environment, principal: Principal, query_name: str, name
         RequestError: unsupported, where a copy would be no use.
     """
     authorize(principal, OPERATE, "query", query_name)
-    root = checkpoint_root(env.settings.checkpoint_root)
     with env.open_unit() as unit:
         query = require_query(unit, query_name)
         refuse_deleting(query)
         refuse_kind(query)
         if unit.savepoints.find(name) is not None:
             raise CatalogError("already-exists", f"savepoint {quote(name)} exists already")
-        if query.status.attempt == 0 and not (root / checkpoint_path(query)).is_dir():
+        if query.status.attempt == 0 and (query.origin is None or not query.origin.laid):
             raise CatalogError("invalid-transition", f"query {quote(query_name)} has not run yet")
         savepoint = Savepoint(
             meta=new_meta("svp", principal, env.clock.now()),
@@ -69,9 +74,7 @@ def copy_savepoints(env: Environment, mine: Collection[str] | None = None) -> No
         env: the environment.
         mine: ids of the queries that this server looks after, as one server alone may copy; None = all.
     """
-    with env.open_unit(write=False) as unit:
-        waiting = unit.waiting_savepoints()
-    for savepoint in waiting:
+    for savepoint in _waiting(env, SavepointState.PENDING):
         with env.open_unit(write=False) as unit:
             query = unit.queries.find_by_id(savepoint.query_id)
         if query is not None and mine is not None and query.meta.id not in mine:
@@ -79,6 +82,20 @@ def copy_savepoints(env: Environment, mine: Collection[str] | None = None) -> No
         done = _copied(env, savepoint, query)
         if done != savepoint:
             _keep(env, done, query)
+
+
+def remove_savepoints(env: Environment) -> None:
+    """Remove the files of savepoints that are being deleted and could not be removed at once."""
+    for savepoint in _waiting(env, SavepointState.DELETING):
+        try:
+            _remove(env, savepoint)
+        except CheckpointError as error:
+            _LOG.debug("files of savepoint %s are removed later: %s", savepoint.name, error.detail)
+
+
+def _waiting(env: Environment, state: SavepointState) -> list[Savepoint]:
+    with env.open_unit(write=False) as unit:
+        return [savepoint for savepoint in unit.waiting_savepoints() if savepoint.state is state]
 
 
 def _keep(env: Environment, done: Savepoint, query: Query | None) -> None:
@@ -95,15 +112,20 @@ def _keep(env: Environment, done: Savepoint, query: Query | None) -> None:
             why = _STARTED
         if done.state is SavepointState.READY and why is not None:
             done = _failed(done, why)
-        wanted = unit.savepoints.find_by_id(done.meta.id) is not None
+        wanted = _is_pending(unit, done)
         if wanted:
             unit.savepoints.update(done)
             unit.commit()
-    if not wanted or done.state is not SavepointState.READY:
-        shutil.rmtree(
-            checkpoint_root(env.settings.checkpoint_root) / savepoint_path(done), ignore_errors=True
-        )
+    if not wanted or done.state is SavepointState.FAILED:
+        _discard(env, done)
     env.changed.notify()
+
+
+def _discard(env: Environment, savepoint: Savepoint) -> None:
+    try:
+        env.checkpoints.remove(savepoint_path(savepoint))
+    except (OSError, LeatstreamError) as error:
+        _LOG.warning("files of savepoint %s stay: %s", savepoint.name, error)
 
 
 def _hindrance(query: Query | None) -> str | None:
@@ -119,31 +141,45 @@ def _copied(env: Environment, savepoint: Savepoint, query: Query | None) -> Save
         return _failed(savepoint, why or _DELETED)
     if query.status.state is not QueryState.STOPPED:
         return savepoint
-    root = checkpoint_root(env.settings.checkpoint_root)
-    # A statement that was changed since may have begun another checkpoint: that is not what was asked for.
-    asked = replace(query, checkpoint_generation=savepoint.checkpoint_generation)
-    source, target = root / checkpoint_path(asked), root / savepoint_path(savepoint)
-    _tell_copying(env, savepoint)
     try:
-        copy_whole(source, target)
+        return _copy(env, savepoint, query)
+    except CheckpointError as error:
+        if error.retryable:
+            return replace(savepoint, message=f"it waits: {error.detail}")
+        return _failed(savepoint, f"the checkpoint could not be copied: {error.detail}")
     except OSError as error:
         _LOG.warning("savepoint %s could not be copied: %s", savepoint.name, error)
         return _failed(savepoint, f"the checkpoint could not be copied: {error.strerror or error}")
-    last = last_commit(target)
+
+
+def _copy(env: Environment, savepoint: Savepoint, query: Query) -> Savepoint:
+    files = env.checkpoints
+    # A statement that was changed since may have begun another checkpoint: that is not what was asked for.
+    asked = replace(query, checkpoint_generation=savepoint.checkpoint_generation)
+    last = last_commit(files, checkpoint_path(asked))
     if last is None:
         return _failed(savepoint, "the query has not finished a batch yet")
+    _tell_copying(env, savepoint)
+    target = savepoint_path(savepoint)
+    files.copy(checkpoint_path(asked), target)
     relations = [source["relation"] for source in savepoint.job["sources"]]
-    offsets = offsets_of(target, relations)
+    offsets = offsets_of(files, target, relations)
     return replace(savepoint, state=SavepointState.READY, batch=last, offsets=offsets, message=None)
 
 
 def _tell_copying(env: Environment, savepoint: Savepoint) -> None:
     """It may take long, so that whoever waits is told."""
     with env.open_unit() as unit:
-        if unit.savepoints.find_by_id(savepoint.meta.id) is not None and savepoint.message != _COPYING:
+        if savepoint.message != _COPYING and _is_pending(unit, savepoint):
             unit.savepoints.update(replace(savepoint, message=_COPYING))
             unit.commit()
     env.changed.notify()
+
+
+def _is_pending(unit: UnitOfWork, savepoint: Savepoint) -> bool:
+    """Whether nobody has deleted it meanwhile."""
+    found = unit.savepoints.find_by_id(savepoint.meta.id)
+    return found is not None and found.state is SavepointState.PENDING
 
 
 def _failed(savepoint: Savepoint, why: str) -> Savepoint:
@@ -172,7 +208,12 @@ def delete_savepoint(
     name: str,
     pre: Precondition = Precondition(),  # noqa: B008
 ) -> None:
-    """Delete it with its files; CatalogError has-dependents while a query is still to begin with it."""
+    """Delete it with its files.
+
+    Raises:
+        CatalogError: has-dependents, while a query is still to begin with it.
+        CheckpointError: the files cannot be removed now; they are as soon as their file system answers.
+    """
     authorize(principal, WRITE, "savepoint", name)
     if env.staged:
         raise RequestError(
@@ -182,15 +223,26 @@ def delete_savepoint(
         found = require_savepoint(unit, name)
         pre.check(found.meta.generation, "savepoint", name)
         for query in unit.queries.page(limit=100_000):
-            if (
-                query.origin is not None
-                and query.origin.path == savepoint_path(found)
-                and query.status.attempt == 0
-            ):
+            if query.origin is not None and query.origin.path == savepoint_path(found):
+                if not awaits_checkpoint(query):
+                    continue
                 raise CatalogError(
                     "has-dependents", f"query {quote(query.name)} is to begin with savepoint {quote(name)}"
                 )
-        unit.savepoints.delete(found.meta.id)
+        going = replace(found, state=SavepointState.DELETING, message=_REMOVING)
+        unit.savepoints.update(going)
         unit.commit()
-    if "://" not in env.settings.checkpoint_root:
-        shutil.rmtree(Path(env.settings.checkpoint_root) / savepoint_path(found), ignore_errors=True)
+    _remove(env, going)
+
+
+def _remove(env: Environment, savepoint: Savepoint) -> None:
+    """Take away the files of one that is being deleted, then itself."""
+    try:
+        env.checkpoints.remove(savepoint_path(savepoint))
+    except OSError as error:  # of a disk, which another try would not mend
+        _LOG.warning("files of savepoint %s stay: %s", savepoint.name, error)
+    with env.open_unit() as unit:
+        if unit.savepoints.find_by_id(savepoint.meta.id) is not None:
+            unit.savepoints.delete(savepoint.meta.id)
+            unit.commit()
+    env.changed.notify()
