@@ -45,6 +45,18 @@ AWAY = (
     "psycopg.errors.CrashShutdown",
     "psycopg.errors.CannotConnectNow",
 )
+# What Hadoop's client says when a cluster does not answer: a call that breaks off ends as a file does.
+FAR = (
+    "Call From ",
+    "DestHost:destPort ",
+    "End of File Exception between local host",
+    "ipc.RetriableException",
+    "ipc.StandbyException",
+    "SafeModeException",
+    "BlockMissingException",
+    "could only be written to 0 of",
+    "All datanodes",
+)
 # What passes while a checkpoint is whole, wherever it was met.
 PASSING = (
     "OUT_OF_MEMORY",

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from leatstream.connectors.store_marks import find_mark
 from leatstream.errors import (
@@ -106,6 +107,9 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
     if store is not None:
         return _of_store(*store)
     said = _innermost(chain)
+    if urlsplit(spec.checkpoint).scheme not in ("", "file") and any(word in text for word in words.FAR):
+        detail = f"The file system of the checkpoint {spec.checkpoint} does not answer: {said}"
+        return Failure("job-failed", detail, "checkpoints-unreachable", retryable=True)
     if any(word in text for word in words.FULL):
         where = "the driver's files or the checkpoint " + spec.checkpoint
         return Failure("disk-full", f"There is no room left on the disk of {where}.", condition)

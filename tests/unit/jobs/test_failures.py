@@ -149,6 +149,33 @@ def test_nonsense_in_a_checkpoint_is_told_from_a_disk_that_is_away(name: str, fr
 
 
 @pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("java.net.ConnectException", "Call From a/1 to b:8020 failed on connection exception: refused"),
+        (
+            "java.io.EOFException",
+            'End of File Exception between local host is: "a/1"; destination host is: "b":8020',
+        ),
+        (
+            "org.apache.hadoop.hdfs.server.namenode.SafeModeException",
+            "Cannot create file /c. SafeModeException: x",
+        ),
+        ("java.io.IOException", "File /c could only be written to 0 of the 1 minReplication nodes."),
+    ],
+)
+def test_an_hdfs_that_is_away_is_told_from_a_damaged_checkpoint(name: str, message: str) -> None:
+    """A call that breaks off ends as a file does that was cut, and in the same places."""
+    chain = [Link("x", "x"), Link(name, message, frames=("o.a.s.x.HDFSMetadataLog.get",))]
+    failure = classify(chain, SPEC.model_copy(update={"checkpoint": "hdfs://b:8020/c"}))
+    assert (failure.code, failure.condition, failure.retryable) == (
+        "job-failed",
+        "checkpoints-unreachable",
+        True,
+    )
+    assert failure.detail.startswith("The file system of the checkpoint hdfs://b:8020/c does not answer: ")
+
+
+@pytest.mark.parametrize(
     "message",
     [
         "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment. Call: x",
