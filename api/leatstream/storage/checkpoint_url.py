@@ -9,7 +9,7 @@ from typing import Any
 
 from leatstream.storage.hadoop_client import HadoopClient
 
-_QUICK, _LONG = 20.0, 600.0  # seconds for a single call
+_QUICK, _LONG = 30.0, 600.0  # seconds for a single call; the first one of a JVM loads classes
 _MARK = "metadata"  # which every checkpoint has
 _AT_ONCE = 8
 _MOST_BYTES = 16 << 20

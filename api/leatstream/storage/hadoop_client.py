@@ -34,10 +34,13 @@ _REFUSALS = (
     "AccessControlException",
     "AccessDeniedException",
     "ClassNotFoundException",
+    "CredentialInitializationException",
     "IllegalArgumentException",
     "InvalidPathException",
+    "NoAuthWithAWSException",
     "NSQuotaExceededException",
     "DSQuotaExceededException",
+    "UnknownStoreException",
     "UnsupportedFileSystemException",
     "UnsupportedOperationException",
 )
@@ -175,8 +178,10 @@ class HadoopClient:
         found = importlib.util.find_spec("pyspark")
         if found is None or found.origin is None:
             raise _refused("PySpark, whose jars reach their file system, is not installed beside the server")
-        given = [self._environment.get(name, "") for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR")]
-        return os.pathsep.join([*filter(None, given), str(Path(found.origin).parent / "jars" / "*")])
+        # As Spark's own start puts them together for the drivers.
+        jars, told = str(Path(found.origin).parent / "jars" / "*"), self._environment.get
+        parts = (told("HADOOP_CONF_DIR"), told("YARN_CONF_DIR"), jars, told("SPARK_DIST_CLASSPATH"))
+        return os.pathsep.join(part for part in parts if part)
 
     def _gateway(self, jvm: _Jvm, seconds: float) -> tuple[Any, Any]:
         """The view of the JVM, and Hadoop's configuration."""

@@ -172,7 +172,10 @@ def test_settings_and_faults_are_told(tmp_path: Path) -> None:
         "<configuration><property><name>a.site</name><value>here</value></property>"
         "<property><name>told</name><value>by the site</value></property></configuration>"
     )
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars/of-a-jar").touch()
     told = {"HADOOP_CONF_DIR": str(tmp_path / "conf"), "LEATSTREAM_BOOTSTRAP_TOKEN": "hidden"}
+    told["SPARK_DIST_CLASSPATH"] = str(tmp_path / "jars")
     client = HadoopClient({**java_environment(), **told}, {"told": "by the server"})
     try:
         assert client.ask(lambda _, conf: (conf.get("a.site"), conf.get("told")), 20) == (
@@ -181,6 +184,9 @@ def test_settings_and_faults_are_told(tmp_path: Path) -> None:
         )
         assert (
             client.ask(lambda jvm, _: jvm.java.lang.System.getenv("LEATSTREAM_BOOTSTRAP_TOKEN"), 20) is None
+        )
+        assert (
+            client.ask(lambda jvm, _: jvm.java.lang.ClassLoader.getSystemResource("of-a-jar"), 20) is not None
         )
         with pytest.raises(CheckpointError, match='No FileSystem for scheme "nofs"') as refused:
             CheckpointUrl("nofs://a/b", client).names("x")
@@ -199,31 +205,28 @@ def test_settings_and_faults_are_told(tmp_path: Path) -> None:
         client.close()
 
 
-def test_a_jvm_that_hangs_is_ended_and_replaced(
-    client: HadoopClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pid = lambda jvm, _: jvm.java.lang.ProcessHandle.current().pid()  # noqa: E731
-    before = client.ask(pid, 20)
-    with pytest.raises(CheckpointError, match=r"did not answer within 0\.3 seconds"):
-        client.ask(lambda jvm, _: jvm.java.lang.Thread.sleep(60_000), 0.3)
-    assert not Path(f"/proc/{before}").exists()
-    monkeypatch.setattr(client, "_away", (0.0, ""))
-    assert client.ask(pid, 20) != before
-
-
-def test_a_jvm_that_nobody_asks_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leatstream.storage.hadoop_client._IDLE_SECONDS", 0.1)
-    client = HadoopClient(java_environment(), {})
-    pid = client.ask(lambda jvm, _: jvm.java.lang.ProcessHandle.current().pid(), 20)
-    until = time.monotonic() + 20
-    while Path(f"/proc/{pid}").exists():
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
 @pytest.mark.parametrize("told", [{"JAVA_HOME": "/nowhere"}, {"JAVA_TOOL_OPTIONS": "-XX:NoSuchFlag"}])
 def test_no_jvm(told: dict[str, Any]) -> None:
     client = HadoopClient({**java_environment(), **told}, {})
     with pytest.raises(CheckpointError, match=r"No such file or directory|NoSuchFlag") as refused:
         client.ask(lambda _, conf: conf.get("a"), 20)
     assert refused.value.code == "checkpoints-refused"
+
+
+def test_a_jvm_that_hangs_is_ended_and_replaced(client: HadoopClient) -> None:
+    pid = lambda jvm, _: jvm.java.lang.ProcessHandle.current().pid()  # noqa: E731
+    before = client.ask(pid, 20)
+    with pytest.raises(CheckpointError, match=r"did not answer within 0\.3 seconds"):
+        client.ask(lambda jvm, _: jvm.java.lang.Thread.sleep(60_000), 0.3)
+    assert not Path(f"/proc/{before}").exists()
+    client._away = (0.0, "")  # not after some seconds, but now
+    assert client.ask(pid, 20) != before
+
+
+def test_a_jvm_that_nobody_asks_ends(client: HadoopClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leatstream.storage.hadoop_client._IDLE_SECONDS", 0.1)
+    pid = client.ask(lambda jvm, _: jvm.java.lang.ProcessHandle.current().pid(), 20)
+    until = time.monotonic() + 20
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < until
+        time.sleep(0.05)
