@@ -82,13 +82,13 @@ def beat(world: Any, name: str, read: int | None = None, **more: Any) -> str:
     return drivers.heartbeat(world.env, found.status.driver_id, report)["directive"]
 
 
-def end(world: Any, name: str, batch: int, read: int, *, in_order: bool = True) -> None:
+def end(world: Any, name: str, batch: int, read: int, *, in_order: bool = True, whole: bool = True) -> None:
     """Its job obeys, and ends between two batches unless it is killed before."""
     reconcile_all(world.env)
     driver = query(world, name).status.driver_id
     assert beat(world, name, read) == "stop"
     if in_order:
-        told = {"checkpoint": "g1", "batch": batch, "offsets": [{"a": {"0": read}}]}
+        told = {"checkpoint": "g1", "batch": batch, "offsets": [{"a": {"0": read}}], "whole": whole}
         beat(world, name, state="stopped", reached=told)
     world.drivers.tokens.pop(driver)
     reconcile_all(world.env)
@@ -221,7 +221,7 @@ def test_a_query_that_inserts_is_replaced_as_well(world: Any, client: TestClient
     assert spec(world, "vi__green").silent
 
 
-@pytest.mark.parametrize("dies", ["green", "blue", "behind"])
+@pytest.mark.parametrize("dies", ["green", "blue", "behind", "half"])
 def test_what_does_not_end_in_order_goes_on_as_before(world: Any, client: TestClient, dies: str) -> None:
     caught_up(world, client)
     end(world, "v__green", 4, 9, in_order=dies != "green")
@@ -229,7 +229,7 @@ def test_what_does_not_end_in_order_goes_on_as_before(world: Any, client: TestCl
         beat(world, "v", 9)
         reconcile_all(world.env)
         # Where it ended it had to repeat a batch, or its word came from before it fell back.
-        end(world, "v", 20, 12 if dies == "blue" else 8, in_order=dies != "blue")
+        end(world, "v", 20, 8 if dies == "behind" else 12, in_order=dies != "blue", whole=dies != "half")
     reconcile_all(world.env)
     green, blue = query(world, "v__green"), query(world, "v")
     assert (green.on_hold, blue.on_hold) == (False, False)

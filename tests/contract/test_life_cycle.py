@@ -517,16 +517,18 @@ READ = {"relation": "d.public.a", "entity": "a", "end_offsets": {"0": 1}, "lag":
 class Swaps(Life):
     """The same with a materialized view whose query is replaced by one beside it, and back."""
 
+    view, statements = VIEW, STATEMENTS
+
     @initialize()
     def begin(self) -> None:
         super().begin()
-        body = QueryDefinition(VIEW.format(STATEMENTS[0]), CONTEXT)
+        body = QueryDefinition(self.view.format(self.statements[0]), CONTEXT)
         queries.create_query(self.env, ANN, "v", body)
-        self.replace_beside(STATEMENTS[1])
+        self.replace_beside(1)
 
-    @rule(sql=st.sampled_from(STATEMENTS))
-    def replace_beside(self, sql: str) -> None:
-        body = QueryDefinition(VIEW.format(sql), CONTEXT)
+    @rule(number=st.integers(0, 2))
+    def replace_beside(self, number: int) -> None:
+        body = QueryDefinition(self.view.format(self.statements[number]), CONTEXT)
         self._user(lambda: replace_beside(self.env, ANN, "v", body))
 
     @rule()
@@ -543,7 +545,7 @@ class Swaps(Life):
 
     @rule()
     def make_it_anew(self) -> None:
-        body = QueryDefinition(VIEW.format(STATEMENTS[0]), CONTEXT)
+        body = QueryDefinition(self.view.format(self.statements[0]), CONTEXT)
         self._user(lambda: queries.create_query(self.env, ANN, "v", body))
 
     @rule()
@@ -582,8 +584,9 @@ class Swaps(Life):
     def _settle(self) -> None:
         super()._settle()
         known = {query.name: query for query in self._queries()}
-        green = known.get("v__green")
-        assert green is None or green.status.state is not QueryState.RUNNING, "it has not taken over"
+        lead, green = known.get("v"), known.get("v__green")
+        waits = green is not None and green.is_silent and lead.status.state is not QueryState.RUNNING
+        assert green is None or waits or green.status.state is not QueryState.RUNNING, "it has not taken over"
         # All of them go together.
         self._user(lambda: delete_query(self.env, ANN, "v"))
         super()._settle()
@@ -592,6 +595,119 @@ class Swaps(Life):
 
 Swaps.TestCase.settings = settings(Life.TestCase.settings, max_examples=12)
 TestSwaps = Swaps.TestCase
+
+
+DISTINCT = "CREATE STREAM v AS SELECT DISTINCT n FROM a WITH ('starting.position'='earliest'){}"
+FILTERS = ("", " WHERE n > 1", " WHERE n > 2")
+
+
+class HandsOver(Swaps):
+    """The same with a stream: of all records each is written by one version, in whatever moment the API dies.
+
+    A job works one batch off between two words to the API, and what it has committed stays with its checkpoint.
+    """
+
+    view, statements = DISTINCT, FILTERS
+
+    @initialize()
+    def begin(self) -> None:
+        self.records = self.written = 0
+        self.committed: dict[str, tuple[int, int]] = {}
+        super().begin()
+
+    @rule()
+    def make_it_anew(self) -> None:
+        before = {query.name for query in self._queries()}
+        super().make_it_anew()
+        if "v" not in before:
+            self.written = 0  # another query has begun with the first record
+
+    @rule(count=st.integers(1, 5))
+    def send(self, count: int) -> None:
+        self.records += count
+
+    @rule(seconds=st.sampled_from((1.0, 5.0)))
+    def go_on_for_a_while(self, seconds: float) -> None:
+        for _ in range(6):
+            self.records += 1
+            self._second(seconds)
+
+    def lead(self) -> Any:
+        with self.world.units(write=False) as unit:
+            return unit.queries.find("v")
+
+    def kill_the_driver_of(self, name: str) -> None:
+        for driver in [q.status.driver_id for q in self._queries() if q.name == name]:
+            if driver in self.processes.all:
+                self._kill(driver)
+
+    def second_in_which_the_api_dies(self, effect: int | None, *, after: bool) -> None:
+        """Within a pass, after so many of its effects; None: it does not."""
+        self.records += 1
+        self.clock.time += timedelta(seconds=5)
+        for driver in sorted(self.processes.all):
+            self._beat(driver)
+        self._pass() if effect is None else self.crash(effect, after)
+        self.processes.maintain()
+        for driver in sorted(self.processes.all):
+            self._poll(driver)
+
+    def _report(self, driver: str, state: str, **more: Any) -> str | None:
+        spec, working = self.processes.all[driver].spec, self.processes.all[driver].working
+        if not working or spec["sink"]["relation"] != "d.public.v":
+            return Life._report(self, driver, state, **more)
+        if state == "running":
+            self._batch(spec)
+        batch, end = self.committed.get(spec["checkpoint"], (-1, 0))
+        if batch >= 0:
+            more["progress"] = {"sources": [{**READ, "end_offsets": {"0": end}}]}
+            if state != "running":
+                told = {"checkpoint": "g1", "batch": batch, "offsets": [{"a": {"0": end}}]}
+                more["reached"] = told | {"whole": state == "stopped"}
+        return Life._report(self, driver, state, **more)
+
+    def _batch(self, spec: dict[str, Any]) -> None:
+        batch, start = self.committed.get(spec["checkpoint"], (-1, 0))
+        end, silent, place = self.records, spec["silent"], spec["hand_over"]
+        if place is not None and batch < place["batch"]:
+            assert (batch, place["checkpoint"]) == (place["batch"] - 1, "g1")
+            end, silent = place["offsets"][0]["a"]["0"], True
+        assert end >= start, "it has read records that the version before had not"
+        if not silent:
+            assert start == self.written, "another version has written them, or none"
+            self.written = end
+        self.committed[spec["checkpoint"]] = (batch + 1, end)
+
+    def _settle(self) -> None:
+        self.records += 1
+        super()._settle()
+
+
+@pytest.mark.parametrize(("effect", "after"), [(1, True), (2, False)])
+def test_a_hand_over_outlives_a_death_at_every_step(effect: int, after: bool) -> None:
+    """Every other pass of the API ends within a step, and in each hand-over a driver dies a step later."""
+    life = HandsOver()
+    life.begin()
+    life.wish("q1", DesiredState.STOPPED)
+    life.wish("q2", DesiredState.STOPPED)
+    for step in range(6):
+        for victim in ("v", "v__green"):
+            before, seconds = life.lead().meta.id, 0
+            if before not in {query.beside for query in life._queries()}:
+                life.replace_beside(1)
+            while life.lead().meta.id == before or life.lead().status.state is not QueryState.RUNNING:
+                if seconds == step:
+                    life.kill_the_driver_of(victim)
+                dies = (seconds + step) % 2 == 0
+                life.second_in_which_the_api_dies(effect if dies else None, after=after)
+                seconds += 1
+                assert seconds < 60, [(q.name, q.status.state, q.status.message) for q in life._queries()]
+            life.rollback()
+    life.teardown()
+
+
+HandsOver.TestCase.settings = settings(Life.TestCase.settings, max_examples=6)
+TestHandsOver = HandsOver.TestCase
 
 
 class SharedLife(Life):
