@@ -17,7 +17,7 @@ from leatstream_jobs import batch_sink
 from leatstream_jobs.batches import BatchSink
 from leatstream_jobs.handing_over import writes_all
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 SECONDS = 180.0  # that an attempt may take
 WINDOWS = "SELECT unix_timestamp(window_start) % 3600 AS s, {} FROM TUMBLE(s, SIZE 10 SECONDS) GROUP BY window_start, window_end"
 RISES = """SELECT * FROM s MATCH_RECOGNIZE (PARTITION BY k ORDER BY rowtime MEASURES {}
