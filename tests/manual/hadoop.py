@@ -1,7 +1,7 @@
 """Checkpoints on a real HDFS and by s3a, and executors on a real YARN: ``pytest tests/manual/hadoop.py``.
 
 By hand, as the jars have 80 MB and YARN takes its time; the port's own tests ask the same Java client in CI. The
-cluster is one JVM of local processes' parts (``tests/hadoop_cluster.py``): no Kerberos, no second name node.
+cluster is one JVM of local processes' parts (``tests/support/hadoop_cluster.py``): no Kerberos, no second name node.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ _FLAGS = ["-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 
 def s3a_jars() -> list[Path]:
     """hadoop-aws, and of the AWS SDK what it needs for checkpoints: 13 MB in place of the bundle's 600."""
-    lines = (Path(__file__).parent / "manual" / "s3a.jars").read_text().splitlines()
+    lines = (Path(__file__).parents[1] / "manual" / "s3a.jars").read_text().splitlines()
     found = [(line.split()[0].split(":"), line.split()[1]) for line in lines]
     return bring([Jar(*coordinate, sha256) for coordinate, sha256 in found])
 
