@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from test_changelogs import RANDOM, RELATIONS, Model, Run, _batch_answer, _records
+from test_changelogs import RELATIONS, Model, Run, _batch_answer, _records
 
 from leatstream.errors import StoreError
 from leatstream_jobs.snapshot_store import SnapshotStore
@@ -49,9 +49,17 @@ def test_random_records_and_crashes(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever a batch is cut off, its repetition leaves in the view what DuckDB finds of all rows, once."""
-    sql, names = RANDOM["aggregate"]
-    view = sql.replace("CREATE CHANGELOG c", "CREATE MATERIALIZED VIEW v")
-    run = Run(spark, tmp_path, view, {name: RELATIONS[name] for name in names})
+    select = (
+        "SELECT region, count(*) AS c, sum(n) AS total, max(n) AS top FROM accounts GROUP BY region"
+        " HAVING count(*) < 12"
+    )
+    names = ("accounts",)
+    run = Run(
+        spark,
+        tmp_path,
+        f"CREATE MATERIALIZED VIEW v AS {select}",
+        {name: RELATIONS[name] for name in names},
+    )
     chance, model = random.Random("view"), Model()
     crashes = {
         1: (SnapshotStore, "commit", crash),
@@ -67,7 +75,7 @@ def test_random_records_and_crashes(
             monkeypatch.setattr(Applier, "apply", APPLY)
             monkeypatch.setattr(SnapshotStore, "commit", COMMIT)
         run.work()
-        wanted = [list(row.values()) for row in _batch_answer(sql, model)]
+        wanted = [list(row.values()) for row in _batch_answer(select, model)]
         assert run.kept() == sorted(wanted, key=str), f"batch {batch}"
     run.stop()
 
