@@ -151,7 +151,7 @@ def answers(
 def failure(spark: SparkSession, expression: str, timeout: int = 30) -> tuple[str, str | None, bool | None]:
     with pytest.raises(Exception) as caught:  # noqa: PT011  (pyspark's own classes, imported lazily)
         answers(spark, compiled(f"SELECT {expression} AS a FROM s"), [(0, "x")], timeout)
-    found = classify(chain_of(caught.value), JobSpec.model_construct(sources=[]))
+    found = classify(chain_of(caught.value), JobSpec.model_construct(sources=[], checkpoint="file:///c"))
     return found.detail, found.condition, found.retryable
 
 
