@@ -90,7 +90,9 @@ def failure(
 ) -> tuple[str, str | None, bool | None]:
     with pytest.raises(Exception) as caught:  # noqa: PT011  (py4j's own class)
         session.sql(sql).collect()
-    found = classify(chain_of(caught.value), JobSpec.model_construct(sources=[], checkpoint="file:///c", functions=specs))
+    found = classify(
+        chain_of(caught.value), JobSpec.model_construct(sources=[], checkpoint="file:///c", functions=specs)
+    )
     return found.detail, found.condition, found.retryable
 
 

@@ -119,7 +119,9 @@ def test_one_topic_that_is_denied_is_told_and_the_others_work(
     for job in (frame("unread").collect, into.save):
         with pytest.raises(Exception) as caught:  # noqa: PT011  (py4j's own class)
             job()
-        failure = classify(chain_of(caught.value), JobSpec.model_construct(sources=[], checkpoint="file:///c"))
+        failure = classify(
+            chain_of(caught.value), JobSpec.model_construct(sources=[], checkpoint="file:///c")
+        )
         assert failure.detail.startswith("A store refused the job's login or access:"), failure.detail
         assert failure.retryable is False
 
