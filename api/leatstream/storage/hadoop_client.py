@@ -98,7 +98,9 @@ class HadoopClient:
             raise self._told(error.java_exception) from None
         except (Py4JError, OSError):
             self._end(jvm)
-            raise self._unreachable(f"they did not answer within {seconds:g} seconds") from None
+            raise self._unreachable(
+                f"the JVM that asks for them has ended, or did not answer within {seconds:g} seconds"
+            ) from None
         finally:
             self._leave()
 

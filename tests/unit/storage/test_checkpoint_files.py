@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j import protocol
 
 from leatstream.dev.java import find_java
 from leatstream.errors import CheckpointError
@@ -37,6 +38,12 @@ def java_environment() -> dict[str, str]:
     java = find_java()
     assert java is not None
     return {"PATH": os.environ["PATH"], "JAVA_HOME": str(java.home)}
+
+
+@pytest.fixture(autouse=True)
+def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Spark of other tests in this process, which no server has, looks at every fault of Py4J's as its own."""
+    monkeypatch.setattr("py4j.java_gateway.get_return_value", protocol.get_return_value)
 
 
 @pytest.fixture(scope="module")

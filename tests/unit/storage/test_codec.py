@@ -74,6 +74,7 @@ STATUS = QueryStatus(
     entity_ready=True,
     crashes=2,
     apart_from="drv_0",
+    reached={"checkpoint": "g2", "batch": 4, "offsets": [{"a": {"0": 9}}]},
 )
 OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
     (codec.DATABASES, Database(meta=META, name='Ünï"code', comment="c")),
@@ -233,6 +234,8 @@ OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
                 position="offsets", timestamp_ms=1, offsets={"d.s.r": {"0": 7}}, checkpoint_generation=2
             ),
             beside="qry_2",
+            on_hold=True,
+            hand_over={"checkpoint": "g2", "batch": 5, "offsets": [{"a": {"0": 9}}]},
             beside_relation=Relation(
                 meta=META,
                 fqn=Fqn("d", "s", "r"),
