@@ -9,7 +9,7 @@ from leatstream.errors import LeatstreamError
 from leatstream.services.environment import Environment
 from leatstream.services.queries.changing import not_started
 from leatstream.services.queries.origin import lay_checkpoint
-from leatstream.services.queries.savepoints import copy_savepoints, remove_savepoints
+from leatstream.services.queries.savepoints import attend_savepoints
 
 _LOG = logging.getLogger(__name__)
 
@@ -17,14 +17,13 @@ _LOG = logging.getLogger(__name__)
 def copy_what_waits(env: Environment, mine: Collection[str] | None = None) -> None:
     """Copy for the savepoints that were asked for, and for new queries that begin with another's checkpoint.
 
-    What is left of savepoints that are being deleted is removed first.
+    What is left of savepoints that are being deleted is removed.
 
     Args:
         env: the environment.
         mine: ids of the queries that this server looks after, as one server alone may copy; None = all.
     """
-    remove_savepoints(env)
-    copy_savepoints(env, mine)
+    attend_savepoints(env, mine)
     for query_id in sorted(env.awaited_copies):
         try:
             _lay(env, query_id)

@@ -67,35 +67,37 @@ def take_savepoint(env: Environment, principal: Principal, query_name: str, name
     return savepoint
 
 
-def copy_savepoints(env: Environment, mine: Collection[str] | None = None) -> None:
-    """Copy what was asked for, of queries that have stopped; see ``copying``.
+def attend_savepoints(env: Environment, mine: Collection[str] | None = None) -> None:
+    """Copy what is to be copied as soon as its query has come to rest; remove what is being deleted.
 
     Args:
         env: the environment.
         mine: ids of the queries that this server looks after, as one server alone may copy; None = all.
     """
-    for savepoint in _waiting(env, SavepointState.PENDING):
-        with env.open_unit(write=False) as unit:
-            query = unit.queries.find_by_id(savepoint.query_id)
-        if query is not None and mine is not None and query.meta.id not in mine:
-            continue
-        done = _copied(env, savepoint, query)
-        if done != savepoint:
-            _keep(env, done, query)
-
-
-def remove_savepoints(env: Environment) -> None:
-    """Remove the files of savepoints that are being deleted and could not be removed at once."""
-    for savepoint in _waiting(env, SavepointState.DELETING):
-        try:
-            _remove(env, savepoint)
-        except CheckpointError as error:
-            _LOG.debug("files of savepoint %s are removed later: %s", savepoint.name, error.detail)
-
-
-def _waiting(env: Environment, state: SavepointState) -> list[Savepoint]:
     with env.open_unit(write=False) as unit:
-        return [savepoint for savepoint in unit.waiting_savepoints() if savepoint.state is state]
+        waiting = unit.waiting_savepoints()
+    for savepoint in waiting:
+        if savepoint.state is SavepointState.DELETING:
+            _remove_if_possible(env, savepoint)
+        else:
+            _attend(env, savepoint, mine)
+
+
+def _attend(env: Environment, savepoint: Savepoint, mine: Collection[str] | None) -> None:
+    with env.open_unit(write=False) as unit:
+        query = unit.queries.find_by_id(savepoint.query_id)
+    if query is not None and mine is not None and query.meta.id not in mine:
+        return
+    done = _copied(env, savepoint, query)
+    if done != savepoint:
+        _keep(env, done, query)
+
+
+def _remove_if_possible(env: Environment, savepoint: Savepoint) -> None:
+    try:
+        _remove(env, savepoint)
+    except CheckpointError as error:
+        _LOG.debug("files of savepoint %s are removed later: %s", savepoint.name, error.detail)
 
 
 def _keep(env: Environment, done: Savepoint, query: Query | None) -> None:
