@@ -261,7 +261,9 @@ class Attempt:
             self._cut_off()
 
     def _how_far(self, *, in_order: bool) -> dict[str, Any] | None:
-        """Where the query has ended, which matters to one that takes over from it."""
+        """Where the query has ended, which matters to one that takes over from it; None where none can."""
+        if self._spec.sink.view is not None or self._spec.mode is Mode.REALTIME:
+            return None  # far checkpoints are not asked for nothing
         try:
             batches = self._started.batches if self._started is not None else None
             pattern = batches.last_watermark(self._spark) if isinstance(batches, PatternBatches) else None
