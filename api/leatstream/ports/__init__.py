@@ -1,0 +1,40 @@
+"""What the services need from the outside, as protocols; ``bootstrap`` chooses who provides it."""
+
+from leatstream.ports.catalog import (
+    Clock,
+    DriverRow,
+    DriverRows,
+    OpenUnit,
+    QueryLogRows,
+    Repository,
+    SecretBox,
+    SecretRows,
+    TokenRows,
+    UnitOfWork,
+)
+from leatstream.ports.checkpoints import CheckpointFiles
+from leatstream.ports.drivers import AnalysisRequest, Analyzer, Drivers, Launcher, Leases, Sharing
+from leatstream.ports.views import Freshness, Snapshot, ViewStore
+
+__all__ = [
+    "AnalysisRequest",
+    "Analyzer",
+    "CheckpointFiles",
+    "Clock",
+    "DriverRow",
+    "DriverRows",
+    "Drivers",
+    "Freshness",
+    "Launcher",
+    "Leases",
+    "OpenUnit",
+    "QueryLogRows",
+    "Repository",
+    "SecretBox",
+    "SecretRows",
+    "Sharing",
+    "Snapshot",
+    "TokenRows",
+    "UnitOfWork",
+    "ViewStore",
+]

@@ -1,0 +1,221 @@
+"""The catalog: objects of each noun, transactions, tokens, secrets; and the time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from leatstream.model.functions import FunctionSource, UserFunction
+from leatstream.model.objects import (
+    Database,
+    Query,
+    QueryEvent,
+    QueryProgress,
+    QueryVersion,
+    Relation,
+    Schema,
+    Store,
+)
+from leatstream.model.registered import (
+    Application,
+    DescriptorSource,
+    EntityDrop,
+    Savepoint,
+    SchemaRegistry,
+    Secret,
+    SessionDefaults,
+)
+
+T = TypeVar("T")
+
+
+class Clock(Protocol):
+    """The time, so that tests may set it."""
+
+    def now(self) -> datetime:
+        """The present moment, with time zone UTC."""
+
+
+class Repository(Protocol[T]):
+    """Objects of one noun inside a unit of work.
+
+    Keys are exact names: a Fqn's text for relations, ``database.schema`` quoted for schemas.
+    """
+
+    def key(self, item: T) -> str:
+        """The object's key."""
+
+    def find(self, key: str) -> T | None:
+        """The object, or None."""
+
+    def find_by_id(self, object_id: str) -> T | None:
+        """The object of this opaque id, or None."""
+
+    def add(self, item: T) -> None:
+        """Insert; CatalogError already-exists if the key is taken."""
+
+    def update(self, item: T) -> None:
+        """Replace the object with the same id."""
+
+    def delete(self, object_id: str) -> None:
+        """Remove it; nothing happens if it is not there."""
+
+    def page(self, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[T]:
+        """Objects whose key starts with ``prefix`` and is greater than ``after``, ordered by key."""
+
+
+class SecretRows(Protocol):
+    """Enveloped secret values by reference."""
+
+    def put(self, reference: str, envelope: bytes) -> None:
+        """Store or replace."""
+
+    def find(self, reference: str) -> bytes | None:
+        """The envelope, or None."""
+
+    def delete(self, reference: str) -> None:
+        """Forget it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverRow:
+    """What is remembered of a driver process across restarts of the API.
+
+    Attributes:
+        role: ``dedicated`` or ``analyzer``.
+        token_hash: SHA-256 (hex) of the driver's own bearer token.
+        started_at: when it was started (seconds of 1970); for people.
+        query_id, attempt: what it was given to run, if anything.
+        server: id of the server that started it.
+    """
+
+    id: str
+    role: str
+    token_hash: str
+    pid: int
+    started_at: float
+    created_at: datetime
+    query_id: str | None = None
+    attempt: int | None = None
+    server: str | None = None
+
+
+class DriverRows(Protocol):
+    """Driver processes that are or were there."""
+
+    def add(self, row: DriverRow) -> None:
+        """Remember a driver."""
+
+    def find(self, driver_id: str) -> DriverRow | None:
+        """The driver, or None."""
+
+    def update(self, row: DriverRow) -> None:
+        """Replace what is known of the driver with the same id."""
+
+    def delete(self, driver_id: str) -> None:
+        """Forget it; nothing happens if it is not there."""
+
+    def list(self) -> Sequence[DriverRow]:
+        """All of them, oldest first."""
+
+
+class TokenRows(Protocol):
+    """API tokens; only hashes are kept."""
+
+    def add(
+        self,
+        token_id: str,
+        token_hash: str,
+        principal: str,
+        role: str,
+        *,
+        created_at: datetime,
+        expires_at: datetime | None = None,
+    ) -> None:
+        """Remember a token; one with the same id is replaced."""
+
+    def delete(self, token_id: str) -> None:
+        """Revoke it."""
+
+    def delete_of(self, principal: str) -> None:
+        """Revoke every token of a principal."""
+
+
+class QueryLogRows(Protocol):
+    """What happened to queries: the newest events and versions of each, older ones are forgotten."""
+
+    def add_event(self, query_id: str, event: QueryEvent) -> None:
+        """Note an event."""
+
+    def add_version(self, query_id: str, version: QueryVersion) -> None:
+        """Note a version."""
+
+    def add_progress(self, query_id: str, progress: QueryProgress) -> None:
+        """Note what its job told."""
+
+    def progress(self, query_id: str, limit: int) -> Sequence[QueryProgress]:
+        """The newest, oldest of them first."""
+
+    def events(self, query_id: str, limit: int) -> Sequence[QueryEvent]:
+        """The newest, oldest of them first."""
+
+    def versions(self, query_id: str, limit: int) -> Sequence[QueryVersion]:
+        """The newest, oldest of them first."""
+
+    def add_handed_on(self, query_id: str, heir_id: str) -> None:
+        """Let the versions of one query be those of another, which has taken over from it."""
+
+    def delete_of(self, query_id: str) -> None:
+        """Forget all of a query's."""
+
+
+class UnitOfWork(Protocol):
+    """One transaction on the catalog. Nothing is kept unless ``commit`` is called."""
+
+    databases: Repository[Database]
+    schemas: Repository[Schema]
+    stores: Repository[Store]
+    relations: Repository[Relation]
+    queries: Repository[Query]
+    function_sources: Repository[FunctionSource]
+    functions: Repository[UserFunction]
+    query_log: QueryLogRows
+    named_secrets: Repository[Secret]
+    schema_registries: Repository[SchemaRegistry]
+    descriptor_sources: Repository[DescriptorSource]
+    session_defaults: Repository[SessionDefaults]
+    applications: Repository[Application]
+    savepoints: Repository[Savepoint]
+    entity_drops: Repository[EntityDrop]
+    secrets: SecretRows
+    drivers: DriverRows
+    tokens: TokenRows
+
+    def commit(self) -> None:
+        """Make every change of this unit lasting, at once."""
+
+    def find_token(self, token_hash: str) -> tuple[str, str] | None:
+        """Principal name and role of a live API token by its SHA-256, or None."""
+
+    def waiting_savepoints(self) -> Sequence[Savepoint]:
+        """Those still to be copied or removed; cheap where there is none, as it is asked all the time."""
+
+
+class OpenUnit(Protocol):
+    """Opens units of work; leaving the block without commit rolls back."""
+
+    def __call__(self, *, write: bool = True) -> AbstractContextManager[UnitOfWork]:
+        """A unit; ``write=False`` for reading only."""
+
+
+class SecretBox(Protocol):
+    """Seals and opens secret values."""
+
+    def seal(self, reference: str, value: str) -> bytes:
+        """Encrypt for this reference only."""
+
+    def open(self, reference: str, envelope: bytes) -> str:
+        """Decrypt; fails if the envelope was made for another reference."""
