@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leatstream_jobs.local_files import spare_programs
 from leatstream_jobs.worker_python import worker_python
 
 if TYPE_CHECKING:
@@ -150,6 +151,7 @@ def start_session(work_dir: Path, slots: int, *, shared: bool = False) -> SparkS
     for key, value in wanted.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    spare_programs(spark)
     if not local:
         from leatstream_jobs.shipped_code import ship_code
 
