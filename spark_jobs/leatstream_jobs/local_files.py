@@ -2,9 +2,9 @@
 
 Hadoop's Java has no call for a file's mode: without its native library, which PySpark does not have, it
 starts the program ``chmod`` for each file and each directory that it makes, of which a micro-batch with state
-has six: a fifth of the time of a small one, and of its processor time (bench/small_batch.py). Java has had that
-call for long, so a small class of ours answers in place of Hadoop's. Spark's own compiler of generated code
-(Janino) makes it in the JVM: no build and no jar.
+has six: a fifth of the time of a small one, and of its processor time (bench/small_batch.py). Java has had
+that call for long, so a small class of ours answers in place of Hadoop's. Spark's own compiler of generated
+code (Janino) makes it in the JVM: no build and no jar.
 """
 
 from __future__ import annotations

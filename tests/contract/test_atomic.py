@@ -155,6 +155,33 @@ def test_someone_else_was_faster(pageviews: TestClient, fresh: Any, monkeypatch:
     assert _names(pageviews, "queries") == ["c"]
 
 
+def test_what_others_do_elsewhere_does_not_matter(
+    pageviews: TestClient, fresh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Queries that others make and delete, and topics that they drop, are no reason to run the text again."""
+    from leatstream.services.entity_drops import drop_unless_used
+    from leatstream.services.statements import atomic
+
+    real, times = atomic.keep, []
+
+    def late(env: Any, staging: Any) -> None:
+        times.append(1)
+        other = f"other{len(times)}"
+        text = f"CREATE STREAM {other} WITH ('store'='k') AS SELECT * FROM pageviews"
+        monkeypatch.setattr(atomic, "keep", real)
+        assert _send(pageviews, text).status_code == 200
+        drop_unless_used(fresh.env, "k", other + "_gone", lambda: None)
+        monkeypatch.setattr(atomic, "keep", late)
+        real(env, staging)
+
+    monkeypatch.setattr(atomic, "keep", late)
+    answer = _send(
+        pageviews, "CREATE SCHEMA a; CREATE STREAM c WITH ('store'='k') AS SELECT * FROM pageviews"
+    )
+    assert answer.status_code == 200, answer.text
+    assert len(times) == 1
+
+
 def test_set_default(pageviews: TestClient, fresh: Any) -> None:
     """It counts for this caller's later requests where they say nothing, and for nobody else."""
     text = "SET DEFAULT DATABASE demo; SET DEFAULT STORE k; LIST STREAMS"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain, count
 from typing import Any
 
 from leatstream.errors import Faults, RequestError
@@ -152,11 +153,7 @@ def suggest_query_name(
     base = fqn.name if isinstance(statement, ast.CreateAs) else f"insert_into_{fqn.name}"
     if application is not None and isinstance(statement, ast.InsertInto):
         base = f"{application}_{base}"
+    names = chain((base,), (f"{base}_{number}" for number in count(2)))
     with env.open_unit(write=False) as unit:
-        taken = {q.name for q in unit.queries.page(limit=100_000)}
-    number = 2
-    name = base
-    while name in taken:
-        name = f"{base}_{number}"
-        number += 1
-    return name
+        # One by one: who reads all queries has to begin anew when any of them changes.
+        return next(name for name in names if unit.queries.find(name) is None)

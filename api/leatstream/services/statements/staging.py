@@ -28,6 +28,8 @@ _EFFECTS = {
 }
 # What heartbeats write, once a second, of a job that runs on.
 _REPORTED = ("heartbeat_at", "metrics", "log_tail")
+# Notes on all entities, of which those that matter are asked for by key as well.
+_NOT_COMPARED = ("entity_drops", "page")
 _Change = tuple[str, str, tuple[Any, ...]]
 
 
@@ -107,7 +109,8 @@ class _Rows:
 
     def _look(self, how: str, *what: Any) -> Any:
         found = look(self._base, how, what)
-        self._staging.read.setdefault((self._noun, how, *what), _seen(found))
+        if (self._noun, how) != _NOT_COMPARED:
+            self._staging.read.setdefault((self._noun, how, *what), _seen(found))
         return found
 
     def _write(self, how: str, key: str, item: Any, argument: Any) -> None:

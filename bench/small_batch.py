@@ -1,0 +1,87 @@
+"""Time of a small micro-batch with state, with and without a program for each file of its checkpoint.
+
+One aggregate over files of a few lines, one Spark session for each way, in turn: what is measured is what
+Spark and the files of the checkpoint take, without Kafka. See ``leatstream_jobs.local_files``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from report import conditions, keep, table
+
+from leatstream.process_tree import tree_use
+
+WAYS = ("chmod", "in the JVM")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=2, help="each way so many times, in turn")
+    parser.add_argument("--batches", type=int, default=60, help="of a round; the first third does not count")
+    parser.add_argument("--json", help="write the raw numbers here")
+    parser.add_argument("--way", choices=WAYS, help="only this way, in this process")
+    options = parser.parse_args()
+    if options.way:
+        print(json.dumps(measured(options.way, options.batches)))
+        return
+    print(conditions())
+    found: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
+    for _ in range(options.rounds):
+        for way in WAYS:
+            # A JVM of its own: what one has been changed to, the next one does not have.
+            argv = [sys.executable, __file__, "--way", way, "--batches", str(options.batches)]
+            told = subprocess.run(argv, check=True, stdout=subprocess.PIPE).stdout
+            found[way].append(tuple(json.loads(told.splitlines()[-1])))
+    columns = {way: zip(*rounds, strict=True) for way, rounds in found.items()}
+    medians = {way: [statistics.median(column) for column in columns[way]] for way in WAYS}
+    rows = [[way, *(round(value, 1) for value in values)] for way, values in medians.items()]
+    rows.append(["ratio", *(round(b / a, 2) for a, b in zip(*(medians[way] for way in WAYS), strict=True))])
+    print(table(["modes of files", "ms per batch", "CPU ms per batch"], rows))
+    keep(options.json, found)
+
+
+def measured(way: str, batches: int) -> tuple[float, float]:
+    """Milliseconds of a batch, median, and of the JVM's processor time, mean; its programs included."""
+    import psutil
+
+    from leatstream_jobs import session
+    from leatstream_jobs.checkpoint_files import checkpoint_settings
+
+    if way == "chmod":
+        session.spare_programs = lambda _: None
+    with tempfile.TemporaryDirectory() as place:
+        spark = session.start_session(Path(place) / "work", 2)
+        source, checkpoint = Path(place) / "records", f"{place}/checkpoint"
+        source.mkdir()
+        for name, value in checkpoint_settings(checkpoint).items():
+            spark.conf.set(name, value)
+        jvm = psutil.Process(session.jvm_process(spark).pid)
+        rows = spark.readStream.text(str(source)).groupBy("value").count().writeStream.outputMode("update")
+        query = rows.option("checkpointLocation", checkpoint).foreachBatch(lambda b, _: b.collect()).start()
+        skipped, used = batches // 3, 0.0
+        for number in range(batches):
+            if number == skipped:
+                used = tree_use(jvm)[1]
+            hidden = source / f".{number}"
+            hidden.write_text("\n".join(str(line % 7) for line in range(number + 1)))
+            hidden.rename(source / str(number))
+            query.processAllAvailable()
+        used = tree_use(jvm)[1] - used
+        took = [
+            report.durationMs["triggerExecution"] for report in query.recentProgress if report.numInputRows
+        ]
+        query.stop()
+        spark.stop()
+    return statistics.median(took[skipped:]), 1000 * used / (batches - skipped)
+
+
+if __name__ == "__main__":
+    main()
