@@ -18,7 +18,7 @@
     │                                   view-not-ready 503 (retry) · statement-timeout 504
     ├── CheckpointError (external)      checkpoints-unreachable 503 (retry) · checkpoints-refused 502
     ├── JobError (in a query's status)  job-failed · source-gone · undecodable-record · checkpoint-damaged
-    │                                   job-rejected · disk-full · driver-lost
+    │                                   job-rejected · disk-full · driver-lost · driver-not-started
     ├── StackError (embedded stack)     tool-missing · jars-unavailable · port-taken · already-running
     │                                   part-failed; shown by the command line, never by REST
     └── InternalError (internal)        internal 500 · catalog-unreachable 503 (retry)
@@ -259,6 +259,7 @@ class JobError(LeatstreamError):
         "checkpoint-damaged": Kind(500, "The checkpoint cannot be used", "58000"),
         "disk-full": Kind(500, "The disk is full", "53100", retryable=True),
         "driver-lost": Kind(500, "The job's driver ended", "57015", retryable=True),
+        "driver-not-started": Kind(500, "No driver for the job starts", "53000", retryable=True),
     }
 
 

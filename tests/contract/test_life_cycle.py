@@ -155,6 +155,9 @@ class Processes:
     def has_crashed(self, driver_id: str) -> bool:
         return driver_id in self.all and not self.all[driver_id].alive
 
+    def never_served(self, driver_id: str) -> bool:
+        return False
+
     def let_go(self, driver_id: str, query_id: str) -> None:
         self.end(driver_id)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -208,6 +209,32 @@ def test_a_query_waits_while_drivers_cannot_be_started(
         assert "the Kubernetes API cannot be reached" in status["message"]
     reconcile_all(ready.env)
     assert client.get("/v1/queries/q").json()["status"]["state"] == "starting"
+
+
+def test_a_query_outlives_a_cluster_on_which_no_driver_starts(
+    ready: Any, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often: a query that no driver has had is not to blame, and goes on when one starts."""
+    now = ready.env.clock.now()
+    monkeypatch.setattr(ready.env.clock, "now", lambda: now)
+    make(client, "q", COPY)
+    for number in range(3 * ready.env.settings.max_restarts):
+        now += timedelta(minutes=2)
+        ready.drivers.tokens = {f"d{number}": "t"}
+        reconcile_all(ready.env)
+        assert state(ready, "q") == "starting"
+        ready.drivers.unserved.add(f"d{number}")
+        ready.drivers.tokens.clear()
+        reconcile_all(ready.env)
+        status = client.get("/v1/queries/q").json()["status"]
+        assert (status["state"], status["error"]["code"]) == ("pending", "driver-not-started")
+        assert "while it started Spark; try " in status["message"]
+    now += timedelta(minutes=2)
+    ready.drivers.tokens = {"d9999": "t"}
+    reconcile_all(ready.env)
+    beat(ready, "q", "running", progress={"batch_id": 1, "input_rows_total": 5})
+    status = client.get("/v1/queries/q").json()["status"]
+    assert (status["state"], status["error"]) == ("running", None)
 
 
 def test_a_driver_that_holds_a_query_run_by_none_is_ended(ready: Any) -> None:

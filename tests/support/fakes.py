@@ -243,6 +243,7 @@ class TableDrivers:
     is_warm: bool = True
     shared: dict[str, list[str]] = field(default_factory=dict)
     crashed: set[str] = field(default_factory=set)
+    unserved: set[str] = field(default_factory=set)
     full: str = "the limit of drivers is reached"
     keeps: bool = False
 
@@ -302,6 +303,9 @@ class TableDrivers:
 
     def has_crashed(self, driver_id: str) -> bool:
         return driver_id in self.crashed
+
+    def never_served(self, driver_id: str) -> bool:
+        return driver_id in self.unserved
 
     def assignments(self) -> list[tuple[str, str, float]]:
         return [(d, q, 60.0) for d, q in self.queries.items() if d in self.tokens]

@@ -63,6 +63,7 @@ class LocalPool:
         self._seats = seats
         self._why = ""
         self._crashed: dict[str, None] = {}
+        self._unserved: dict[str, None] = {}
         self._wake = wake
         self._lock = threading.Lock()
         self._changing = threading.RLock()
@@ -107,8 +108,10 @@ class LocalPool:
         found = []
         for driver in () if self._closed else list(self._drivers.values()):
             shared, alive = driver.row.role == "shared", self._processes.alive(driver)
-            if shared and not alive:
-                self._crashed = dict.fromkeys([*self._crashed, driver.row.id][-_CRASHES_KEPT:])
+            if driver.warmed is None and (not alive or driver.silent()):
+                self._unserved = _with(self._unserved, driver)
+            elif shared and not alive:
+                self._crashed = _with(self._crashed, driver)
             empty = shared and not driver.queries and driver.state == "idle"
             if not alive or driver.silent() or (empty and time.monotonic() - driver.given > _EMPTY):
                 found.append(driver)
@@ -346,8 +349,16 @@ class LocalPool:
     def has_crashed(self, driver_id: str) -> bool:
         """Whether a shared driver has ended by itself since this server is there."""
         driver = self._drivers.get(driver_id)
-        ended = driver is not None and driver.row.role == "shared" and not self._processes.alive(driver)
-        return driver_id in self._crashed or ended
+        if driver is None or driver.row.role != "shared" or driver.warmed is None:
+            return driver_id in self._crashed
+        return not self._processes.alive(driver)
+
+    def never_served(self, driver_id: str) -> bool:
+        """Whether it has ended, or was ended as it hung, before it asked for work."""
+        driver = self._drivers.get(driver_id)
+        if driver is None or driver.warmed is not None:
+            return driver_id in self._unserved
+        return not self._processes.alive(driver)
 
     def end(self, driver_id: str, *, grace: float = 0.0) -> None:
         """End the process and its children; returns when they are gone."""
@@ -410,3 +421,8 @@ class LocalPool:
                 _log.warning("drivers were still at work after %g s; they are cut off", grace)
                 return
             time.sleep(_LOOK)
+
+
+def _with(known: dict[str, None], driver: PooledDriver) -> dict[str, None]:
+    """The ids that are remembered, and this one; the oldest go."""
+    return dict.fromkeys([*known, driver.row.id][-_CRASHES_KEPT:])

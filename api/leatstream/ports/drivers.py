@@ -109,6 +109,12 @@ class Drivers(Protocol):
     def has_crashed(self, driver_id: str) -> bool:
         """Whether its process has ended by itself, and not in order, since this server is there."""
 
+    def never_served(self, driver_id: str) -> bool:
+        """Whether it has ended, or was ended, before it could take anything: no query is to blame for that.
+
+        Known only to the server that has seen it; another one has no reason to say so.
+        """
+
     def end(self, driver_id: str, *, grace: float = 0.0) -> None:
         """End the process and its children; returns when they are gone."""
 

@@ -487,6 +487,39 @@ def test_a_driver_that_hangs_while_it_starts_is_ended_with_its_query() -> None:
     assert warm not in launcher.gone, "its heartbeats tell of it, not its questions for work"
 
 
+def test_of_a_driver_that_ended_is_known_whether_it_could_take_anything() -> None:
+    """Also when it has been cleared away, and of one that was ended as it hung."""
+    launcher = Living()
+    pool = waiting_pool(launcher, warm=0)
+    served, ended, hung = (pool.assign(f"qry_{i}") or "" for i in range(3))
+    assert not any(map(pool.never_served, (served, ended, hung)))
+    pool.report(served, "warming", 1)
+    pool.report(served, "idle", 1)
+    launcher.gone += [served, ended]
+    assert (pool.never_served(served), pool.never_served(ended)) == (False, True)
+    pool._drivers[hung].heard -= 241
+    pool.maintain()
+    assert not any(map(pool.is_alive, (served, ended, hung)))
+    assert list(map(pool.never_served, (served, ended, hung))) == [False, True, True]
+    assert not pool.never_served("drv_of_another_server")
+
+
+def test_a_shared_driver_that_never_served_has_not_crashed_with_its_queries() -> None:
+    launcher = Living()
+    pool = waiting_pool(launcher, warm=0)
+    cold = pool.assign("qry_1", Sharing(near=None)) or ""
+    launcher.gone.append(cold)
+    for _ in range(2):
+        assert (pool.has_crashed(cold), pool.never_served(cold)) == (False, True)
+        pool.maintain()
+    busy = pool.assign("qry_2", Sharing(near=None)) or ""
+    pool.report(busy, "idle", 1)
+    launcher.gone.append(busy)
+    for _ in range(2):
+        assert (pool.has_crashed(busy), pool.never_served(busy)) == (True, False)
+        pool.maintain()
+
+
 def test_a_server_whose_drivers_all_have_queries_is_ready_and_only_not_warm() -> None:
     """It answers requests: who asks for a warm driver is told so, and nobody turns away from the server."""
     pool = waiting_pool(Living(), limit=1)

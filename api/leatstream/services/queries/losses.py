@@ -13,7 +13,23 @@ from leatstream.services.environment import RuntimeSettings
 
 _STABLE_SECONDS = 60.0
 # A disk that is full is waited for like a store that is away: room is made, and the query goes on.
-_OUTAGES = frozenset({"store-unreachable", "registry-unreachable", "checkpoints-unreachable", "disk-full"})
+_OUTAGES = frozenset(
+    {
+        "store-unreachable",
+        "registry-unreachable",
+        "checkpoints-unreachable",
+        "disk-full",
+        "driver-not-started",
+    }
+)
+# Of a driver that ended before it asked for work: a query that nobody had yet is not to blame, and a cluster
+# that is away for a night must not leave all queries failed.
+DRIVER_NOT_STARTED: Mapping[str, object] = {
+    "code": "driver-not-started",
+    "detail": "the driver's process ended, or hung, while it started Spark",
+    "retryable": True,
+    "hint": "the driver's log, and that of the cluster its executors are on, tell why; it is tried again",
+}
 
 
 def ended(status: QueryStatus, state: QueryState, now: datetime) -> QueryStatus:
@@ -40,12 +56,13 @@ def after_loss(
     status: QueryStatus,
     now: datetime,
     why: str,
-    error: dict[str, object] | None = None,
+    error: Mapping[str, object] | None = None,
 ) -> QueryStatus:
     """Status after a fault that a restart may cure: waiting for the next try, or failed after too many.
 
     It waits as lost if its driver vanished, as pending if the job itself told why it ended. The first cause
-    of a row of faults is kept. A store that is away, or a full disk, is waited for as long as it takes.
+    of a row of faults is kept. A store that is away, a full disk, or a cluster on which no driver starts, is
+    waited for as long as it takes.
     """
     cause = error or {"code": "driver-lost", "detail": why, "retryable": True}
     if _got_on(status, now):
@@ -91,7 +108,7 @@ def _told_at_the_end(first: Mapping[str, object], last: Mapping[str, object]) ->
 
 
 def is_outage(cause: Mapping[str, object]) -> bool:
-    """Whether a store is away or a disk full: the query is well, and goes on once that is over."""
+    """Whether a store or cluster is away or a disk full: the query is well, and goes on once that is over."""
     return bool({cause.get("code"), cause.get("condition")} & _OUTAGES)
 
 

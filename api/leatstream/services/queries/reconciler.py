@@ -26,7 +26,7 @@ from leatstream.services.queries.errands import (
     place_of_removal,
 )
 from leatstream.services.queries.joint_jobs import awakened, leader_of
-from leatstream.services.queries.losses import after_loss, age, ended
+from leatstream.services.queries.losses import DRIVER_NOT_STARTED, after_loss, age, ended
 from leatstream.services.queries.notes import keep_query
 from leatstream.services.queries.origin import awaits_checkpoint
 from leatstream.services.queries.shared_drivers import (
@@ -252,7 +252,8 @@ def _follow(env: Environment, query: Query, aside: Aside) -> Action:
 
 
 def _mark(env: Environment, query: Query, action: Action) -> None:
-    now = env.clock.now()
+    now, driver = env.clock.now(), query.status.driver_id
+    unserved = driver is not None and env.drivers.never_served(driver)
     with change_query(env, query) as box:
         for current in box:
             status = current.status
@@ -263,10 +264,11 @@ def _mark(env: Environment, query: Query, action: Action) -> None:
             elif action is Action.MARK_PENDING:
                 status = ended(status, QueryState.PENDING, now)
             elif action is Action.MARK_LOST:
-                status = after_loss(env.settings, status, now, "the driver's process ended")
+                cause = DRIVER_NOT_STARTED if unserved else None
+                status = after_loss(env.settings, status, now, "the driver's process ended", cause)
             box[0] = replace(current, status=status)
-    if query.status.driver_id and action is not Action.MARK_STOPPING:
-        env.drivers.let_go(query.status.driver_id, query.meta.id)
+    if driver and action is not Action.MARK_STOPPING:
+        env.drivers.let_go(driver, query.meta.id)
 
 
 def _has_entities(env: Environment, query: Query, aside: Aside) -> bool:
