@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from confluent_kafka import Producer
 from driver_variables import driver_variables
 from small_api import Pool, SmallApi
 
@@ -43,6 +44,7 @@ def test_a_realtime_filter_runs_stops_and_goes_on_where_it_stopped(
     produce: Any,
     rows: Any,
     kafka: KafkaConnector,
+    bootstrap: str,
     eventually: Callable[..., Any],
 ) -> None:
     source, sink = topic(), topic()
@@ -73,7 +75,7 @@ def test_a_realtime_filter_runs_stops_and_goes_on_where_it_stopped(
 
     # The same driver takes it again, and what the first attempt has done is none of the second's.
     produce(source, *documents(range(100, 200)))
-    driver.run(spec | {"attempt": 2})
+    driver.run(spec | {"attempt": 2, "realtime_batch_ms": 5_000})
     assert {beat["attempt"] for beat in driver.beats} == {2}
     assert not any("has stopped" in line for beat in driver.beats for line in beat["log"])
     produce(source, *documents(range(200, 300)))
@@ -82,6 +84,13 @@ def test_a_realtime_filter_runs_stops_and_goes_on_where_it_stopped(
     assert {r["id"] for r in rows(sink, 300)} == set(range(300))
     keys = [r.key for r in kafka.read_records(sink, from_beginning=True, limit=1, idle_timeout=5) if r]
     assert keys[0] is not None
+
+    # A partition that is added is read from its first record; a real-time batch sees those that were there.
+    kafka.update_entity(source, {"topic.partitions": 3}, {})
+    producer = Producer({"bootstrap.servers": bootstrap})
+    producer.produce(source, json.dumps({"id": 300, "name": "new"}).encode(), partition=2)
+    assert producer.flush(30) == 0
+    eventually(lambda: 300 in {r["id"] for r in rows(sink, 301)}, what="the number of the new partition")
 
     # The topic goes while the query reads it.
     kafka.drop_entity(source)
