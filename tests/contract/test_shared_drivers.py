@@ -208,6 +208,57 @@ def test_who_is_set_apart_after_a_death_that_told_nothing_is_told_so(ready: Any,
     assert "Java heap space" in client.get("/v1/queries/q1").json()["status"]["error"]["detail"]
 
 
+def test_where_there_is_no_room_one_that_has_run_alone_in_peace_comes_back(
+    ready: Any, client: TestClient
+) -> None:
+    """Faults of a machine set innocent ones apart; what they hold must not keep the others from running."""
+    running(ready, client, "q1")
+    since(ready, 100, "q1")
+    make(client, "q2")
+    reconcile_all(ready.env)
+    crash(ready)
+    reconcile_all(ready.env)
+    wake(ready)
+    beat(ready, "q2", "running")
+    assert (find(ready, "q2").status.apart_from, find(ready, "q2").status.driver_id) == ("s1", "d1")
+    since(ready, 3600, "q2")
+    reconcile_all(ready.env)
+    assert find(ready, "q2").status.apart_from == "s1", "nobody waits"
+    # The limit of drivers is reached when their driver dies once more.
+    ready.drivers.end("s2")
+    reconcile_all(ready.env)
+    since(ready, -3555, "q2")
+    wake(ready)
+    assert "waiting for a driver" in (find(ready, "q1").status.message or "")
+    assert find(ready, "q2").status.apart_from == "s1", "it has not run for a minute yet"
+    since(ready, 30, "q2")
+    for _ in range(2):
+        reconcile_all(ready.env)
+    assert find(ready, "q2").status.apart_from is None
+    events = [e["reason"] or "" for e in client.get("/v1/queries/q2/events").json()["items"]]
+    assert sum("it shares a driver again" in reason for reason in events) == 1
+    assert beat(ready, "q2", "running") == "stop"
+    beat(ready, "q2", "stopped")
+    ready.drivers.tokens["s3"] = "t"
+    ready.drivers.shared["s3"] = []
+    wake(ready)
+    assert {find(ready, name).status.driver_id for name in ("q1", "q2")} == {"s3"}
+
+
+def test_one_that_was_convicted_does_not_come_back(ready: Any, client: TestClient) -> None:
+    running(ready, client, "q1", "q2")
+    beat(ready, "q1", "failed", error={"code": "job-failed", "detail": "Java heap space", "retryable": True})
+    wake(ready)
+    beat(ready, "q1", "running")
+    since(ready, 100_000, "q1")
+    ready.drivers.end("s1")
+    reconcile_all(ready.env)
+    wake(ready)
+    assert "waiting for a driver" in (find(ready, "q2").status.message or "")
+    reconcile_all(ready.env)
+    assert find(ready, "q1").status.apart_from == "s1"
+
+
 def since(world: Any, seconds: float, *names: str) -> None:
     """They have been in their states for so long."""
     from dataclasses import replace

@@ -23,7 +23,7 @@ from leatstream.services.queries.joint_jobs import leader_of, led
 from leatstream.services.queries.losses import after_loss, ended, seen_running
 from leatstream.services.queries.notes import keep_query
 from leatstream.services.queries.restart import way_out
-from leatstream.services.queries.shared_drivers import APART, fills_memory
+from leatstream.services.queries.shared_drivers import APART, fills_memory, set_apart
 from leatstream.services.selects import interactive
 
 _LOG_LINES = 200
@@ -341,7 +341,7 @@ def _terminal(env: Environment, query: Query, status: Any, state: str, report: M
         if fills_memory(query, error):
             error["detail"] = f"{error.get('detail')}; {APART}"
             # This is the cause that is kept and told, not that of a death before it.
-            status = replace(status, apart_from=status.driver_id, error=None)
+            status = replace(set_apart(status, status.driver_id), error=None)
         status = after_loss(env.settings, status, now, str(error.get("detail")), error)
         # What was tried in vain may be something else in the end than what it was taken for.
         return replace(status, error=_with_hint(query, status.error or error))

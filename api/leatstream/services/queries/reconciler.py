@@ -31,8 +31,11 @@ from leatstream.services.queries.notes import keep_query
 from leatstream.services.queries.origin import awaits_checkpoint
 from leatstream.services.queries.shared_drivers import (
     APART,
+    WAITING,
+    bring_back,
     is_the_silent_one,
     note_crashes,
+    set_apart,
     shares,
     sharing_of,
     starts_in_turn,
@@ -151,6 +154,7 @@ def reconcile_all(env: Environment, aside: Aside = at_once) -> frozenset[str] | 
             raise
         except Exception:  # whatever it is, the next pass sees the same state again
             _log.exception("query %s could not be reconciled", query.name)
+    bring_back(env, queries)
     take_over(env, queries)
     return mine
 
@@ -203,7 +207,7 @@ def _end_driver(env: Environment, query: Query, _: LeatstreamError | None) -> No
             return
         if is_the_silent_one(unit, current, env.settings, now):
             why = f"it hung in a shared driver; {APART}"
-            status = replace(current.status, apart_from=driver, message=why)
+            status = replace(set_apart(current.status, driver), message=why)
             keep_query(unit, current, replace(current, status=status), now)
             unit.commit()
     # A shared driver goes as a whole: nothing less makes sure that the query writes no more.
@@ -304,7 +308,7 @@ def _launch(env: Environment, query: Query, aside: Aside) -> None:
                 what = f"shared drivers died twice: their queries start one after another, now {first}"
                 status = replace(status, message=f"waiting for its turn: {what}")
             elif driver is None:
-                status = replace(status, message=f"waiting for a driver: {why}")
+                status = replace(status, message=f"{WAITING}{why}")
             else:
                 status = replace(
                     status,

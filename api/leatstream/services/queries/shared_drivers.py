@@ -3,7 +3,8 @@
 A shared driver that dies takes all its queries down; they start again together. One that was the only one
 in its first batch is suspected at once. Where that does not tell, and the driver dies again soon, they start
 one after another, so that the next death tells. Who is suspected gets a driver of its own until a person
-restarts it, and the death is put down to it and to no other.
+restarts it, and the death is put down to it and to no other. Where that leaves no room for those that share,
+one that has run alone in peace comes back.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ from leatstream.services.queries.notes import keep_query
 _IN_TURN = 2
 _SETTLED = 5.0  # seconds that a query runs before the next one may start
 _STABLE = 60.0
+_LONGEST_PEACE = 3600.0
 # The JVM's own words; it mostly ends right after a job has told them.
 _NO_MEMORY = ("Java heap space", "OutOfMemoryError", "GC overhead limit", "array size exceeds VM limit")
 APART = "it has a driver of its own from now on, until RESTART QUERY"
+BACK = "it shares a driver again: it has run alone in peace, and there is no room for others beside that"
+WAITING = "waiting for a driver: "
 
 
 def shares(query: Query) -> bool:
@@ -126,6 +130,48 @@ def note_crashes(env: Environment, queries: Sequence[Query]) -> None:
                     status = replace(status, apart_from=driver, message=f"its shared driver died; {APART}")
                 keep_query(unit, current, replace(current, status=status), now)
             unit.commit()
+
+
+def set_apart(status: QueryStatus, driver: str | None) -> QueryStatus:
+    """The status of a query whose own words or silence tell against it: it does not come back by itself."""
+    return replace(status, apart_from=driver, crashes=0)
+
+
+def bring_back(env: Environment, queries: Sequence[Query]) -> None:
+    """Where no shared driver finds room, let one that was set apart share again, the longest at peace first.
+
+    Only one that was suspected because drivers died with it. The more did, the longer it must have been well,
+    so that a guilty one comes back ever more rarely.
+    """
+    now = env.clock.now()
+    if not any(shares(q) and (q.status.message or "").startswith(WAITING) for q in queries):
+        return
+    own = [
+        q for q in queries if wants_to_share(q) and env.drivers.role(q.status.driver_id or "") == "dedicated"
+    ]
+    well = [q for q in own if q.status.apart_from and _is_well(q, now)]
+    if not well or any(shares(q) for q in own):  # that one is on its way
+        return
+    oldest = max(well, key=lambda q: _age(q.status, now))
+    with env.open_unit() as unit:
+        current = unit.queries.find_by_id(oldest.meta.id)
+        if (
+            current is None
+            or current.status.apart_from != oldest.status.apart_from
+            or not _is_well(current, now)
+        ):
+            return
+        # As when a person asks: the job of an older generation is stopped, and the present one started.
+        status = replace(current.status, apart_from=None, observed_generation=0, message=BACK)
+        keep_query(unit, current, replace(current, status=status), now)
+        unit.commit()
+
+
+def _is_well(query: Query, now: datetime) -> bool:
+    deaths = query.status.crashes
+    peace = min(_STABLE * 2.0 ** min(deaths - 1, 16), _LONGEST_PEACE)
+    runs = query.is_wanted and query.status.state is QueryState.RUNNING
+    return runs and deaths > 0 and _age(query.status, now) >= peace
 
 
 def is_the_silent_one(unit: UnitOfWork, query: Query, settings: RuntimeSettings, now: datetime) -> bool:
