@@ -50,8 +50,9 @@ $(VENV)/.tools: requirements-tools.lock $(STAMP)
 	@$(PIP) install --require-hashes -r requirements-tools.lock
 	@touch $@
 
-# Two processes, each with a broker, a server and a Spark of its own: most tests wait for one of them.
-LANES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
+# Two processes, each with a broker, a server and a Spark of its own: most tests wait for one of them. One that
+# dies ends the run, as a failure: pytest-xdist 3.8 would start another one, and then wait for ever.
+LANES := --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 test: $(VENV)/.tools ## Run every test (ARGS="tests/unit -k name" for some)
 	@$(if $(ARGS),,$(BIN)/python -c "from leatstream.cli.serving import make_archive; make_archive()")
 	@command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || \
