@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from leatstream.engine.admission import Admission
 from leatstream.engine.driver_processes import DriverProcesses
+from leatstream.engine.ended_drivers import End, EndedDrivers, end_of
 from leatstream.engine.pooled_driver import PooledDriver, State
 from leatstream.errors import EngineError
 from leatstream.ports import Clock, Launcher, OpenUnit, Sharing
@@ -21,7 +22,6 @@ _log = logging.getLogger(__name__)
 _REFILL_DELAY = 3.0
 _LOOK = 0.05
 _EMPTY = 60.0  # seconds after which a shared driver without queries ends
-_CRASHES_KEPT = 100
 _QUERIES_IN_TURN = 25  # of one driver: what they leave in its JVM stays bounded
 
 
@@ -62,8 +62,7 @@ class LocalPool:
         self._admission = Admission(limit, heap)
         self._seats = seats
         self._why = ""
-        self._crashed: dict[str, None] = {}
-        self._unserved: dict[str, None] = {}
+        self._ended = EndedDrivers()
         self._wake = wake
         self._lock = threading.Lock()
         self._changing = threading.RLock()
@@ -108,10 +107,7 @@ class LocalPool:
         found = []
         for driver in () if self._closed else list(self._drivers.values()):
             shared, alive = driver.row.role == "shared", self._processes.alive(driver)
-            if driver.warmed is None and (not alive or driver.silent()):
-                self._unserved = _with(self._unserved, driver)
-            elif shared and not alive:
-                self._crashed = _with(self._crashed, driver)
+            self._ended.note(driver, alive=alive)
             empty = shared and not driver.queries and driver.state == "idle"
             if not alive or driver.silent() or (empty and time.monotonic() - driver.given > _EMPTY):
                 found.append(driver)
@@ -348,17 +344,17 @@ class LocalPool:
 
     def has_crashed(self, driver_id: str) -> bool:
         """Whether a shared driver has ended by itself since this server is there."""
-        driver = self._drivers.get(driver_id)
-        if driver is None or driver.row.role != "shared" or driver.warmed is None:
-            return driver_id in self._crashed
-        return not self._processes.alive(driver)
+        return self._end_of(driver_id) == "crashed"
 
     def never_served(self, driver_id: str) -> bool:
         """Whether it has ended, or was ended as it hung, before it asked for work."""
+        return self._end_of(driver_id) == "unserved"
+
+    def _end_of(self, driver_id: str) -> End | None:
         driver = self._drivers.get(driver_id)
-        if driver is None or driver.warmed is not None:
-            return driver_id in self._unserved
-        return not self._processes.alive(driver)
+        if driver is None or self._processes.alive(driver):
+            return self._ended.of(driver_id)
+        return end_of(driver, alive=False)  # nobody has cleared it away yet
 
     def end(self, driver_id: str, *, grace: float = 0.0) -> None:
         """End the process and its children; returns when they are gone."""
@@ -421,8 +417,3 @@ class LocalPool:
                 _log.warning("drivers were still at work after %g s; they are cut off", grace)
                 return
             time.sleep(_LOOK)
-
-
-def _with(known: dict[str, None], driver: PooledDriver) -> dict[str, None]:
-    """The ids that are remembered, and this one; the oldest go."""
-    return dict.fromkeys([*known, driver.row.id][-_CRASHES_KEPT:])

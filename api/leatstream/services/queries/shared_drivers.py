@@ -28,6 +28,7 @@ _LONGEST_PEACE = 3600.0
 # The JVM's own words; it mostly ends right after a job has told them.
 _NO_MEMORY = ("Java heap space", "OutOfMemoryError", "GC overhead limit", "array size exceeds VM limit")
 APART = "it has a driver of its own from now on, until RESTART QUERY"
+SUSPECTED = f"its shared driver died; {APART} or until others that share find no room"
 BACK = "it shares a driver again: it has run alone in peace, and there is no room for others beside that"
 WAITING = "waiting for a driver: "
 
@@ -127,7 +128,7 @@ def note_crashes(env: Environment, queries: Sequence[Query]) -> None:
                     continue
                 status = count_crash(current.status, now)
                 if suspect is not None and suspect.meta.id == member.meta.id:
-                    status = replace(status, apart_from=driver, message=f"its shared driver died; {APART}")
+                    status = replace(status, apart_from=driver, message=SUSPECTED)
                 keep_query(unit, current, replace(current, status=status), now)
             unit.commit()
 
