@@ -48,8 +48,10 @@ def analyze(
     made: list[str] = []
     try:
         for view in views:
-            schema = jvm.org.apache.spark.sql.types.StructType.fromDDL(view["ddl"])
-            session.createDataFrame(jvm.java.util.ArrayList(), schema).createOrReplaceTempView(view["name"])
+            schema = getattr(jvm, "org.apache.spark.sql.types.StructType").fromDDL(view["ddl"])
+            session.createDataFrame(getattr(jvm, "java.util.ArrayList")(), schema).createOrReplaceTempView(
+                view["name"]
+            )
             made.append(view["name"])
         register_shapes(spark, functions)
         frame = session.sql(sql)

@@ -359,7 +359,8 @@ class Attempt:
             body["reached"] = self._reached
         progress = self._progress.as_json()
         if progress is not None and self._traffic is not None:
-            body["progress"] = progress | self._traffic.as_json() | self._usage.as_json()
+            traffic = self._traffic.as_json(self._progress)
+            body["progress"] = progress | traffic | self._usage.as_json()
         return body
 
     def _connect(self, store: StoreRef) -> Connector:

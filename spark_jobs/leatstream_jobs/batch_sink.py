@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.registry import connector_classes
-from leatstream.connectors.writers import BatchTarget
+from leatstream.connectors.writers import BatchTarget, Written
 from leatstream.plan.job_spec import Delivery, JobSpec, SinkSpec, StoreRef
 from leatstream_jobs.batches import BatchSink
 from leatstream_jobs.checkpoint_age import keeps_up
@@ -29,9 +29,17 @@ def has_tables(sink: SinkSpec) -> bool:
 
 
 def has_rows(sink: SinkSpec) -> bool:
-    """Whether rows and not records are written: into tables or files."""
+    """Whether rows and not records are written: into tables, files or views."""
     found = connector_classes().get(sink.store.kind)
-    return found is not None and (found.tables or found.takes_rows)
+    return sink.view is not None or (found is not None and (found.tables or found.takes_rows))
+
+
+def by_batches(spec: JobSpec) -> bool:
+    """Whether the sink is written through a ``BatchSink``, and not by Spark itself."""
+    found = connector_classes().get(spec.sink.store.kind)
+    streams = found is not None and found.streams and not has_rows(spec.sink)
+    handed = spec.silent or spec.hand_over is not None
+    return spec.is_batch_job or not streams or handed or exactly_once(spec)
 
 
 def exactly_once(spec: JobSpec) -> bool:
@@ -78,8 +86,8 @@ def _opened(
         keeps_up(spark, spec, once.committed())
         return BatchSink(lambda rows: shaped(rows, sink, form), once.write)
 
-    def write(frame: DataFrame, _number: int) -> None:
-        connector.write_batch(frame, sink)
+    def write(frame: DataFrame, _number: int) -> Written | None:
+        return connector.write_batch(frame, sink)
 
     return BatchSink(lambda rows: shaped(rows, sink, form), write)
 
@@ -90,7 +98,7 @@ def _view_sink(spec: JobSpec, applier: Applier) -> BatchSink:
     if operator is None or not operator.replaces:
         return BatchSink(lambda rows: view_rows(rows, sink), applier.apply)
 
-    def write(records: DataFrame, number: int) -> None:
-        applier.apply(view_changes(records), number)
+    def write(records: DataFrame, number: int) -> Written:
+        return applier.apply(view_changes(records), number)
 
     return BatchSink(lambda rows: keyed_view_rows(rows, sink), write)

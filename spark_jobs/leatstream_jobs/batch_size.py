@@ -94,7 +94,7 @@ def set_limit(spark: SparkSession, query: StreamingQuery, records: int) -> None:
     execution: Any = query._jsq.streamingQuery()
     limits = execution.uniqueSources()
     jvm: Any = spark._jvm
-    wanted = jvm.org.apache.spark.sql.connector.read.streaming.ReadLimit.maxRows(records)
+    wanted = getattr(jvm, "org.apache.spark.sql.connector.read.streaming.ReadLimit").maxRows(records)
     entries = limits.iterator()
     while entries.hasNext():
         entry = entries.next()

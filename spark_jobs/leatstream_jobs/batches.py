@@ -6,8 +6,10 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
+
+from leatstream.connectors.writers import Written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,20 +21,19 @@ class BatchSink:
 
     Attributes:
         shape: makes of the SQL's rows what the sink takes, such as records (``key``, ``value``).
-        put: writes a batch of that, with its number; returns when it is there: how many bytes it has sent, or
-            None where it does not know.
-        written_bytes: of all batches; None once it is not known.
+        put: writes a batch of that, with its number; returns when it is there: what it has sent; None where
+            it does not know.
+        written: what all batches have sent; None once it is not known.
     """
 
     shape: Callable[[DataFrame], DataFrame]
-    put: Callable[[DataFrame, int], int | None]
-    written_bytes: int | None = 0
+    put: Callable[[DataFrame, int], Written | None]
+    written: Written | None = field(default_factory=Written)
 
     def write(self, frame: DataFrame, number: int) -> None:
         """Write a batch of what ``shape`` gives; returns when it is there."""
         sent = self.put(frame, number)
-        known = sent is not None and self.written_bytes is not None
-        self.written_bytes = (self.written_bytes or 0) + (sent or 0) if known else None
+        self.written = None if sent is None or self.written is None else self.written + sent
 
 
 class Closed(Exception):

@@ -42,7 +42,7 @@ def keeps_up(spark: SparkSession, spec: JobSpec, committed: int | None) -> None:
 def _last_batch(spark: SparkSession, checkpoint: str) -> int | None:
     context: Any = spark.sparkContext
     jvm = context._jvm
-    path = jvm.org.apache.hadoop.fs.Path(f"{checkpoint.rstrip('/')}/offsets")
+    path = getattr(jvm, "org.apache.hadoop.fs.Path")(f"{checkpoint.rstrip('/')}/offsets")
     files = path.getFileSystem(context._jsc.hadoopConfiguration())
     if not files.exists(path):
         return None

@@ -11,6 +11,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
+from leatstream.connectors.writers import Written
 from leatstream.errors import JobError
 from leatstream.plan.hand_over import HandOver, Reached, matched, positions_in
 from leatstream.plan.job_spec import JobSpec
@@ -49,7 +50,7 @@ class BatchLog:
         path, files = self._path(f"{folder}/{batch}")
         stream = files.open(path)
         try:
-            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+            return str(getattr(self._jvm, "org.apache.commons.io.IOUtils").toString(stream, "UTF-8"))
         finally:
             stream.close()
 
@@ -57,12 +58,12 @@ class BatchLog:
         """Plan a batch, in place of whatever was planned from that number on."""
         made = getattr(self._jvm, _OFFSET_LOG)(self._spark._jsparkSession, f"{self._root}/offsets", True)
         made.purgeAfter(batch - 1)
-        stream = self._jvm.java.io.ByteArrayInputStream(bytearray(text.encode()))
+        stream = getattr(self._jvm, "java.io.ByteArrayInputStream")(bytearray(text.encode()))
         if not made.add(batch, made.deserialize(stream)):
             raise JobError("job-failed", f"Batch {batch} of {self._root} was planned by another driver.")
 
     def _path(self, name: str) -> tuple[Any, Any]:
-        path = self._jvm.org.apache.hadoop.fs.Path(f"{self._root}/{name}")
+        path = getattr(self._jvm, "org.apache.hadoop.fs.Path")(f"{self._root}/{name}")
         return path, path.getFileSystem(self._spark._jsparkSession.sessionState().newHadoopConf())
 
 
@@ -165,11 +166,11 @@ def hushed(spec: JobSpec, sink: BatchSink) -> BatchSink:
     if last is None and not spec.silent:
         return sink
 
-    def put(frame: DataFrame, number: int) -> int | None:
+    def put(frame: DataFrame, number: int) -> Written | None:
         if last is not None and number > last:
             return sink.put(frame, number)
         frame.write.format("noop").mode("overwrite").save()
-        return 0
+        return Written()
 
     return BatchSink(sink.shape, put)
 

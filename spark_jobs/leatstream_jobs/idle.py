@@ -36,7 +36,7 @@ def with_ticks(spark: SparkSession, frame: DataFrame, folder: str) -> DataFrame:
     from pyspark.sql import functions as F
 
     jvm: Any = spark._jvm
-    path = jvm.org.apache.hadoop.fs.Path(folder)
+    path = getattr(jvm, "org.apache.hadoop.fs.Path")(folder)
     path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).mkdirs(path)
     ticks = spark.readStream.schema("at BIGINT").option("cleanSource", "delete").json(folder)
     told = ticks.select(F.timestamp_millis(F.col("at")).alias(ROWTIME), F.lit(True).alias(TICK))
@@ -105,8 +105,8 @@ class IdleSources:
 def write_tick(spark: SparkSession, folder: str, at_ms: int) -> None:
     """Tell a source's time; the file appears whole."""
     jvm: Any = spark._jvm
-    path = jvm.org.apache.hadoop.fs.Path(f"{folder}/{at_ms}.json")
-    hidden = jvm.org.apache.hadoop.fs.Path(f"{folder}/_{at_ms}.json")
+    path = getattr(jvm, "org.apache.hadoop.fs.Path")(f"{folder}/{at_ms}.json")
+    hidden = getattr(jvm, "org.apache.hadoop.fs.Path")(f"{folder}/_{at_ms}.json")
     system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
     stream = system.create(hidden, True)
     stream.write(bytearray(json.dumps({"at": at_ms}).encode()))

@@ -45,7 +45,7 @@ def spare_programs(spark: SparkSession) -> None:
     context: Any = spark.sparkContext
     jvm, configuration = context._jvm, context._jsc.hadoopConfiguration()
     try:
-        compiler = jvm.org.codehaus.janino.SimpleCompiler()
+        compiler = getattr(jvm, "org.codehaus.janino.SimpleCompiler")()
         compiler.cook(_SOURCE)
         files = (
             compiler.getClassLoader()
@@ -53,10 +53,14 @@ def spare_programs(spark: SparkSession) -> None:
             .getDeclaredConstructor(_none(context))
             .newInstance(_none(context, "java.lang.Object"))
         )
-        files.initialize(jvm.java.net.URI("file:///"), configuration)
+        files.initialize(getattr(jvm, "java.net.URI")("file:///"), configuration)
         # The one that everybody in the JVM gets; what it does beyond checksums is done by its inner one.
-        local = jvm.org.apache.hadoop.fs.FileSystem.getLocal(configuration)
-        inner = jvm.java.lang.Class.forName("org.apache.hadoop.fs.FilterFileSystem").getDeclaredField("fs")
+        local = getattr(jvm, "org.apache.hadoop.fs.FileSystem").getLocal(configuration)
+        inner = (
+            getattr(jvm, "java.lang.Class")
+            .forName("org.apache.hadoop.fs.FilterFileSystem")
+            .getDeclaredField("fs")
+        )
         inner.setAccessible(True)
         inner.set(local, files)
     except (Py4JError, TypeError) as error:  # the latter where a class is none that the JVM has

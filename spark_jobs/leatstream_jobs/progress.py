@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from leatstream_jobs.live import LiveCounts, look, newest
-from leatstream_jobs.scans import SKIPPED
+from leatstream_jobs.scans import READ, SENT, SKIPPED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,6 +37,8 @@ class Progress:
     """Totals of one attempt.
 
     Attributes:
+        read_bytes: of the records of sources whose clients do not count them.
+        sent_bytes: of the records for a sink whose clients do not.
         late_rows: rows behind the watermark that state operators left out. Groups count once per batch and
             task, and some joins do not tell all of theirs.
         latest: Spark's newest report; None until the first batch is committed.
@@ -51,6 +53,8 @@ class Progress:
     input_rows: int = 0
     output_rows: int | None = None
     skipped_rows: int = 0
+    read_bytes: int = 0
+    sent_bytes: int = 0
     late_rows: int = 0
     latest: dict[str, Any] | None = None
     live: LiveCounts | None = None
@@ -116,6 +120,10 @@ class Progress:
         for name, values in (report.get("observedMetrics") or {}).items():
             if name.startswith(SKIPPED):
                 self.skipped_rows += int(values.get("skipped") or 0)
+            elif name == SENT:
+                self.sent_bytes += int(values.get("size") or 0)
+            elif name.startswith(READ):
+                self.read_bytes += int(values.get("size") or 0)
 
     def as_json(self) -> dict[str, Any] | None:
         """The heartbeat's ``progress``; None before the first report."""

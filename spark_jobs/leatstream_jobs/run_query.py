@@ -13,19 +13,19 @@ from leatstream.errors import JobError
 from leatstream.plan.job_spec import Delivery, JobSpec, Mode, SourceSpec, StoreRef
 from leatstream_jobs import scans
 from leatstream_jobs.batch_jobs import open_job
-from leatstream_jobs.batch_sink import exactly_once, has_rows, open_sink
+from leatstream_jobs.batch_sink import by_batches, has_rows, open_sink
 from leatstream_jobs.batch_size import first_limit
 from leatstream_jobs.batches import Batches, BatchSink
 from leatstream_jobs.checkpoint_files import checkpoint_settings
+from leatstream_jobs.clients import clients_of
 from leatstream_jobs.described_sink import RecordForm, registry_of
 from leatstream_jobs.handing_over import writes_all
 from leatstream_jobs.idle import tick_folder
 from leatstream_jobs.sink_rows import shaped, undoubled, with_logs
-from leatstream_jobs.view_sink import opened_view, write_view
 from leatstream_jobs.written_batches import WrittenBatches
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -107,17 +107,19 @@ def _start_by_spark(
     rows = undoubled(rows, len(spec.sink.columns)) if spec.distinct else rows
     batches: WrittenBatches | None = None
     sinks: tuple[BatchSink, ...] = ()
-    by_rows = has_rows(spec.sink)
-    by_batches = by_rows or exactly_once(spec) or spec.silent or spec.hand_over is not None
-    if spec.sink.view is None and by_batches:
+    if by_batches(spec):
         sink = open_sink(spark, spec, connect, secrets)
         batches, sinks = WrittenBatches(sink), (sink,)
         frame = sink.shape(rows)
-        if not by_rows:
+        if not has_rows(spec.sink):
             frame = with_logs(frame, spec.sink.entity, opened)
         writer = frame.writeStream.foreachBatch(batches)
     else:
-        writer = _writer(spark, rows, spec, connect, secrets, opened)
+        form = RecordForm.of(spec.sink, secrets)
+        frame = with_logs(shaped(rows, spec.sink, form), spec.sink.entity, opened)
+        if not realtime and clients_of(spark, spec.sink.store.kind) is None:
+            frame = scans.measured(frame, scans.SENT)
+        writer = connect(spec.sink.store).write_stream(frame, spec.sink, realtime=realtime)
     if realtime:
         writer = writer.outputMode("update").trigger(realTime=f"{spec.realtime_batch_ms} milliseconds")  # type: ignore[call-overload]
     else:
@@ -134,23 +136,6 @@ def _triggered(writer: DataStreamWriter, spec: JobSpec) -> DataStreamWriter:
     if spec.available_now:
         return writer.trigger(availableNow=True)
     return writer.trigger(processingTime=f"{spec.trigger_interval_ms} milliseconds")
-
-
-def _writer(
-    spark: SparkSession,
-    rows: DataFrame,
-    spec: JobSpec,
-    connect: Callable[[StoreRef], Connector],
-    secrets: Mapping[str, str],
-    opened: Sequence[scans.Scan],
-) -> DataStreamWriter:
-    """A writer for sinks that are not written through a ``BatchSink``."""
-    if spec.sink.view is not None:
-        return write_view(rows, spec, opened_view(spark, spec, secrets))
-    sink = connect(spec.sink.store)
-    form = RecordForm.of(spec.sink, secrets)
-    frame = with_logs(shaped(rows, spec.sink, form), spec.sink.entity, opened)
-    return sink.write_stream(frame, spec.sink, realtime=spec.mode is Mode.REALTIME)
 
 
 def check(spec: JobSpec) -> None:

@@ -20,6 +20,7 @@ from leatstream.formats.registry_client import RegistryAddress
 from leatstream.model.objects import DELETED, ROWHEADERS, ROWKEY, ROWMETA, ROWTIME
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import SourceSpec
+from leatstream_jobs.clients import clients_of
 from leatstream_jobs.idle import TICK, with_ticks
 from leatstream_jobs.record_parts import FORMATS, reading
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 UNDECODABLE = "LEAT_UNDECODABLE"
 SKIPPED = "leat_skipped_"
+READ, SENT = "leat_read_", "leat_sent"
 _OWN_TIME = "__leat_time"
 _BARRIER = "__leat_barrier"
 _BAD = "__leat_bad"
@@ -74,7 +76,8 @@ def read(
         # Such as Avro files, whose rows come as JSON.
         source = source.model_copy(update={"value_format": carried})
     metric = f"{SKIPPED}{source.view}" if source.on_error == "ignore" else None
-    frame = decoded(raw, source, metric, registry)
+    counts = realtime or clients_of(spark, source.store.kind) is not None
+    frame = decoded(raw if counts else measured(raw, f"{READ}{source.view}"), source, metric, registry)
     return Scan(source, connector, metric, raw, frame, registry)
 
 
@@ -102,6 +105,14 @@ def register(
         frame = timed(frame, source.watermark_delay_ms)
     frame.createOrReplaceTempView(source.view)
     return scan
+
+
+def measured(records: DataFrame, metric: str) -> DataFrame:
+    """The records; the bytes of their keys and values are told with each batch, as the metric's ``size``."""
+    from pyspark.sql import functions as F
+
+    key, value = (F.coalesce(F.octet_length(name), F.lit(0)) for name in ("key", "value"))
+    return records.observe(metric, F.sum(key.cast("bigint") + value).alias("size"))
 
 
 def timed(frame: DataFrame, delay_ms: int) -> DataFrame:

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leatstream_jobs.java_names import keep_names
 from leatstream_jobs.local_files import spare_programs
 from leatstream_jobs.worker_python import worker_python
 
@@ -95,6 +96,9 @@ def settings(work_dir: Path, slots: int, environment: dict[str, str]) -> dict[st
         # Names are exact once our parser has folded them; "A" and a are two columns.
         "spark.sql.caseSensitive": "true",
         "spark.sql.shuffle.partitions": "2",
+        # To note the line that called it PySpark calls into the JVM five times more for each column that is
+        # made: thousands of calls in a batch that is worked off in Python.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         # A query whose batches are worked off in Python runs some ninety classes: with those of the driver's
         # warm-up they do not fit into the 100 that Spark keeps, and each batch compiled them anew.
         "spark.sql.codegen.cache.maxEntries": "1000",
@@ -151,6 +155,7 @@ def start_session(work_dir: Path, slots: int, *, shared: bool = False) -> SparkS
     for key, value in wanted.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    keep_names(spark)
     spare_programs(spark)
     if not local:
         from leatstream_jobs.shipped_code import ship_code

@@ -59,8 +59,8 @@ class SnapshotStore:
         self._root = root.rstrip("/")
         jvm: Any = spark._jvm
         # Found once: each package of the name is looked for as a class in every jar.
-        self._path_class = jvm.org.apache.hadoop.fs.Path
-        self._io = jvm.org.apache.commons.io.IOUtils
+        self._path_class = getattr(jvm, "org.apache.hadoop.fs.Path")
+        self._io = getattr(jvm, "org.apache.commons.io.IOUtils")
         self._fs = self._path("").getFileSystem(spark._jsc.hadoopConfiguration())
         self._last: Manifest | None = None
 

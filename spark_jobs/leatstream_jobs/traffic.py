@@ -1,7 +1,7 @@
-"""Bytes that a query has read and written, as far as somebody has counted them while they passed.
+"""Bytes that a query has read and written, and rows that Spark does not count, from those who know them.
 
-Nothing is measured per record here: clients of the stores count by themselves, and sinks know the size of
-what they have sent. Where nobody has counted, nothing is told.
+Clients of the stores count by themselves, and sinks know what they have sent. Records whose clients do not
+count are measured as Spark hands them on (``scans.measured``). Where nobody has counted, nothing is told.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from leatstream.connectors.registry import connector_classes
 from leatstream.connectors.traffic import reader_of
-from leatstream.plan.job_spec import JobSpec
-from leatstream_jobs.batch_sink import exactly_once, has_rows
+from leatstream.plan.job_spec import JobSpec, Mode
+from leatstream_jobs.batch_sink import by_batches, exactly_once, has_rows
 from leatstream_jobs.batches import BatchSink
+from leatstream_jobs.clients import clients_of
+from leatstream_jobs.progress import Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,8 +62,19 @@ class Meter:
         return before if count >= before else 0
 
 
+@dataclass(slots=True)
+class _Sent:
+    """What clients have sent to an entity; ``rows`` where Spark does not count them."""
+
+    size: Meter | None
+    rows: Meter | None
+
+    def look(self) -> None:
+        self.size, self.rows = _looked(self.size), _looked(self.rows)
+
+
 class Traffic:
-    """The bytes of one attempt.
+    """What one attempt has read and written.
 
     Attributes:
         sinks: those of the job and its members that take batches, in their order; set when they are open.
@@ -78,31 +91,57 @@ class Traffic:
     def __init__(self, spark: SparkSession, spec: JobSpec, now: Callable[[], float] = time.monotonic) -> None:
         self.sinks: Sequence[BatchSink] = ()
         self._now = now
-        self._next = now() + EVERY
-        self._reading = _meter_of_sources(spark, spec)
-        self._writing: dict[str, Meter | None] = {}
+        self._looked = now()
+        self._reading = _readers(spark, spec)
+        self._counts_rows = by_batches(spec)
+        self._rows: int | None = 0
+        self._rate: float | None = None
+        self._writing: dict[str, _Sent] = {}
         self._count_themselves: list[int] = []
+        self._measured = False
         for place, one in enumerate((spec, *(spec.of_member(member) for member in spec.members))):
-            clients = _clients_of_sink(spark, one)
-            if clients is None:
+            clients, entity = _clients_of_sink(spark, one), one.sink.entity
+            if clients is None and (self._counts_rows or spec.mode is Mode.REALTIME):
                 self._count_themselves.append(place)
-            elif one.sink.entity not in self._writing:
-                self._writing[one.sink.entity] = _meter(clients.sent, one.sink.entity)
+            elif clients is None:
+                self._measured = True
+            elif entity not in self._writing:
+                rows = _meter(clients.records_sent, entity) if self._counts_rows else None
+                self._writing[entity] = _Sent(_meter(clients.sent, entity), rows)
         self._doubtful: set[str] = set()
         self._claim()
 
     def look(self, *, last: bool = False) -> None:
         """Take in what the clients have counted, every ten seconds; ``last``: now."""
-        if not last and self._now() < self._next:
+        now = self._now()
+        if not last and now < self._looked + EVERY:
             return
-        self._next = self._now() + EVERY
-        self._reading = _looked(self._reading)
-        self._writing = {name: _looked(meter) for name, meter in self._writing.items()}
+        self._reading = [_looked(meter) for meter in self._reading]
+        for sent in self._writing.values():
+            sent.look()
+        before, self._rows = self._rows, self._written()[0]
+        self._rate = None
+        if before is not None and self._rows is not None and now > self._looked:
+            self._rate = round((self._rows - before) / (now - self._looked), 3)
+        self._looked = now
 
-    def as_json(self) -> dict[str, Any]:
-        """``input_bytes_total`` and ``output_bytes_total`` since the attempt began; None: not known."""
-        read = self._reading.total if self._reading is not None else None
-        return {"input_bytes_total": read, "output_bytes_total": _sum(self._written())}
+    def as_json(self, progress: Progress) -> dict[str, Any]:
+        """``input_bytes_total`` and ``output_bytes_total`` since the attempt began; None: not known.
+
+        And where Spark does not count what is written, ``output_rows_total`` and ``output_rows_per_second``
+        of the last ten seconds.
+
+        Args:
+            progress: tells the bytes of records whose clients do not count.
+        """
+        rows, size = self._written()
+        size = progress.sent_bytes if self._measured else size
+        meters = (None if meter is None else meter.total for meter in self._reading)
+        read = _sum([progress.read_bytes, *meters])
+        found: dict[str, Any] = {"input_bytes_total": read, "output_bytes_total": size}
+        if self._counts_rows:
+            found |= {"output_rows_total": rows, "output_rows_per_second": self._rate}
+        return found
 
     def end(self) -> None:
         """The attempt writes no more."""
@@ -112,14 +151,17 @@ class Traffic:
                 if not self._writers[entity]:
                     del self._writers[entity]
 
-    def _written(self) -> list[int | None]:
-        totals = [
-            meter.total if meter is not None and entity not in self._doubtful else None
-            for entity, meter in self._writing.items()
-        ]
+    def _written(self) -> tuple[int | None, int | None]:
+        """Rows and bytes."""
+        rows, sizes = list[int | None](), list[int | None]()
+        for entity, sent in self._writing.items():
+            for meter, totals in ((sent.rows, rows), (sent.size, sizes)):
+                totals.append(None if meter is None or entity in self._doubtful else meter.total)
         for place in self._count_themselves:
-            totals.append(self.sinks[place].written_bytes if place < len(self.sinks) else None)
-        return totals
+            written = self.sinks[place].written if place < len(self.sinks) else None
+            rows.append(None if written is None else written.rows)
+            sizes.append(None if written is None else written.size)
+        return _sum(rows), _sum(sizes)
 
     def _claim(self) -> None:
         """Clients tell where they write, not for whom: two jobs of a process may not write there."""
@@ -132,30 +174,23 @@ class Traffic:
                         one._doubtful.add(entity)
 
 
-def _meter_of_sources(spark: SparkSession, spec: JobSpec) -> Meter | None:
-    """One for all sources: their clients are known by the job that they read for."""
-    kinds = {source.store.kind for source in spec.sources}
-    clients = [_clients(spark, kind) for kind in kinds]
-    # Of two kinds, one counts nothing yet: then nobody knows the sum.
-    if len(clients) != 1 or clients[0] is None:
-        return None
-    return _meter(clients[0].read, reader_of(spec.query_id))
+def _readers(spark: SparkSession, spec: JobSpec) -> list[Meter | None]:
+    """One for the sources of each kind whose clients count: they are known by the job that they read for."""
+    meters = list[Meter | None]()
+    for kind in {source.store.kind for source in spec.sources}:
+        clients = clients_of(spark, kind)
+        if clients is not None:
+            meters.append(_meter(clients.read, reader_of(spec.query_id)))
+        elif spec.mode is Mode.REALTIME:
+            meters.append(None)  # records are not measured in a batch that lasts
+    return meters
 
 
 def _clients_of_sink(spark: SparkSession, spec: JobSpec) -> Clients | None:
     """Who counts what is written; None where it is the sink itself, or nobody."""
-    if spec.sink.view is not None or has_rows(spec.sink) or exactly_once(spec):
+    if has_rows(spec.sink) or exactly_once(spec):
         return None
-    return _clients(spark, spec.sink.store.kind)
-
-
-def _clients(spark: SparkSession, kind: str) -> Clients | None:
-    try:
-        found = connector_classes().get(kind)
-        return found.traffic(spark) if found is not None else None
-    except Exception as error:
-        _LOG.debug("bytes cannot be counted: %s", type(error).__name__)
-        return None
+    return clients_of(spark, spec.sink.store.kind)
 
 
 def _meter(look: Callable[[str], Mapping[str, int]], name: str) -> Meter | None:
@@ -178,6 +213,10 @@ def _looked(meter: Meter | None) -> Meter | None:
     return meter
 
 
-def _sum(totals: Sequence[int | None]) -> int | None:
-    known = [total for total in totals if total is not None]
-    return sum(known) if len(known) == len(totals) else None
+def _sum(totals: Iterable[int | None]) -> int | None:
+    total = 0
+    for one in totals:
+        if one is None:
+            return None
+        total += one
+    return total

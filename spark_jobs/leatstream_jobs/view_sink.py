@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.store_marks import marked
+from leatstream.connectors.writers import Written
 from leatstream.errors import StoreError
 from leatstream.formats import json
 from leatstream.model.objects import DELETED, ROWKEY, ROWTIME
@@ -22,7 +23,6 @@ from leatstream_jobs.sink_rows import in_columns
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 _LOG = logging.getLogger("leatstream_jobs")
 
@@ -40,17 +40,6 @@ def opened_view(spark: SparkSession, spec: JobSpec, secrets: Mapping[str, str]) 
     writer.open()
     keeps_up(spark, spec, writer.committed())
     return writer
-
-
-def write_view(rows: DataFrame, spec: JobSpec, writer: ViewWriter) -> DataStreamWriter:
-    """A writer of the query's rows into its view.
-
-    Args:
-        rows: what the compiled SQL gives.
-        spec: the job.
-        writer: opened by the caller.
-    """
-    return view_rows(rows, spec.sink).writeStream.foreachBatch(Applier(spec, writer).apply)
 
 
 def view_rows(rows: DataFrame, sink: SinkSpec) -> DataFrame:
@@ -112,19 +101,27 @@ class Applier:
         places = {column.name: i for i, column in enumerate(spec.sink.columns)}
         self._keys = [places[name] for name in spec.sink.key_columns]
 
-    def apply(self, frame: DataFrame, number: int) -> None:
-        """Write one micro-batch; what the database says is marked, so that the failure can be told."""
+    def apply(self, frame: DataFrame, number: int) -> Written:
+        """Write one micro-batch; what the database says is marked, so that the failure can be told.
+
+        Returns:
+            The rows that the view got and lost, and the bytes of all of the batch's in memory; nothing for a
+            replay.
+        """
+        table = frame.toArrow()
         batch = Batch(
             number=number,
-            **self._parts(frame.toArrow()),
+            **self._parts(table),
             time=int(time.time() * MICROSECOND),
             watermark=_watermark(frame, self._spec),
         )
         try:
-            if not self._writer.apply(batch):
-                self._log.info("batch %d is in the view already", number)
+            if self._writer.apply(batch):
+                return Written(len(batch.rows) + len(batch.gone), table.nbytes)
         except StoreError as error:
             raise RuntimeError(marked("sink", error)) from None
+        self._log.info("batch %d is in the view already", number)
+        return Written()
 
     def _parts(self, table: pa.Table) -> dict[str, Any]:
         """The batch's rows and the keys of those that go."""

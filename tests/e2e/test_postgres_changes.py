@@ -108,6 +108,7 @@ def test_a_table_becomes_a_changelog_in_kafka_over_a_kill(
     slot = eventually(watched, what="word of the slot")
     assert slot["name"] == f"leat_{query}_g1_0"
     assert slot["lag_bytes"] <= slot["kept_bytes"]
+    assert play.query(made["name"])["status"]["metrics"]["input_bytes_total"] > 0
 
     # A query that is stopped keeps its slot, and says so; a deleted one leaves nothing.
     stopped = play.http.patch(f"/v1/queries/{made['name']}", json={"desired_state": "stopped"})

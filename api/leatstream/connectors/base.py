@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         Table,
     )
     from leatstream.connectors.traffic import Traffic
-    from leatstream.connectors.writers import BatchTarget, BatchWriter, TableReader, TableWriter
+    from leatstream.connectors.writers import BatchTarget, BatchWriter, TableReader, TableWriter, Written
     from leatstream.errors import Position
     from leatstream.model.objects import Column, Relation
     from leatstream.plan.job_spec import JobSpec, LookupSpec, SinkSpec, SourceSpec
@@ -46,6 +46,8 @@ class Connector(ABC):
         value_formats: what its entities' records or files may be written in.
         keyed: whether its records have keys, and so whether there are changelogs.
         exact_keys: whether keys are read as they were written, so that a column can be in the key alone.
+        streams: whether Spark has a sink of its own for streams, ``write_stream``; others are written batch
+            by batch.
         takes_rows: sinks are given rows, for ``row_writer``, and not encoded records.
         holds_schemas: what is written by a schema holds it, so that no schema registry is asked.
     """
@@ -59,6 +61,7 @@ class Connector(ABC):
     value_formats: ClassVar[tuple[str, ...]] = ("json",)
     keyed: ClassVar[bool] = True
     exact_keys: ClassVar[bool] = True
+    streams: ClassVar[bool] = False
     takes_rows: ClassVar[bool] = False
     holds_schemas: ClassVar[bool] = False
     secret_addresses: ClassVar[Mapping[str, Any]] = {}
@@ -238,36 +241,41 @@ class Connector(ABC):
         Where the source asks for them, also ``__leat_rowheaders`` MAP<STRING, BINARY>.
         """
 
-    @abstractmethod
     def write_stream(self, frame: DataFrame, sink: SinkSpec, *, realtime: bool) -> DataStreamWriter:
         """A writer for a frame of ``key`` BINARY, ``value`` BINARY and optionally ``timestamp`` TIMESTAMP.
 
         Of kinds whose records have headers also ``headers``, ARRAY<STRUCT<key STRING, value BINARY>>, if the
         sink has a column of them.
 
-        Output mode, trigger and checkpoint are set by the caller.
+        Only of kinds with ``streams``. Output mode, trigger and checkpoint are set by the caller.
+
+        Raises:
+            JobError: job-rejected, of other kinds.
         """
+        raise JobError("job-rejected", f"Stores of kind {self.kind} are written batch by batch.")
 
     @classmethod
     def traffic(cls, spark: SparkSession) -> Traffic | None:
         """Bytes that clients of this kind count themselves; None where they do not, or run elsewhere."""
         return None
 
-    def row_writer(self, sink: SinkSpec, target: BatchTarget) -> Callable[[DataFrame, int], int]:
+    def row_writer(self, sink: SinkSpec, target: BatchTarget) -> Callable[[DataFrame, int], Written]:
         """Prepare to write rows, each micro-batch of a number once; see ``leatstream_jobs.file_rows``.
 
-        Only of kinds with ``takes_rows``. What it gives tells the bytes it has sent, and raises RuntimeError
-        with a mark of ``store_marks``.
+        Only of kinds with ``takes_rows``. What it gives raises RuntimeError with a mark of ``store_marks``.
 
         Raises:
             JobError: job-rejected, of other kinds.
         """
         raise JobError("job-rejected", f"Stores of kind {self.kind} are given records, not rows.")
 
-    def write_batch(self, frame: DataFrame, sink: SinkSpec) -> None:
+    def write_batch(self, frame: DataFrame, sink: SinkSpec) -> Written | None:
         """Write a frame that is no stream, of ``key`` and ``value`` as above; returns when all is there.
 
         Only of kinds with the capability ``batches``.
+
+        Returns:
+            What was sent; None where ``traffic`` tells it.
 
         Raises:
             JobError: job-rejected, of other kinds.

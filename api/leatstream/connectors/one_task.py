@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from leatstream.connectors.store_marks import find_mark, marked
+from leatstream.connectors.writers import Written
 from leatstream.errors import StoreError
 
 if TYPE_CHECKING:
@@ -14,44 +16,51 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Batches = Iterator["pa.RecordBatch"]
+COUNTS = "rows BIGINT, size BIGINT"  # what a task that writes gives: ``Written``
 
 
-def write_in_one_task(frame: DataFrame, task: Callable[[Batches], Batches]) -> int:
+def write_in_one_task(frame: DataFrame, task: Callable[[Batches], Batches]) -> Written:
     """Have the whole frame written by a task that is made with ``counted``; returns when it is there.
-
-    Returns:
-        What the task has counted.
 
     Raises:
         RuntimeError: with a mark of ``store_marks``: what the sink's store says, or one of the sources'.
     """
-    from pyspark.sql import functions as F
-
     try:
         # All of the batch is computed, and its state kept, even where nothing is written: a replay.
-        counts = frame.repartition(1).mapInArrow(task, "written bigint").agg(F.sum("written")).collect()
+        return told(frame.repartition(1).mapInArrow(task, COUNTS))
     except Exception as error:
-        found = find_mark(str(error))
-        if found is None:
+        mark = find_mark(str(error))
+        if mark is None:
             raise
-        raise RuntimeError(marked(found[0], StoreError(found[1], found[2]))) from None
-    return int(counts[0][0] or 0)
+        raise RuntimeError(marked(mark[0], StoreError(mark[1], mark[2]))) from None
 
 
-def counted(batches: Batches, write: Callable[[Batches], int]) -> Batches:
-    """What a task gives: ``written``, the count that ``write`` tells. Nothing is written of an empty batch.
+def told(tasks: DataFrame) -> Written:
+    """Run the tasks that write, which give ``COUNTS``; returns what they have written."""
+    from pyspark.sql import functions as F
+
+    return Written(*tasks.agg(*(F.coalesce(F.sum(name), F.lit(0)) for name in tasks.columns)).collect()[0])
+
+
+def counted(batches: Batches, write: Callable[[Batches], Written]) -> Batches:
+    """What a task gives: ``Written``, as ``write`` tells it. Nothing is written of an empty batch.
 
     Raises:
         RuntimeError: with the mark of the StoreError that ``write`` raised.
     """
-    import pyarrow as pa
-
     full = (batch for batch in batches if batch.num_rows)
     first = next(full, None)
-    count = 0
+    written = Written()
     try:
         if first is not None:
-            count = write(itertools.chain([first], full))
+            written = write(itertools.chain([first], full))
     except StoreError as error:
         raise RuntimeError(marked("sink", error)) from None
-    yield pa.record_batch({"written": pa.array([count], pa.int64())})
+    yield counts(written)
+
+
+def counts(written: Written) -> pa.RecordBatch:
+    """What a task tells of what it has written."""
+    import pyarrow as pa
+
+    return pa.record_batch({name: pa.array([count], pa.int64()) for name, count in asdict(written).items()})

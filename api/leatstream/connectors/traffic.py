@@ -22,3 +22,6 @@ class Traffic(Protocol):
 
     def sent(self, entity: str) -> Mapping[str, int]:
         """Bytes that were sent to an entity, by whomever."""
+
+    def records_sent(self, entity: str) -> Mapping[str, int]:
+        """Records that were sent to an entity, by whomever."""

@@ -16,13 +16,29 @@ if TYPE_CHECKING:
 Nested = Callable[[str, DataType, "SparkColumn"], "SparkColumn"]
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a store was sent.
+
+    Attributes:
+        rows: or records; of a table or view also those that take one back.
+        size: bytes, without the store's protocol's.
+    """
+
+    rows: int = 0
+    size: int = 0
+
+    def __add__(self, other: Written) -> Written:
+        return Written(self.rows + other.rows, self.size + other.size)
+
+
 class BatchWriter(Protocol):
     """Writes micro-batches, each once, for one attempt of a query."""
 
     def committed(self) -> int | None:
         """Number of this checkpoint's last batch that was there when the attempt began, or None."""
 
-    def write(self, frame: DataFrame, number: int) -> int:
+    def write(self, frame: DataFrame, number: int) -> Written:
         """Write one micro-batch, once, whatever is repeated.
 
         Args:
@@ -30,7 +46,7 @@ class BatchWriter(Protocol):
             number: of the batch.
 
         Returns:
-            How many bytes the store was sent of it, without its protocol's; 0 where it has the batch already.
+            What the store was sent of it; nothing where it has the batch already.
 
         Raises:
             RuntimeError: with a mark of ``store_marks``: what the store says.
@@ -48,7 +64,7 @@ class TableWriter(BatchWriter, Protocol):
             nested: makes JSON of an ARRAY, MAP or STRUCT, from its column's name, type and value.
         """
 
-    def write(self, frame: DataFrame, number: int) -> int:
+    def write(self, frame: DataFrame, number: int) -> Written:
         """Write one micro-batch, once, whatever is repeated; see ``BatchWriter``.
 
         Args:

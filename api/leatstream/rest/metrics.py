@@ -110,7 +110,7 @@ _NUMBERS: tuple[tuple[str, Any, str], ...] = (
     ("late_rows", CounterMetricFamily, "Rows left out because they came too late for their window."),
     ("input_rows_per_second", GaugeMetricFamily, "Rate of reading."),
     ("processed_rows_per_second", GaugeMetricFamily, "Rate of processing."),
-    ("output_rows_per_second", GaugeMetricFamily, "Rate of writing, where the sink counts rows."),
+    ("output_rows_per_second", GaugeMetricFamily, "Rate of writing, where rows are counted."),
     ("batch_duration_seconds", GaugeMetricFamily, "Duration of the last batch."),
     ("batch_limit", GaugeMetricFamily, "Records of each source that the next batch takes at most."),
     (

@@ -95,6 +95,10 @@ class LauncherConformance:
             # Told to end, it stops its query in order.
             launcher.end(first, pids[first], grace=60)
             assert api.beats[first][-1]["state"] == "stopped"
+            told = api.beats[first][-1]["progress"]
+            assert told["output_rows_total"] == 40
+            assert told["input_bytes_total"] > 40 * len('{"id": 1, "name": "n1"}') - 40, "wherever tasks run"
+            assert told["output_bytes_total"] > 40 * len('{"id":1,"name":"N1"}')
             assert not alive(first)
             eventually(lambda: not place.remains(first), what="the end of all that the first had started")
             launcher.clear(first)

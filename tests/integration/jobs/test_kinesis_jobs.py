@@ -95,6 +95,8 @@ def test_kinesis_to_kafka_survives_a_kill_and_notices_that_the_stream_is_gone(
     driver.run(spec)
     progress = driver.wait_progress(lambda p: p["input_rows_total"] >= 500)
     assert progress["input_rows_total"] == 500
+    record = '{{"id": {0}, "name": "n{0}"}}'
+    assert progress["input_bytes_total"] == sum(len(f"k{i}{record.format(i)}") for i in range(500))
     assert progress["sources"][0]["entity"] == source
     assert set(progress["sources"][0]["end_offsets"]) == {"shardId-000000000000", "shardId-000000000001"}
     assert sorted(r["id"] for r in rows(sink, 500)) == list(range(500))
@@ -134,7 +136,9 @@ def test_kafka_to_kinesis_keeps_keys_and_their_order(
     produce(source, *({"id": i % 7, "name": f"{i}"} for i in range(1200)))
     driver = pool.take()
     driver.run(spec)
-    driver.wait_progress(lambda p: p["input_rows_total"] == 1200)
+    told = driver.wait_progress(lambda p: p["output_rows_total"] == 1200)
+    least = sum(len(f'{i % 7}{{"id":{i % 7},"name":"{i}"}}') for i in range(1200))
+    assert told["output_bytes_total"] == least
     found = kinesis.read_records(sink, from_beginning=True, limit=1200, idle_timeout=30)
     by_key: dict[bytes, list[int]] = {}
     for record in found:

@@ -20,6 +20,7 @@ from test_changelogs import Run
 from leatstream.connectors.base import Connector
 from leatstream.connectors.postgres.workers import kept, kept_connection
 from leatstream.connectors.registry import open_connector
+from leatstream.connectors.writers import Written
 from leatstream.errors import AttemptBehindError, JobError, LeatstreamError
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
@@ -124,8 +125,8 @@ def test_rows_of_a_stream_are_appended_once(run: Callable[..., TableRun]) -> Non
     job.give(items(*range(50, 60)))
     job.run()
     # Lines of COPY: of the second job alone.
-    sent = sum(len(f"{i}\titem\\t{i}\\n\\\\.\t{i % 7}\n") for i in range(50, 60) if i % 7 != 3)
-    assert [sink.written_bytes for sink in job.started.sinks] == [sent]
+    sizes = [len(f"{i}\titem\\t{i}\\n\\\\.\t{i % 7}\n") for i in range(50, 60) if i % 7 != 3]
+    assert [sink.written for sink in job.started.sinks] == [Written(len(sizes), sum(sizes))]
     assert job.rows() == [(i, f"item\t{i}\n\\.", i % 7) for i in range(60) if i % 7 != 3]
     assert job.batch_number() == 1
 
@@ -141,7 +142,7 @@ def test_a_batch_that_was_committed_is_not_written_again(run: Callable[..., Tabl
     (commits / "1").unlink()
     (commits / ".1.crc").unlink(missing_ok=True)
     job.run(job.spec.model_copy(update={"attempt": 2}))
-    assert [sink.written_bytes for sink in job.started.sinks] == [0]
+    assert [sink.written for sink in job.started.sinks] == [Written()]
     job.give(items(6))
     job.run(job.spec.model_copy(update={"attempt": 2}))
     assert [row[0] for row in job.rows()] == [1, 2, 3, 4, 5, 6]

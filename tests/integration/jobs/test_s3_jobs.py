@@ -26,7 +26,7 @@ from leatstream.connectors.s3.options import read_options
 from leatstream.connectors.s3.sink import S3Sink
 from leatstream.connectors.s3.write import SinkPlan
 from leatstream.connectors.store_marks import find_mark
-from leatstream.connectors.writers import BatchTarget
+from leatstream.connectors.writers import BatchTarget, Written
 from leatstream.formats.avro_columns import schema_text
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
@@ -123,8 +123,11 @@ def test_csv_with_directories_and_files_that_cannot_be_read(
     progress = driver.wait_progress(lambda p: p["skipped_rows_total"] >= 2)
     assert progress["skipped_rows_total"] == 2
     assert progress["sources"][0]["end_offsets"] == {"files": "4"}
+    assert progress["input_bytes_total"] >= sum(map(len, lines))
     pool.give_back(driver)
     written = bodies(aws, middle)
+    assert progress["output_rows_total"] == 11
+    assert progress["output_bytes_total"] == sum(map(len, written.values()))
     folders = {name.rsplit("/", 1)[0] for name in written}
     assert folders == {"name=a b%2Fc", "name=__HIVE_DEFAULT_PARTITION__"}
     texts = [gzip.decompress(body).decode() for body in written.values()]
@@ -250,8 +253,8 @@ def test_avro_files_roll_and_tell_what_has_no_form(
     rows = spark.range(40_000, numPartitions=1).selectExpr("id", "'00:00:01.000002' AS clock", pad, part)
     sent = S3Sink(plan, target).apply(rows, 0)
     written = bodies(aws, entity)
-    assert sent == sum(map(len, written.values()))
-    assert S3Sink(plan, target).apply(rows, 0) == 0, "what was sent before counts once"
+    assert sent == Written(40_000, sum(map(len, written.values())))
+    assert S3Sink(plan, target).apply(rows, 0) == Written(), "what was sent before counts once"
     assert len(written) >= 4
     assert {name.split("/")[0] for name in written} == {"id=0", "id=1"}
     found = [row["id"] for body in written.values() for row in fastavro.reader(io.BytesIO(body))]

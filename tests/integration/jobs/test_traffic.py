@@ -11,7 +11,7 @@ import pytest
 from attempts import Host, attempt
 from pyspark.sql import SparkSession
 
-from leatstream_jobs import traffic
+from leatstream_jobs import run_query, traffic
 
 pytestmark = pytest.mark.spark
 SQL = "SELECT id, text, __leat_rowkey, __leat_rowtime FROM leat_src_0"
@@ -19,7 +19,7 @@ COLUMNS = "id BIGINT, text STRING"
 FRAMING = 100  # bytes of a record at most beside its key and value, its part of the batch's included
 
 
-@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
+@pytest.mark.parametrize("way", ["by Spark", "by batches", "exactly once"])
 def test_bytes_are_those_of_the_records_and_count_from_the_attempt_on(
     spark: SparkSession,
     job: Any,
@@ -28,8 +28,13 @@ def test_bytes_are_those_of_the_records_and_count_from_the_attempt_on(
     kafka: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    delivery: str,
+    way: str,
 ) -> None:
+    exact = way == "exactly once"
+    delivery = "exactly_once" if exact else "at_least_once"
+    if way == "by batches":
+        for module in (traffic, run_query):
+            monkeypatch.setattr(module, "by_batches", lambda _: True)
     monkeypatch.setattr(Host, "heartbeat_seconds", 0.1)
     monkeypatch.setattr(traffic, "EVERY", 0.1)
     source, sink = topic(2), topic(1)
@@ -45,12 +50,12 @@ def test_bytes_are_those_of_the_records_and_count_from_the_attempt_on(
         told = attempt(spark, spec | {"attempt": number}, enough)["progress"]
         least = _size(kafka, source, done, count)
         assert least <= told["input_bytes_total"] <= least + count * FRAMING, told
+        assert told["output_rows_total"] == count
         least = _size(kafka, sink, done, count)
-        exact = delivery == "exactly_once"
         most = least if exact else least + count * FRAMING
         assert least <= told["output_bytes_total"] <= most, told
         done += count
-    if delivery == "exactly_once":
+    if exact:
         kafka.forget_batches(spec["query_id"], 10.0)
 
 

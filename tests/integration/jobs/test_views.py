@@ -105,7 +105,8 @@ class Run:
         """Work off what the topic has."""
         if self.query is None:
             spec = JobSpec.model_validate(self.document)
-            self.query = run_query.start(self.spark, spec, lambda _: self.kafka, 2).query
+            self.started = run_query.start(self.spark, spec, lambda _: self.kafka, 2)
+            self.query = self.started.query
         self.query.processAllAvailable()
 
     def stop(self) -> None:
@@ -152,5 +153,9 @@ def test_case(name: str, start: Callable[..., Run], produce: Callable[..., None]
         produce(run.source, *records)
         run.batch()
         assert run.rows(case["select"]) == expected, f"batch {number}"
+        if expected and not case.get("restart"):
+            (written,) = (sink.written for sink in run.started.sinks)
+            assert written.rows > 0
+            assert written.size > 0
         if case.get("restart"):
             run.stop()

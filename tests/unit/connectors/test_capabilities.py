@@ -26,6 +26,7 @@ def test_what_a_class_claims_it_has() -> None:
         assert claims.insert_values is (found.write_records is not Connector.write_records), kind
         batchwise = found.write_batch is not Connector.write_batch or found.tables or found.takes_rows
         assert claims.batches is batchwise, kind
+        assert found.streams is (found.write_stream is not Connector.write_stream), kind
         assert found.tables is (found.table_writer is not Connector.table_writer), kind
         assert found.takes_rows is (found.row_writer is not Connector.row_writer), kind
         assert bool(claims.delivery) is claims.sink, kind

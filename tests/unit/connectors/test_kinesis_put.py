@@ -143,7 +143,7 @@ def test_a_partition_key_that_is_too_long_is_not_told_as_a_large_record() -> Non
 
 
 def test_a_task_sends_again_what_was_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark's writer ends when all of its rows are there, and counts what it has sent."""
+    """It ends when all of its rows are there, and tells what Kinesis has taken, each record once."""
     stream = Stream()
     stream.answer(None, LATER, None)
     stream.answer(None)
@@ -152,8 +152,8 @@ def test_a_task_sends_again_what_was_not_taken(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sink, "put", functools.partial(put, now=stream.waits.now, sleep=stream.waits.sleep))
     columns = {"key": [b"a", b"b", b"c"], "value": [b"1", b"2", None]}
     rows = pa.record_batch({name: pa.array(values, pa.binary()) for name, values in columns.items()})
-    sent = sink.KinesisWriter(sink.SinkPlan("store", config, "s")).write(iter([rows]))
-    assert (sent, stream.sent) == (sink.Sent(4), [["1", "2", ""], ["2"]])
+    (told,) = sink.write_records(sink.SinkPlan("store", config, "s"), iter([rows]))
+    assert (told.to_pylist(), stream.sent) == ([{"rows": 3, "size": 5}], [["1", "2", ""], ["2"]])
 
 
 @pytest.mark.parametrize("key", [None, b"", b"\xff", b"x" * 257])
@@ -162,10 +162,10 @@ def test_what_takes_a_row_back_needs_a_key_that_stays(
 ) -> None:
     stream = Stream()
     monkeypatch.setattr(sink, "kinesis_client", lambda *_: stream.client)
-    writer = sink.KinesisWriter(sink.SinkPlan("store", KinesisConfig(region="eu-west-1"), "s"))
+    plan = sink.SinkPlan("store", KinesisConfig(region="eu-west-1"), "s")
     rows = pa.record_batch({"key": pa.array([key], pa.binary()), "value": pa.array([None], pa.binary())})
     with pytest.raises(RuntimeError, match="cannot be taken back"):
-        writer.write(iter([rows]))
+        list(sink.write_records(plan, iter([rows])))
     assert stream.sent == []
 
 

@@ -38,7 +38,13 @@ def report(stamp: str, **more: Any) -> dict[str, Any]:
             {"numRowsTotal": 2, "memoryUsedBytes": 7, "numRowsDroppedByWatermark": 3},
             {"numRowsTotal": 1, "memoryUsedBytes": 1},
         ],
-        "observedMetrics": {"leat_skipped_v": {"skipped": 2}, "other": {"skipped": 9}},
+        "observedMetrics": {
+            "leat_skipped_v": {"skipped": 2},
+            "leat_read_v": {"size": 40},
+            "leat_read_w": {"size": None},
+            "leat_sent": {"size": 3},
+            "other": {"skipped": 9, "size": 9},
+        },
         "sink": {"numOutputRows": 8},
         "sources": [
             {"endOffset": '{"b":{"0":5}}', "latestOffset": '{"b":{"0":9}}'},
@@ -52,6 +58,7 @@ def test_totals_add_up_and_sources_are_found_by_entity() -> None:
     assert progress.as_json() is None
     progress.take(report("2024-01-01T00:00:00.000Z"))
     progress.take(report("2024-01-01T00:00:01.000Z", sink={"numOutputRows": -1}))
+    assert (progress.read_bytes, progress.sent_bytes) == (80, 6)
     told = progress.as_json()
     assert told == {
         "batch_id": 3,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,12 +24,7 @@ class KafkaTraffic:
 
     def __init__(self, spark: SparkSession) -> None:
         self._gateway: Any = spark.sparkContext._gateway
-        jvm: Any = spark._jvm
-        self._jvm = jvm
-        self._server = jvm.java.lang.management.ManagementFactory.getPlatformMBeanServer()
-        # The server's class is none of those that may be called from outside; its interface is.
-        self._names = self._method("queryNames", "javax.management.ObjectName", "javax.management.QueryExp")
-        self._value = self._method("getAttribute", "javax.management.ObjectName", "java.lang.String")
+        self._jvm: Any = spark._jvm
 
     def read(self, reader: str) -> dict[str, int]:
         """Bytes that the consumers have read whose groups' names begin with ``reader``."""
@@ -38,28 +34,43 @@ class KafkaTraffic:
         """Bytes that the producers have sent to a topic."""
         return self._counts(_SENT.format(entity), "byte-total")
 
+    def records_sent(self, entity: str) -> dict[str, int]:
+        """Records that the producers have sent to a topic, those that they repeat again."""
+        return self._counts(_SENT.format(entity), "record-send-total")
+
     def _counts(self, pattern: str, attribute: str) -> dict[str, int]:
         from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
-        wanted = self._jvm.javax.management.ObjectName(pattern)
+        wanted = self._class("javax.management.ObjectName")(pattern)
+        server, names, value = self._beans
         found: dict[str, int] = {}
-        for name in self._names.invoke(self._server, self._array("java.lang.Object", wanted, None)):
+        for name in names.invoke(server, self._array("java.lang.Object", wanted, None)):
             try:
-                told = self._value.invoke(self._server, self._array("java.lang.Object", name, attribute))
+                told = value.invoke(server, self._array("java.lang.Object", name, attribute))
             except Py4JJavaError:
                 continue  # closed in between
             found[str(name.getKeyProperty("client-id"))] = int(told)
         return found
 
+    @cached_property
+    def _beans(self) -> tuple[Any, Any, Any]:
+        """The server of the beans, and its methods ``queryNames`` and ``getAttribute``."""
+        server = self._class("java.lang.management.ManagementFactory").getPlatformMBeanServer()
+        bean, text = "javax.management.ObjectName", "java.lang.String"
+        names = self._method("queryNames", bean, "javax.management.QueryExp")
+        return server, names, self._method("getAttribute", bean, text)
+
     def _method(self, name: str, *types: str) -> Any:
-        forName = self._jvm.java.lang.Class.forName
-        return forName("javax.management.MBeanServer").getMethod(
-            name, self._array("java.lang.Class", *map(forName, types))
-        )
+        # The server's class is none of those that may be called from outside; its interface is.
+        named = self._class("java.lang.Class").forName
+        kinds = self._array("java.lang.Class", *map(named, types))
+        return named("javax.management.MBeanServer").getMethod(name, kinds)
+
+    def _class(self, name: str) -> Any:
+        return getattr(self._jvm, name)  # as one name: each package of it would be looked for in every jar
 
     def _array(self, kind: str, *items: Any) -> Any:
-        package, _, name = kind.rpartition(".")
-        made = self._gateway.new_array(getattr(getattr(self._jvm, package), name), len(items))
+        made = self._gateway.new_array(self._class(kind), len(items))
         for place, item in enumerate(items):
             made[place] = item
         return made

@@ -25,6 +25,7 @@ from leatstream.connectors.kafka.passing import passes
 from leatstream.connectors.kafka.producing import LARGEST
 from leatstream.connectors.kafka.settings import KafkaConfig
 from leatstream.connectors.one_task import Batches, counted, write_in_one_task
+from leatstream.connectors.writers import Written
 from leatstream.errors import AttemptBehindError, StoreError
 from leatstream.plan.job_spec import JobSpec
 
@@ -112,7 +113,7 @@ class KafkaBatchWriter:
         """Number of the last batch of this checkpoint that was there when the attempt began."""
         return self._last
 
-    def write(self, frame: DataFrame, number: int) -> int:
+    def write(self, frame: DataFrame, number: int) -> Written:
         """Write one micro-batch; returns when it is committed.
 
         Args:
@@ -121,7 +122,7 @@ class KafkaBatchWriter:
             number: Spark's batch number.
 
         Returns:
-            Bytes of the records' keys, values and headers; 0 for a replay.
+            The records, and the bytes of their keys, values and headers; nothing for a replay.
 
         Raises:
             RuntimeError: with a mark of ``store_marks``: what the store says.
@@ -158,11 +159,11 @@ def _make_topic(admin: KafkaAdmin, topic: str) -> None:
 
 
 def write_records(target: Target, number: int, batches: Batches) -> Batches:
-    """A task: write the batch in one transaction; gives the bytes of the records, 0 for a replay."""
+    """A task: write the batch in one transaction; gives the records and their bytes."""
     return counted(batches, functools.partial(_write, target, number))
 
 
-def _write(target: Target, number: int, batches: Batches) -> int:
+def _write(target: Target, number: int, batches: Batches) -> Written:
     from confluent_kafka import KafkaException
 
     admin = KafkaAdmin(target.store, target.config)
@@ -172,7 +173,7 @@ def _write(target: Target, number: int, batches: Batches) -> int:
         raise _told(admin, target, error) from None
 
 
-def _commit(admin: KafkaAdmin, target: Target, number: int, batches: Batches) -> int:
+def _commit(admin: KafkaAdmin, target: Target, number: int, batches: Batches) -> Written:
     from confluent_kafka import KafkaException, Producer
 
     identity = {"transactional.id": f"leatstream-{target.query}"}
@@ -184,7 +185,7 @@ def _commit(admin: KafkaAdmin, target: Target, number: int, batches: Batches) ->
     if last is not None and last["attempt"] > target.attempt:
         raise StoreError("store-rejected", _newer(target))
     if last is not None and last["checkpoint"] == target.checkpoint and last["batch"] >= number:
-        return 0
+        return Written()
     producer.begin_transaction()
     try:
         written = _produce(producer, target, batches)
@@ -202,18 +203,19 @@ def _newer(target: Target) -> str:
     return f"A newer attempt of the query writes topic {target.topic} now."
 
 
-def _produce(producer: Producer, target: Target, batches: Batches) -> int:
-    written = 0
+def _produce(producer: Producer, target: Target, batches: Batches) -> Written:
+    count = size = 0
     for batch in batches:
         keys, values = batch.column("key").to_pylist(), batch.column("value").to_pylist()
         names = batch.schema.names
         topics = batch.column("topic").to_pylist() if "topic" in names else itertools.repeat(target.topic)
         headers = batch.column("headers").to_pylist() if "headers" in names else itertools.repeat(None)
-        written += sum(map(len, filter(None, keys))) + sum(map(len, filter(None, values)))
+        count += batch.num_rows
+        size += sum(map(len, filter(None, keys))) + sum(map(len, filter(None, values)))
         for topic, key, value, given in zip(topics, keys, values, headers, strict=False):
             more: Any = {"headers": [(one["key"], one["value"]) for one in given]} if given else {}
             if given:
-                written += sum(len(name.encode()) + len(text or b"") for name, text in more["headers"])
+                size += sum(len(name.encode()) + len(text or b"") for name, text in more["headers"])
             while True:
                 try:
                     producer.produce(topic, value, key, **more)
@@ -221,7 +223,7 @@ def _produce(producer: Producer, target: Target, batches: Batches) -> int:
                 except BufferError:
                     producer.poll(0.1)
         producer.poll(0)
-    return written
+    return Written(count, size)
 
 
 def _give_up(producer: Producer) -> None:

@@ -31,8 +31,8 @@ from leatstream.errors import Faults, StoreError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+    from leatstream.connectors.writers import Written
     from leatstream.plan.job_spec import SinkSpec, SourceSpec
 
 _LEGAL = re.compile(r"[A-Za-z0-9_.-]{1,128}\Z")
@@ -211,20 +211,11 @@ class KinesisConnector(Connector):
         value = F.when(F.length("value") > 0, F.col("value")) if source.primary_key else F.col("value")
         return frame.select("key", value.alias("value"), "timestamp", position.alias("__leat_rowmeta"))
 
-    def write_stream(self, frame: DataFrame, sink: SinkSpec, *, realtime: bool) -> DataStreamWriter:
-        """A writer to the stream; at least once."""
-        from leatstream.connectors.kinesis.sink import SinkPlan, sink_class
-
-        name = "leatstream_kinesis_sink"
-        plan = SinkPlan(self.name, self.settings, sink.entity)
-        frame.sparkSession.dataSource.register(sink_class(plan, name))
-        return frame.select("key", "value").writeStream.format(name)
-
-    def write_batch(self, frame: DataFrame, sink: SinkSpec) -> None:
+    def write_batch(self, frame: DataFrame, sink: SinkSpec) -> Written:
         """Write a batch; at least once."""
         from leatstream.connectors.kinesis.sink import SinkPlan, write_batch
 
-        write_batch(frame, SinkPlan(self.name, self.settings, sink.entity))
+        return write_batch(frame, SinkPlan(self.name, self.settings, sink.entity))
 
 
 def _check_configs(configs: Mapping[str, str]) -> dict[str, str]:

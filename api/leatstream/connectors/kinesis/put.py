@@ -61,7 +61,7 @@ def requests(records: Iterable[tuple[bytes | None, bytes]]) -> Iterator[list[Ent
     for key, value in records:
         name = partition_key(key)
         entry: Entry = {"PartitionKey": name, "Data": value}
-        length = len(value) + len(name.encode())
+        length = size_of(entry)
         if entries and (len(entries) == MOST_RECORDS or size + length > MOST_BYTES):
             yield entries
             entries, size = [], 0
@@ -69,6 +69,11 @@ def requests(records: Iterable[tuple[bytes | None, bytes]]) -> Iterator[list[Ent
         size += length
     if entries:
         yield entries
+
+
+def size_of(entry: Entry) -> int:
+    """Bytes that a record counts with: its key and value."""
+    return len(entry["Data"]) + len(entry["PartitionKey"].encode())
 
 
 def put(
@@ -133,7 +138,7 @@ def _is_too_large(error: Exception) -> bool:
 
 
 def _too_large(stream: str, entries: Sequence[Entry]) -> StoreError:
-    largest = max(len(entry["Data"]) + len(entry["PartitionKey"].encode()) for entry in entries)
+    largest = max(map(size_of, entries))
     return StoreError(
         "store-rejected",
         f"Stream {stream} does not take a record as large as {largest} bytes, key included.",

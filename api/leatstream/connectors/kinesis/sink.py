@@ -1,26 +1,23 @@
-"""Spark's way into a stream: a Python sink whose tasks write with PutRecords; at least once.
+"""Micro-batches into a stream: each of Spark's tasks writes its rows with PutRecords; at least once.
 
-Imported by ``KinesisConnector`` and by Spark's Python workers only. As in ``kinesis_source``,
-the settings travel inside the pickled class.
+Imported by ``KinesisConnector`` and by Spark's Python workers only. The settings travel inside the pickled
+task, not as options: options end up in plans and logs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceStreamArrowWriter,
-    DataSourceStreamWriter,
-    WriterCommitMessage,
-)
 
-from leatstream.connectors.kinesis.put import check_kept, put, requests
+from leatstream.connectors.kinesis.put import check_kept, put, requests, size_of
 from leatstream.connectors.kinesis.settings import KinesisConfig, kinesis_client
 from leatstream.connectors.kinesis.source import said
+from leatstream.connectors.one_task import COUNTS, counts, told
+from leatstream.connectors.writers import Written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,58 +34,27 @@ class SinkPlan:
     stream: str
 
 
-@dataclass
-class Sent(WriterCommitMessage):
-    """How many records a task has sent, repetitions included."""
+def write_records(plan: SinkPlan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A task: write all rows, one request after the other, so that a key's records keep their order.
 
-    records: int
-
-
-def sink_class(plan: SinkPlan, name: str) -> type[DataSource]:
-    """A data source of its own for one sink, to be registered under ``name``; see ``source_class``."""
-    return type("KinesisTarget", (_KinesisSink,), {"plan": plan, "format": name, "__module__": __name__})
-
-
-class _KinesisSink(DataSource):
-    plan: ClassVar[SinkPlan]
-    format: ClassVar[str]
-
-    @classmethod
-    def name(cls) -> str:
-        return cls.format
-
-    def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamWriter:
-        return KinesisWriter(self.plan)
+    Gives the records that Kinesis has taken and the bytes of their keys and values, each record once.
+    """
+    written, client = Written(), None
+    with said(plan, "sink"):
+        for entries in requests(_rows(plan.stream, batches)):
+            client = client or kinesis_client(plan.config, _TIMEOUT, _ATTEMPTS)
+            put(client, plan.stream, entries)
+            written += Written(len(entries), sum(map(size_of, entries)))
+    yield counts(written)
 
 
-class KinesisWriter(DataSourceStreamArrowWriter):
-    """Writes a task's rows one request after the other, so that a key's records keep their order."""
-
-    def __init__(self, plan: SinkPlan) -> None:
-        self._plan = plan
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Sent:
-        """Write all rows; returns when Kinesis has taken them."""
-        sent, client = 0, None
-        with said(self._plan, "sink"):
-            for entries in requests(_rows(self._plan.stream, iterator)):
-                client = client or kinesis_client(self._plan.config, _TIMEOUT, _ATTEMPTS)
-                sent += put(client, self._plan.stream, entries)
-        return Sent(sent)
-
-
-def write_batch(frame: DataFrame, plan: SinkPlan) -> None:
+def write_batch(frame: DataFrame, plan: SinkPlan) -> Written:
     """Have a frame of ``key`` and ``value`` written by its own tasks; returns when Kinesis has taken all.
 
     Raises:
         PySparkException: with a mark of ``store_marks``: what Kinesis says, or one of the sources.
     """
-
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        sent = KinesisWriter(plan).write(batches).records
-        yield pa.record_batch({"sent": pa.array([sent], pa.int64())})
-
-    frame.select("key", "value").mapInArrow(task, "sent bigint").collect()
+    return told(frame.select("key", "value").mapInArrow(partial(write_records, plan), COUNTS))
 
 
 def _rows(stream: str, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[bytes | None, bytes]]:

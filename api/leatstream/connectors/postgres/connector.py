@@ -24,15 +24,14 @@ from leatstream.connectors.postgres.records import rows, write
 from leatstream.connectors.postgres.settings import PostgresConfig
 from leatstream.connectors.postgres.types import column_type, read_type
 from leatstream.connectors.writers import TableReader, TableWriter
-from leatstream.errors import Faults, JobError, Position, StoreError
+from leatstream.errors import Faults, Position, StoreError
 from leatstream.model.objects import Column, Relation
 from leatstream.model.types import DataType, parse_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from leatstream.plan.job_spec import JobSpec, LookupSpec, SinkSpec, SourceSpec
+    from leatstream.plan.job_spec import JobSpec, LookupSpec, SourceSpec
 
 _IDENTITIES = ("default", "full", "nothing")
 _LONGEST = 63  # bytes
@@ -212,10 +211,6 @@ class PostgresConnector(Connector):
     def forget_readers(self, prefix: str) -> None:
         """Drop a query's slots and publications."""
         forget(prefix, self.name, self.settings)
-
-    def write_stream(self, frame: DataFrame, sink: SinkSpec, *, realtime: bool) -> DataStreamWriter:
-        """Refused: rows go to a table by column."""
-        raise JobError("job-rejected", "Records of bytes cannot be written to a table.")
 
     def table_misfits(
         self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]

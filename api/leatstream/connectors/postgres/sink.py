@@ -33,7 +33,7 @@ from leatstream.connectors.postgres.admin import (
 from leatstream.connectors.postgres.errors import told
 from leatstream.connectors.postgres.settings import PostgresConfig
 from leatstream.connectors.postgres.workers import kept_connection
-from leatstream.connectors.writers import Nested
+from leatstream.connectors.writers import Nested, Written
 from leatstream.errors import AttemptBehindError, StoreError
 from leatstream.model.types import DataType, parse_type
 from leatstream.plan.job_spec import JobSpec
@@ -103,7 +103,7 @@ class PostgresTableWriter:
             for value, kind, name in zip(values, self._types, self.target.columns, strict=True)
         ]
 
-    def write(self, frame: DataFrame, number: int) -> int:
+    def write(self, frame: DataFrame, number: int) -> Written:
         """Write one micro-batch; returns when it is committed.
 
         Args:
@@ -112,7 +112,7 @@ class PostgresTableWriter:
             number: Spark's batch number.
 
         Returns:
-            Bytes of the lines; 0 for a replay.
+            The lines and their bytes; nothing for a replay.
         """
         lines = frame.select(self._line().alias("line"))
         return write_in_one_task(lines, functools.partial(write_lines, self.target, number))
@@ -225,11 +225,11 @@ def _escaped(value: Column) -> Column:
 
 
 def write_lines(target: Target, number: int, batches: Batches) -> Batches:
-    """A task: write the batch in one transaction; gives the bytes of its lines, 0 for a replay."""
+    """A task: write the batch in one transaction; gives its lines and their bytes."""
     return counted(batches, functools.partial(_write, target, number))
 
 
-def _write(target: Target, number: int, batches: Iterator[pa.RecordBatch]) -> int:
+def _write(target: Target, number: int, batches: Iterator[pa.RecordBatch]) -> Written:
     what = f"writing to table {target.entity}"
     with told(target.store, what, target.config.where, _WRITE, target.entity):
         connection = kept_connection(target.config, _WRITE, _LOCK)
@@ -244,8 +244,8 @@ def _write(target: Target, number: int, batches: Iterator[pa.RecordBatch]) -> in
             if row is None or row[:2] != (target.checkpoint, target.attempt):
                 raise fenced(target)
             if row[2] is not None and row[2] >= number:
-                return 0
-            size = (
+                return Written()
+            written = (
                 _upsert(connection, target, batches) if target.keys else _append(connection, target, batches)
             )
             connection.execute(
@@ -254,14 +254,18 @@ def _write(target: Target, number: int, batches: Iterator[pa.RecordBatch]) -> in
                 ),
                 (number, target.query),
             )
-    return size
+    return written
 
 
-def _append(connection: psycopg.Connection[Any], target: Target, batches: Iterator[pa.RecordBatch]) -> int:
+def _append(
+    connection: psycopg.Connection[Any], target: Target, batches: Iterator[pa.RecordBatch]
+) -> Written:
     return _copy(connection, identifier(target.entity), _names(target.columns), batches)
 
 
-def _upsert(connection: psycopg.Connection[Any], target: Target, batches: Iterator[pa.RecordBatch]) -> int:
+def _upsert(
+    connection: psycopg.Connection[Any], target: Target, batches: Iterator[pa.RecordBatch]
+) -> Written:
     from psycopg import sql
 
     table, staged = identifier(target.entity), sql.Identifier("pg_temp", "leat_batch")
@@ -274,7 +278,7 @@ def _upsert(connection: psycopg.Connection[Any], target: Target, batches: Iterat
             " SELECT NULL::boolean AS {}, {} FROM {} WITH NO DATA"
         ).format(deleted, columns, table)
     )
-    size = _copy(connection, staged, [deleted, *names], batches)
+    written = _copy(connection, staged, [deleted, *names], batches)
     # Where a key came more than once, its last row counts; a table that was just filled lies in its order.
     last = sql.SQL("(SELECT DISTINCT ON ({keys}) * FROM {staged} ORDER BY {keys}, ctid DESC) b").format(
         keys=sql.SQL(", ").join(keys), staged=staged
@@ -291,7 +295,7 @@ def _upsert(connection: psycopg.Connection[Any], target: Target, batches: Iterat
             table, columns, columns, last, deleted, sql.SQL(", ").join(keys), doing
         )
     )
-    return size
+    return written
 
 
 def _names(columns: Sequence[str]) -> list[sql.Identifier]:
@@ -311,17 +315,18 @@ def _copy(
     table: sql.Composable,
     columns: Sequence[sql.Composable],
     batches: Iterator[pa.RecordBatch],
-) -> int:
+) -> Written:
     from psycopg import sql
 
-    size = 0
+    count = size = 0
     copying = sql.SQL("COPY {} ({}) FROM STDIN").format(table, sql.SQL(", ").join(columns))
     with connection.cursor() as cursor, cursor.copy(copying) as copy:
         for batch in batches:
             lines = _bytes(batch.column(0))
             copy.write(lines)
+            count += batch.num_rows
             size += lines.nbytes
-    return size
+    return Written(count, size)
 
 
 def _bytes(lines: pa.Array) -> memoryview:

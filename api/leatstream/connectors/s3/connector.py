@@ -16,14 +16,13 @@ from leatstream.connectors.s3 import options as s3_options
 from leatstream.connectors.s3.admin import LEGAL, S3Admin
 from leatstream.connectors.s3.records import records
 from leatstream.connectors.s3.settings import S3Config
-from leatstream.connectors.writers import BatchTarget
+from leatstream.connectors.writers import BatchTarget, Written
 from leatstream.errors import Faults, JobError, StoreError
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from leatstream.plan.job_spec import SinkSpec, SourceSpec
 
@@ -186,11 +185,7 @@ class S3Connector(Connector):
         key = F.lit(None).cast("binary").alias("key")
         return frame.select(key, "value", "timestamp", position.alias("__leat_rowmeta"))
 
-    def write_stream(self, frame: DataFrame, sink: SinkSpec, *, realtime: bool) -> DataStreamWriter:
-        """Files are written of rows; see ``row_writer``."""
-        raise NotImplementedError
-
-    def row_writer(self, sink: SinkSpec, target: BatchTarget) -> Callable[[DataFrame, int], int]:
+    def row_writer(self, sink: SinkSpec, target: BatchTarget) -> Callable[[DataFrame, int], Written]:
         """A writer of rows into files; exactly once.
 
         Raises:

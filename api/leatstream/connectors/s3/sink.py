@@ -21,7 +21,7 @@ from leatstream.connectors.s3.settings import s3_client
 from leatstream.connectors.s3.source import said
 from leatstream.connectors.s3.write import SinkPlan, Upload, abort, write_task, written
 from leatstream.connectors.store_marks import marked
-from leatstream.connectors.writers import BatchTarget
+from leatstream.connectors.writers import BatchTarget, Written
 from leatstream.errors import StoreError
 
 if TYPE_CHECKING:
@@ -44,19 +44,19 @@ class S3Sink:
         self._client: Any = None
         self._notes: _Notes | None = None
 
-    def apply(self, frame: DataFrame, number: int) -> int:
+    def apply(self, frame: DataFrame, number: int) -> Written:
         """Write one micro-batch; what S3 says is marked, so that the failure can be told.
 
         Returns:
-            Bytes of the files that were sent; 0 where they had been sent before.
+            The rows and bytes of the files that were sent; nothing where they had been sent before.
         """
-        sent = 0
+        sent = Written()
         with said(self._plan.store, self._plan.config, f"writing to {self._plan.prefix}", "sink"):
             notes = self._opened(frame)
             uploads = notes.find(number)
             if uploads is None:
                 uploads = self._send(frame, number)
-                sent = sum(upload.size for upload in uploads)
+                sent = sum((Written(upload.rows, upload.size) for upload in uploads), sent)
                 notes.put(number, uploads)
                 self._complete(uploads, again=False)
             else:
@@ -157,7 +157,7 @@ class _Notes:
             return None
         stream = self._fs.open(path)
         try:
-            text = self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
+            text = getattr(self._jvm, "org.apache.commons.io.IOUtils").toString(stream, "UTF-8")
         finally:
             stream.close()
         return [Upload(**item) for item in json.loads(text)]
@@ -193,4 +193,4 @@ class _Notes:
         return {int(name[:-5]) for name in names if name.endswith(".json")}
 
     def _path(self, name: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(f"{self._root}/{name}" if name else self._root)
+        return getattr(self._jvm, "org.apache.hadoop.fs.Path")(f"{self._root}/{name}" if name else self._root)
