@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+from _pytest.nodeid import NodeId
 
 if TYPE_CHECKING:
     from postgres_server import PostgresServer
@@ -54,6 +56,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next(fits, len(_LONGEST_FIRST))
 
     items.sort(key=rank)
+    _name_apart(items)
+
+
+def _name_apart(items: list[pytest.Item]) -> None:
+    """Give each test a name of its own, or fail: of several of one name pytest-xdist runs one, and says nothing.
+
+    pytest 9.2 makes a test's id of its parameters, and not of the name that Schemathesis gives it.
+    """
+    for item in items:
+        if not item.nodeid.endswith(item.name) and item.parent is not None:
+            item._id = NodeId.parse(f"{item.parent.nodeid}::{item.name}")  # type: ignore[attr-defined]
+    twice = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
+    if twice:
+        raise pytest.UsageError(f"Tests share a name, so only one of each would be run: {', '.join(twice)}")
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
