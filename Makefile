@@ -60,7 +60,7 @@ test: $(VENV)/.tools ## Run every test (ARGS="tests/unit -k name" for some)
 	@LEATSTREAM_TEST_WHEELS=1 $(BIN)/python -m pytest $(or $(ARGS),$(LANES) tests)
 
 bench: $(STAMP) ## Measure what the product promises, about half an hour on a quiet machine
-	@for script in start first_row latency control_plane inference cpu_per_record provider_start views formats changelog small_batch postgres_cdc kinesis fuzz demo_time; do \
+	@for script in start first_row latency control_plane inference cpu_per_record provider_start views formats changelog java_names small_batch postgres_cdc kinesis fuzz demo_time; do \
 		$(BIN)/python bench/$$script.py; done
 
 check: $(STAMP) ## Format, lint, types, layers, and that generated files are fresh; changes no source

@@ -9,12 +9,10 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-from report import conditions, keep, table
+from ways import compare
 
 from leatstream.process_tree import tree_use
 
@@ -32,20 +30,9 @@ def main() -> None:
     if options.way:
         print(json.dumps(measured(options.way, options.batches)))
         return
-    print(conditions())
-    found: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
-    for _ in range(options.rounds):
-        for way in WAYS:
-            # A JVM of its own: what one has been changed to, the next one does not have.
-            argv = [sys.executable, __file__, "--way", way, "--batches", str(options.batches)]
-            told = subprocess.run(argv, check=True, stdout=subprocess.PIPE).stdout
-            found[way].append(tuple(json.loads(told.splitlines()[-1])))
-    columns = {way: zip(*rounds, strict=True) for way, rounds in found.items()}
-    medians = {way: [statistics.median(column) for column in columns[way]] for way in WAYS}
-    rows = [[way, *(round(value, 1) for value in values)] for way, values in medians.items()]
-    rows.append(["ratio", *(round(b / a, 2) for a, b in zip(*(medians[way] for way in WAYS), strict=True))])
-    print(table(["modes of files", "ms per batch", "CPU ms per batch"], rows))
-    keep(options.json, found)
+    more = ["--batches", str(options.batches)]
+    units = ("ms per batch", "CPU ms per batch")
+    compare(__file__, WAYS, "modes of files", units, options.rounds, more, options.json)
 
 
 def measured(way: str, batches: int) -> tuple[float, float]:

@@ -1,0 +1,74 @@
+"""Time of a small batch that is worked off in Python, with and without a search for what columns are made of.
+
+An aggregate of a changelog of a thousand keys, twenty rows a batch: most of what it takes is the making and
+the planning of its frames. See ``leatstream_jobs.java_names``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from changelog import Files, feeder, jobs
+from ways import compare
+
+from leatstream.process_tree import tree_use
+
+WAYS = ("looked for", "kept")
+KEYS, ROWS = 1_000, 20
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=2, help="each way so many times, in turn")
+    parser.add_argument("--batches", type=int, default=40, help="of a round; the first third does not count")
+    parser.add_argument("--json", help="write the raw numbers here")
+    parser.add_argument("--way", choices=WAYS, help="only this way, in this process")
+    options = parser.parse_args()
+    if options.way:
+        print(json.dumps(measured(options.way, options.batches)))
+        return
+    more = ["--batches", str(options.batches)]
+    units = ("ms per batch", "CPU ms per batch")
+    compare(__file__, WAYS, "names in the JVM", units, options.rounds, more, options.json)
+
+
+def measured(way: str, batches: int) -> tuple[float, float]:
+    """Milliseconds of a batch, median, and of processor time, mean: the JVM's and Python's."""
+    import psutil
+
+    from leatstream_jobs import run_query, session
+
+    if way == "looked for":
+        session.keep_names = lambda _: None
+        noted = {"spark.python.sql.dataFrameDebugging.enabled": "true"}  # PySpark's default
+        os.environ["LEATSTREAM_SPARK_CONF"] = json.dumps(noted)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        spark = session.start_session(folder / "spark", 2)
+        feed, store = feeder(folder, KEYS), Files(folder)
+        feed("accounts", KEYS, True)
+        query = run_query.start(spark, jobs(folder)["aggregate"], lambda _: store, 2).query
+        query.processAllAvailable()
+        took, skipped, used = [], batches // 3, 0.0
+        for number in range(batches):
+            if number == skipped:
+                used = tree_use(psutil.Process())[1]
+            feed("accounts", ROWS, False)
+            start = time.perf_counter()
+            query.processAllAvailable()
+            took.append(1000 * (time.perf_counter() - start))
+        used = tree_use(psutil.Process())[1] - used
+        query.stop()
+        spark.stop()
+    return statistics.median(took[skipped:]), 1000 * used / (batches - skipped)
+
+
+if __name__ == "__main__":
+    main()
