@@ -6,7 +6,6 @@ the planning of its frames. See ``leatstream_jobs.java_names``.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -21,22 +20,6 @@ from leatstream.process_tree import tree_use
 
 WAYS = ("looked for", "kept")
 KEYS, ROWS = 1_000, 20
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=2, help="each way so many times, in turn")
-    parser.add_argument("--batches", type=int, default=40, help="of a round; the first third does not count")
-    parser.add_argument("--json", help="write the raw numbers here")
-    parser.add_argument("--way", choices=WAYS, help="only this way, in this process")
-    options = parser.parse_args()
-    if options.way:
-        print(json.dumps(measured(options.way, options.batches)))
-        return
-    more = ["--batches", str(options.batches)]
-    units = ("ms per batch", "CPU ms per batch")
-    compare(__file__, WAYS, "names in the JVM", units, options.rounds, more, options.json)
 
 
 def measured(way: str, batches: int) -> tuple[float, float]:
@@ -71,4 +54,4 @@ def measured(way: str, batches: int) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    main()
+    compare(__file__, __doc__, WAYS, "names in the JVM", 40, measured)
