@@ -93,20 +93,20 @@ class Traffic:
         self._now = now
         self._looked = now()
         self._reading = _readers(spark, spec)
-        self._counts_rows = by_batches(spec)
         self._rows: int | None = 0
         self._rate: float | None = None
         self._writing: dict[str, _Sent] = {}
         self._count_themselves: list[int] = []
         self._measured = False
+        batches = by_batches(spec)
         for place, one in enumerate((spec, *(spec.of_member(member) for member in spec.members))):
             clients, entity = _clients_of_sink(spark, one), one.sink.entity
-            if clients is None and (self._counts_rows or spec.mode is Mode.REALTIME):
+            if clients is None and (batches or spec.mode is Mode.REALTIME):
                 self._count_themselves.append(place)
             elif clients is None:
                 self._measured = True
             elif entity not in self._writing:
-                rows = _meter(clients.records_sent, entity) if self._counts_rows else None
+                rows = _meter(clients.records_sent, entity) if batches else None
                 self._writing[entity] = _Sent(_meter(clients.sent, entity), rows)
         self._doubtful: set[str] = set()
         self._claim()
@@ -139,7 +139,7 @@ class Traffic:
         meters = (None if meter is None else meter.total for meter in self._reading)
         read = _sum([progress.read_bytes, *meters])
         found: dict[str, Any] = {"input_bytes_total": read, "output_bytes_total": size}
-        if self._counts_rows:
+        if self.sinks:
             found |= {"output_rows_total": rows, "output_rows_per_second": self._rate}
         return found
 

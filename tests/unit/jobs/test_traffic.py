@@ -148,7 +148,7 @@ def test_sinks_that_count_themselves_are_added_and_one_that_does_not_makes_the_s
     sink = BatchSink(shape, lambda _frame, number: sent[number])
     clock = [0.0]
     traffic = measured(job("f", sink="s3", kinds=("kafka", "s3")), clock)
-    assert traffic.as_json(NOTHING)["output_rows_total"] is None, "it is not open yet"
+    assert traffic.as_json(NOTHING)["output_bytes_total"] is None, "it is not open yet"
     traffic.sinks = (sink,)
     traffic.look(last=True)
     sink.write(frame, 0)
@@ -197,6 +197,9 @@ def test_the_rows_of_batches_are_those_that_the_clients_have_sent(clients: Clien
     clients.records_to["rows"]["p"] = 140
     clock[0] += EVERY
     traffic.look()
+    assert "output_rows_total" not in traffic.as_json(NOTHING), "it has handed over: Spark writes, and counts"
+    sink: Any = BatchSink(lambda frame: frame, lambda _frame, _number: None)
+    traffic.sinks = (sink,)
     told = traffic.as_json(NOTHING)
     assert (told["output_rows_total"], told["output_rows_per_second"]) == (40, 4.0)
     traffic.end()
