@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from leatstream.connectors.store_marks import find_mark, marked
-from leatstream.connectors.writers import Written
+from leatstream.connectors.writers import COUNTS, Written, counts, told
 from leatstream.errors import StoreError
 
 if TYPE_CHECKING:
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Batches = Iterator["pa.RecordBatch"]
-COUNTS = "rows BIGINT, size BIGINT"  # what a task that writes gives: ``Written``
 
 
 def write_in_one_task(frame: DataFrame, task: Callable[[Batches], Batches]) -> Written:
@@ -35,13 +33,6 @@ def write_in_one_task(frame: DataFrame, task: Callable[[Batches], Batches]) -> W
         raise RuntimeError(marked(mark[0], StoreError(mark[1], mark[2]))) from None
 
 
-def told(tasks: DataFrame) -> Written:
-    """Run the tasks that write, which give ``COUNTS``; returns what they have written."""
-    from pyspark.sql import functions as F
-
-    return Written(*tasks.agg(*(F.coalesce(F.sum(name), F.lit(0)) for name in tasks.columns)).collect()[0])
-
-
 def counted(batches: Batches, write: Callable[[Batches], Written]) -> Batches:
     """What a task gives: ``Written``, as ``write`` tells it. Nothing is written of an empty batch.
 
@@ -57,10 +48,3 @@ def counted(batches: Batches, write: Callable[[Batches], Written]) -> Batches:
     except StoreError as error:
         raise RuntimeError(marked("sink", error)) from None
     yield counts(written)
-
-
-def counts(written: Written) -> pa.RecordBatch:
-    """What a task tells of what it has written."""
-    import pyarrow as pa
-
-    return pa.record_batch({name: pa.array([count], pa.int64()) for name, count in asdict(written).items()})

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from leatstream.model.types import DataType
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
 
+COUNTS = "rows BIGINT, size BIGINT"  # what a task that writes gives: ``Written``
 Nested = Callable[[str, DataType, "SparkColumn"], "SparkColumn"]
 
 
@@ -30,6 +32,20 @@ class Written:
 
     def __add__(self, other: Written) -> Written:
         return Written(self.rows + other.rows, self.size + other.size)
+
+
+def counts(written: Written) -> pa.RecordBatch:
+    """What a task tells of what it has written."""
+    import pyarrow as pa
+
+    return pa.record_batch({name: pa.array([count], pa.int64()) for name, count in asdict(written).items()})
+
+
+def told(tasks: DataFrame) -> Written:
+    """Run the tasks that write, which give ``COUNTS``; returns what they have written."""
+    from pyspark.sql import functions as F
+
+    return Written(*tasks.agg(*(F.coalesce(F.sum(name), F.lit(0)) for name in tasks.columns)).collect()[0])
 
 
 class BatchWriter(Protocol):

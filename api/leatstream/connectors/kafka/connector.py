@@ -22,7 +22,7 @@ from leatstream.connectors.kafka.traffic import KafkaTraffic
 from leatstream.connectors.kafka.transactions import KafkaBatchWriter, forget_batches
 from leatstream.connectors.kinds import KIND_PROPERTIES
 from leatstream.connectors.traffic import READER, Traffic
-from leatstream.connectors.writers import BatchWriter, Written
+from leatstream.connectors.writers import BatchWriter
 from leatstream.errors import JobError, StoreError
 from leatstream.model.objects import ROWHEADERS
 
@@ -301,14 +301,13 @@ class KafkaConnector(Connector):
         context: Any = spark.sparkContext
         return KafkaTraffic(spark) if context._jsc.sc().isLocal() else None
 
-    def write_batch(self, frame: DataFrame, sink: SinkSpec) -> Written | None:
+    def write_batch(self, frame: DataFrame, sink: SinkSpec) -> None:
         """Write to the topic, or to that of the frame's column ``topic``, and wait for it; at least once."""
         self._check_library(frame.sparkSession)
         options = self.sink_options(sink, realtime=False)
         if "topic" in frame.columns:
             del options["topic"]
         frame.write.format("kafka").options(**options).save()
-        return None
 
     def batch_writer(self, spec: JobSpec) -> BatchWriter:
         """A writer of whole micro-batches in Kafka transactions; see ``kafka_transactions``."""

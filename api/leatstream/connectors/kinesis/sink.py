@@ -16,8 +16,7 @@ import pyarrow as pa
 from leatstream.connectors.kinesis.put import check_kept, put, requests, size_of
 from leatstream.connectors.kinesis.settings import KinesisConfig, kinesis_client
 from leatstream.connectors.kinesis.source import said
-from leatstream.connectors.one_task import COUNTS, counts, told
-from leatstream.connectors.writers import Written
+from leatstream.connectors.writers import COUNTS, Written, counts, told
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
