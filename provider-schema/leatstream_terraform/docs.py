@@ -121,7 +121,7 @@ def _index(schema: ProviderSchema) -> str:
     )
     text += _code(
         f'terraform {{\n  required_providers {{\n    {NAME} = {{ source = "{ADDRESS}" }}\n  }}\n}}\n\n'
-        'provider "leatstream" {\n  url = "http://127.0.0.1:8470" # token from LEATSTREAM_TOKEN\n}\n'
+        'provider "leatstream" {\n  url = "http://127.0.0.1:8585" # token from LEATSTREAM_TOKEN\n}\n'
     )
     return text + "## Arguments\n\n" + _lines(schema.provider, lambda item: item.configurable)
 

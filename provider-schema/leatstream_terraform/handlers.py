@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import traceback
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from leatstream_terraform import functions
@@ -23,6 +25,17 @@ _OLD = (
     "Write-only arguments need Terraform 1.11 or OpenTofu 1.11, or later; this version would store the value "
     "in the state. Leave the argument out, or use a later version."
 )
+
+
+def _defect(rpc: str, error: Exception) -> Diagnostic:
+    """What nobody had thought of, by its place and kind alone."""
+    frames = traceback.extract_tb(error.__traceback__)
+    at = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
+    return Diagnostic(
+        "The provider has a defect",
+        f"{rpc} ended with {type(error).__name__} at {at}. Nothing more is shown, as it might be secret. "
+        "Please report it with these words; what was done before is in the state.",
+    )
 
 
 class Handlers:
@@ -45,12 +58,21 @@ class Handlers:
                 self._tell(response, Diagnostic("The leatstream service does not answer", str(problem)))
             except Cancelled:
                 self._tell(response, Diagnostic("Stopped", "Terraform asked the provider to stop."))
+            except Exception as error:  # its text may hold a token or a password, and ends up in logs of CI
+                self._tell(response, _defect(name, error))
             return response
 
         return run
 
     def _tell(self, response: Any, *diagnostics: Diagnostic) -> None:
-        response.diagnostics.extend(self.protocol.diagnostic(item) for item in diagnostics)
+        fields = response.DESCRIPTOR.fields_by_name
+        text = "\n".join(f"{item.summary}: {item.detail}" for item in diagnostics)
+        if "diagnostics" in fields:
+            response.diagnostics.extend(self.protocol.diagnostic(item) for item in diagnostics)
+        elif "error" in fields:  # a function's answer
+            response.error.text = text
+        else:  # StopProvider's
+            response.Error = text
 
     def _resource(self, name: str) -> Resource:
         found = self.session.schema.resources.get(name)

@@ -96,7 +96,7 @@ class Client:
     """One service, used by many threads; each thread keeps its own connection open.
 
     Attributes:
-        url: base address, such as ``http://127.0.0.1:8470``.
+        url: base address, such as ``http://127.0.0.1:8585``.
         token: bearer token, or None.
         stop: set when Terraform wants the provider to end; waits then raise ``Cancelled``.
     """
@@ -235,6 +235,13 @@ class Client:
         self._local.connection = None
 
 
+def check_token(token: str) -> str | None:
+    """Say what is wrong with a token, without a part of it, or None."""
+    if token.isascii() and token.isprintable() and " " not in token:
+        return None
+    return "the token has blanks, line ends or letters beyond ASCII in it; give all of it, and nothing else"
+
+
 def check_url(url: str) -> str | None:
     """Say what is wrong with a base address, or None."""
     try:
@@ -243,7 +250,7 @@ def check_url(url: str) -> str | None:
     except ValueError as problem:
         return str(problem)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        return f"{url!r} is not an address such as http://127.0.0.1:8470 or https://leatstream.example.com"
+        return f"{url!r} is not an address such as http://127.0.0.1:8585 or https://leatstream.example.com"
     if parts.query or parts.fragment or parts.username:
         return "the address takes no user name, query or fragment; the token has its own argument"
     return None

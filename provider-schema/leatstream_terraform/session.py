@@ -13,7 +13,7 @@ from leatstream_terraform.codec import UNKNOWN, Path
 from leatstream_terraform.diagnostics import Diagnostic, Failed, from_problem
 from leatstream_terraform.foresee import Foreseen
 from leatstream_terraform.names import import_id
-from leatstream_terraform.rest import Cancelled, Client, ProblemError, ServiceDown, check_url
+from leatstream_terraform.rest import Cancelled, Client, ProblemError, ServiceDown, check_token, check_url
 from leatstream_terraform.schema import ProviderSchema, Resource
 
 
@@ -58,7 +58,8 @@ class Session:
         if url is UNKNOWN or token is UNKNOWN:
             return []
         url = url or os.environ.get("LEATSTREAM_URL")
-        token = token or os.environ.get("LEATSTREAM_TOKEN")
+        # What a file ends with, or a variable that was read of one, is no part of the token.
+        token = (token or os.environ.get("LEATSTREAM_TOKEN") or "").strip() or None
         if not url:
             return [
                 Diagnostic(
@@ -71,6 +72,9 @@ class Session:
         wrong = check_url(url)
         if wrong:
             return [Diagnostic("Invalid url", f"{wrong}.", ("url",))]
+        wrong = check_token(token or "")
+        if wrong:
+            return [Diagnostic("Invalid token", f"{wrong}.", ("token",))]
         client = Client(url, token, self.stop)
         found = _greet(client)
         if not found:

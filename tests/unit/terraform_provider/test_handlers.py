@@ -195,11 +195,48 @@ def test_a_provider_without_an_address_says_what_to_set(
 
 
 @pytest.mark.parametrize(
-    "url", ["localhost:8470", "ftp://x", "http://", "http://u@h", "http://h:x", "http://h/?q"]
+    "url", ["localhost:8585", "ftp://x", "http://", "http://u@h", "http://h:x", "http://h/?q"]
 )
 def test_a_bad_address_is_refused(handlers: Handlers, url: str) -> None:
     answer = call(handlers, "ConfigureProvider", config=dynamic({"url": url, "token": None}))
     assert answer.diagnostics[0].attribute.steps[0].attribute_name == "url"
+
+
+@pytest.mark.parametrize("given", ["block", "environment"])
+def test_a_token_may_end_as_its_file_does(
+    handlers: Handlers, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    """`file("token")` and `$(< token)` differ in the line end, and it is no part of the token."""
+    greeted: list[Any] = []
+    monkeypatch.setattr("leatstream_terraform.session._greet", lambda client: greeted.append(client) or [])
+    monkeypatch.setenv("LEATSTREAM_TOKEN", " leat_secret\r\n")
+    config = {"url": "http://h:1", "token": "leat_secret\n" if given == "block" else None}
+    assert not call(handlers, "ConfigureProvider", config=dynamic(config)).diagnostics
+    assert [client.token for client in greeted] == ["leat_secret"]
+
+
+@pytest.mark.parametrize("token", ["leat_q1 w2", "leat_q1\nw2", "leat_q1\tw2", "leat_q1öw2"])
+def test_a_token_that_no_header_takes_is_refused_untold(handlers: Handlers, token: str) -> None:
+    answer = call(handlers, "ConfigureProvider", config=dynamic({"url": "http://h:1", "token": token}))
+    (problem,) = answer.diagnostics
+    assert [step.attribute_name for step in problem.attribute.steps] == ["token"]
+    assert "give all of it" in problem.detail
+    assert not [part for part in ("leat_", "q1", "w2") if part in str(answer)]
+
+
+@pytest.mark.parametrize("rpc", ["ConfigureProvider", "ReadResource", "CallFunction", "StopProvider"])
+def test_a_defect_is_told_by_its_place_alone(
+    handlers: Handlers, monkeypatch: pytest.MonkeyPatch, rpc: str
+) -> None:
+    """Its text may hold a secret. Two answers have no diagnostics: they tell it where they tell errors."""
+
+    def broken(*_: Any) -> None:
+        raise ValueError("leat_secret")
+
+    monkeypatch.setattr(handlers, rpc, broken)
+    answer = str(call(handlers, rpc))
+    assert f"{rpc} ended with ValueError at test_handlers.py:" in answer
+    assert "leat_secret" not in answer
 
 
 def test_an_address_that_is_not_known_yet_is_waited_for(handlers: Handlers) -> None:
