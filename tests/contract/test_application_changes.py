@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from leatstream.model.objects import QueryState
+from leatstream.services.queries.drivers import fencing_token, heartbeat
 
 FIRST = "CREATE STREAM one AS SELECT * FROM pageviews WHERE viewtime > 1"
 SECOND = "INSERT INTO one SELECT * FROM pageviews WHERE viewtime < 1"
@@ -332,8 +334,13 @@ def test_a_heartbeat_in_between_is_no_conflict(pageviews: TestClient, fresh: Any
     def beating(*given: Any, **more: Any) -> Any:
         nonlocal beats
         beats += 1
-        now = fresh.env.clock.now() + timedelta(seconds=beats)
-        _set_status(fresh, "one", heartbeat_at=now, metrics={"rows_in": beats}, log_tail=(f"line {beats}",))
+        now = fresh.env.clock.now() + timedelta(minutes=beats)
+        with fresh.env.open_unit(write=False) as unit:
+            query = unit.queries.find("one")
+        told = {"query_id": query.meta.id, "attempt": query.status.attempt, "state": "running"}
+        told |= {"fencing_token": fencing_token(query), "log": [f"line {beats}"]}
+        later = replace(fresh.env, clock=SimpleNamespace(now=lambda: now))
+        heartbeat(later, "d1", {**told, "progress": {"rows_in": beats}})
         return analyze(*given, **more)
 
     fresh.env.analyzer.analyze = beating
@@ -345,4 +352,5 @@ def test_a_heartbeat_in_between_is_no_conflict(pageviews: TestClient, fresh: Any
     with fresh.env.open_unit(write=False) as unit:
         status = unit.queries.find("one").status
     assert beats >= 2
-    assert (status.metrics, status.log_tail) == ({"rows_in": beats}, (f"line {beats}",))
+    lines = tuple(f"line {i + 1}" for i in range(beats))
+    assert (status.metrics, status.log_tail) == ({"rows_in": beats}, lines)

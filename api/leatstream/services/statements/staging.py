@@ -27,7 +27,7 @@ _EFFECTS = {
     "write_records": "writes records to",
 }
 # What heartbeats write, once a second, of a job that runs on.
-_REPORTED = ("heartbeat_at", "metrics", "log_tail")
+_REPORTED = ("heartbeat_at", "metrics", "log_tail", "progress_at")
 # Notes on all entities, of which those that matter are asked for by key as well.
 _NOT_COMPARED = ("entity_drops", "page")
 _Change = tuple[str, str, tuple[Any, ...]]
@@ -98,10 +98,12 @@ class _Rows:
             self._write("delete", self.key(found), None, object_id)
 
     def page(self, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[Any]:
-        wanted = (prefix, after, limit + len(self._items))
-        there = self._look("page", *wanted)
+        more = limit + len(self._items)
+        there = look(self._base, "page", (prefix, after, more))
+        # One look for all that gave the same, whatever was staged meanwhile: each is taken again at the end.
+        self._saw("page", (prefix, after, limit if len(there) < limit else more), there)
         kept = {self.key(item): item for item in there if self.key(item) not in self._items}
-        last = self.key(there[-1]) if len(there) == wanted[2] else None
+        last = self.key(there[-1]) if len(there) == more else None
         for key, item in self._items.items():
             if item is not None and key.startswith(prefix) and key > after and (last is None or key <= last):
                 kept[key] = item
@@ -109,9 +111,12 @@ class _Rows:
 
     def _look(self, how: str, *what: Any) -> Any:
         found = look(self._base, how, what)
+        self._saw(how, what, found)
+        return found
+
+    def _saw(self, how: str, what: tuple[Any, ...], found: Any) -> None:
         if (self._noun, how) != _NOT_COMPARED:
             self._staging.read.setdefault((self._noun, how, *what), _seen(found))
-        return found
 
     def _write(self, how: str, key: str, item: Any, argument: Any) -> None:
         self._items[key] = item
