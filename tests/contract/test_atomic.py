@@ -212,3 +212,47 @@ def test_all_faults_of_a_text(client: TestClient) -> None:
         ("sql-syntax", 2, "42601"),
     ]
     assert client.get("/v1/databases").json()["items"] == []
+
+
+def test_each_look_is_compared_once(pageviews: TestClient, fresh: Any) -> None:
+    """Whatever many changes have read, it is read once when they are kept: nobody else can write then."""
+    from leatstream.services.environment import Principal
+    from leatstream.services.schemas import delete_schema, put_schema
+    from leatstream.services.statements.staging import staged
+
+    ann, names = Principal("ann", "sysadmin"), [f"s{i}" for i in range(8)]
+    for name in names:
+        put_schema(fresh.env, ann, "demo", name)
+    env, staging = staged(fresh.env)
+    for name in names:
+        with env.open_unit(write=False) as unit:
+            assert len(unit.schemas.page(limit=100_000)) >= len(names) - names.index(name)
+        delete_schema(env, ann, "demo", name)
+    looks = [key for key in staging.read if key[:2] == ("schemas", "page")]
+    assert looks == [("schemas", "page", "", "", 100_000)]
+
+
+def test_a_drop_that_ends_does_not_hide_another(pageviews: TestClient, fresh: Any) -> None:
+    """Two servers may end the same query: until both have, nobody may stand on the topic."""
+    from leatstream.errors import CatalogError
+    from leatstream.services.entity_drops import drop_unless_used, drops_seen, require_not_dropped
+
+    with fresh.env.open_unit(write=False) as unit:
+        relation = unit.relations.find("demo.public.pageviews")
+    refused = []
+
+    def declared() -> None:
+        with fresh.env.open_unit(write=False) as unit:
+            try:
+                require_not_dropped(unit, fresh.env.clock.now(), relation, drops_seen(unit))
+                refused.append(False)
+            except CatalogError as error:
+                refused.append(error.code == "stale")
+
+    def slow() -> None:
+        drop_unless_used(fresh.env, relation.store, relation.entity, declared, relation)
+        declared()
+
+    drop_unless_used(fresh.env, relation.store, relation.entity, slow, relation)
+    declared()
+    assert refused == [True, True, False]

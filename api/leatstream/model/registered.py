@@ -172,13 +172,13 @@ class EntityDrop:
     """A note that an entity of a store is dropped; each drop counts its generation on, at begin and end.
 
     Attributes:
-        ended: whether the store has answered.
+        at_work: how many calls the store has not answered yet; servers may drop the same entity at once.
     """
 
     meta: Meta
     store: str
     entity: str
-    ended: bool
+    at_work: int = 0
 
     @staticmethod
     def key_of(store: str, entity: str) -> str:

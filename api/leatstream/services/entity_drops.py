@@ -47,7 +47,7 @@ def drop_unless_used(
         if others:
             return others
         _forget_old(unit, env.clock.now())
-        _note(env, unit, store, entity, ended=False)
+        _note(env, unit, store, entity, 1)
         unit.commit()
     try:
         drop()
@@ -67,8 +67,7 @@ def require_not_dropped(unit: UnitOfWork, now: datetime, relation: Relation, see
     found = unit.entity_drops.find(key)
     if found is None:
         return
-    at_work = not found.ended and now - found.meta.updated_at < _LONGEST
-    if at_work or found.meta.generation != seen.get(key):
+    if _at_work(found, now) or found.meta.generation != seen.get(key):
         raise CatalogError(
             "stale",
             f"{quote(relation.entity)} of store {quote(relation.store)} is being dropped, or was dropped "
@@ -80,20 +79,26 @@ def require_not_dropped(unit: UnitOfWork, now: datetime, relation: Relation, see
 def _end(env: Environment, store: str, entity: str) -> None:
     try:
         with env.open_unit() as unit:
-            _note(env, unit, store, entity, ended=True)
+            _note(env, unit, store, entity, -1)
             unit.commit()
     except (LeatstreamError, CatalogAway) as error:  # the note loses its weight by itself
         _LOG.warning("that %s of store %s is dropped could not be noted: %s", entity, store, error)
 
 
-def _note(env: Environment, unit: UnitOfWork, store: str, entity: str, *, ended: bool) -> None:
+def _note(env: Environment, unit: UnitOfWork, store: str, entity: str, more: int) -> None:
     now = env.clock.now()
     found = unit.entity_drops.find(_key(store, entity))
     if found is None:
         meta = Meta(id=new_id("drop"), generation=1, created_at=now, updated_at=now, created_by="", owner="")
-        unit.entity_drops.add(EntityDrop(meta=meta, store=store, entity=entity, ended=ended))
+        unit.entity_drops.add(EntityDrop(meta=meta, store=store, entity=entity, at_work=max(0, more)))
     else:
-        unit.entity_drops.update(replace(found, meta=next_meta(found.meta, now), ended=ended))
+        count = max(0, _at_work(found, now) + more)
+        unit.entity_drops.update(replace(found, meta=next_meta(found.meta, now), at_work=count))
+
+
+def _at_work(note: EntityDrop, now: datetime) -> int:
+    """How many calls may still drop the entity."""
+    return note.at_work if now - note.meta.updated_at < _LONGEST else 0
 
 
 def _forget_old(unit: UnitOfWork, now: datetime) -> None:

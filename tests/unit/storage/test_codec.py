@@ -165,7 +165,7 @@ OBJECTS: list[tuple[codec.Noun[Any], Any]] = [
             offsets={"d.s.r": {"t": {"0": 1}}},
         ),
     ),
-    (codec.ENTITY_DROPS, EntityDrop(meta=META, store="k", entity="日本/t", ended=True)),
+    (codec.ENTITY_DROPS, EntityDrop(meta=META, store="k", entity="日本/t", at_work=2)),
     (
         codec.RELATIONS,
         Relation(
