@@ -167,10 +167,6 @@ class Client:
     def _failures(self) -> Iterator[None]:
         try:
             yield
-        except httpx2.InvalidURL as error:
-            raise Unreachable(
-                f"{self.connection.url} ({self.connection.origin}) is not a URL: {error}"
-            ) from error
         except httpx2.TransportError as error:
             what = str(error) or type(error).__name__
             raise Unreachable(

@@ -7,13 +7,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 DATA_DIRECTORY = ".leatstream"
 READY_FILE = "ready.json"
 
 
 class NoServer(Exception):
-    """No server was named and none was found."""
+    """No server was named and none was found, or what was named cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +46,15 @@ def find_connection(
         directory: where to look for a running ``leat dev``, upwards; the current one when not given.
 
     Raises:
-        NoServer: nothing names a server.
+        NoServer: nothing names a server, or not with a URL and a token that can be sent.
     """
     environment = os.environ if environment is None else environment
     ready = find_ready(directory or Path.cwd())
-    named = url or environment.get("LEATSTREAM_URL")
-    token = environment.get("LEATSTREAM_TOKEN") or None
+    named = (url or environment.get("LEATSTREAM_URL") or "").strip()
+    token = _token_of(environment)
     if named:
         base = named.rstrip("/")
+        _check_url(base, "--url" if url else "LEATSTREAM_URL")
         if token is None and ready is not None and ready[1]["url"].rstrip("/") == base:
             token = ready[1].get("token")  # only for the very server it was made for
         return Connection(base, token, "--url" if url else "LEATSTREAM_URL")
@@ -60,6 +62,34 @@ def find_connection(
         path, body = ready
         return Connection(body["url"].rstrip("/"), token or body.get("token"), str(path))
     raise NoServer("No server: set LEATSTREAM_URL and LEATSTREAM_TOKEN, or start one here with `leat dev`.")
+
+
+def _token_of(environment: Mapping[str, str]) -> str | None:
+    """The token without the end of line that files leave behind it; no part of it may be in a message."""
+    token = environment.get("LEATSTREAM_TOKEN", "").strip()
+    if token and not (token.isascii() and token.isprintable() and " " not in token):
+        raise NoServer(
+            "LEATSTREAM_TOKEN is not a token: it has blanks, line ends or letters beyond ASCII in it. "
+            "Copy the whole token, as it was shown when it was made, and nothing else."
+        )
+    return token or None
+
+
+def _check_url(url: str, origin: str) -> None:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 0) >= 0
+    except ValueError:  # the port, or an address of IPv6
+        raise NoServer(_no_url(url, origin)) from None
+    if parts.username is not None:  # with a password, which is not to be shown
+        raise NoServer(f"The URL of {origin} names a user: leave that out, and set LEATSTREAM_TOKEN.")
+    if not usable:
+        raise NoServer(_no_url(url, origin))
+
+
+def _no_url(url: str, origin: str) -> str:
+    like = "write it like http://127.0.0.1:8585 or https://leatstream.example.com"
+    return f"{url!r} ({origin}) is not the URL of a server: {like}."
 
 
 def find_ready(directory: Path) -> tuple[Path, dict[str, str]] | None:
