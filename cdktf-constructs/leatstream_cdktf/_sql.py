@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_$]*\Z")
 _PART = r'(?:"(?:[^"]|"")+"|[A-Za-z_][A-Za-z0-9_$]*)'
 PLAIN_FQN = re.compile(rf"{_PART}(?:\.{_PART}){{0,2}}\Z")
+#: Properties of a WITH clause that are names.
+_NAMES = frozenset({"store", "timestamp"})
 
 # The CDK library's tokens stand in text as ${TfToken[TOKEN.7]}; it puts references there when it synthesizes.
 _REFERENCE = r"[$#&]\{TfToken\[[^\]]*\]\}"
@@ -36,12 +38,23 @@ def has_token(text: str) -> bool:
 
 def quote_name(name: str) -> str:
     """Write an exact name so that SQL reads it back as itself."""
-    return name if PLAIN_NAME.match(name) else '"' + name.replace('"', '""') + '"'
+    return name if PLAIN_NAME.match(name) else quote_exact(name)
+
+
+def quote_exact(name: str) -> str:
+    """Write an exact name in double quotes, as one must that only Terraform knows: it may be of any kind."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def quote_text(text: str) -> str:
     """Write a string literal."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def quote_property(key: str, text: str) -> str:
+    """Write a text of a WITH clause: a name as the exact one, anything else as a string literal."""
+    # SQL folds a name in single quotes to lower case; names that constructs are given are exact.
+    return quote_exact(text) if key.lower() in _NAMES else quote_text(text)
 
 
 def escape_templates(text: str) -> str:

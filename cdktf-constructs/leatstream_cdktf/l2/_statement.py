@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from leatstream_cdktf._shim import tf
-from leatstream_cdktf._sql import first_word, has_token, quote_name, quote_text
+from leatstream_cdktf._sql import first_word, has_token, quote_exact, quote_name, quote_property, quote_text
 from leatstream_cdktf.l2._names import DatabaseLike, SchemaLike, StoreLike, store_name
 
 PropertyValue: TypeAlias = str | int | float | bool | tf.IResolvable
@@ -33,12 +33,12 @@ class Sink:
         name: the new relation's name.
         kind: ``stream`` (the default), ``changelog``, ``table`` or ``materialized_view``; a view lies
             in no store.
-        store: the store that its topic lies in, as a construct or by name.
+        store: the store that its topic lies in, as a construct or by its exact name.
         topic: the topic's name; the relation's name when left out.
         value_format: ``json`` and so on.
         key_format: the format of the records' keys.
         key_type: the SQL type of a primitive key.
-        timestamp: the column that holds the event time.
+        timestamp: the exact name of the column that holds the event time.
         timestamp_format: ``sql`` or ``iso8601``, as the writer does it; both are always read.
         schema: the schema that the relation belongs to; the query's when left out.
         database: the database of a schema that is given by name.
@@ -99,18 +99,17 @@ def create_as(kind: str, parts: Sequence[str], properties: Mapping[str, Property
         properties: the WITH clause.
         select: the SELECT, with its references already in place.
     """
-    # Double quotes are needed for a name that only Terraform knows, for it may be of any kind.
-    name = ".".join(f'"{part}"' if has_token(part) else quote_name(part) for part in parts)
-    clause = ",\n".join(f"  {quote_text(key)} = {literal(value)}" for key, value in properties.items())
+    name = ".".join(quote_exact(part) if has_token(part) else quote_name(part) for part in parts)
+    clause = ",\n".join(f"  {quote_text(key)} = {literal(key, value)}" for key, value in properties.items())
     return f"CREATE {KINDS[kind]} {name}" + (f" WITH (\n{clause}\n)" if clause else "") + f" AS\n{select}"
 
 
-def literal(value: PropertyValue) -> str:
+def literal(key: str, value: PropertyValue) -> str:
     """A property's value as SQL writes it."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, str):
-        return quote_text(value)
+        return quote_property(key, value)
     # A number that only Terraform knows is a token disguised as a number.
     if tf.Token.is_unresolved(value):
         return tf.Token.as_string(value)

@@ -81,14 +81,15 @@ locals {
   users     = "${leatstream_stream.users_kafka.fqn} u"
 }
 
-# Kinesis to Kafka. Without topic.partitions and topic.replicas the plan fails and says why.
+# Kinesis to Kafka. Without topic.partitions and topic.replicas the plan fails and says why. The store's name stands in
+# double quotes: SQL folds one in single quotes to lower case.
 resource "leatstream_query" "pageviews_kafka" {
   name               = "pageviews_kafka"
   database           = leatstream_database.demo.name
   schema             = leatstream_schema.shop.name
   delete_sink_entity = true
   sql                = <<-SQL
-    CREATE STREAM pageviews_kafka WITH ('store' = '${leatstream_store.kafka.name}'${local.new_topic}) AS
+    CREATE STREAM pageviews_kafka WITH ('store' = "${leatstream_store.kafka.name}"${local.new_topic}) AS
     SELECT * FROM ${leatstream_stream.pageviews_kinesis.fqn};
   SQL
   timeouts           = { create = "5m" }
@@ -102,7 +103,7 @@ resource "leatstream_query" "pageviews_enriched" {
   schema             = leatstream_schema.shop.name
   delete_sink_entity = true
   sql                = <<-SQL
-    CREATE STREAM pageviews_enriched WITH ('store' = '${leatstream_store.kinesis.name}') AS
+    CREATE STREAM pageviews_enriched WITH ('store' = "${leatstream_store.kinesis.name}") AS
     SELECT p.viewtime, p.userid AS userid, p.pageid, u.regionid, u.gender
     FROM ${var.left_most == "pageviews" ? local.pageviews : local.users}
     JOIN ${var.left_most == "pageviews" ? local.users : local.pageviews}

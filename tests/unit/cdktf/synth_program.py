@@ -107,6 +107,7 @@ def build(stack: Any) -> dict[str, Any]:
             name="pageviews_enriched",
             store=kafka,
             value_format="json",
+            timestamp="viewTime",
             properties={"topic.partitions": 1, "topic.replicas": 1, "it's": True},
         ),
         timeouts={"create": "5m"},

@@ -10,7 +10,9 @@ from leatstream_cdktf._sql import (
     fill,
     first_word,
     place_holders,
+    quote_exact,
     quote_name,
+    quote_property,
     tidy,
 )
 
@@ -112,6 +114,29 @@ def test_names_are_quoted_where_they_must_be() -> None:
     assert [quote_name(name) for name in ("a_1$", "Pageviews", 'a"b', "größe", "1a")] == [
         "a_1$", '"Pageviews"', '"a""b"', '"größe"', '"1a"',
     ]  # fmt: skip
+
+
+def test_a_name_that_only_terraform_knows_is_quoted_in_any_case() -> None:
+    assert [quote_exact(name) for name in ("msk", 'a"b', TOKEN, f'x"{TOKEN}')] == [
+        '"msk"', '"a""b"', f'"{TOKEN}"', f'"x""{TOKEN}"',
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "written"),
+    [
+        ("store", "MSK", '"MSK"'),
+        ("store", 'a"b', '"a""b"'),
+        ("store", TOKEN, f'"{TOKEN}"'),
+        ("Timestamp", "viewTime", '"viewTime"'),
+        ("topic", "Views", "'Views'"),
+        ("topic", "it's", "'it''s'"),
+        ("timestamp.format", "iso8601", "'iso8601'"),
+    ],
+)
+def test_properties_that_are_names_are_exact(key: str, value: str, written: str) -> None:
+    """In single quotes SQL folds them: the store MSK would be msk, which is not there."""
+    assert quote_property(key, value) == written
 
 
 @pytest.mark.parametrize(

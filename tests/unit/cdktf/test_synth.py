@@ -81,8 +81,9 @@ def test_sql_comes_through_whole(synthesized: dict[str, Any]) -> None:
     sql = synthesized["resource"]["leatstream_query"]["enriched"]["sql"]
     assert sql == (
         "CREATE STREAM pageviews_enriched WITH (\n"
-        "  'store' = '${leatstream_store.kafka.name}',\n"
+        "  'store' = \"${leatstream_store.kafka.name}\",\n"
         "  'value.format' = 'json',\n"
+        "  'timestamp' = \"viewTime\",\n"
         "  'topic.partitions' = 1,\n"
         "  'topic.replicas' = 1,\n"
         "  'it''s' = TRUE\n"
