@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 from urllib.parse import unquote, urlsplit
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+def _heap(value: str) -> str:
+    """A size that Spark, the JVM and our own reckoning of memory read alike."""
+    written = value.strip()
+    if re.fullmatch(r"[1-9][0-9]*[kmgtKMGT]", written):
+        return written
+    meant = re.fullmatch(r"([1-9][0-9]*)\s*([kmgtKMGT])[iI]?[bB]?", written)
+    like = f"; write {meant[1]}{meant[2].lower()} for {written}" if meant else ""
+    raise ValueError(
+        f"it is not a size as Spark writes it: a whole number and k, m, g or t, such as 512m or 2g{like}"
+    )
+
+
+_Heap = Annotated[str, AfterValidator(_heap)]
+_Some = Annotated[int, Field(ge=1)]
 
 
 class Settings(BaseSettings):
@@ -62,20 +78,20 @@ class Settings(BaseSettings):
     keys_file: str = ""
     checkpoint_root: str = ""
     host: str = "127.0.0.1"
-    port: int = 8585
-    warm_drivers: int = 1
-    max_drivers: int = 12
-    shared_queries: int = 50
-    shared_memory: str = "1536m"
-    driver_slots: int = 8
-    driver_memory: str = "512m"
+    port: int = Field(default=8585, ge=0, le=65_535)
+    warm_drivers: int = Field(default=1, ge=0)
+    max_drivers: _Some = 12
+    shared_queries: _Some = 50
+    shared_memory: _Heap = "1536m"
+    driver_slots: _Some = 8
+    driver_memory: _Heap = "512m"
     driver_jvm_options: str = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss1m"
     msk_iam: bool = False
     launcher: Literal["local", "standalone", "yarn", "kubernetes"] = "local"
     spark_master: str = ""
-    executors: int = 2
-    executor_cores: int = 2
-    executor_memory: str = "1g"
+    executors: _Some = 2
+    executor_cores: _Some = 2
+    executor_memory: _Heap = "1g"
     driver_host: str = ""
     spark_conf: dict[str, str] = {}
     yarn_queue: str = ""
@@ -99,7 +115,7 @@ class Settings(BaseSettings):
     keep_checkpoints_seconds: float = Field(default=86_400.0, ge=600, le=31_536_000, allow_inf_nan=False)
     warm_up_kafka: str | None = None
     default_store: str | None = None
-    watermark_delay_ms: int = 10_000
+    watermark_delay_ms: int = Field(default=10_000, ge=0)
 
     @field_validator("port", mode="before")
     @classmethod

@@ -30,12 +30,13 @@ def migrate(
     ] = "head",
 ) -> None:
     """Bring the catalog of LEATSTREAM_CATALOG_URL to a schema; an older one loses what it has no room for."""
-    from leatstream.cli.serving import read_settings
+    from leatstream.cli.serving import read_settings, warn_of_unknown
     from leatstream.storage import migrate as schemas
     from leatstream.storage.arrival import await_database
     from leatstream.storage.sharing import hold, refuse_living_servers
 
     settings = read_settings()
+    warn_of_unknown()  # a misspelt LEATSTREAM_CATALOG_URL means another catalog
     settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     with ExitStack() as held:
         for lock in hold(settings.data_dir.resolve(), settings.catalog):

@@ -31,10 +31,17 @@ if TYPE_CHECKING:
 
 EMBEDDED_STORE = "embedded"
 EMBEDDED_KINESIS = "embedded_kinesis"
+_log = logging.getLogger("leatstream.serving")
 
 
 def run_dev(options: DevOptions) -> int:
-    """Start the embedded stack and wait for its end; the exit status."""
+    """Start the embedded stack and wait for its end; the exit status.
+
+    Raises:
+        StackError: a variable has no value that can be used; nothing has been started.
+    """
+    read_settings()
+    warn_of_unknown()
     return DevStack(options, build_app).run()
 
 
@@ -86,9 +93,8 @@ def build_app(stack: DevSettings) -> ServedApp:
     from leatstream.bootstrap import declare_embedded_store, open_runtime
     from leatstream.dev import local_kinesis
     from leatstream.rest.app import create_app
-    from leatstream.settings import Settings
 
-    settings = Settings(
+    settings = read_settings(
         data_dir=stack.data_dir,
         warm_up_kafka=stack.kafka_bootstrap,
         default_store=os.environ.get("LEATSTREAM_DEFAULT_STORE", EMBEDDED_STORE),
@@ -173,8 +179,20 @@ def api_server(app: Any, before_end: Callable[[], None]) -> uvicorn.Server:
     return Server(uvicorn.Config(app, access_log=False, timeout_graceful_shutdown=5))
 
 
-def read_settings() -> Settings:
+def warn_of_unknown() -> None:
+    """Say once which variables look like settings and are none: what they were to change stays as it was."""
+    from leatstream.cli.unknown_variables import told_unknown
+
+    told = told_unknown(os.environ)
+    if told is not None:
+        _log.warning("%s", told)
+
+
+def read_settings(**given: Any) -> Settings:
     """The settings of a server.
+
+    Args:
+        given: what is not to be taken from the environment.
 
     Raises:
         StackError: a variable has no value that can be used; each is named.
@@ -185,9 +203,10 @@ def read_settings() -> Settings:
     from leatstream.settings import Settings
 
     try:
-        return Settings()
+        return Settings(**given)
     except ValidationError as error:
-        wrong = [f"{_variable(str(one['loc'][0]))}: {one['msg']}" for one in error.errors()]
+        told = [(str(one["loc"][0]), one["msg"].removeprefix("Value error, ")) for one in error.errors()]
+        wrong = [f"{_variable(field)}: {why}" for field, why in told]
     except SettingsError as error:  # tells the field in its text only
         field = next((name for name in Settings.model_fields if f'"{name}"' in str(error)), "…")
         wrong = [f"{_variable(field)}: it is not valid JSON"]
@@ -222,6 +241,7 @@ def run_server() -> int:
     from leatstream.storage.arrival import await_database
 
     settings = read_settings()
+    warn_of_unknown()
     java = find_java()
     if java is None:
         raise StackError(

@@ -44,6 +44,15 @@ def test_a_setting_that_cannot_be_used_is_named(leat: Leat, monkeypatch: pytest.
     assert (told.status, "LEATSTREAM_LEASE_SECONDS" in told.err) == (1, True)
 
 
+def test_a_misspelt_setting_is_told(
+    leat: Leat, catalog: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("LEATSTREAM_CATALOG_URI", "s3cret")
+    assert leat("catalog", "migrate").status == 0
+    assert "did you mean LEATSTREAM_CATALOG_URL?" in caplog.text
+    assert "s3cret" not in caplog.text
+
+
 @pytest.mark.parametrize("target", ["base", "-1", ""])
 def test_nothing_that_would_lose_the_catalog_is_taken(leat: Leat, catalog: str, target: str) -> None:
     before = revision(catalog)

@@ -26,6 +26,47 @@ def test_times_that_no_server_could_live_with_are_refused(
         Settings()
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PORT", "-5"),
+        ("PORT", "70000"),
+        ("WARM_DRIVERS", "-1"),
+        ("MAX_DRIVERS", "0"),
+        ("SHARED_QUERIES", "0"),
+        ("DRIVER_SLOTS", "0"),
+        ("EXECUTORS", "0"),
+        ("EXECUTOR_CORES", "0"),
+        ("WATERMARK_DELAY_MS", "-1"),
+    ],
+)
+def test_numbers_that_no_server_could_live_with_are_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(f"LEATSTREAM_{name}", value)
+    with pytest.raises(ValidationError, match=name.lower()):
+        Settings()
+
+
+@pytest.mark.parametrize("name", ["driver_memory", "shared_memory", "executor_memory"])
+@pytest.mark.parametrize("value", ["1Gi", "512mb", "1.5g", "0m", "512", "g", "-1g", "", "1 g", "١g"])
+def test_a_heap_is_written_as_spark_does(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(f"LEATSTREAM_{name.upper()}", value)
+    with pytest.raises(ValidationError, match="such as 512m or 2g"):
+        Settings()
+
+
+@pytest.mark.parametrize(("value", "like"), [("1Gi", "1g"), ("512mb", "512m"), ("2GiB", "2g"), ("3 G", "3g")])
+def test_a_heap_as_kubernetes_writes_it_is_told_as_spark_does(value: str, like: str) -> None:
+    with pytest.raises(ValidationError, match=f"write {like} for {value}"):
+        Settings(driver_memory=value)
+
+
+@pytest.mark.parametrize("value", ["1g", "1G", "1536m", "9t", "700000k", " 512m "])
+def test_a_heap_that_spark_understands_is_taken(value: str) -> None:
+    assert Settings(shared_memory=value).shared_memory == value.strip()
+
+
 def test_a_port_that_kubernetes_has_set_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it does in every pod beside a Service called leatstream."""
     monkeypatch.setenv("LEATSTREAM_PORT", "tcp://10.96.0.7:80")
