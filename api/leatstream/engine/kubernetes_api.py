@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 _MOUNTED = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TIMEOUT = 10.0
+_AWAY = 5.0  # seconds that one which has let a call wait in vain is not asked again
+_LOG_LINES = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +70,7 @@ class KubernetesApi:
         self._address = address
         self._lock = threading.Lock()
         self._client: httpx2.Client | None = None
+        self._silent_since = float("-inf")
 
     def create(self, kind: str, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
         """Make an object; None if there is one of its name."""
@@ -93,8 +97,9 @@ class KubernetesApi:
         self._call("DELETE", f"{kind}/{name}", body=body, none=404)
 
     def log(self, pod: str, container: str) -> str | None:
-        """What a container has written; None if that is not to be had."""
-        answer = self._send("GET", f"pods/{pod}/log", params={"container": container})
+        """The last lines that a container has written; None if they are not to be had."""
+        params = {"container": container, "tailLines": str(_LOG_LINES)}
+        answer = self._send("GET", f"pods/{pod}/log", params=params)
         return answer.text if answer.status_code == 200 else None
 
     def _call(
@@ -125,6 +130,9 @@ class KubernetesApi:
         import httpx2
 
         address = self._address
+        if time.monotonic() - self._silent_since < _AWAY:
+            # Whoever ends or starts many drivers would wait for each of them, and nothing else be done.
+            raise _unreachable(address.url, "it has not answered in time")
         url = f"{address.url.rstrip('/')}/api/v1/namespaces/{address.namespace}/{path}"
         try:
             token = address.token_file.read_text(encoding="utf-8").strip()
@@ -134,11 +142,9 @@ class KubernetesApi:
             what = error.strerror or type(error).__name__
         except httpx2.HTTPError as error:
             what = type(error).__name__
-        raise EngineError(
-            "engine-unavailable",
-            f"the Kubernetes API at {address.url} cannot be reached: {what}",
-            hint="it is tried again; drivers that run go on meanwhile",
-        )
+            if isinstance(error, httpx2.TimeoutException):
+                self._silent_since = time.monotonic()
+        raise _unreachable(address.url, what)
 
     def _http(self) -> httpx2.Client:
         import ssl
@@ -151,6 +157,14 @@ class KubernetesApi:
                 verify = ssl.create_default_context(cafile=str(ca_file)) if ca_file is not None else True
                 self._client = httpx2.Client(timeout=_TIMEOUT, verify=verify, trust_env=False)
             return self._client
+
+
+def _unreachable(url: str, why: str) -> EngineError:
+    return EngineError(
+        "engine-unavailable",
+        f"the Kubernetes API at {url} cannot be reached: {why}",
+        hint="it is tried again; drivers that run go on meanwhile",
+    )
 
 
 def _refused(method: str, path: str, answer: httpx2.Response) -> EngineError:

@@ -24,7 +24,6 @@ from leatstream.errors import EngineError, StackError
 
 _log = logging.getLogger(__name__)
 _FRESH = 1.0  # seconds that a list of pods is believed
-_AWAY = 5.0  # seconds that a cluster which does not answer is not asked about each driver again
 _KILL_GRACE = 1  # of 0 the API would forget the pod before the node has ended it
 _UNTIL_GONE = 30.0
 _LEFTOVER = 600.0
@@ -58,7 +57,6 @@ class PodLauncher:
         self._log_dir = log_dir
         self._lock = threading.Lock()
         self._seen = _Seen({}, float("-inf"))
-        self._away = "", float("-inf")
         self._ending: dict[str, float] = {}
         self._owner: str | None = None
 
@@ -161,14 +159,7 @@ class PodLauncher:
     def _pods(self) -> dict[str, dict[str, Any]]:
         with self._lock:
             if time.monotonic() - self._seen.at > _FRESH:
-                why, since = self._away
-                if time.monotonic() - since < _AWAY:
-                    raise EngineError("engine-unavailable", why)
-                try:
-                    found = self._api.list("pods", self._plan.labels())
-                except EngineError as error:
-                    self._away = error.detail, time.monotonic()
-                    raise
+                found = self._api.list("pods", self._plan.labels())
                 self._seen = _Seen({pod["metadata"]["name"]: pod for pod in found}, time.monotonic())
                 self._remove_leftovers(found)
             return self._seen.pods

@@ -92,17 +92,6 @@ def test_a_cluster_that_is_away_kills_nobody(launcher: PodLauncher, table: Table
     assert launcher.is_alive("drv_1", 0)
 
 
-def test_a_cluster_that_does_not_answer_is_not_asked_about_each_driver(
-    launcher: PodLauncher, table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table.away = True
-    assert all(launcher.is_alive(f"drv_{n}", 0) for n in range(9))
-    assert table.lists == 1, "each may take ten seconds, while the pool waits"
-    monkeypatch.setattr(pods, "_AWAY", 0.0)
-    table.away = False
-    assert not launcher.is_alive("drv_1", 0)
-
-
 def test_a_pod_that_does_not_go_is_not_taken_for_dead(launcher: PodLauncher, table: Table) -> None:
     launcher.start("drv_1", "dedicated", "t")
     table.stuck = True
