@@ -62,7 +62,8 @@ def _read(item: Attribute, raw: Any, prior: Any, known: bool, live: bool) -> Any
 
 
 def _is_empty(value: Any) -> bool:
-    return value is False or value in ({}, [], "")
+    # Not False: where it is set, the default that null stands for may well be true, as of verify_hostname.
+    return value in ({}, [], "")
 
 
 def _convert(item: Attribute, raw: Any, prior: Any, live: bool) -> Any:

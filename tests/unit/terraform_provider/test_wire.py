@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from leatstream_terraform.plan import propose
 from leatstream_terraform.schema import complete, load
 from leatstream_terraform.wire import from_rest
 
@@ -9,6 +12,7 @@ RESOURCES = load().resources
 STREAM = RESOURCES["leatstream_stream"]
 ENTITY = RESOURCES["leatstream_entity"]
 QUERY = RESOURCES["leatstream_query"]
+STORE = RESOURCES["leatstream_store"]
 
 
 def stream(**values: Any) -> dict[str, Any]:
@@ -70,3 +74,25 @@ def test_of_a_live_object_only_what_is_managed_is_read() -> None:
     assert read == {"partitions": 3, "replicas": None, "configs": {"retention.ms": "5"}}
     assert from_rest(ENTITY.attributes, answer, complete(ENTITY.attributes, {}), live=True)["kafka"] is None
     assert from_rest(ENTITY.attributes, answer, None, live=True)["kafka"]["configs"]["set.by.others"] == "x"
+
+
+def tls(verify: bool | None, prior: dict[str, Any] | None) -> Any:
+    kafka = {"bootstrap_servers": "h:1", "tls": {"verify_hostname": verify, "ca_certificate": "c"}}
+    return from_rest(STORE.attributes, {"name": "s", "kafka": kafka}, prior)["kafka"]["tls"]
+
+
+def test_what_is_switched_off_is_imported_as_such() -> None:
+    assert [tls(verify, None)["verify_hostname"] for verify in (False, True, None)] == [False, True, None]
+    given = {"verify_hostname": False, "ca_certificate": "c"}
+    held = from_rest(STORE.attributes, {"kafka": {"bootstrap_servers": "h:1", "tls": given}}, None)
+    config = complete(STORE.attributes, {"name": "s", "kafka": {"bootstrap_servers": "h:1", "tls": given}})
+    assert propose(STORE.attributes, config, held)["kafka"] == held["kafka"], "the next plan is empty"
+
+
+@pytest.mark.parametrize("held", [None, True, False])
+@pytest.mark.parametrize("told", [None, True, False])
+def test_what_is_switched_off_elsewhere_is_drift(held: bool | None, told: bool | None) -> None:
+    """Null is the service's default, which is on: it is not the same as off."""
+    kafka = {"bootstrap_servers": "h:1", "tls": {"verify_hostname": held, "ca_certificate": "c"}}
+    prior = complete(STORE.attributes, {"name": "s", "kafka": kafka})
+    assert tls(told, prior)["verify_hostname"] is told
