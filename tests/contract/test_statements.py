@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import fakes
 import pytest
 from starlette.testclient import TestClient
 
 from leatstream.connectors.entities import Record
+from leatstream.errors import StoreError
 
 STREAM = "CREATE STREAM pageviews (viewtime BIGINT NOT NULL, userid VARCHAR) WITH ('value.format'='json')"
 SELECT = "CREATE STREAM views AS SELECT * FROM pageviews"
@@ -316,6 +318,27 @@ def test_print(shop: Sql, fresh: Any) -> None:
 def test_print_refuses_what_it_does_not_know(shop: Sql, given: str) -> None:
     """At its place, before anything is read."""
     assert shop.refused(f"PRINT ENTITY pageviews WITH ({given})") == "invalid-property"
+
+
+def test_a_store_that_does_not_answer_is_kept_and_told(
+    sql: Sql, fresh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service has asked it: whoever makes it need not find out by the next statement."""
+    assert sql(f"CREATE STORE k WITH ({NO_TLS})")["object"] == {
+        "noun": "store",
+        "name": "k",
+        "state": "ready",
+    }
+    assert sql(f"CREATE STORE IF NOT EXISTS k WITH ({NO_TLS})")["object"] == {"noun": "store", "name": "k"}
+
+    def test(self: Any, timeout: float) -> None:
+        raise StoreError("store-unreachable", f"Store {self.name}: no Kafka broker answered.")
+
+    monkeypatch.setattr(fakes.MemoryConnector, "test", test)
+    told = {"noun": "store", "name": "k", "state": "errored", "message": "Store k: no Kafka broker answered."}
+    other = NO_TLS.replace("9092", "9093")
+    assert sql(f"CREATE OR REPLACE STORE k WITH ({other})")["object"] == told
+    assert sql("UPDATE STORE k WITH ('uris'='localhost:9094')")["object"] == told
 
 
 def test_create_store_of_every_security(sql: Sql, fresh: Any) -> None:

@@ -98,6 +98,14 @@ def write_results(results: list[dict[str, Any]], output: Output) -> None:
             about = _what(result)
             line = printable(f"{done}: {result['status']}{f' ({about})' if about else ''}")
             typer.echo(line, err=output is Output.CSV)
+            _warn(result.get("object") or {})
+
+
+def _warn(thing: dict[str, Any]) -> None:
+    """A store is kept even if it does not answer, so the statement has succeeded."""
+    if thing.get("state") == "errored":
+        told = f"warning: the {thing['noun']} is kept, but cannot be used yet. {thing.get('message') or ''}"
+        typer.echo(printable(told.rstrip()), err=True)
 
 
 def _write_result_set(columns: list[dict[str, Any]], rows: list[list[Any]], output: Output) -> None:

@@ -301,6 +301,26 @@ def test_sql_sends_text_and_context(service: Service, leat: Leat, tmp_path: Path
     assert result.out == "CREATE DATABASE: succeeded (d)\n"
 
 
+@pytest.mark.parametrize("form", ["table", "csv", "ndjson", "json"])
+def test_sql_warns_of_a_store_that_does_not_answer(service: Service, leat: Leat, form: str) -> None:
+    thing = {"noun": "store", "name": "k", "state": "errored", "message": "Store k: no broker\x1b answered."}
+    made = {"kind": "create_store", "status": "succeeded", "object": thing}
+    service.answer("POST", "/v1/statements", {"results": [made], "context": CONTEXT})
+    result = leat("sql", "-e", "CREATE STORE k …", "-o", form)
+    assert result.status == 0
+    warning = "warning: the store is kept, but cannot be used yet. Store k: no broker\\x1b answered.\n"
+    assert (warning in result.err) == (form in ("table", "csv"))
+    assert ("errored" in result.out) == (form in ("ndjson", "json"))
+
+
+def test_sql_does_not_warn_of_a_store_that_answers(service: Service, leat: Leat) -> None:
+    thing = {"noun": "store", "name": "k", "state": "ready"}
+    made = {"kind": "create_store", "status": "succeeded", "object": thing}
+    service.answer("POST", "/v1/statements", {"results": [made], "context": CONTEXT})
+    result = leat("sql", "-e", "CREATE STORE k …")
+    assert (result.out, result.err) == ("CREATE STORE: succeeded (k)\n", "")
+
+
 def test_sql_reads_a_pipe(service: Service, leat: Leat, monkeypatch: pytest.MonkeyPatch) -> None:
     service.answer("POST", "/v1/statements", {"results": [], "context": CONTEXT})
     monkeypatch.setattr("sys.stdin", io.StringIO("LIST STORES;"))

@@ -36,3 +36,11 @@ def test_what_is_asked_of_a_cluster_is_refused_or_waits(number: int, code: str) 
     found = admin.rejected(KafkaException(KafkaError(number)), "creating topic t")
     assert found.code == code
     assert found.detail.startswith("Store s: creating topic t ")
+
+
+def test_a_cluster_that_does_not_answer_is_told_in_the_words_of_rest_and_of_sql() -> None:
+    admin = KafkaAdmin.__new__(KafkaAdmin)
+    admin.store, admin.servers, admin._heard = "s", "h:1", []
+    hint = admin.unreachable(KafkaException(KafkaError(KafkaError._TRANSPORT)), 5.0).faults[0].hint
+    for word in ("bootstrap_servers", "'uris'", "security_protocol", "'tls.disabled'"):
+        assert word in str(hint)

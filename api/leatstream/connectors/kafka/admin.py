@@ -196,8 +196,8 @@ class KafkaAdmin:
         return StoreError(
             "store-unreachable",
             f"Store {self.store}: no Kafka broker answered at {self.servers} within {timeout:g} s{why}.",
-            hint="Check bootstrap_servers, security_protocol and that the brokers' advertised listeners "
-            "can be reached from here.",
+            hint="Check bootstrap_servers (in SQL 'uris'), security_protocol ('tls.disabled') and that the "
+            "brokers' advertised listeners can be reached from here.",
         )
 
     def rejected(self, error: Exception, what: str) -> StoreError:

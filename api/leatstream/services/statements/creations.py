@@ -23,7 +23,7 @@ from leatstream.services.statements.bodies import (
     store_of,
     suggest_query_name,
 )
-from leatstream.services.statements.results import Run, StatementResult
+from leatstream.services.statements.results import Run, StatementResult, about_store
 from leatstream.services.statements.validation import kind_of
 from leatstream.services.statements.writes import replace_query, wait_running
 from leatstream.services.table_shapes import read_shape
@@ -76,13 +76,13 @@ def create_store(run: Run, s: ast.CreateStore) -> StatementResult:
     kind, config = read_store_properties(s.properties)
     registry = read_store_registry(s.properties)
     plain, secrets = stores.split_secrets(run.env, kind, config)
-    _unless_exists(
+    stored = _unless_exists(
         s.if_not_exists,
         lambda: stores.put_store(
             run.env, run.principal, name, kind, plain, secrets, s.comment, _condition(s), registry
         ),
     )
-    return StatementResult("create_store", object={"noun": "store", "name": name})
+    return StatementResult("create_store", object=about_store(name, stored))
 
 
 def create_entity(run: Run, s: ast.CreateEntity) -> StatementResult:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from leatstream.services.environment import Context, Environment, Principal
+from leatstream.model.objects import Store
+from leatstream.services.environment import Context, Environment, Principal, Stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,7 @@ class StatementResult:
     Attributes:
         kind: such as ``create_stream``.
         status: ``succeeded``, or ``running`` while a job is starting.
-        object: ``{noun, name}`` of the object it is about.
+        object: ``{noun, name}`` of the object it is about; of a store also whether it answers.
         query: name of the query it made.
         columns: ``[{name, type}]`` of ``rows``.
         rows: a table of strings and NULLs; of a SELECT on views, of JSON values; of one on streams the path
@@ -37,6 +38,15 @@ class StatementResult:
     def as_json(self) -> dict[str, Any]:
         """The JSON form."""
         return {f: getattr(self, f) for f in self.__dataclass_fields__}
+
+
+def about_store(name: str, stored: Stored[Store] | None) -> dict[str, Any]:
+    """The object of a result about a store: with how it answered, where it has just been asked."""
+    thing = {"noun": "store", "name": name}
+    if stored is None:
+        return thing
+    message = stored.item.message
+    return {**thing, "state": stored.item.state.value, **({"message": message} if message else {})}
 
 
 @dataclass(slots=True)

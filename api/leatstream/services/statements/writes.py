@@ -17,7 +17,7 @@ from leatstream.services.queries.definition import definition_of
 from leatstream.services.statements import generating, records
 from leatstream.services.statements.bodies import entity_name, entity_properties, single, store_of
 from leatstream.services.statements.listings import described_query
-from leatstream.services.statements.results import Run, StatementResult
+from leatstream.services.statements.results import Run, StatementResult, about_store
 from leatstream.services.statements.validation import kind_of
 from leatstream.sql import statements as ast
 from leatstream.sql.applications import placed
@@ -43,14 +43,14 @@ def insert_entity(run: Run, s: ast.InsertEntity) -> StatementResult:
 def update_store(run: Run, s: ast.UpdateStore) -> StatementResult:
     """UPDATE STORE: what is not named stays."""
     name = single(s.name)
-    stores.update_store(
+    stored = stores.update_store(
         run.env,
         run.principal,
         name,
         lambda old: read_store_update(s.properties, old.kind, old.config, old.secret_names),
         read_store_registry(s.properties),
     )
-    return StatementResult("update_store", object={"noun": "store", "name": name})
+    return StatementResult("update_store", object=about_store(name, stored))
 
 
 def update_entity(run: Run, s: ast.UpdateEntity) -> StatementResult:
