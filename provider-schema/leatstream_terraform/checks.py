@@ -44,12 +44,26 @@ def _value(item: Attribute, value: Any, path: Path) -> list[Diagnostic]:
         allowed = ", ".join(f'"{one}"' if isinstance(one, str) else str(one) for one in item.enum)
         return [Diagnostic(label, f"{value!r} is not possible here; use one of {allowed}.", path)]
     if item.pattern and isinstance(value, str) and not re.search(item.pattern, value):
-        return [Diagnostic(label, f"{value!r} does not match {item.pattern}.", path)]
+        return [Diagnostic(label, _unlike(item, item.pattern, value), path)]
     if item.semantic == "duration" and duration(value) is None:
         return [
             Diagnostic(label, f'{value!r} is not a duration; write such as "30s", "10m" or "1h30m".', path)
         ]
     return []
+
+
+def _unlike(item: Attribute, pattern: str, value: str) -> str:
+    """What is wanted instead of a value, in words first."""
+    secret = "@" in value  # before it, in an address, may stand a password
+    parts = [f"{'This value' if secret else repr(value)} is not possible here."]
+    if item.description:
+        parts.append(f"Wanted: {item.description}")
+    if item.example:
+        parts.append(f'Write such as "{item.example}".')
+    tight = value.replace(" ", "")
+    if not secret and re.search(pattern, tight):
+        parts.append(f'Without blanks it would do: "{tight}".')
+    return " ".join([*parts, f"Its pattern: {pattern}"])
 
 
 def _one_of(group: Sequence[str], config: Any, path: Path) -> list[Diagnostic]:

@@ -206,7 +206,7 @@ class _Reader:
         if hint.get("omit") or ".".join(path) in self.omit or one.get("writeOnly"):
             return None
         item = self._shape(one, path, self._computed_children) | _copied(one, hint)
-        for told in ("enum", "pattern"):
+        for told in ("enum", "pattern", "example"):
             item.pop(told, None)
         return item | {"mode": "computed"}
 
@@ -260,6 +260,8 @@ def _copied(one: Mapping[str, Any], hint: Mapping[str, Any]) -> dict[str, Any]:
         result["enum"] = [value for value in one["enum"] if value is not None]
     if "pattern" in one and hint.get("pattern", True):
         result["pattern"] = one["pattern"]
+        if one.get("examples"):
+            result["example"] = one["examples"][0]
     if "exactly_one_of" in hint:
         result["exactly_one_of"] = list(hint["exactly_one_of"])
     return result

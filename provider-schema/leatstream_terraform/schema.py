@@ -42,6 +42,7 @@ class Attribute:
             does.
         infer: where ``statements:validate`` tells the value, such as ``plan.sink.fqn``.
         preview: where the plan of a CREATE STREAM tells the value that a stream's configuration leaves out.
+        example: a value that matches the pattern, for errors.
         exactly_one_of: of a nested object, names of which exactly one must be set.
     """
 
@@ -67,6 +68,7 @@ class Attribute:
     preview: str | None = None
     enum: tuple[Any, ...] = ()
     pattern: str | None = None
+    example: str | None = None
     exactly_one_of: tuple[str, ...] = ()
 
     @property
@@ -174,6 +176,7 @@ def _attribute(name: str, raw: Mapping[str, Any]) -> Attribute:
                 "infer",
                 "preview",
                 "pattern",
+                "example",
             )
             if key in raw
         },

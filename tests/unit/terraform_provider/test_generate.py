@@ -70,6 +70,23 @@ def test_defaults_and_enums_through_or_null(document: dict[str, Any]) -> None:
     assert "default" not in kafka["security_protocol"]
 
 
+def test_an_example_comes_with_the_pattern_that_it_explains(openapi: dict[str, Any]) -> None:
+    changed = copy.deepcopy(openapi)
+    servers = changed["components"]["schemas"]["Kafka"]["properties"]["bootstrap_servers"]
+    servers["examples"] = ["localhost:9092"]
+
+    def made() -> dict[str, Any]:
+        store = generate(changed)["resources"]["leatstream_store"]["attributes"]
+        item: dict[str, Any] = store["kafka"]["attributes"]["bootstrap_servers"]
+        return item
+
+    assert "example" not in made()
+    servers["pattern"] = ":[0-9]+$"
+    assert (made()["pattern"], made()["example"]) == (":[0-9]+$", "localhost:9092")
+    attributes = parse(generate(changed)).resources["leatstream_store"].attributes["kafka"].attributes
+    assert attributes["bootstrap_servers"].example == "localhost:9092"
+
+
 def test_answers_become_computed_attributes(document: dict[str, Any]) -> None:
     query = document["resources"]["leatstream_query"]["attributes"]
     assert query["effective"]["nesting"] == "map"
