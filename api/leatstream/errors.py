@@ -17,6 +17,7 @@
     ├── EngineError (external)          engine-unavailable 503 (retry) · fenced 409
     │                                   view-not-ready 503 (retry) · statement-timeout 504
     ├── CheckpointError (external)      checkpoints-unreachable 503 (retry) · checkpoints-refused 502
+    │                                   disk-full
     ├── JobError (in a query's status)  job-failed · source-gone · undecodable-record · checkpoint-damaged
     │                                   job-rejected · disk-full · driver-lost · driver-not-started
     ├── StackError (embedded stack)     tool-missing · jars-unavailable · port-taken · already-running
@@ -237,6 +238,7 @@ class CheckpointError(LeatstreamError):
     kinds: ClassVar[dict[str, Kind]] = {
         "checkpoints-unreachable": Kind(503, "Checkpoints cannot be reached", "57015", retryable=True),
         "checkpoints-refused": Kind(502, "The checkpoints' file system refused", "58000"),
+        "disk-full": Kind(500, "The disk is full", "53100", retryable=True),
     }
 
 
@@ -332,6 +334,7 @@ FAMILIES: tuple[type[LeatstreamError], ...] = (
     CatalogError,
     StoreError,
     EngineError,
+    CheckpointError,
     JobError,
     StackError,
     InternalError,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -108,18 +109,24 @@ def test_a_changed_statement_takes_no_savepoint_away(world: Any, client: TestCli
     assert (found["state"], found["batch"], "FROM a2" in found["sql"]) == ("ready", 3, False)
 
 
-def test_half_a_copy_does_not_stay(world: Any, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_waited_for(world: Any, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of half a copy stays on it meanwhile."""
     stop_for(world, client, "s")
+    plain, is_full = shutil.copy2, [True]
 
-    def full(_source: Path, target: Path) -> None:
-        target.mkdir(parents=True)
-        raise OSError(28, "No space left on device")
+    def copy(source: str, target: str) -> Any:
+        if is_full[0]:
+            raise OSError(28, "No space left on device", target)
+        return plain(source, target)
 
-    monkeypatch.setattr("leatstream.storage.checkpoint_directory.shutil.copytree", full)
+    monkeypatch.setattr("leatstream.storage.checkpoint_directory.shutil.copy2", copy)
     copy_what_waits(world.env)
     found = client.get("/v1/savepoints/s").json()
-    assert (found["state"], "No space left on device" in found["message"]) == ("failed", True)
+    assert (found["state"], "No space left on device" in found["message"]) == ("pending", True)
     assert folders(world) == []
+    is_full[0] = False
+    copy_what_waits(world.env)
+    assert client.get("/v1/savepoints/s").json()["state"] == "ready"
 
 
 def test_a_new_query_begins_with_it_where_it_fits(world: Any, client: TestClient) -> None:

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+
+from leatstream.errors import CheckpointError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)
+_PART = ".part"  # of the name of a copy until all of it is on the disk
+
+
+class _CopyFault(Exception):
+    """Carries an OSError past ``shutil.copytree``, which keeps only the texts of those it meets."""
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
 
 
 class CheckpointDirectory:
@@ -37,26 +52,35 @@ class CheckpointDirectory:
         return (self._root / checkpoint).exists()
 
     def copy(self, source: str, target: str, parts: Sequence[str] | None = None) -> None:
-        """Copy a checkpoint, or parts of it; it gets its name when all of it is on the disk."""
+        """Copy a checkpoint, or parts of it; it gets its name when all of it is on the disk.
+
+        Raises:
+            FileNotFoundError: there is none, or it went meanwhile.
+            CheckpointError: the disk is full, does not answer, or refuses.
+        """
         origin, place = self._root / source, self._root / target
         if place.exists():
             return
-        beside = place.with_name(f"{place.name}.part")
+        beside = place.with_name(place.name + _PART)
         shutil.rmtree(beside, ignore_errors=True)
-        beside.parent.mkdir(parents=True, exist_ok=True)
         try:
+            beside.parent.mkdir(parents=True, exist_ok=True)
             if parts is None:
-                shutil.copytree(origin, beside)
+                _copy_folder(origin, beside)
             else:
                 _copy_parts(origin, beside, parts)
             _put(beside, place)
-        except OSError:
+        except OSError as error:
             shutil.rmtree(beside, ignore_errors=True)  # on a full disk half a copy would only be in the way
-            raise
+            raise _told(error) from error
 
     def remove(self, path: str) -> None:
-        """Remove a folder with all that is in it, as far as the disk lets us; OSError for what stays."""
+        """Remove a folder with all that is in it, as far as the disk lets us; OSError for what stays.
+
+        What a copy that was cut off has left beside it goes too: nobody else knows of that.
+        """
         place = self._root / path
+        shutil.rmtree(place.with_name(place.name + _PART), ignore_errors=True)
         try:
             shutil.rmtree(place)
         except OSError:
@@ -74,9 +98,34 @@ def _copy_parts(source: Path, target: Path, parts: Sequence[str]) -> None:
         found, place = source / part, target / part
         place.parent.mkdir(parents=True, exist_ok=True)
         if found.is_dir():
-            shutil.copytree(found, place)
+            _copy_folder(found, place)
         elif found.exists():
             shutil.copy2(found, place)
+
+
+def _copy_folder(source: Path, target: Path) -> None:
+    try:
+        shutil.copytree(source, target, copy_function=_copy_file)
+    except _CopyFault as fault:
+        raise fault.cause from None
+
+
+def _copy_file(source: str, target: str) -> None:
+    try:
+        shutil.copy2(source, target)
+    except OSError as error:
+        raise _CopyFault(error) from error
+
+
+def _told(error: OSError) -> OSError | CheckpointError:
+    """What the failure of a copy means."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return error
+    why = f"{error.strerror or type(error).__name__}: {error.filename or 'the checkpoints'}"
+    if error.errno in _FULL:
+        return CheckpointError("disk-full", f"There is no room left for a copy of a checkpoint: {why}")
+    code = "checkpoints-refused" if error.errno in _FORBIDDEN else "checkpoints-unreachable"
+    return CheckpointError(code, f"A checkpoint cannot be copied: {why}")
 
 
 def _put(beside: Path, target: Path) -> None:

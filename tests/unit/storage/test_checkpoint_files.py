@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,6 +129,41 @@ def test_what_is_removed_is_gone(files: CheckpointFiles, checkpoint: str) -> Non
     files.remove("queries/q")
     assert (files.names("queries"), files.holds(checkpoint)) == ([], False)
     files.remove("queries/q")
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "retryable"),
+    [
+        (errno.ENOSPC, "disk-full", True),
+        (errno.EIO, "checkpoints-unreachable", True),
+        (errno.EACCES, "checkpoints-refused", False),
+    ],
+)
+def test_why_a_copy_fails(
+    checkpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: str, retryable: bool
+) -> None:
+    """One short cause, by which it is known whether another try helps; and no half copy."""
+    plain = shutil.copy2
+
+    def copy(source: str, target: str) -> Any:
+        if "state" in str(source):
+            raise OSError(number, os.strerror(number), target)
+        return plain(source, target)
+
+    monkeypatch.setattr(shutil, "copy2", copy)
+    files = CheckpointDirectory(tmp_path)
+    with pytest.raises(CheckpointError, match=os.strerror(number)) as told:
+        files.copy(checkpoint, "savepoints/s")
+    assert (told.value.code, told.value.retryable) == (code, retryable)
+    assert len(told.value.detail) < 300
+    assert files.names("savepoints") == []
+
+
+def test_half_a_copy_goes_with_its_name(tmp_path: Path) -> None:
+    """A server that was ended while it copied leaves as much as a state takes; nobody asks for it again."""
+    (tmp_path / "savepoints/s.part/state").mkdir(parents=True)
+    CheckpointDirectory(tmp_path).remove("savepoints/s")
+    assert CheckpointDirectory(tmp_path).names("savepoints") == []
 
 
 def test_a_copy_has_its_name_only_when_all_of_it_is_on_the_disk(

@@ -33,8 +33,8 @@ def copy_offsets(files: CheckpointFiles, source: str, target: str) -> None:
     """Copy how far a stateless job has read; it may go on meanwhile, as these files never change.
 
     Raises:
-        OSError: no batch was committed, or the disk is full.
-        CheckpointError: the file system does not answer, or refuses.
+        OSError: no batch was committed.
+        CheckpointError: the file system is full, does not answer, or refuses.
     """
     last = last_commit(files, source)
     if last is None:

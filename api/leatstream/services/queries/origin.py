@@ -149,7 +149,7 @@ def lay_checkpoint(env: Environment, query: Query) -> None:
 
     Raises:
         CatalogError: not-found or invalid-transition, if that is gone or in use.
-        CheckpointError: the file system does not answer, or refuses.
+        CheckpointError: the file system is full, does not answer, or refuses.
     """
     origin = query.origin
     if origin is None or not awaits_checkpoint(query):
