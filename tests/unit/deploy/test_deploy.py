@@ -145,6 +145,16 @@ def test_compose_starts_servers_that_share_what_they_must() -> None:
     assert {v for mount in mounts for v in mount.values()} <= compose["volumes"].keys()
 
 
+def test_records_outlive_the_brokers_container() -> None:
+    """As catalog and checkpoints do: else queries go on after `down` and `up`, and their topics are gone."""
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
+    kafka = compose["services"]["kafka"]
+    mounts = {v.split(":")[1]: v.split(":")[0] for v in kafka["volumes"]}
+    # The image has this directory for its user, and a new volume there takes that owner.
+    assert kafka["environment"]["KAFKA_LOG_DIRS"] == "/var/lib/kafka/data"
+    assert mounts["/var/lib/kafka/data"] in compose["volumes"]
+
+
 def test_one_service_makes_the_image_of_all_servers() -> None:
     """Two that make it beside each other end with `already exists`; and nobody looks for it in a registry."""
     compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
