@@ -10,6 +10,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from leatstream.sql.reserved_words import RESERVED
 from leatstream.sql.special_forms import (
     AND,
     BIT_AND,
@@ -23,7 +24,7 @@ from leatstream.sql.special_forms import (
     UNARY,
     SpecialForms,
 )
-from leatstream.sql.tokens_reader import MAX_DEPTH, RESERVED
+from leatstream.sql.tokens_reader import MAX_DEPTH
 
 MAX_CHAIN = 1000
 _WORD_OPERATORS: dict[str, tuple[int, Any]] = {

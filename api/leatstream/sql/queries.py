@@ -13,8 +13,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from leatstream.errors import Position
 from leatstream.sql.ends import EndsParser, Refused
+from leatstream.sql.reserved_words import NO_ALIAS
 from leatstream.sql.statements import Name
-from leatstream.sql.tokens_reader import MAX_DEPTH, NO_ALIAS
+from leatstream.sql.tokens_reader import MAX_DEPTH
 from leatstream.sql.windows import WINDOW_FUNCTIONS
 
 

@@ -17,32 +17,13 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from leatstream.errors import Position
 from leatstream.sql.lexer import Source
+from leatstream.sql.reserved_words import RESERVED, advice, quoting
 from leatstream.sql.statements import Name, Value
 
 T = TypeVar("T")
 N = TypeVar("N", bound=exp.Expression)
 MAX_DEPTH = 48
 MAX_NUMBER = 19
-
-# Words that open or join parts of a SELECT: no alias without AS, no column without quotes.
-_RESERVED = """
-all and as between case cross distinct else end except exists from full group having in inner intersect is
-join left like limit natural not null on or order outer qualify rlike ilike right select then union using when
-where with within
-"""
-RESERVED = frozenset(_RESERVED.split())
-# Only no alias without AS: elsewhere they are plain names.
-NO_ALIAS = RESERVED | {
-    "anti",
-    "fetch",
-    "for",
-    "lateral",
-    "match_recognize",
-    "minus",
-    "offset",
-    "semi",
-    "window",
-}
 
 
 class SqlFault(ParseError):
@@ -196,11 +177,9 @@ class TokensReader(SparkParser):
         elif token.token_type != TokenType.VAR:
             self.unexpected(what)
         elif not reserved and token.text.lower() in RESERVED:
-            shown = token.text
-            self.fail(
-                f"Expected {what}, found the word {shown}.",
-                hint=f'to use it as a name, write it in double quotes: "{shown.lower()}"',
-            )
+            in_query = what in ("an expression", "a relation")
+            hint = advice(token, self._prev, self._next) if in_query else quoting(token)
+            self.fail(f"Expected {what}, found the word {token.text}.", hint=hint)
         if len(token.text) > 255:
             self.fail("A name has at most 255 characters.")
         self._advance()

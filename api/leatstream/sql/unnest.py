@@ -7,7 +7,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from leatstream.errors import Position
 from leatstream.sql.group_by import GroupByParser
-from leatstream.sql.tokens_reader import NO_ALIAS
+from leatstream.sql.reserved_words import NO_ALIAS
 
 _JOINS = {(): False, ("cross",): False, ("inner",): False, ("left",): True, ("left", "outer"): True}
 

@@ -20,7 +20,7 @@ from leatstream.sql import statements as s
 from leatstream.sql.generation.statements import WRITERS, generate
 from leatstream.sql.generation.words import called, name
 from leatstream.sql.parser import parse
-from leatstream.sql.tokens_reader import NO_ALIAS
+from leatstream.sql.reserved_words import NO_ALIAS
 
 ROOT = Path(__file__).parents[3]
 FIXTURES = ROOT / "tests" / "fixtures"

@@ -9,8 +9,8 @@ from leatstream.formats.sampling import Sample, sample_columns
 from leatstream.model.names import PLAIN, quote
 from leatstream.services import entities
 from leatstream.services.environment import Environment, Principal
+from leatstream.sql.reserved_words import RESERVED
 from leatstream.sql.statements import Properties
-from leatstream.sql.tokens_reader import RESERVED
 
 _LIMIT, _MOST = 100, 10_000
 _IDLE_SECONDS = 2.0

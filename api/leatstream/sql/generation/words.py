@@ -10,8 +10,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 from leatstream.model.names import PLAIN
 from leatstream.model.types import parse_type
 from leatstream.sql.lexer import scan
+from leatstream.sql.reserved_words import NO_ALIAS, RESERVED
 from leatstream.sql.statements import Name, Value
-from leatstream.sql.tokens_reader import MAX_NUMBER, NO_ALIAS, RESERVED
+from leatstream.sql.tokens_reader import MAX_NUMBER
 from leatstream.sql.windows import UNITS_MS
 
 # Words that mean something where a name may stand too: a name that is one of them stands in quotes.
