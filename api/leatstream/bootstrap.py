@@ -227,8 +227,8 @@ def _open(
         leases=leases or SoleServer(),
     )
     announcements = None
+    prove_keys(open_unit, secret_box, alone=leases is None)
     if leases is not None:
-        prove_keys(open_unit, secret_box)
         announcements = Announcements(settings.catalog, server, changed.wake)
         announcements.start()
         opened.callback(announcements.close)

@@ -22,7 +22,7 @@
     │                                   job-rejected · disk-full · driver-lost · driver-not-started
     ├── StackError (embedded stack)     tool-missing · jars-unavailable · port-taken · already-running
     │                                   part-failed; shown by the command line, never by REST
-    └── InternalError (internal)        internal 500 · catalog-unreachable 503 (retry)
+    └── InternalError (internal)        internal 500 · secret-unreadable 500 · catalog-unreachable 503 (retry)
                                         catalog-busy 503 (retry) · catalog-full 503 (retry)
 
 One class serves all codes of a family; a code never changes once released, its text may.
@@ -283,6 +283,7 @@ class InternalError(LeatstreamError):
 
     kinds: ClassVar[dict[str, Kind]] = {
         "internal": Kind(500, "Internal error", "XX000"),
+        "secret-unreadable": Kind(500, "A stored secret cannot be opened", "58000"),
         "catalog-unreachable": Kind(503, "Catalog cannot be reached", "57015", retryable=True),
         "catalog-busy": Kind(503, "Catalog is busy", "55P03", retryable=True),
         "catalog-full": Kind(503, "The catalog's disk is full", "53100", retryable=True),

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
+from leatstream.errors import JobError
+
 POLL_TIMEOUT = 30.0  # seconds; the API answers within 20
 CALL_TIMEOUT = 10.0
 STAY = "stay"  # the answer to a query's end if the driver is to wait for another one
+_FINAL = ("secret-unreadable",)
 EXIT_DONE, EXIT_FAILED, EXIT_FENCED = 0, 1, 3  # what a driver process ends with
 
 
@@ -146,7 +149,11 @@ class Client:
         return bool(answer.get("accepted")), str(answer.get("directive", "continue"))
 
     def resolve_secrets(self, references: Sequence[str]) -> dict[str, str]:
-        """The values of secret references; only those of the driver's own queries are given."""
+        """The values of secret references; only those of the driver's own queries are given.
+
+        Raises:
+            JobError: job-rejected, one cannot be opened.
+        """
         if not references:
             return {}
         body = {**self._for, "references": list(references)}
@@ -172,9 +179,20 @@ class Client:
         if status == 409:
             raise Fenced("the API answered 409")
         if status >= 400:
+            _refuse_for_good(answer)
             raise ApiUnreachable(f"the API answered {status}")
         try:
             parsed = json.loads(answer or b"{}")
         except ValueError:
             raise ApiUnreachable("the API's answer is not JSON") from None
         return parsed if isinstance(parsed, dict) else {}
+
+
+def _refuse_for_good(answer: bytes) -> None:
+    """JobError for what no further try mends, such as a secret whose key is lost."""
+    try:
+        problem = json.loads(answer or b"{}")
+    except ValueError:
+        return
+    if isinstance(problem, dict) and problem.get("code") in _FINAL:
+        raise JobError("job-rejected", str(problem.get("detail")))

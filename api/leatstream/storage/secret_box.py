@@ -79,7 +79,8 @@ class KeyRingBox:
         """Decrypt.
 
         Raises:
-            InternalError: the envelope was made for another reference, by an unknown key, or is damaged.
+            InternalError: secret-unreadable, the envelope was made for another reference, by an unknown
+                key, or is damaged.
         """
         try:
             parsed = msgspec.msgpack.decode(envelope, type=_Envelope)
@@ -87,7 +88,7 @@ class KeyRingBox:
             plain = AESGCM(data_key).decrypt(parsed.nonce, parsed.ciphertext, reference.encode())
         except (InvalidTag, InvalidUnwrap, KeyError, ValueError, msgspec.MsgspecError) as error:
             raise InternalError(
-                "internal",
+                "secret-unreadable",
                 f"The secret {reference} cannot be opened: "
                 "it was sealed with a key this server does not have, or it has been changed.",
                 hint="Check that the key file belongs to this catalog, or set the secret again.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import logging
 import os
 import secrets
 from pathlib import Path
@@ -16,6 +17,7 @@ from leatstream.ports import OpenUnit, SecretBox
 from leatstream.services.environment import new_id
 from leatstream.storage.leases import CatalogLeases
 
+_LOG = logging.getLogger(__name__)
 _KEY_PROOF = "catalog/key-proof"
 
 
@@ -93,8 +95,14 @@ def refuse_living_servers(catalog: str, lease_seconds: float) -> None:
         raise StackError("already-running", f"servers work on this catalog: {names}", hint=hint)
 
 
-def prove_keys(open_unit: OpenUnit, box: SecretBox) -> None:
-    """See that this server's key ring opens what the others seal.
+def prove_keys(open_unit: OpenUnit, box: SecretBox, *, alone: bool = False) -> None:
+    """See that this server's key ring opens what others, or an earlier run, have sealed.
+
+    Args:
+        open_unit: of the catalog.
+        box: with the key ring.
+        alone: no other server works on the catalog: secrets whose key is lost can then be given anew, so it
+            is only said, once for each change of the key ring.
 
     Raises:
         StackError: ``part-failed``.
@@ -108,9 +116,16 @@ def prove_keys(open_unit: OpenUnit, box: SecretBox) -> None:
     try:
         box.open(_KEY_PROOF, envelope)
     except InternalError as error:
+        told = "this server's key ring is not the one that the secrets of this catalog are sealed with"
+        if alone:
+            _LOG.error("%s: restore its keys.json, or give each store its secrets again", told)
+            with open_unit() as unit:
+                unit.secrets.put(_KEY_PROOF, box.seal(_KEY_PROOF, "known"))
+                unit.commit()
+            return
         raise StackError(
             "part-failed",
-            "this server's key ring is not the one that the secrets of this catalog are sealed with",
+            told,
             hint="give every server the key ring of the first: its keys.json, at LEATSTREAM_KEYS_FILE",
         ) from error
 

@@ -59,6 +59,8 @@ def test_migrations_on_postgresql(catalog: str) -> None:
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, metadata) == []
+        asked = "SELECT data_type FROM pg_sequences WHERE sequencename = 'query_log_id_seq'"
+        assert str(connection.scalar(sa.text(asked))) == "bigint"
     with engine.execution_options(leatstream_write=True).begin() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = 'r9999'"))
     engine.dispose()
@@ -234,6 +236,21 @@ def test_what_servers_must_have_in_common(catalog: str, tmp_path: Path) -> None:
     prove_keys(units, open_secret_box(tmp_path / "keys.json"))
     with pytest.raises(StackError, match="key ring"):
         prove_keys(units, open_secret_box(tmp_path / "other.json"))
+    units.close()
+
+
+def test_one_server_tells_once_that_its_keys_are_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It starts: what was sealed with a key that is lost can only be given anew, to a server that runs."""
+    catalog = f"sqlite:///{tmp_path / 'catalog.db'}"
+    migrate(catalog)
+    units, seen = open_units(catalog), []
+    for name in ("keys", "keys", "other", "other"):
+        caplog.clear()
+        prove_keys(units, open_secret_box(tmp_path / f"{name}.json"), alone=True)
+        seen.append(any("key ring" in record.getMessage() for record in caplog.records))
+    assert seen == [False, False, True, False]
     units.close()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from leatstream.errors import JobError
 from leatstream_jobs.attempt import Attempt
 from leatstream_jobs.driver import Driver
 from leatstream_jobs.failures import Failure
@@ -65,6 +66,7 @@ def test_calls_go_where_the_protocol_says() -> None:
         ((410, {}), NotKnown),
         ((409, {}), Fenced),
         ((500, {}), ApiUnreachable),
+        ((500, {"code": "secret-unreadable", "detail": "The secret s cannot be opened"}), JobError),
         ((429, {}), ApiUnreachable),
         ((200, b"<html>"), ApiUnreachable),
         (ConnectionRefusedError(), ApiUnreachable),
