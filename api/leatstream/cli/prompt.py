@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from leatstream.cli.sql import Context
 
 _HELP = r"""Statements end with a semicolon and may take several lines.
-  \l databases   \s stores   \d relations   \q queries   \timing on or off   \quit or Ctrl-D to leave"""
+  \l databases   \s stores   \d relations   \queries   \timing on or off   \q, exit or Ctrl-D to leave"""
 _SHORT = {
     "\\l": "LIST DATABASES;",
     "\\s": "LIST STORES;",
     "\\d": "LIST RELATIONS;",
-    "\\q": "LIST QUERIES;",
+    "\\queries": "LIST QUERIES;",
 }
+# No statement is one of these words alone, and who types one does not think of a semicolon.
+_PLAIN = {"exit": "\\q", "quit": "\\q", "help": "\\?"}
 
 
 class Prompt:
@@ -41,12 +43,13 @@ class Prompt:
         """Read and run until the end of input."""
         with contextlib.suppress(ImportError):  # line editing and history where the platform has them
             import readline  # noqa: F401
-        stderr().print(Text(f"Connected to {self._client.connection.url}; \\? for help, \\quit to leave."))
+        stderr().print(Text(f"Connected to {self._client.connection.url}; \\? for help, \\q to leave."))
         while (text := self._read()) is not None:
             if text.startswith("\\"):
-                if text.split()[0] in ("\\quit", "\\exit"):
+                word = text.split()[0].rstrip(";")
+                if word in ("\\q", "\\quit", "\\exit"):
                     return
-                self._meta(text)
+                self._meta(word)
             elif not is_blank(text):
                 self._execute(text)
 
@@ -73,11 +76,11 @@ class Prompt:
                 lines.clear()
                 continue
             text = "\n".join(lines)
+            text = _PLAIN.get(text.strip("; \t").lower(), text)
             if (len(lines) == 1 and text.startswith("\\")) or is_complete(text) or not text.strip():
                 return text
 
-    def _meta(self, text: str) -> None:
-        word = text.split()[0]
+    def _meta(self, word: str) -> None:
         if word in _SHORT:
             self._execute(_SHORT[word])
         elif word == "\\timing":
