@@ -119,10 +119,13 @@ query_leases = sa.Table(
     sa.Column("expires_at", UtcDateTime(), nullable=False),
 )
 
+# SQLite counts by itself only where the type is plainly an integer, which has no bound there.
+_COUNTER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
 query_log = sa.Table(
     "query_log",
     metadata,
-    sa.Column("id", sa.Integer(), primary_key=True, autoincrement=True),
+    sa.Column("id", _COUNTER, primary_key=True, autoincrement=True),
     sa.Column("query_id", sa.Text(), nullable=False),
     sa.Column("topic", sa.Text(), nullable=False),
     sa.Column("document", sa.JSON(), nullable=False),
