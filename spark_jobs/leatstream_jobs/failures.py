@@ -24,7 +24,11 @@ from leatstream_jobs import failure_words as words
 from leatstream_jobs.marked_faults import find_marked
 
 _CODE = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
-_SECRET = re.compile(r"(?i)((?:password|secret|token|jaas[.\w]*|truststore[.\w]*)\s*[=:]\s*)(\"[^\"]*\"|\S+)")
+_SECRET = re.compile(
+    r"(?i)((?:password|secret|token|access[._]?key|jaas[.\w]*|truststore[.\w]*)[\"']?\s*[=:]\s*)"
+    r"(\"[^\"]*\"|'[^']*'|\S+)"
+)
+_USER = re.compile(r"(\w://[^\s/:@]*:)[^\s/@]+(?=@)")
 _ABORTED = re.compile(r"Job aborted due to stage failure:.*?most recent failure: [^:]*:\s*", re.S)
 _CLASS = re.compile(r"^(?:[a-z_]\w*\.)+[A-Z]\w*(?:\$\w+)?:\s*")
 _NOISE = re.compile(r"\n\s*at .*|\nDriver stacktrace:.*|\n===? .*|\nCaused by: .*|SQLSTATE: \w{5}", re.S)
@@ -170,7 +174,7 @@ def _of_store(role: str, code: str, sentence: str) -> Failure:
 
 def redacted(text: str) -> str:
     """The text with what looks like a secret taken out, cut to a readable length."""
-    text = " ".join(_SECRET.sub(r"\1***", text).split())
+    text = " ".join(_USER.sub(r"\1***", _SECRET.sub(r"\1***", text)).split())
     return text if len(text) <= _LIMIT else text[: _LIMIT - 1] + "…"
 
 

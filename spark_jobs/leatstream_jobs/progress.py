@@ -76,7 +76,7 @@ class Progress:
         reports: Any = query._jsq.recentProgress()
         fresh: list[dict[str, Any]] = []
         for i in range(len(reports) - 1, -1, -1):
-            if reports[i].timestamp() <= self._seen:
+            if reports[i].timestamp() == self._seen:  # not one before it: clocks are set back
                 break
             fresh.append(json.loads(reports[i].json()))
         for report in reversed(fresh):

@@ -216,6 +216,10 @@ def test_no_stack_no_plan_no_class_names() -> None:
 def test_secrets_do_not_pass() -> None:
     text = 'sasl.jaas.config=Plain required password="geheim"; token: geheim ssl.truststore.x = geheim'
     assert "geheim" not in redacted(text)
+    more = """{"password": "geheim 1", 'token': 'geheim', secret_access_key=geheim} postgresql://u:geheim@h:1/db"""
+    assert "geheim" not in redacted(more)
+    assert "postgresql://u:***@h:1/db" in redacted(more)
+    assert redacted("http://h:8585/a @ b") == "http://h:8585/a @ b"
     assert len(redacted("x" * 5000)) == 600
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -206,3 +207,20 @@ def test_what_the_driver_ran_before_is_none_of_the_querys_own(monkeypatch: pytes
     assert progress.as_json() is None
     progress.look_live(spark)  # type: ignore[arg-type]
     assert (progress.as_json() or {})["input_rows_total"] == 5
+
+
+def test_reports_after_the_clock_was_set_back_are_taken_in() -> None:
+    """Else progress, lag and the size of batches would stand still until it is as late again."""
+    times = ["2026-01-01T10:00:00.000Z", "2026-01-01T10:00:01.000Z"]
+
+    def report(at: str) -> Any:
+        text = json.dumps({"timestamp": at, "batchId": 1, "numInputRows": 1, "sources": []})
+        return SimpleNamespace(timestamp=lambda: at, json=lambda: text)
+
+    query: Any = SimpleNamespace(_jsq=SimpleNamespace(recentProgress=lambda: [report(at) for at in times]))
+    progress = Progress([])
+    assert progress.look(query)
+    assert not progress.look(query)
+    times.append("2026-01-01T09:00:00.000Z")
+    assert progress.look(query)
+    assert (progress.look(query), progress.input_rows) == (False, 3)
