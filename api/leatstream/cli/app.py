@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.text import Text
+from typer.core import TyperGroup
 
 from leatstream import __version__
 from leatstream.cli import applications, catalog, embedded, queries, records, server, sql, terraform
@@ -20,11 +21,30 @@ from leatstream.cli.session import Session
 from leatstream.cli.waiting import WaitTimeout
 from leatstream.errors import LeatstreamError
 
+
+class _Program(TyperGroup):
+    """Says of the one option that is known, but stands before the command, where it stands."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            # typer has no public name for the class of unknown options.
+            if getattr(error, "option_name", None) == "--url":
+                wrong: Any = error
+                command = wrong.ctx.command_path.removeprefix("leat ")
+                wrong.message += f". It stands before the command: leat --url URL {command} …"
+            raise
+
+
 app = typer.Typer(
+    cls=_Program,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Streaming SQL over your own stores, deployed as code.",
-    epilog="The server: --url, or LEATSTREAM_URL and LEATSTREAM_TOKEN, or the `leat dev` that runs here.",
+    epilog="The server: --url before the command (leat --url URL sql …), or LEATSTREAM_URL and "
+    "LEATSTREAM_TOKEN, or the `leat dev` that runs here.",
 )
 
 

@@ -81,6 +81,31 @@ def test_wrong_usage(service: Service, leat: Leat, argv: tuple[str, ...]) -> Non
     assert not service.requests
 
 
+@pytest.mark.parametrize(
+    ("argv", "like"),
+    [
+        (("sql", "--url", "http://h", "LIST STORES"), "leat --url URL sql"),
+        (("store", "list", "--url=http://h"), "leat --url URL store list"),
+    ],
+)
+def test_the_server_after_the_command_is_told_where_it_stands(
+    service: Service, leat: Leat, argv: tuple[str, ...], like: str
+) -> None:
+    result = leat(*argv)
+    told = " ".join(result.err.replace("│", " ").split())
+    assert (result.status, service.requests) == (2, [])
+    assert f"No such option: --url. It stands before the command: {like} …" in told
+
+
+def test_help_says_where_the_server_stands(leat: Leat) -> None:
+    told = " ".join(leat("--help").out.split())
+    assert "leat --url URL sql …" in told
+
+
+def test_another_wrong_option_is_told_as_ever(leat: Leat) -> None:
+    assert "before the command" not in leat("sql", "--urls", "x").err
+
+
 def test_missing_object_ends_with_3(service: Service, leat: Leat) -> None:
     result = leat("store", "get", "nope")
     assert result.status == 3
