@@ -137,7 +137,29 @@ def test_heaps_that_do_not_fit_are_refused(render: Render, values: dict[str, Any
     assert render(launcher="local", **values)
 
 
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"drivers": {"memory": "1Gi"}}, "drivers.memory is 1Gi, .* such as 512m or 2g"),
+        ({"drivers": {"memory": 512}}, "drivers.memory is 512, .* such as 512m or 2g"),
+        ({"settings": {"LEATSTREAM_SHARED_MEMORY": "2Gi"}}, "LEATSTREAM_SHARED_MEMORY is 2Gi, "),
+        ({"driverPods": {"memory": "1536m"}}, "driverPods.memory is 1536m, .* such as 1536Mi or 2Gi"),
+        ({"driverPods": {"sharedMemory": "3GB"}}, "driverPods.sharedMemory is 3GB, "),
+        ({"driverPods": {"memory": 1_000_000}}, "driverPods.memory, 1000000"),
+    ],
+)
+def test_sizes_of_another_form_are_refused(render: Render, values: dict[str, Any], told: str) -> None:
+    with pytest.raises(Refused, match=told):
+        render(launcher="kubernetes", **values)
+
+
+def test_a_heap_of_another_form_is_refused_where_drivers_are_no_pods_too(render: Render) -> None:
+    with pytest.raises(Refused, match="drivers.memory is 1Gi, "):
+        render(launcher="local", drivers={"memory": "1Gi"})
+
+
 def test_heaps_that_fit_are_taken(render: Render) -> None:
+    assert render(launcher="kubernetes", driverPods={"memory": 2_000_000_000})
     pods = {"memory": "2Gi", "sharedMemory": "3500M"}
     objects = render(launcher="kubernetes", drivers={"memory": "1g"}, driverPods=pods)
     assert environment(server(objects))["LEATSTREAM_DRIVER_MEMORY"] == "1g"

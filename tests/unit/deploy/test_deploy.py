@@ -122,6 +122,21 @@ def test_templates_use_values_that_exist() -> None:
             found = found[step]
 
 
+def test_the_chart_takes_the_heaps_that_a_server_takes() -> None:
+    """Others, such as Kubernetes' own 1Gi, end a server at its start: the chart says so before."""
+    names = (CHART / "templates" / "_names.tpl").read_text("utf-8")
+    (pattern,) = re.findall(r'regexMatch "(.+)" \$heapText', names)
+    for text in ("512m", "2g", "2G", "1t", "512", "0m", "1.5g", "1Gi", "512Mi", "2gb", "m", "", "2g\n"):
+        try:
+            taken = Settings(driver_memory=text).driver_memory == text
+        except ValueError:
+            taken = False
+        # Go's $ is the end of the text, Python's may stand before a line end.
+        assert bool(re.search(pattern.replace("$", r"\Z"), text)) is taken, text
+    server = (CHART / "templates" / "deployment.yaml").read_text("utf-8")
+    assert 'include "leatstream.heap" (list "drivers.memory" .Values.drivers.memory)' in server
+
+
 def test_servers_cannot_write_over_what_they_run() -> None:
     """`tests/manual/image.py` runs the image so: with no place to write in but its data, /tmp and what is mounted."""
     pods = (CHART / "templates" / "deployment.yaml").read_text("utf-8")
