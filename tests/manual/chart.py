@@ -154,7 +154,7 @@ def test_sizes_of_another_form_are_refused(render: Render, values: dict[str, Any
 
 
 def test_a_heap_of_another_form_is_refused_where_drivers_are_no_pods_too(render: Render) -> None:
-    with pytest.raises(Refused, match="drivers.memory is 1Gi, "):
+    with pytest.raises(Refused, match=r"drivers\.memory is 1Gi, "):
         render(launcher="local", drivers={"memory": "1Gi"})
 
 
