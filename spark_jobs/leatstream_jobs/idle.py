@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 TICK = "__leat_tick"
 _EVERY = 1.0  # seconds between two ticks, at least
+# Spark notes each file that it has read, for ever, and writes all notes anew at every tenth: in a long
+# silence ticks become rare, up to one a minute. Then it takes a year for 80 MB of notes to come.
+_SHARE, _SELDOM = 1 / 60, 60.0
 
 
 def tick_folder(checkpoint: str, view: str) -> str:
@@ -86,7 +89,8 @@ class IdleSources:
             # A batch at work may read records that no report tells of yet.
             known = fresh or at_rest
             silent = end is not None and known and now - silence.since >= self._timeouts[view]
-            if silent and state_rows and now - silence.ticked >= max(_EVERY, self._timeouts[view]):
+            pause = max(_EVERY, self._timeouts[view], min(_SELDOM, (now - silence.since) * _SHARE))
+            if silent and state_rows and now - silence.ticked >= pause:
                 silence.ticked = now
                 found.append(view)
         return found

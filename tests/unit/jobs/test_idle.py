@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from leatstream.plan.job_spec import SourceSpec
 from leatstream_jobs.idle import IdleSources, tick_folder
 
@@ -47,6 +49,27 @@ def test_a_source_is_silent_after_its_time_out() -> None:
     clock.now += 2.0
     assert look(idle, {"ta": {"0": 6}}) == []
     clock.now += 2.0
+    assert look(idle, {"ta": {"0": 6}}) == ["a"]
+
+
+def test_ticks_become_rare_in_a_long_silence() -> None:
+    """Each is noted in the checkpoint for good."""
+    clock = Clock()
+    idle = IdleSources([source("a", "ta", 1000)], "file:/x", clock)
+    ticks: list[float] = []
+    for second in range(2 * 86_400):
+        clock.now = 100.0 + second
+        if look(idle, {"ta": {"0": 5}}):
+            ticks.append(second)
+    assert ticks[:60] == [float(i + 1) for i in range(60)], "soon at first"
+    pauses = [after - before for before, after in pairwise(ticks)]
+    assert max(pauses) == 60, "and never later than a minute"
+    assert all(pause <= 2 + at / 60 for at, pause in zip(ticks[1:], pauses, strict=True))
+    assert len(ticks) < 3_300
+    # The next silence begins as the first.
+    clock.now += 1
+    assert look(idle, {"ta": {"0": 6}}) == []
+    clock.now += 1
     assert look(idle, {"ta": {"0": 6}}) == ["a"]
 
 
