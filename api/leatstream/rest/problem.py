@@ -27,9 +27,10 @@ class HttpFault:
 
     code: str
     title: str
+    sqlstate: str = "08P01"  # protocol violation
 
 
-_HTTP_FAULTS = {
+HTTP_FAULTS = {
     404: HttpFault("no-such-path", "No such path"),
     405: HttpFault("method-not-allowed", "Method not allowed"),
     415: HttpFault("unsupported-media-type", "Media type is not supported"),
@@ -182,9 +183,9 @@ def _http_answer(request: Request, error: HTTPException, routes: Sequence[Any]) 
         return answer(
             RequestError("validation", "The request body cannot be read.", hint=hint), instance, request_id
         )
-    if error.status_code not in _HTTP_FAULTS:
+    if error.status_code not in HTTP_FAULTS:
         return unexpected(error, instance, request_id)
-    fault, headers = _HTTP_FAULTS[error.status_code], dict(error.headers or {})
+    fault, headers = HTTP_FAULTS[error.status_code], dict(error.headers or {})
     detail = f"{request.method} {instance}: {fault.title[0].lower()}{fault.title[1:]}."
     if error.status_code == 405:
         headers["Allow"] = ", ".join(allowed_methods(request, routes))
@@ -197,6 +198,7 @@ def _http_answer(request: Request, error: HTTPException, routes: Sequence[Any]) 
         "detail": detail,
         "instance": instance,
         "request_id": request_id,
+        "sqlstate": fault.sqlstate,
         "errors": [{"detail": detail, "code": fault.code}],
     }
     return JSONResponse(body, error.status_code, headers, media_type=MEDIA_TYPE)

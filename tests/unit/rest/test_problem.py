@@ -20,6 +20,7 @@ from leatstream.errors import (
     StoreError,
 )
 from leatstream.rest import problem
+from leatstream.rest.routes.server import get_problem_type
 from leatstream.rest.schemas.base import Problem
 from leatstream.rest.schemas.queries import QueryBody
 from leatstream.rest.schemas.stores import StoreBody
@@ -70,6 +71,18 @@ def test_every_code_makes_a_document() -> None:
             assert (found["status"], found["code"]) == (kind.status, code)
             assert len(found["sqlstate"]) == 5
             Problem.model_validate(found)
+
+
+def test_every_type_that_a_document_names_is_explained() -> None:
+    """Those of a request that no service has seen too."""
+    known = {code: kind.status for family in FAMILIES for code, kind in family.kinds.items()}
+    known |= {fault.code: status for status, fault in problem.HTTP_FAULTS.items()}
+    assert {"no-such-path", "method-not-allowed", "unsupported-media-type"} <= set(known)
+    for code, status in known.items():
+        told = get_problem_type(code)
+        assert (told.code, told.status, len(told.sqlstate)) == (code, status, 5)
+    with pytest.raises(CatalogError, match="no problem code nothing"):
+        get_problem_type("nothing")
 
 
 def test_headers() -> None:

@@ -12,6 +12,7 @@ from leatstream.errors import FAMILIES, CatalogError
 from leatstream.rest import metrics
 from leatstream.rest.answers import READING, problems
 from leatstream.rest.deps import Caller, Env
+from leatstream.rest.problem import HTTP_FAULTS
 from leatstream.rest.schemas.server import (
     CapabilitiesView,
     CapabilityMatrix,
@@ -75,5 +76,15 @@ def get_problem_type(code: Annotated[str, Path(pattern=r"^[a-z-]{1,64}$")]) -> P
                 sqlstate=kind.sqlstate,
                 domain=family.domain,
                 retryable=kind.retryable,
+            )
+    for status, fault in HTTP_FAULTS.items():
+        if fault.code == code:
+            return ProblemType(
+                code=code,
+                title=fault.title,
+                status=status,
+                sqlstate=fault.sqlstate,
+                domain="user",
+                retryable=False,
             )
     raise CatalogError("not-found", f"There is no problem code {code}.")
