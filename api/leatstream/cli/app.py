@@ -16,9 +16,9 @@ from leatstream.cli import applications, catalog, embedded, queries, records, se
 from leatstream.cli.connection import NoServer
 from leatstream.cli.exits import Exit, status_of
 from leatstream.cli.nouns import NOUNS, make_app
-from leatstream.cli.output import Output, stderr
+from leatstream.cli.output import Output, printable, stderr
 from leatstream.cli.session import Session
-from leatstream.cli.waiting import WaitTimeout
+from leatstream.cli.waiting import WaitFailure, WaitTimeout
 from leatstream.errors import LeatstreamError
 
 
@@ -97,7 +97,7 @@ def run(argv: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return Exit.OK
     except NoServer as error:
-        return _fail(str(error), Exit.UNREACHABLE)
+        return _fail("No server", str(error), Exit.UNREACHABLE, session)
     except LeatstreamError as error:
         return _fail_known(error, session)
     except Exception as error:
@@ -112,27 +112,48 @@ def _fail_of_client(error: Exception, session: Session) -> int:
     if isinstance(error, ProblemAnswer):
         return _fail_problem(error.problem, error.sql, session)
     if isinstance(error, Unreachable):
-        return _fail(str(error), Exit.UNREACHABLE)
+        return _fail("No answer", str(error), Exit.UNREACHABLE, session)
     if isinstance(error, WaitTimeout):
-        return _fail(str(error), Exit.TIMED_OUT)
+        return _fail("The wait timed out", str(error), Exit.TIMED_OUT, session)
+    if isinstance(error, WaitFailure):
+        return _fail_wait(error, session)
     raise error
 
 
-def _fail(message: str, status: Exit) -> int:
-    stderr().print(Text.assemble(("error", "bold red"), (f": {message}", "bold")))
+def _fail(title: str, detail: str, status: Exit, session: Session) -> int:
+    if session.output is Output.JSON:
+        _write_problem({"title": title, "detail": detail})
+    else:
+        stderr().print(Text.assemble(("error", "bold red"), (f": {detail}", "bold")))
     return status
+
+
+def _fail_wait(error: WaitFailure, session: Session) -> int:
+    if session.output is Output.JSON:
+        told = {"detail": error.detail, **({"code": error.code} if error.code else {})}
+        fault = {**told, **({"hint": error.hint} if error.hint else {})}
+        _write_problem({"title": "The wait failed", **told, "errors": [fault]})
+    else:
+        stderr().print(printable(error.detail), style="bold red", markup=False)
+        if error.hint:
+            stderr().print(f"hint: {printable(error.hint)}", markup=False)
+    return Exit.FAILURE
 
 
 def _fail_problem(problem: dict[str, Any], sql_text: str | None, session: Session) -> int:
     if session.output is Output.JSON:
-        import json
-
-        sys.stderr.write(json.dumps(problem, ensure_ascii=False, indent=2) + "\n")
+        _write_problem(problem)
     else:
         from leatstream.cli.problems import render
 
         stderr().print(render(problem, sql_text))
     return status_of(problem)
+
+
+def _write_problem(problem: dict[str, Any]) -> None:
+    import json
+
+    sys.stderr.write(json.dumps(problem, ensure_ascii=False, indent=2) + "\n")
 
 
 def _fail_known(error: LeatstreamError, session: Session) -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from leatstream.cli.nouns import NOUNS, YesOption, confirm, make_app
-from leatstream.cli.output import Output, stderr, write_rows
+from leatstream.cli.output import Output, stderr, write_json, write_rows
 from leatstream.cli.session import OutputOption, open_client
 from leatstream.cli.sql import read_text
 from leatstream.cli.waiting import TimeoutOption, WaitOption, ends_of, refuse_failure, wait_for
@@ -47,15 +47,22 @@ def apply(
     except ProblemAnswer as failure:
         failure.sql = text
         raise
-    plan = made["plan"] or {}
-    rows = [[q["name"], q["action"], *_change(q["plan"].get("change"))] for q in plan["queries"]]
-    rows += [[gone, "remove", "", ""] for gone in plan["removed"]]
-    write_rows(["query", "action", "change", "reason"], rows, output)
+    _write_plan(made, output)
     if wait:
         wanted = made["desired_state"]
         found = wait_for(client, _NOUN, name, ends_of(wanted), timeout)
         refuse_failure(_NOUN, name, wanted, found)
         stderr().print(f"Application {name} is {wanted}.", markup=False)
+
+
+def _write_plan(made: dict[str, Any], output: Output) -> None:
+    if output is Output.JSON:
+        write_json(made)
+        return
+    plan = made["plan"] or {}
+    rows = [[q["name"], q["action"], *_change(q["plan"].get("change"))] for q in plan["queries"]]
+    rows += [[gone, "remove", "", ""] for gone in plan["removed"]]
+    write_rows(["query", "action", "change", "reason"], rows, output)
 
 
 def _change(change: dict[str, str] | None) -> tuple[str, str]:

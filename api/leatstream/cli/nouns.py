@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from leatstream.cli.output import Output, stderr, write_items, write_object
 from leatstream.cli.session import OutputOption, open_client
+
+if TYPE_CHECKING:
+    from leatstream.cli.client import Client
 
 Name = Annotated[str, typer.Argument(metavar="NAME")]
 Parent = Annotated[str, typer.Argument(metavar="PARENT")]
@@ -242,7 +245,7 @@ def confirm(question: str, yes: bool) -> None:
 def _add_list(app: typer.Typer, noun: Noun) -> None:
     @app.command("list", help=f"List {noun.plural}.")
     def list_all(context: typer.Context, output: OutputOption = Output.TABLE) -> None:
-        write_items(open_client(context).items(noun.list_path("")), noun.columns, output)
+        write_items(_whole(open_client(context), noun.list_path("")), noun.columns, output)
 
 
 def _add_list_within(app: typer.Typer, noun: Noun, parent_form: str) -> None:
@@ -252,4 +255,9 @@ def _add_list_within(app: typer.Typer, noun: Noun, parent_form: str) -> None:
         parent: Parent,
         output: OutputOption = Output.TABLE,
     ) -> None:
-        write_items(open_client(context).items(noun.list_path(parent)), noun.columns, output)
+        write_items(_whole(open_client(context), noun.list_path(parent)), noun.columns, output)
+
+
+def _whole(client: Client, path: str) -> dict[str, Any]:
+    """A list as the service would answer it on one page."""
+    return {"items": client.items(path), "next_page_token": None}

@@ -85,10 +85,17 @@ def write_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], output: Ou
         _print_trimmed(_table(columns, rows))
 
 
-def write_items(items: Sequence[Mapping[str, Any]], columns: Sequence[str], output: Output) -> None:
-    """Objects of a list; ``columns`` are dotted paths for tables and CSV, as ``head=path`` to be named so."""
+def write_items(answer: Mapping[str, Any], columns: Sequence[str], output: Output) -> None:
+    """Objects of a list, as the service answers it.
+
+    Args:
+        answer: they are its ``items``.
+        columns: dotted paths for tables and CSV, as ``head=path`` to be named so.
+        output: the form.
+    """
+    items: Sequence[Mapping[str, Any]] = answer["items"]
     if output is Output.JSON:
-        write_json({"items": items, "next_page_token": None})
+        write_json(answer)
     elif output is Output.NDJSON:
         write_ndjson(items)
     else:

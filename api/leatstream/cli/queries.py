@@ -56,7 +56,7 @@ def events(
 ) -> None:
     """Show what happened to the query's job: states, attempts, reasons."""
     answer = open_client(context).call("GET", path(name) + "/events", params={"limit": limit})
-    write_items(answer["items"], ("at", "state", "attempt", "generation", "error", "reason"), output)
+    write_items(answer, ("at", "state", "attempt", "generation", "error", "reason"), output)
 
 
 @app.command()
@@ -65,7 +65,7 @@ def history(
 ) -> None:
     """Show the query's versions: who wrote what, and what it changed for the job."""
     answer = open_client(context).call("GET", path(name) + "/history", params={"limit": limit})
-    write_items(answer["items"], ("generation", "at", "by", "change", "reason", "sql"), output)
+    write_items(answer, ("generation", "at", "by", "change", "reason", "sql"), output)
 
 
 @app.command()

@@ -15,11 +15,12 @@ _NOT_FLAGS = ("kind", "built", "delivery", "properties")
 
 def capabilities(context: typer.Context, output: OutputOption = Output.TABLE) -> None:
     """Show what each kind of store can be used for."""
-    items = open_client(context).call("GET", "/v1/server/capabilities")["items"]
+    answer = open_client(context).call("GET", "/v1/server/capabilities")
+    items = answer["items"]
     # Whatever the server tells of a kind, so that nothing of its matrix is left out.
     names = [name for name in items[0] if name not in _NOT_FLAGS] if items else []
     if output is Output.JSON:
-        write_json(items)
+        write_json(answer)
     elif output is Output.TABLE:
         _write_table(items, names)
     else:

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leatstream.cli.exits import Exit
 from leatstream.cli.nouns import Noun
-from leatstream.cli.output import printable, stderr
 
 if TYPE_CHECKING:
     from leatstream.cli.client import Client
@@ -22,6 +20,22 @@ _POLL = 30  # seconds of one long poll
 
 class WaitTimeout(Exception):
     """A state was not reached in time."""
+
+
+class WaitFailure(Exception):
+    """An object has come to another state than the one that was waited for.
+
+    Attributes:
+        detail: which one, and why.
+        code: of what went wrong, where that is known.
+        hint: what to do about it.
+    """
+
+    def __init__(self, detail: str, code: str | None = None, hint: str | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.code = code
+        self.hint = hint
 
 
 def wait_for(
@@ -72,15 +86,12 @@ def ends_of(wanted: str) -> tuple[str, ...]:
 
 
 def refuse_failure(noun: Noun, name: str, wanted: str, found: dict[str, Any] | None) -> None:
-    """End the command with the reason if the object is not in the state that was wanted."""
+    """Raise WaitFailure with the reason if the object is not in the state that was wanted."""
     state = found["status"]["state"] if found else "gone"
     if state in ends_of(wanted)[:-1]:
         return
     status = found["status"] if found else {}
     error = status.get("error") or {}
     why = error.get("detail") or status.get("message") or ""
-    told = f"{noun.name.capitalize()} {name} is {state}. {printable(why)}"
-    stderr().print(told, style="bold red", markup=False)
-    if error.get("hint"):
-        stderr().print(f"hint: {printable(error['hint'])}", markup=False)
-    raise typer.Exit(Exit.FAILURE)
+    told = f"{noun.name.capitalize()} {name} is {state}. {why}".rstrip()
+    raise WaitFailure(told, error.get("code"), error.get("hint"))
