@@ -64,3 +64,53 @@ def test_damaged_ready_file_is_passed_over(tmp_path: Path) -> None:
 
 def test_token_does_not_show() -> None:
     assert "leat_x" not in repr(find_connection("http://h", {"LEATSTREAM_TOKEN": "leat_x"}, Path("/")))
+
+
+@pytest.mark.parametrize("written", ["leat_x\n", "leat_x\r\n", " leat_x "])
+def test_the_end_of_line_that_a_file_leaves_is_no_part_of_the_token(written: str) -> None:
+    assert find_connection("http://h", {"LEATSTREAM_TOKEN": written}, Path("/")).token == "leat_x"
+
+
+@pytest.mark.parametrize("written", ["", " \n"])
+def test_an_empty_token_is_none(written: str) -> None:
+    assert find_connection("http://h", {"LEATSTREAM_TOKEN": written}, Path("/")).token is None
+
+
+@pytest.mark.parametrize(
+    "written", ["leat_one two", "leat_one\ntwo", "leat_one\ttwo", "leat_oneätwo", "leat_one…"]
+)
+def test_a_token_that_cannot_be_sent_is_refused_and_not_shown(written: str) -> None:
+    with pytest.raises(NoServer, match="LEATSTREAM_TOKEN is not a token") as caught:
+        find_connection("http://h", {"LEATSTREAM_TOKEN": written}, Path("/"))
+    assert not any(part in str(caught.value) for part in ("leat_", "one", "two"))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://localhost:85x5",
+        "http://localhost:99999",
+        "http://[::1",
+        "localhost:8585",
+        "ftp://h",
+        "h",
+        "http://",
+    ],
+)
+@pytest.mark.parametrize("origin", ["--url", "LEATSTREAM_URL"])
+def test_what_is_no_url_of_a_server_is_told_with_where_it_stands(url: str, origin: str) -> None:
+    by_flag = origin == "--url"
+    with pytest.raises(NoServer, match="write it like http://127") as caught:
+        find_connection(url if by_flag else None, {} if by_flag else {"LEATSTREAM_URL": url}, Path("/"))
+    assert f"({origin})" in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["http://u:s3cret@h", "http://u:s3cret@h:8585/leat", "http://u@h"])
+def test_a_url_with_a_user_is_refused_and_not_shown(url: str) -> None:
+    with pytest.raises(NoServer, match="LEATSTREAM_TOKEN") as caught:
+        find_connection(url, {}, Path("/"))
+    assert "s3cret" not in str(caught.value)
+
+
+def test_blanks_around_a_url_are_no_part_of_it() -> None:
+    assert find_connection(None, {"LEATSTREAM_URL": " https://h/leat/ \n"}, Path("/")).url == "https://h/leat"
