@@ -78,7 +78,7 @@ def _token_of(environment: Mapping[str, str]) -> str | None:
 def _check_url(url: str, origin: str) -> None:
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 0) >= 0
+        usable = parts.scheme in ("http", "https") and _is_host(parts.hostname) and (parts.port or 0) >= 0
     except ValueError:  # the port, or an address of IPv6
         raise NoServer(_no_url(url, origin)) from None
     if parts.username is not None:  # with a password, which is not to be shown
@@ -87,9 +87,18 @@ def _check_url(url: str, origin: str) -> None:
         raise NoServer(_no_url(url, origin))
 
 
+def _is_host(name: str | None) -> bool:
+    """Whether it can be asked for at all; names beyond ASCII are sent in another form."""
+    try:
+        return bool(name) and str(name).encode("idna").decode().isprintable()
+    except UnicodeError:
+        return False
+
+
 def _no_url(url: str, origin: str) -> str:
     like = "write it like http://127.0.0.1:8585 or https://leatstream.example.com"
-    return f"{url!r} ({origin}) is not the URL of a server: {like}."
+    shown = "What stands there" if "@" in url else repr(url)  # a password may stand before it
+    return f"{shown} ({origin}) is not the URL of a server: {like}."
 
 
 def find_ready(directory: Path) -> tuple[Path, dict[str, str]] | None:

@@ -95,6 +95,8 @@ def test_a_token_that_cannot_be_sent_is_refused_and_not_shown(written: str) -> N
         "ftp://h",
         "h",
         "http://",
+        "http://h\x7f",
+        "http://ä..b",
     ],
 )
 @pytest.mark.parametrize("origin", ["--url", "LEATSTREAM_URL"])
@@ -103,6 +105,17 @@ def test_what_is_no_url_of_a_server_is_told_with_where_it_stands(url: str, origi
     with pytest.raises(NoServer, match="write it like http://127") as caught:
         find_connection(url if by_flag else None, {} if by_flag else {"LEATSTREAM_URL": url}, Path("/"))
     assert f"({origin})" in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["http://u:s3cret@h:85x5", "http://u:s3cret@[::1", "u:s3cret@h"])
+def test_a_broken_url_with_a_user_is_not_shown(url: str) -> None:
+    with pytest.raises(NoServer, match="is not the URL") as caught:
+        find_connection(url, {}, Path("/"))
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_name_beyond_ascii_may_be_a_servers() -> None:
+    assert find_connection("http://bücher.example", {}, Path("/")).url == "http://bücher.example"
 
 
 @pytest.mark.parametrize("url", ["http://u:s3cret@h", "http://u:s3cret@h:8585/leat", "http://u@h"])
