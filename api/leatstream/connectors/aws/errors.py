@@ -99,7 +99,7 @@ def store_error(
         return StoreError(
             "store-unreachable",
             f"Store {store}: {service} did not answer at {where} within {timeout:g} s ({code}).",
-            hint="Check region and endpoint_url, and that the address can be reached from here.",
+            hint="Check the region and the address (endpoint_url; SQL: 'uris'), and that it can be reached.",
         )
     if code in THROTTLED | _AWAY:
         return StoreError(
