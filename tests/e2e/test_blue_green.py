@@ -73,45 +73,106 @@ COUNTS = """SELECT min(n) AS first, {} FROM TUMBLE(numbers, SIZE 10 SECONDS) WIT
   GROUP BY window_start, window_end"""
 
 
+class Flow:
+    """Records that come all the time, twenty by twenty, while versions change.
+
+    Args:
+        send: writes the records of these numbers.
+        pause: between two parts, seconds.
+    """
+
+    def __init__(self, send: Callable[[range], None], pause: float = 0.1) -> None:
+        self.sent = 0
+        self._send, self._pause, self._enough = send, pause, threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Flow:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._enough.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._enough.wait(self._pause):
+            part = range(self.sent, self.sent + 20)
+            self._send(part)
+            self.sent = part.stop
+
+
+def there_and_back(play: Any, eventually: Callable[..., Any], name: str, changed: str, flow: Flow) -> None:
+    """Replace a query by the statement ``changed``, roll back, and let 500 records more come."""
+    first = play.query(name)["id"]
+    told = play.sql(f"{changed} QUERY WITH ('replace.mode'='blue_green')")["results"][0]
+    assert told["rows"][0][:2] == [f"{name}__green", "blue-green"]
+    eventually(lambda: play.query(name)["id"] != first, 120, "the hand-over")
+    play.wait(name, "running")
+    second, at = play.query(name)["id"], flow.sent
+    eventually(lambda: flow.sent > at + 100, 60, "records for the second version")
+    play.sql(f"ROLLBACK QUERY {name}")
+    eventually(lambda: play.query(name)["id"] != second, 120, "the way back")
+    play.wait(name, "running")
+    at = flow.sent
+    eventually(lambda: flow.sent > at + 500, 60, "more records")
+
+
 def test_windows_are_whole_across_the_hand_over_and_back(play: Any, eventually: Callable[..., Any]) -> None:
     """Each window comes from one version, with all of its records, while more of them come all the time."""
     topic = play.stream("numbers", "n BIGINT, at BIGINT", timestamp="at")
     name, sink = f"{play.name}_counts", f"{play.name}.counts"
     play.run("counts", f"CREATE STREAM counts WITH ('topic'='{sink}') AS {COUNTS.format('count(*) AS c')}")
-    enough, sent = threading.Event(), [0]
-
-    def flow() -> None:
-        while not enough.wait(0.1):
-            part = range(sent[0], sent[0] + 20)
-            play.produce(topic, [{"n": n, "at": 100 * n} for n in part])
-            sent[0] = part.stop
-
-    def taken_over(before: str) -> bool:
-        return bool(play.query(name)["id"] != before)
-
-    flowing = threading.Thread(target=flow)
-    flowing.start()
-    try:
+    more = COUNTS.format("count(*) AS c, sum(n) AS t")
+    with Flow(lambda part: play.produce(topic, [{"n": n, "at": 100 * n} for n in part])) as flow:
         play.consume(sink, 1)
-        first = play.query(name)["id"]
-        more = COUNTS.format("count(*) AS c, sum(n) AS t")
-        changed = f"CREATE OR REPLACE STREAM counts WITH ('topic'='{sink}') AS {more} QUERY WITH ('replace.mode'='blue_green')"
-        assert play.sql(changed)["results"][0]["rows"][0][:2] == [f"{name}__green", "blue-green"]
-        eventually(lambda: taken_over(first), 120, "the hand-over")
-        play.wait(name, "running")
-        second, at = play.query(name)["id"], sent[0]
-        play.sql(f"ROLLBACK QUERY {name}")
-        eventually(lambda: taken_over(second), 120, "the way back")
-        play.wait(name, "running")
-        eventually(lambda: sent[0] > at + 5 * PER_WINDOW, 60, "more records")
-    finally:
-        enough.set()
-        flowing.join()
+        changed = f"CREATE OR REPLACE STREAM counts WITH ('topic'='{sink}') AS {more}"
+        there_and_back(play, eventually, name, changed, flow)
     # Records may be ten seconds late, as long as a window is.
-    count = (sent[0] - 1) // PER_WINDOW - 1
+    count = (flow.sent - 1) // PER_WINDOW - 1
     found = play.consume(sink, count)
     assert [row["c"] for row in found] == [PER_WINDOW] * count
     found.sort(key=lambda row: row["first"])
     assert [row["first"] for row in found] == [PER_WINDOW * i for i in range(count)], "each window once"
     versions = ["t" in row for row in found]
     assert (versions[0], True in versions, versions[-1]) == (False, True, False)
+
+
+JOINED = "SELECT n, v.who, {} FROM numbers v WITH ('starting.position'='earliest') LEFT JOIN users u ON v.who = u.who"
+USERS = 7
+
+
+def test_a_temporal_join_is_whole_across_the_hand_over_and_back(
+    play: Any, eventually: Callable[..., Any]
+) -> None:
+    """The versions of the changelog that a record meets are the same whichever query joins it."""
+    users = play.topic("users")
+    numbers = play.stream("numbers", "n BIGINT, who VARCHAR, at BIGINT", timestamp="at")
+    play.sql(
+        "CREATE CHANGELOG users (who VARCHAR, version BIGINT, changed BIGINT, PRIMARY KEY (who))"
+        f" WITH ('topic'='{users}', 'value.format'='json', 'timestamp'='changed')"
+    )
+    sink = f"{play.name}.joined"
+
+    def send(part: range) -> None:
+        # Each change is there long before the first record that has to meet it: nothing waits for changes.
+        coming = part.start + 100
+        change = {"who": f"u{coming // 20 % USERS}", "version": coming, "changed": 100 * coming}
+        play.produce(users, [change], key=lambda one: one["who"].encode())
+        play.produce(numbers, [{"n": n, "who": f"u{n % USERS}", "at": 100 * n} for n in part])
+
+    def met(n: int) -> int | None:
+        return next((at for at in range(n - n % 20, 99, -20) if at // 20 % USERS == n % USERS), None)
+
+    made = play.run("joined", f"CREATE STREAM joined WITH ('topic'='{sink}') AS {JOINED.format('u.version')}")
+    assert made["plan"]["joins"][0]["kind"] == "temporal-join-stream-changelog"
+    more = JOINED.format("u.version, u.version * 2 AS twice")
+    with Flow(send, 0.3) as flow:
+        play.consume(sink, 1)
+        changed = f"CREATE OR REPLACE STREAM joined WITH ('topic'='{sink}') AS {more}"
+        there_and_back(play, eventually, f"{play.name}_joined", changed, flow)
+    found = sorted(play.consume(sink, flow.sent), key=lambda row: row["n"])
+    assert [row["n"] for row in found] == list(range(flow.sent)), "each number once"
+    assert [row["version"] for row in found] == [met(n) for n in range(flow.sent)]
+    versions = ["twice" in row for row in found]
+    assert (versions[0], True in versions, versions[-1]) == (False, True, False)
+    assert all(row["twice"] == 2 * row["version"] for row in found if "twice" in row)
