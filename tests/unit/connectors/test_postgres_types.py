@@ -100,7 +100,10 @@ def test_every_misfit_is_told() -> None:
         (("a",), ("b", "d")),
     )
     assert misfits(table, [Column("a", integer)], []) == []
-    assert misfits(table, [Column("a", integer), Column("d", integer)], ["d", "b"]) == []
+    known = Column("d", integer, not_null=True)
+    assert misfits(table, [Column("a", integer), known], ["d", "b"]) == []
+    [null] = misfits(table, [Column("a", integer), Column("d", integer)], ["d", "b"])
+    assert "d, which may be NULL in the table" in null.detail, "NULLs replace no NULLs: rows would pile up"
     found = [
         one.detail
         for one in misfits(

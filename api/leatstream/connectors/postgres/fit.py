@@ -38,7 +38,7 @@ def misfits(table: Table, columns: Sequence[Column], primary_key: Sequence[str])
                 f"column {quote(target.name)} of the table is NOT NULL, has no default and is not written"
             )
             found.append(Misfit(detail, f"add a column {quote(target.name)} to the SELECT"))
-    return [*found, *_key_misfits(table, primary_key)]
+    return [*found, *(_key_misfits(table, primary_key) or _null_key_misfits(table, columns, primary_key))]
 
 
 def read_misfits(table: Table, columns: Sequence[Column], primary_key: Sequence[str]) -> list[Misfit]:
@@ -57,6 +57,21 @@ def read_misfits(table: Table, columns: Sequence[Column], primary_key: Sequence[
             detail = f"column {quote(column.name)} is NOT NULL, but may be NULL in the table"
             found.append(Misfit(detail, "leave NOT NULL out, or ALTER the table"))
     return [*found, *_key_misfits(table, primary_key)]
+
+
+def _null_key_misfits(table: Table, columns: Sequence[Column], primary_key: Sequence[str]) -> list[Misfit]:
+    """Key columns that may be NULL on both sides: NULLs are not equal, so such a row replaces no other."""
+    never = {c.name for c in columns if c.not_null} | {c.name for c in table.columns if c.not_null}
+    return [
+        Misfit(
+            f"rows replace each other by {quote(name)}, which may be NULL in the table: rows with NULL would "
+            "pile up there",
+            f"ALTER TABLE … ALTER COLUMN {quote(name)} SET NOT NULL, and leave NULL out: WHERE {quote(name)} "
+            "IS NOT NULL",
+        )
+        for name in primary_key
+        if name not in never
+    ]
 
 
 def _key_misfits(table: Table, primary_key: Sequence[str]) -> list[Misfit]:
