@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from leatstream.connectors.postgres.cdc_position import Mark, Position, read_offset
 from leatstream.connectors.postgres.cdc_values import declared, key_writer, row_writer, writer
 from leatstream.connectors.postgres.pgoutput import UNCHANGED
+from leatstream.errors import StoreError
 from leatstream.model.types import parse_type
 
 JSONB = 3802
@@ -50,6 +51,12 @@ def test_values(kind: str, oid: int, value: bytes, expected: object) -> None:
 def test_a_broken_array_is_no_array(broken: bytes) -> None:
     with pytest.raises(ValueError, match=r"array|element"):
         writer(parse_type("ARRAY<INTEGER>"), 1007)(broken)
+
+
+@pytest.mark.parametrize("escaped", [b"abcdef", rb"\\x00", b""])
+def test_bytes_that_are_not_in_hex_are_no_bytes(escaped: bytes) -> None:
+    with pytest.raises(StoreError, match="another form than hex"):
+        writer(parse_type("BYTES"), 17)(escaped)
 
 
 @given(st.text().filter(lambda t: "\0" not in t))

@@ -14,6 +14,7 @@ from base64 import b64encode
 from collections.abc import Callable, Sequence
 
 from leatstream.connectors.postgres.pgoutput import Unchanged, Values
+from leatstream.errors import StoreError
 from leatstream.model.types import DataType, parse_type
 
 JSON_TYPES = (114, 3802)  # json, jsonb
@@ -42,6 +43,12 @@ def _boolean(value: bytes) -> bytes:
 
 
 def _binary(value: bytes) -> bytes:
+    if value[:2] != b"\\x":
+        raise StoreError(
+            "store-rejected",
+            "PostgreSQL wrote a bytea in another form than hex, which the session is set to.",
+            hint="A connection pooler between must keep a session's settings: session mode does.",
+        )
     return b'"' + b64encode(bytes.fromhex(value[2:].decode("ascii"))) + b'"'
 
 

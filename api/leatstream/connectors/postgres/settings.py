@@ -137,7 +137,9 @@ def connect(config: PostgresConfig, timeout: float, **more: Any) -> psycopg.Conn
         # Not as start-up options, which connection poolers do not pass on.
         connection.execute(
             "SELECT set_config('statement_timeout', %s, false), set_config('TimeZone', 'UTC', false),"
-            " set_config('DateStyle', 'ISO, YMD', false), set_config('search_path', 'pg_catalog', false)",
+            " set_config('DateStyle', 'ISO, YMD', false), set_config('search_path', 'pg_catalog', false),"
+            # What a role or a database is set to may say otherwise: bytes in escapes, doubles rounded.
+            " set_config('bytea_output', 'hex', false), set_config('extra_float_digits', '1', false)",
             (str(millis),),
         )
     except BaseException:
