@@ -85,3 +85,22 @@ def test_bytes_and_numbers_are_whole_whatever_the_role_is_set_to(
     row = {"id": 1, "b": "YWJjZGVm", "d": THIRD}
     assert changed(config, admin, table, columns, f"1, 'abcdef', {THIRD!r}") == row
     assert looked_up(config, table, columns) == row
+
+
+def test_json_in_arrays_and_domains_is_json(config: PostgresConfig, admin: psycopg.Connection[Any]) -> None:
+    table = f"t_{uuid.uuid4().hex[:8]}"
+    for name, kind in (("one", "jsonb"), ("list", "json"), ("lists", "jsonb[]")):
+        admin.execute(f"CREATE DOMAIN public.{name}_{table} AS {kind}")  # type: ignore[arg-type]
+    domains = ", ".join(f"{name} public.{name}_{table}" for name in ("one", "list", "lists"))
+    admin.execute(f"CREATE TABLE public.{table} (id bigint PRIMARY KEY, many jsonb[], {domains})")  # type: ignore[arg-type]
+    columns = {
+        "id": "BIGINT",
+        "many": "ARRAY<STRUCT<a INTEGER>>",
+        "one": "STRUCT<a INTEGER>",
+        "list": "ARRAY<INTEGER>",
+        "lists": "ARRAY<STRUCT<a INTEGER>>",
+    }
+    values = """1, ARRAY['{"a": 1}', NULL]::jsonb[], '{"a": 2}', ' [3]', ARRAY['{"a": 4}']::jsonb[]"""
+    row = {"id": 1, "many": [{"a": 1}, None], "one": {"a": 2}, "list": [3], "lists": [{"a": 4}]}
+    assert changed(config, admin, table, columns, values) == row
+    assert looked_up(config, table, columns) == row

@@ -133,6 +133,8 @@ def test_a_stream_is_of_envelopes() -> None:
         ("BIGINT", "integer[]", False),
         ("BYTES", "bytea", True),
         ("MAP<VARCHAR, BIGINT>", "jsonb", True),
+        ("ARRAY<STRUCT<a BIGINT>>", "jsonb[]", True),
+        ("ARRAY<ARRAY<BIGINT>>", "jsonb[]", False),
         ("BOOLEAN", "text", False),
     ],
 )

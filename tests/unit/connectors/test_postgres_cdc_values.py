@@ -15,7 +15,7 @@ from leatstream.connectors.postgres.pgoutput import UNCHANGED
 from leatstream.errors import StoreError
 from leatstream.model.types import parse_type
 
-JSONB = 3802
+JSONB, JSONBS, JSONS = 3802, 3807, 199
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,11 @@ JSONB = 3802
         ("VARCHAR", JSONB, b'{"a": 1}', '{"a": 1}'),
         ("STRUCT<a INTEGER>", JSONB, b'{"a": 1}', {"a": 1}),
         ("ARRAY<INTEGER>", JSONB, b"[1, null]", [1, None]),
+        ("ARRAY<STRUCT<a INTEGER>>", JSONB, b'[{"a": 1}]', [{"a": 1}]),
+        ("ARRAY<STRUCT<a INTEGER>>", JSONBS, rb'{"{\"a\": 1}",NULL,"null"}', [{"a": 1}, None, None]),
+        ("ARRAY<MAP<VARCHAR, VARCHAR>>", JSONS, rb'{"{\"a\" : \"b\\\"\"}"}', [{"a": 'b"'}]),
+        ("ARRAY<ARRAY<STRUCT<a INTEGER>>>", JSONBS, rb'{{"{\"a\": 1}"},{NULL}}', [[{"a": 1}], [None]]),
+        ("ARRAY<VARCHAR>", JSONBS, rb'{"{\"a\": 1}",2}', ['{"a": 1}', "2"]),
         ("BYTES", 17, b"\\x00ff", "AP8="),
         ("TIMESTAMP_LTZ", 1184, b"2026-01-02 03:04:05.6+00", "2026-01-02 03:04:05.6Z"),
         ("TIMESTAMP", 1114, b"2026-01-02 03:04:05", "2026-01-02 03:04:05"),

@@ -67,6 +67,9 @@ class Shaper:
     """Makes records of the rows of a table that has these columns, in this order."""
 
     def __init__(self, form: Form, table: SourceTable, shape: Sequence[tuple[str, int]]) -> None:
+        # The log names domains, whose values are written as those of their own types.
+        bases = {column.oid: column.base for column in table.columns}
+        shape = [(name, bases.get(oid, oid)) for name, oid in shape]
         images, oids = form.images(), dict(shape)
         names = [name for name, _ in shape]
         missing = [c.name for c in table.key if c.name not in oids]

@@ -13,6 +13,7 @@ from leatstream.errors import StoreError
 
 _COLUMNS = """
 SELECT a.attname, a.atttypid::bigint, format_type(a.atttypid, a.atttypmod),
+  CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE a.atttypid END::bigint,
   CASE WHEN a.attcollation <> t.typcollation THEN
     (SELECT quote_ident(n.nspname) || '.' || quote_ident(l.collname) FROM pg_collation l
      JOIN pg_namespace n ON n.oid = l.collnamespace WHERE l.oid = a.attcollation) END,
@@ -26,11 +27,12 @@ ORDER BY a.attnum
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column of the table; ``type`` and ``collation`` as SQL writes them."""
+    """A column of the table; ``type`` and ``collation`` as SQL writes them, ``base`` is a domain's own type."""
 
     name: str
     oid: int
     type: str
+    base: int
     collation: str | None
 
 
@@ -54,7 +56,7 @@ def get_table(server: ChangeServer) -> SourceTable:
         rows = server.connection.execute(_COLUMNS, (quoted,)).fetchall()
     if not rows:
         raise StoreError("entity-not-found", f"Store {server.store}: table {server.entity} does not exist.")
-    columns = [(TableColumn(row[0], row[1], row[2], row[3]), row[4]) for row in rows]
+    columns = [(TableColumn(*row[:5]), row[5]) for row in rows]
     keyed = sorted(((place, c) for c, place in columns if place is not None), key=lambda one: one[0])
     return SourceTable(schema, name, tuple(c for c, _ in columns), tuple(c for _, c in keyed))
 

@@ -18,6 +18,7 @@ from leatstream.errors import StoreError
 from leatstream.model.types import DataType, parse_type
 
 JSON_TYPES = (114, 3802)  # json, jsonb
+_JSON_ARRAYS = {199: 114, 3807: 3802}
 _SPECIAL = re.compile(rb'[\x00-\x1f"\\]')
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 _NUMBERS = ("DECIMAL", "FLOAT", "DOUBLE")
@@ -79,7 +80,7 @@ def writer(kind: DataType, type_oid: int) -> Write:
         leaf = kind
         while leaf.kind == "ARRAY":  # PostgreSQL's arrays have one type, however deep they are
             leaf = leaf.arguments[0]
-        element = writer(leaf, 0)
+        element = writer(leaf, _JSON_ARRAYS.get(type_oid, 0))
         return lambda value: _array(value, element)
     return text
 
