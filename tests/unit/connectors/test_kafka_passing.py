@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 from leatstream.connectors.kafka.admin import KafkaAdmin
 from leatstream.connectors.kafka.settings import KafkaConfig
 from leatstream.connectors.kafka.transactions import Target, _told
+from leatstream.errors import StoreError
 
 CODES = {
     KafkaError.NOT_LEADER_FOR_PARTITION: "store-unreachable",
@@ -40,7 +43,20 @@ def test_what_is_asked_of_a_cluster_is_refused_or_waits(number: int, code: str) 
 
 def test_a_cluster_that_does_not_answer_is_told_in_the_words_of_rest_and_of_sql() -> None:
     admin = KafkaAdmin.__new__(KafkaAdmin)
-    admin.store, admin.servers, admin._heard = "s", "h:1", []
+    admin.store, admin.servers, admin._heard = "s", "h:1", deque()
     hint = admin.unreachable(KafkaException(KafkaError(KafkaError._TRANSPORT)), 5.0).faults[0].hint
     for word in ("bootstrap_servers", "'uris'", "security_protocol", "'tls.disabled'"):
         assert word in str(hint)
+
+
+def test_a_refused_login_that_has_passed_is_no_answer_to_a_later_question() -> None:
+    """Passwords are changed, and brokers refuse logins while they start: what waits later is to go on."""
+    admin = KafkaAdmin("s", KafkaConfig(bootstrap_servers="h:1"))
+    before = time.monotonic()
+    admin.settings()["error_cb"](KafkaError(KafkaError._AUTHENTICATION))
+    with pytest.raises(StoreError, match="refused the login"):
+        admin.raise_if_final(before)
+    admin.raise_if_final(time.monotonic())
+    for _ in range(1000):
+        admin.settings()["error_cb"](KafkaError(KafkaError._TRANSPORT))
+    assert len(admin._heard) == 100

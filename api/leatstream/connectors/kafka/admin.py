@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PARTITIONS, REPLICAS = "topic.partitions", "topic.replicas"
+_MEMORY = 100  # errors
 _SLICE = 0.25  # seconds between looks at what the callback has heard
 
 
@@ -40,7 +42,8 @@ class KafkaAdmin:
         self._login_hint = config.sasl.hint if config.sasl else None
         self._client: AdminClient | None = None
         self._connecting = threading.Lock()
-        self._heard: list[KafkaError] = []
+        # When each was heard: one that is over says nothing about a question that comes after it.
+        self._heard: deque[tuple[float, KafkaError]] = deque(maxlen=_MEMORY)
 
     def settings(self) -> dict[str, Any]:
         """librdkafka settings for a client of this store that reports its errors here.
@@ -57,7 +60,7 @@ class KafkaAdmin:
             self._settings
             | tokens
             | {
-                "error_cb": self._heard.append,
+                "error_cb": self._hear,
                 "client.id": "leatstream",
                 "socket.connection.setup.timeout.ms": 5000,
                 "reconnect.backoff.max.ms": 1000,
@@ -85,8 +88,8 @@ class KafkaAdmin:
         from confluent_kafka import KafkaException
 
         client = self.client
-        end = time.monotonic() + timeout
-        self._heard.clear()
+        begun = time.monotonic()
+        end = begun + timeout
         while True:
             left = end - time.monotonic()
             try:
@@ -97,7 +100,7 @@ class KafkaAdmin:
                 )
             except KafkaException as error:
                 client.poll(0)
-                self.raise_if_final()
+                self.raise_if_final(begun)
                 if time.monotonic() >= end:
                     raise self.unreachable(error, timeout) from None
 
@@ -130,19 +133,20 @@ class KafkaAdmin:
         from confluent_kafka import KafkaException
 
         (future,) = futures.values()
-        end = time.monotonic() + timeout
+        begun = time.monotonic()
+        end = begun + timeout
         while True:
             try:
                 return future.result(max(0.05, min(_SLICE, end - time.monotonic())))
             except FutureTimeout:
                 self.client.poll(0)
-                self.raise_if_final()
+                self.raise_if_final(begun)
                 if time.monotonic() >= end:
                     raise self._error("store-unreachable", f"no answer to {what} in {timeout:g} s") from None
             except KafkaException as error:
                 code = error.args[0].name()
                 if code in ("_TIMED_OUT", "_TRANSPORT", "REQUEST_TIMED_OUT"):
-                    self.raise_if_final()
+                    self.raise_if_final(begun)
                     raise self.unreachable(error, timeout) from None
                 if code.endswith("AUTHORIZATION_FAILED"):
                     raise self._error("store-auth-failed", f"the user may not {what}") from None
@@ -191,8 +195,9 @@ class KafkaAdmin:
 
     def unreachable(self, error: Exception, timeout: float) -> StoreError:
         """What to say when nothing answered."""
-        heard = next((e.str() for e in reversed(self._heard) if e.name() != "_ALL_BROKERS_DOWN"), None)
-        why = f" ({_first_clause(heard)})" if heard else ""
+        since = time.monotonic() - timeout - 1
+        heard = [e.str() for at, e in list(self._heard) if at > since and e.name() != "_ALL_BROKERS_DOWN"]
+        why = f" ({_first_clause(heard[-1])})" if heard else ""
         return StoreError(
             "store-unreachable",
             f"Store {self.store}: no Kafka broker answered at {self.servers} within {timeout:g} s{why}.",
@@ -206,17 +211,24 @@ class KafkaAdmin:
             return self._error("store-unreachable", f"{what} has to wait: {_text(error)}")
         return self._error("store-rejected", f"{what} was refused: {_text(error)}")
 
-    def raise_if_final(self) -> None:
-        """Stop waiting when a refused login was heard of: waiting longer would not help."""
+    def raise_if_final(self, since: float) -> None:
+        """Stop waiting when a refused login was heard of: waiting longer would not help.
+
+        Args:
+            since: on the monotonic clock; what was heard before has passed.
+        """
         if self._tokens is not None and self._tokens.fault is not None:
             raise self._tokens.fault
-        for error in self._heard:
-            if error.name() in ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED"):
+        for at, error in list(self._heard):  # other threads hear meanwhile
+            if at >= since and error.name() in ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED"):
                 raise StoreError(
                     "store-auth-failed",
                     f"Store {self.store}: the Kafka brokers at {self.servers} refused the login.",
                     hint=self._login_hint,
                 )
+
+    def _hear(self, error: KafkaError) -> None:
+        self._heard.append((time.monotonic(), error))
 
     def _error(self, code: str, text: str) -> StoreError:
         return StoreError(code, f"Store {self.store}: {text}.")

@@ -129,7 +129,7 @@ class _Member:
         """What the cluster has against it, or that it does not answer in time."""
         from confluent_kafka import KafkaError, KafkaException
 
-        wanted = _positions(places)
+        wanted, begun = _positions(places), time.monotonic()
         try:
             self._consumer.commit(offsets=places, asynchronous=True)
         except KafkaException as error:
@@ -137,7 +137,7 @@ class _Member:
         while (left := end - time.monotonic()) > 0:
             self._answers.clear()
             self._consumer.poll(min(_SLICE, left))
-            self._admin.raise_if_final()
+            self._admin.raise_if_final(begun)
             for refusal, answered in self._answers:
                 # That to an earlier commit, which came too late, tells nothing of this one.
                 if _positions(answered) == wanted:

@@ -45,14 +45,15 @@ def produce(admin: KafkaAdmin, topic: str, records: Sequence[NewRecord], timeout
         failed = failed or error
 
     producer = Producer(admin.settings() | _SETTINGS | {"delivery.timeout.ms": int(timeout * 1000)})
-    end = time.monotonic() + timeout
+    begun = time.monotonic()
+    end = begun + timeout
     try:
         for record in records:
             headers: list[tuple[str, str | bytes | None]] = list(record.headers)
             producer.produce(topic, record.value, record.key, headers=headers, on_delivery=heard)
             producer.poll(0)
         while producer.flush(_SLICE) and failed is None and time.monotonic() < end:
-            admin.raise_if_final()
+            admin.raise_if_final(begun)
     except KafkaException as error:
         failed = failed or error.args[0]
     finally:
