@@ -20,6 +20,7 @@ from leatstream.connectors.postgres.cdc_server import ChangeServer
 from leatstream.connectors.postgres.cdc_table import get_table
 from leatstream.connectors.postgres.lookup import KeyColumn, Target, look_up
 from leatstream.connectors.postgres.settings import PostgresConfig
+from leatstream.connectors.postgres.workers import kept_connection
 
 THIRD = 0.1 + 0.2
 OLD = {"bytea_output": "'escape'", "extra_float_digits": "0"}
@@ -42,10 +43,10 @@ def old_settings(postgres: PostgresServer) -> Iterator[None]:
     """The role's settings as an application that was written for PostgreSQL 8 wants them."""
     with postgres.connect() as connection:
         for name, value in OLD.items():
-            connection.execute(f"ALTER ROLE shop SET {name} = {value}")  # type: ignore[arg-type]
+            connection.execute(f"ALTER ROLE shop SET {name} = {value}")
         yield
         for name in OLD:
-            connection.execute(f"ALTER ROLE shop RESET {name}")  # type: ignore[arg-type]
+            connection.execute(f"ALTER ROLE shop RESET {name}")
 
 
 def changed(config: PostgresConfig, admin: Any, table: str, columns: dict[str, str], values: str) -> Any:
@@ -80,7 +81,7 @@ def test_bytes_and_numbers_are_whole_whatever_the_role_is_set_to(
     config: PostgresConfig, admin: psycopg.Connection[Any]
 ) -> None:
     table = f"t_{uuid.uuid4().hex[:8]}"
-    admin.execute(f"CREATE TABLE public.{table} (id bigint PRIMARY KEY, b bytea, d float8)")  # type: ignore[arg-type]
+    admin.execute(f"CREATE TABLE public.{table} (id bigint PRIMARY KEY, b bytea, d float8)")
     columns = {"id": "BIGINT", "b": "BYTES", "d": "DOUBLE"}
     row = {"id": 1, "b": "YWJjZGVm", "d": THIRD}
     assert changed(config, admin, table, columns, f"1, 'abcdef', {THIRD!r}") == row
@@ -90,9 +91,9 @@ def test_bytes_and_numbers_are_whole_whatever_the_role_is_set_to(
 def test_json_in_arrays_and_domains_is_json(config: PostgresConfig, admin: psycopg.Connection[Any]) -> None:
     table = f"t_{uuid.uuid4().hex[:8]}"
     for name, kind in (("one", "jsonb"), ("list", "json"), ("lists", "jsonb[]")):
-        admin.execute(f"CREATE DOMAIN public.{name}_{table} AS {kind}")  # type: ignore[arg-type]
+        admin.execute(f"CREATE DOMAIN public.{name}_{table} AS {kind}")
     domains = ", ".join(f"{name} public.{name}_{table}" for name in ("one", "list", "lists"))
-    admin.execute(f"CREATE TABLE public.{table} (id bigint PRIMARY KEY, many jsonb[], {domains})")  # type: ignore[arg-type]
+    admin.execute(f"CREATE TABLE public.{table} (id bigint PRIMARY KEY, many jsonb[], {domains})")
     columns = {
         "id": "BIGINT",
         "many": "ARRAY<STRUCT<a INTEGER>>",
@@ -104,3 +105,11 @@ def test_json_in_arrays_and_domains_is_json(config: PostgresConfig, admin: psyco
     row = {"id": 1, "many": [{"a": 1}, None], "one": {"a": 2}, "list": [3], "lists": [{"a": 4}]}
     assert changed(config, admin, table, columns, values) == row
     assert looked_up(config, table, columns) == row
+
+
+def test_no_statement_stays_prepared(config: PostgresConfig) -> None:
+    """Another backend of a pooler would not know it."""
+    connection = kept_connection(config, 60.0, 60.0)
+    for _ in range(7):
+        connection.execute("SELECT %s::text", ("a",))
+    assert connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)

@@ -27,7 +27,7 @@ ORDER BY a.attnum
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column of the table; ``type`` and ``collation`` as SQL writes them, ``base`` is a domain's own type."""
+    """A column of the table; ``type`` and ``collation`` as SQL writes them, ``base`` the type of a domain."""
 
     name: str
     oid: int

@@ -135,7 +135,7 @@ def _connection_error(store: str, error: psycopg.Error, where: str, timeout: flo
             hint="Check the database's name.",
         )
     if ("too many" in text and "connections" in text) or "remaining connection slots" in text:
-        hint = "Raise max_connections, or use a connection pooler."
+        hint = "Raise max_connections, or use a connection pooler in session mode."
         return StoreError(
             "store-unreachable", f"Store {store}: PostgreSQL at {where} has no connection left.", hint=hint
         )

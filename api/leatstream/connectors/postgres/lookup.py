@@ -217,7 +217,7 @@ def _fetched(target: Target, keys: list[Key], *, numbered: bool) -> list[tuple[i
         connection = kept_connection(target.config, _TIMEOUT, _LOCK, by_index=True)
         arrays = [list(values) for values in zip(*keys, strict=True)]
         try:
-            cursor = connection.execute(statement(target, numbered=numbered), arrays, prepare=False)
+            cursor = connection.execute(statement(target, numbered=numbered), arrays)
         except psycopg.DataError as error:
             # PostgreSQL's own sentence would quote the value.
             detail = f"{what}: a value cannot be read as one of its column ({error.sqlstate})."

@@ -130,6 +130,8 @@ def connect(config: PostgresConfig, timeout: float, **more: Any) -> psycopg.Conn
         keepalives_idle=30,
         tcp_user_timeout=max(millis, 5000),
         autocommit=True,
+        # A prepared statement is the backend's own, and a pooler may give the next transaction another one.
+        prepare_threshold=None,
         **_encryption(config),
         **more,
     )
