@@ -114,6 +114,40 @@ def test_parquet_keeps_every_value() -> None:
     assert two == dict.fromkeys(one) | {"f": 0.1, "s": ""}
 
 
+@pytest.mark.parametrize(
+    ("kind", "beyond"),
+    [
+        (pa.date32(), 2_932_897),
+        (pa.date32(), -719_163),
+        (pa.date64(), 253402300800_000),
+        (pa.timestamp("us"), 253402300800_000000),
+        (pa.timestamp("ms", "UTC"), 2**62),
+        (pa.timestamp("us", "Europe/Berlin"), 253402300800_000000),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_time_beyond_the_years_takes_its_row_alone(kind: pa.DataType, beyond: int, nested: bool) -> None:
+    whole = pa.int32() if kind == pa.date32() else pa.int64()
+    column = pa.array([0, None, beyond, 0], whole).cast(kind)
+    if nested:
+        column = pa.StructArray.from_arrays([column], ["x"])
+    out = io.BytesIO()
+    pq.write_table(pa.table({"id": [1, 2, 3, 4], "at": column}), out)
+    found = read(out.getvalue(), Layout("parquet", {"id": "BIGINT", "at": "TIMESTAMP"}))
+    assert [(row.number, row.fault) for row in found] == [(i, None) for i in range(4)]
+    assert found[2].value == b"a value is beyond the years 1 to 9999"
+    assert [json.loads(found[i].value)["id"] for i in (0, 1, 3)] == [1, 2, 4]
+
+
+def test_the_last_hour_of_year_9999_is_not_beyond_it_in_another_zone() -> None:
+    out = io.BytesIO()
+    last = pa.array([253402300799_000000], pa.int64()).cast(pa.timestamp("us", "Europe/Berlin"))
+    pq.write_table(pa.table({"at": last}), out)
+    (row,) = read(out.getvalue(), Layout("parquet"))
+    assert json.loads(row.value) == {"at": "9999-12-31 23:59:59Z"}
+
+
 def test_parquet_gives_only_the_columns_asked_for() -> None:
     out = io.BytesIO()
     pq.write_table(pa.table({"id": [1, 2], "other": ["x", "y"], "raw": [b"t", b"u"]}), out)

@@ -7,19 +7,17 @@ the same property tells whether it fails the query or is skipped and counted.
 
 from __future__ import annotations
 
-import base64
 import csv as text_csv
 import gzip
 import io
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
-from decimal import Decimal
 from typing import IO, TYPE_CHECKING, Any
 
+from leatstream.connectors.s3.parquet_rows import objects
 from leatstream.formats.avro_files import UnreadableFile, json_rows
 from leatstream.model.objects import Column
 
@@ -244,70 +242,3 @@ def _parquet(file: IO[bytes], layout: Layout) -> Iterator[Row]:
                 number += 1
     except (pa.ArrowException, OSError, EOFError) as error:
         yield _fault(number, f"it is no Parquet, or damaged ({type(error).__name__})")
-
-
-def objects(batch: pa.RecordBatch, kinds: Mapping[str, str]) -> Iterator[bytes]:
-    """The rows of a batch as JSON objects, in the forms that ``formats.json`` reads.
-
-    A DECIMAL is a text, which loses no digit; instants are in UTC; bytes are base64, or text for a VARCHAR.
-    """
-    import pyarrow as pa
-
-    columns = []
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
-            column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
-        if pa.types.is_binary(column.type) and kinds.get(name) == "VARCHAR":
-            column = _as_text(column)
-        columns.append(column)
-    table = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-    for row in table.to_pylist(maps_as_pydicts="lossy"):
-        try:
-            text = json.dumps(row, default=_plain, allow_nan=False)
-        except ValueError:
-            text = json.dumps(_finite(row), default=_plain)
-        yield text.encode()
-
-
-def _as_text(column: Any) -> Any:
-    import pyarrow as pa
-
-    try:
-        return column.cast(pa.string())
-    except pa.ArrowInvalid:
-        return column
-
-
-def _plain(value: Any) -> Any:
-    for kind, written in _WRITTEN:
-        if isinstance(value, kind):
-            return written(value)
-    return str(value)
-
-
-def _moment(value: datetime) -> str:
-    if value.tzinfo is None:
-        return value.isoformat(" ")
-    return value.astimezone(UTC).replace(tzinfo=None).isoformat(" ") + "Z"
-
-
-# A datetime is a date too.
-_WRITTEN: tuple[tuple[type, Callable[[Any], str]], ...] = (
-    (datetime, _moment),
-    (date, lambda value: value.isoformat()),
-    (Decimal, lambda value: format(value, "f")),
-    (bytes, lambda value: base64.b64encode(value).decode()),
-)
-
-
-def _finite(value: Any) -> Any:
-    """The value with NaN and the infinities as the texts that JSON has for them here."""
-    if isinstance(value, float):
-        if value != value:
-            return "NaN"
-        if value in (float("inf"), float("-inf")):
-            return "Infinity" if value > 0 else "-Infinity"
-        return value
-    if isinstance(value, dict):
-        return {name: _finite(item) for name, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list) else value
