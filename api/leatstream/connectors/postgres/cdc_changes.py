@@ -27,7 +27,12 @@ _BEGIN = 0x42
 
 @dataclass(slots=True)
 class _Event:
-    """A change on its way: ``gone`` the old key's values, ``news`` whether each side counts."""
+    """A change on its way.
+
+    Attributes:
+        old_news, new_news: whether it counts for the row under its old key and under its new one.
+        old_since, new_since: the times that it may not come before there.
+    """
 
     shaper: Shaper
     change: Change
@@ -36,6 +41,8 @@ class _Event:
     old_news: bool = True
     new_news: bool = True
     xid: int = 0
+    old_since: int = 0
+    new_since: int = 0
 
 
 @dataclass
@@ -66,7 +73,7 @@ class ChangeReader:
         waiting: list[_Event] = []
         skipped, at, xid, judged = False, 0, 0, False
         marks, settled, done = self.position.marks, self.position.settled, self.position.lsn
-        keyed = bool(self.form.key)
+        keyed, since = bool(self.form.key), self.position.since
         for lsn, data in messages:
             self.messages += 1
             if skipped and data[0] != _BEGIN:
@@ -100,6 +107,9 @@ class ChangeReader:
                 if not skipped and marks and message.commit_lsn < settled:
                     judged = len(marks) > 1
                     skipped = not judged and marks[0].sees(xid)
+                if not judged:
+                    # Times are taken before commits can be seen, and joins take the newest row by its time.
+                    at = max(at, since)
             elif isinstance(message, Commit):
                 self._committed(message)
             elif isinstance(message, RelationShape):
@@ -165,6 +175,7 @@ class ChangeReader:
                 marks[min(ranges[2 * index + 1], len(marks) - 1)],
             )
             event.old_news, event.new_news = not old.sees(event.xid), not new.sees(event.xid)
+            event.old_since, event.new_since = old.at + 1, new.at + 1
 
     def _fill(self, events: list[_Event]) -> set[int]:
         """Fill in values that were not sent: from the old row, else from the row as it is now.
@@ -212,9 +223,10 @@ class ChangeReader:
         if change.op != "c" and (change.new is None or before is not None):
             old_key = shaper.key(self._old(event))
             if old_key != new_key and event.old_news:
-                records.append(Record(old_key, None, event.at, event.lsn))
+                records.append(Record(old_key, None, max(event.at, event.old_since), event.lsn))
         if change.new is not None and new_key is not None and event.new_news:
-            records.append(shaper.upsert(new_key, change.new, event.at, event.lsn))
+            at = max(event.at, event.new_since)
+            records.append(shaper.upsert(new_key, change.new, at, event.lsn))
 
     def _tell(self, event: _Event, before: Values | None, records: list[Record]) -> None:
         """A stream's event.
@@ -228,7 +240,8 @@ class ChangeReader:
             op, before, after = (b"c", None, after) if event.new_news else (b"d", before, None)
         if event.old_news or event.new_news:
             key = shaper.key(after if after is not None else self._old(event))
-            records.append(shaper.envelope(op, key, before, after, event.at, event.lsn))
+            at = max(event.at, event.old_since, event.new_since)
+            records.append(shaper.envelope(op, key, before, after, at, event.lsn))
 
     def _old(self, event: _Event) -> Values:
         """The old row or its key; StoreError where it lacks the key."""

@@ -27,11 +27,14 @@ class Mark:
         snapshot: PostgreSQL's ``pg_snapshot``: ``xmin:xmax:xip,xip``.
         lsn: commits from this place of the log on it could not see.
         last: key of the last row read in it; None = to the end.
+        at: when it began by the server's clock, epoch microseconds, which is the time of its rows; 0 = not
+            known, of offsets from before this was kept.
     """
 
     snapshot: str
     lsn: int
     last: Key | None = None
+    at: int = 0
 
     def sees(self, xid: int) -> bool:
         """Whether the transaction with this number (the lower 32 bits) was over for it."""
@@ -71,6 +74,11 @@ class Position:
         """From this place on every commit counts."""
         return max((mark.lsn for mark in self.marks), default=0)
 
+    @property
+    def since(self) -> int:
+        """No change that the first rows lack may have an earlier time than this."""
+        return max((mark.at + 1 for mark in self.marks), default=0)
+
     def with_rows(self, count: int, last: Key | None, seen: Mark, *, complete: bool) -> Position:
         """The position after a chunk of first rows."""
         marks = self.marks
@@ -98,7 +106,7 @@ class Position:
             state["after"] = list(self.after)
         if self.marks:
             state["marks"] = [
-                [m.snapshot, format_lsn(m.lsn), list(m.last) if m.last else None] for m in self.marks
+                [m.snapshot, format_lsn(m.lsn), list(m.last) if m.last else None, m.at] for m in self.marks
             ]
         return {entity: shown} | ({_STATE: json.dumps(state)} if state else {})
 
@@ -113,7 +121,7 @@ def read_offset(offset: Mapping[str, Any], entity: str) -> Position:
         bool(state.get("complete", True)),
         tuple(after) if after else None,
         tuple(
-            Mark(snapshot, parse_lsn(lsn), tuple(last) if last else None)
-            for snapshot, lsn, last in state.get("marks", ())
+            Mark(snapshot, parse_lsn(lsn), tuple(last) if last else None, *at)
+            for snapshot, lsn, last, *at in state.get("marks", ())
         ),
     )

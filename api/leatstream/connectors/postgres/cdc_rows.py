@@ -13,6 +13,12 @@ from leatstream.connectors.postgres.pgoutput import parse_lsn
 from leatstream.connectors.postgres.settings import connect
 from leatstream.errors import StoreError
 
+# now() is the moment of BEGIN, just before that of the snapshot: so it is not later than changes it lacks.
+_SEEN = """
+SELECT pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text,
+  (extract(epoch FROM now()) * 1000000)::bigint
+"""
+
 
 class FirstRows:
     """A transaction that sees one state of the table, to read its rows in chunks by primary key."""
@@ -29,11 +35,9 @@ class FirstRows:
             self._connection = connect(server.config, TIMEOUT)
             self._connection.execute("SET statement_timeout = 0")
             self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            row = self._connection.execute(
-                "SELECT pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text"
-            ).fetchone()
-        snapshot, lsn = row or ("", "0/0")
-        self.seen = Mark(snapshot, parse_lsn(lsn))
+            row = self._connection.execute(_SEEN).fetchone()
+        snapshot, lsn, at = row or ("", "0/0", 0)
+        self.seen = Mark(snapshot, parse_lsn(lsn), at=int(at))
 
     def chunk(self, after: Key | None, most: int) -> list[list[bytes | None]]:
         """The next rows: the columns asked for, then the key's."""

@@ -217,9 +217,8 @@ class ChangeStream(DataSourceStreamReader):
         # The key's columns come last once more.
         places = [*range(width), *(width + i for i, c in enumerate(table.key) if c.name not in columns)]
         shaped = [[row[place] for place in places] for row in rows]
-        now = time.time_ns() // 1000
         path = self._path(position, found)
-        self._keep(path, iter([first_rows(shaper, shaped, now, first.seen)]))
+        self._keep(path, iter([first_rows(shaper, shaped, first.seen.at, first.seen)]))
         self._kept.append(path)
         if complete:
             self._close_first()

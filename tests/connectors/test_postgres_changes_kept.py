@@ -1,0 +1,91 @@
+"""Changes of a table that could get lost: beside the first rows, in a publication, behind another server."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from change_feed import Feed, fill, rows_of
+
+from leatstream.connectors.postgres.cdc_position import Mark, read_offset
+
+MOMENT, HOUR = timedelta(microseconds=1), 3_600_000_000
+
+
+def newest(source: Feed) -> dict[int, Any]:
+    """The rows by key as what joins or counts them has them: the newest time wins, then the place."""
+    ordered = Feed.__new__(Feed)
+    ordered.records = sorted(source.records, key=lambda record: (record["timestamp"], record["lsn"]))
+    return ordered.table
+
+
+def times(records: list[dict[str, Any]]) -> dict[int, Any]:
+    return {struct.unpack(">q", record["key"])[0]: record["timestamp"] for record in records}
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["one moment", "several"])
+def test_changes_while_the_first_rows_are_read_are_newer_than_those(
+    admin: psycopg.Connection[Any], feed: Any, restarts: bool
+) -> None:
+    source = feed()
+    table = source.plan.entity
+    fill(admin, source, 1, 2000)
+    for chunk in range(3):
+        assert source.step()
+        if restarts:
+            source.restart()
+        admin.execute(f"UPDATE public.{table} SET name = %s WHERE id IN (1, 800, 1600)", (f"new{chunk}",))
+        admin.execute(f"DELETE FROM public.{table} WHERE id IN (%s, %s)", (1990 - chunk, 10 + chunk))
+    source.to_the_end()
+    wanted = rows_of(admin, source)
+    assert source.table == wanted
+    assert newest(source) == wanted
+
+
+def marked(source: Feed, **more: Any) -> tuple[Mark, ...]:
+    """Move the moments of the first rows 1, 2, … hours on: a commit may be older and still not be in them."""
+    position = read_offset(source.offset, source.plan.entity)
+    marks = tuple(replace(mark, at=mark.at + (i + 1) * HOUR) for i, mark in enumerate(position.marks))
+    position = replace(position, marks=(*marks[:-1], replace(marks[-1], **more)))
+    source.offset = position.as_offset(source.plan.entity)
+    source.restart()
+    return position.marks
+
+
+def test_no_change_is_dated_before_the_rows_that_lack_it(admin: psycopg.Connection[Any], feed: Any) -> None:
+    """With a synchronous standby a commit has its time long before anybody sees it."""
+    source = feed()
+    fill(admin, source, 1, 10)
+    source.to_the_end()
+    (mark,) = marked(source)
+    admin.execute(f"UPDATE public.{source.plan.entity} SET name = 'new' WHERE id = 1")
+    read = source.to_the_end()
+    assert [record["timestamp"].timestamp() * 1_000_000 for record in read] == [mark.at + 1]
+
+
+def test_each_key_has_the_moment_of_its_own_rows(admin: psycopg.Connection[Any], feed: Any) -> None:
+    """One that moved goes under the old key at the one moment, and comes under the new one at the other."""
+    source = feed()
+    table = source.plan.entity
+    fill(admin, source, 1, 1000)
+    source.step()
+    source.restart()
+    admin.execute(f"UPDATE public.{table} SET name = 'later' WHERE id = 1000")
+    source.until(lambda: "complete" not in source.offset["__state"])
+    before = source.records[-1]["lsn"]
+    early, late = marked(source, lsn=before + (1 << 30))
+    admin.execute(f"UPDATE public.{table} SET name = 'new' WHERE id IN (1, 900)")
+    admin.execute(f"UPDATE public.{table} SET id = 2000 WHERE id = 2")
+    source.until(lambda: len(source.records) == 1004)
+    read = source.records[1000:]
+    found = {key: at.timestamp() * 1_000_000 for key, at in times(read).items()}
+    assert found == {1: early.at + 1, 2: early.at + 1, 900: late.at + 1, 2000: late.at + 1}
+    # A batch that is read from the log once more has the same times.
+    for path in Path(source.plan.directory).glob("*.arrow"):
+        path.unlink()
+    assert source.read(*source.ranges[-1]) == read
