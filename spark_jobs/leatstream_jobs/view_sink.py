@@ -11,6 +11,7 @@ from leatstream.connectors.store_marks import marked
 from leatstream.connectors.writers import Written
 from leatstream.errors import StoreError
 from leatstream.formats import json
+from leatstream.model.names import quote
 from leatstream.model.objects import DELETED, ROWKEY, ROWTIME
 from leatstream.model.types import DataType, parse_type
 from leatstream.model.view_values import FLOATS, MOMENTS, NAN, NESTED, encode_decimal
@@ -97,7 +98,7 @@ class Applier:
         self._writer = writer
         # Spark calls in threads that serve every query of the process.
         self._log = logging.LoggerAdapter(_LOG, {"query_id": spec.query_id})
-        self._types = [parse_type(column.type) for column in spec.sink.columns]
+        self._columns = [(column.name, parse_type(column.type)) for column in spec.sink.columns]
         places = {column.name: i for i, column in enumerate(spec.sink.columns)}
         self._keys = [places[name] for name in spec.sink.key_columns]
 
@@ -109,13 +110,13 @@ class Applier:
             replay.
         """
         table = frame.toArrow()
-        batch = Batch(
-            number=number,
-            **self._parts(table),
-            time=int(time.time() * MICROSECOND),
-            watermark=_watermark(frame, self._spec),
-        )
         try:
+            batch = Batch(
+                number=number,
+                **self._parts(table),
+                time=int(time.time() * MICROSECOND),
+                watermark=_watermark(frame, self._spec),
+            )
             if self._writer.apply(batch):
                 return Written(len(batch.rows) + len(batch.gone), table.nbytes)
         except StoreError as error:
@@ -126,7 +127,8 @@ class Applier:
     def _parts(self, table: pa.Table) -> dict[str, Any]:
         """The batch's rows and the keys of those that go."""
         columns = [
-            _encoded(table.column(i), kind, native=self._writer.native) for i, kind in enumerate(self._types)
+            _taken(table.column(i), name, kind, native=self._writer.native)
+            for i, (name, kind) in enumerate(self._columns)
         ]
         extra = [table.column(i).to_pylist() for i in range(len(columns), table.num_columns)]
         deleted = extra.pop() if DELETED in table.column_names else None
@@ -139,6 +141,19 @@ class Applier:
             return {"rows": rows if len(last) == len(rows) else [rows[i] for i in last.values()], "gone": []}
         kept = [rows[i] for i in last.values() if not deleted[i]]
         return {"rows": kept, "gone": [key for key, i in last.items() if deleted[i]]}
+
+
+def _taken(column: Any, name: str, kind: DataType, *, native: bool) -> list[Any]:
+    """A column's values; StoreError for a time that Python, and so the way into PostgreSQL, does not know."""
+    try:
+        return _encoded(column, kind, native=native)
+    except OverflowError:
+        raise StoreError(
+            "store-rejected",
+            f"The view does not take a value of column {quote(name)}: it is beyond the years 1 to 9999.",
+            hint="Often milliseconds were read as seconds. Mend it in the query, or leave such rows out with"
+            " WHERE.",
+        ) from None
 
 
 def _encoded(column: Any, kind: DataType, *, native: bool) -> list[Any]:
