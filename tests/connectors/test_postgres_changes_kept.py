@@ -89,3 +89,18 @@ def test_each_key_has_the_moment_of_its_own_rows(admin: psycopg.Connection[Any],
     for path in Path(source.plan.directory).glob("*.arrow"):
         path.unlink()
     assert source.read(*source.ranges[-1]) == read
+
+
+@pytest.mark.parametrize("then", ["DELETE FROM public.{} WHERE id = 2", "UPDATE public.{} SET id = 3"])
+def test_a_row_that_moved_leaves_its_old_key_also_if_it_is_gone_when_it_is_looked_up(
+    admin: psycopg.Connection[Any], feed: Any, then: str
+) -> None:
+    source = feed()
+    table = source.plan.entity
+    fill(admin, source, 1, 1)
+    source.until(lambda: source.records)
+    # The large value is not in the log, so the row is looked up.
+    admin.execute(f"UPDATE public.{table} SET id = 2")
+    admin.execute(then.format(table))
+    source.to_the_end()
+    assert source.table == newest(source) == rows_of(admin, source)

@@ -151,11 +151,10 @@ class ChangeReader:
         if not events:
             return []
         self._judge([event for event in events if event.xid >= 0])
-        lost = self._fill([event for event in events if event.change.new and UNCHANGED in event.change.new])
+        self._fill([event for event in events if event.change.new and UNCHANGED in event.change.new])
         records: list[Record] = []
         for event in events:
-            if id(event) not in lost:
-                self._write(event, records)
+            self._write(event, records)
         return records
 
     def _judge(self, events: list[_Event]) -> None:
@@ -177,11 +176,11 @@ class ChangeReader:
             event.old_news, event.new_news = not old.sees(event.xid), not new.sees(event.xid)
             event.old_since, event.new_since = old.at + 1, new.at + 1
 
-    def _fill(self, events: list[_Event]) -> set[int]:
+    def _fill(self, events: list[_Event]) -> None:
         """Fill in values that were not sent: from the old row, else from the row as it is now.
 
-        Returns:
-            the ``id`` of a changelog's events whose row is there no more; its deletion follows in the log.
+        Of a changelog's row that is there no more only the old key counts: what took it away follows in the
+        log, under the new key.
         """
         asked: list[tuple[_Event, list[int]]] = []
         for event in events:
@@ -192,26 +191,24 @@ class ChangeReader:
             missing = [place for place, _ in event.shaper.wanted if new[place] is UNCHANGED]
             if missing:
                 asked.append((event, missing))
-        lost: set[int] = set()
         names: dict[str, None] = {}
         for event, _ in asked:
             names |= dict.fromkeys(name for _, name in event.shaper.wanted)
         have = {column.name for column in self.table.columns}
         wanted = [name for name in names if name in have]
         if not asked:
-            return lost
+            return
         keys = [event.shaper.key_of(event.change.new or []) for event, _ in asked]
         rows = current_rows(self.server, self.table, keys, wanted)
         for (event, missing), row in zip(asked, rows, strict=True):
             if row is None and self.form.key:
-                lost.add(id(event))
+                event.new_news = False
                 continue
             by_name = dict(zip(wanted, row or [None] * len(wanted), strict=True))
             place_names = dict(event.shaper.wanted)
             new = event.change.new or []
             for place in missing:
                 new[place] = by_name.get(place_names[place])
-        return lost
 
     def _write(self, event: _Event, records: list[Record]) -> None:
         change, shaper = event.change, event.shaper
