@@ -11,7 +11,9 @@ from typing import Any
 import psycopg
 import pytest
 from change_feed import Feed, fill, rows_of
+from postgres_server import PostgresServer
 
+from leatstream.connectors.postgres import cdc_source
 from leatstream.connectors.postgres.cdc_position import Mark, read_offset
 
 MOMENT, HOUR = timedelta(microseconds=1), 3_600_000_000
@@ -104,3 +106,43 @@ def test_a_row_that_moved_leaves_its_old_key_also_if_it_is_gone_when_it_is_looke
     admin.execute(then.format(table))
     source.to_the_end()
     assert source.table == newest(source) == rows_of(admin, source)
+
+
+def publication(postgres: PostgresServer, name: str, tables: str = "") -> None:
+    with postgres.connect() as other:
+        other.execute(f"DROP PUBLICATION IF EXISTS {name}")
+        other.execute(f"CREATE PUBLICATION {name} {tables}")
+
+
+def test_a_publication_without_the_table_is_refused_at_the_start(postgres: PostgresServer, feed: Any) -> None:
+    source = feed()
+    named = {"publication": "lacking", "own_publication": False, "table": source.plan.entity}
+    publication(postgres, "lacking")
+    with pytest.raises(RuntimeError, match=r"entity-not-found .* the publication lacking of table"):
+        feed(**named)
+    publication(postgres, "lacking", f"FOR TABLE public.{source.plan.entity}")
+    assert feed(**named).step() == []
+
+
+@pytest.mark.parametrize("most", [700, 1], ids=["quiet", "busy"])
+def test_a_table_that_leaves_its_publication_is_told_before_its_changes_are_let_go(
+    postgres: PostgresServer,
+    admin: psycopg.Connection[Any],
+    feed: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    most: int,
+) -> None:
+    monkeypatch.setattr(cdc_source, "_QUIET", 0.0)
+    source = feed()
+    table, slot = source.plan.entity, source.stream._open().find_slot
+    fill(admin, source, 1, 3)
+    source.to_the_end()
+    before = slot().confirmed
+    admin.execute(f"ALTER PUBLICATION {source.plan.publication} DROP TABLE public.{table}")
+    fill(admin, source, 4, 4)
+    with pytest.raises(RuntimeError, match=r"entity-not-found .* or does not have the table"):
+        source.step(most)
+    assert slot().confirmed == before
+    source.restart()
+    with pytest.raises(RuntimeError, match=r"entity-not-found .* or does not have the table"):
+        source.step()

@@ -109,7 +109,7 @@ class ChangeServer:
             if code == "55006":
                 raise self._in_use() from None
             if code in ("42704", "55000"):
-                self._require_slot()
+                self.require_all()
             raise store_error(self.store, what, error, self.config.where, TIMEOUT) from None
 
     # -- slot and publication --------------------------------------------------------------------------------
@@ -160,14 +160,20 @@ class ChangeServer:
             )
         return slot
 
-    def _require_slot(self) -> None:
-        """Say what is wrong with the slot or the publication, if anything is."""
-        self.require_slot()
+    def require_all(self) -> Slot:
+        """The slot; StoreError where something is wrong with it or with the publication."""
+        slot = self.require_slot()
+        self.require_publication()
+        return slot
+
+    def require_publication(self) -> None:
+        """See that the publication has the table: of one that it lacks the log just tells nothing."""
         if not self.has_publication():
             raise StoreError(
                 "entity-not-found",
                 f"Store {self.store}: the publication {self.publication} of table {self.entity} is not there "
                 "any more, or does not have the table.",
+                hint="A partitioned table is in one made WITH (publish_via_partition_root = true).",
             )
 
     def make_slot(self) -> int:

@@ -112,6 +112,7 @@ class ChangeStream(DataSourceStreamReader):
             if plan.own_publication and server.make_publication():
                 # A slot from before it could not read what was written in between.
                 server.drop_own_slot(plan.own)
+            server.require_publication()
             begin = server.make_slot()
             return Position(begin, complete=not plan.first_rows).as_offset(plan.entity)
 
@@ -171,11 +172,11 @@ class ChangeStream(DataSourceStreamReader):
         return self._server
 
     def _begin(self, position: Position) -> None:
-        """At the first look: see that the slot is there; no file is needed any more."""
+        """At the first look: see that slot and publication are there; no file is needed any more."""
         server = self._open()
         if self._begun:
             return
-        slot = server.require_slot()
+        slot = server.require_all()
         if server.flushed() < position.lsn:
             raise StoreError(
                 "entity-not-found",
@@ -243,14 +244,19 @@ class ChangeStream(DataSourceStreamReader):
         path.unlink()
         if reader.messages >= most:
             # Nothing of all this counts: it has to go before more can be seen.
-            self._advance(reader.end)
+            self._let_go(reader.end)
         else:
             self._seen = end
             if time.monotonic() - self._advanced > _QUIET:
                 self._check_alone()
-                self._advance(end)
+                self._let_go(end)
             self._pause()
         return position
+
+    def _let_go(self, lsn: int) -> None:
+        """Advance over what has no change of the table: that it is in the publication is seen first."""
+        self._open().require_publication()
+        self._advance(lsn)
 
     def _advance(self, lsn: int) -> None:
         if lsn > self._confirmed:
