@@ -15,6 +15,8 @@ from postgres_server import PostgresServer
 
 from leatstream.connectors.postgres import cdc_source
 from leatstream.connectors.postgres.cdc_position import Mark, read_offset
+from leatstream.connectors.postgres.cdc_server import ChangeServer
+from leatstream.errors import StoreError
 
 MOMENT, HOUR = timedelta(microseconds=1), 3_600_000_000
 
@@ -146,3 +148,56 @@ def test_a_table_that_leaves_its_publication_is_told_before_its_changes_are_let_
     source.restart()
     with pytest.raises(RuntimeError, match=r"entity-not-found .* or does not have the table"):
         source.step()
+
+
+def test_a_server_whose_log_ends_early_is_told_in_mid_run(
+    admin: psycopg.Connection[Any], feed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of a standby that was promoted before it had all."""
+    source = feed()
+    fill(admin, source, 1, 3)
+    source.to_the_end()
+    monkeypatch.setattr(ChangeServer, "flushed", lambda _: 16)
+    with pytest.raises(RuntimeError, match=r"entity-not-found .* the server's log ends before"):
+        source.step()
+
+
+def test_another_server_behind_the_address_is_looked_at_as_at_the_start(
+    postgres: PostgresServer, admin: psycopg.Connection[Any], feed: Any
+) -> None:
+    source = feed()
+    fill(admin, source, 1, 1500)
+    source.step()
+    with postgres.connect() as other:
+        other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'shop'")
+        assert source.step() == []
+        other.execute("SELECT pg_drop_replication_slot(%s)", (source.plan.slot,))
+    with pytest.raises(RuntimeError, match=r"entity-not-found .* slot .* is not there any more"):
+        source.step()
+
+
+def test_an_absence_hides_neither_another_reader_nor_an_advance_of_ones_own(
+    postgres: PostgresServer, admin: psycopg.Connection[Any], feed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = feed()
+    fill(admin, source, 1, 3)
+    source.until(lambda: source.table)
+    fill(admin, source, 4, 4)
+    source.until(lambda: len(source.table) == 4)
+    whole = ChangeServer.advance
+
+    def cut(server: ChangeServer, lsn: int) -> None:
+        whole(server, lsn)
+        monkeypatch.undo()
+        raise StoreError("store-unreachable", "cut")
+
+    monkeypatch.setattr(ChangeServer, "advance", cut)
+    assert source.step() == []
+    assert source.to_the_end() == []
+    with postgres.connect() as other:
+        other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'shop'")
+        fill(admin, source, 5, 5)
+        advance = "SELECT pg_replication_slot_advance(%s, pg_current_wal_flush_lsn())"
+        other.execute(advance, (source.plan.slot,))
+    with pytest.raises(RuntimeError, match=r"entity-not-found .* another reader has taken changes"):
+        source.to_the_end()

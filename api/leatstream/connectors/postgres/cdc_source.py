@@ -93,7 +93,7 @@ class ChangeStream(DataSourceStreamReader):
         self._server: ChangeServer | None = None
         self._table: SourceTable | None = None
         self._first: FirstRows | None = None
-        self._begun = False
+        self._begun = self._checked = False
         self._kept: list[Path] = []
         self._confirmed = 0
         self._seen = 0
@@ -172,28 +172,36 @@ class ChangeStream(DataSourceStreamReader):
         return self._server
 
     def _begin(self, position: Position) -> None:
-        """At the first look: see that slot and publication are there; no file is needed any more."""
+        """At the first look, and after an absence: it may be another server that answers now."""
         server = self._open()
-        if self._begun:
+        if self._checked:
             return
         slot = server.require_all()
-        if server.flushed() < position.lsn:
+        self._check_end(server.flushed(), position)
+        if self._begun:
+            self._check_alone()
+        self._confirmed, self._seen = slot.confirmed, 0
+        self._table = get_table(server)
+        # No file is needed any more.
+        shutil.rmtree(self._plan.directory, ignore_errors=True)
+        Path(self._plan.directory).mkdir(parents=True)
+        self._begun = self._checked = True
+
+    def _check_end(self, end: int, position: Position) -> None:
+        """A restored server, or a standby promoted before it had all, would write other changes there."""
+        if end < position.lsn:
             raise StoreError(
                 "entity-not-found",
                 f"Store {self._plan.store}: the server's log ends before {format_lsn(position.lsn)}, which "
                 "has been read already: it is not the server, or not the state of it, that was read.",
             )
-        self._confirmed = slot.confirmed
-        self._table = get_table(server)
-        shutil.rmtree(self._plan.directory, ignore_errors=True)
-        Path(self._plan.directory).mkdir(parents=True)
-        self._begun = True
 
     def _is_short_absence(self, error: StoreError) -> bool:
         """Whether to wait for a server that does not answer; the first look has to succeed."""
         if error.code != "store-unreachable" or not self._begun:
             return False
         self._close_first()
+        self._checked = False
         now = time.monotonic()
         self._away_since = self._away_since or now
         time.sleep(0.5)
@@ -228,8 +236,9 @@ class ChangeStream(DataSourceStreamReader):
     def _changes(self, position: Position, most: int) -> Position:
         """The next changes; the same position if there are none."""
         server = self._open()
-        self._advance(position.lsn)
         end = server.flushed()
+        self._check_end(end, position)
+        self._advance(position.lsn)
         if end <= self._seen:
             self._pause()
             return position
@@ -260,8 +269,9 @@ class ChangeStream(DataSourceStreamReader):
 
     def _advance(self, lsn: int) -> None:
         if lsn > self._confirmed:
-            self._open().advance(lsn)
+            # Told before it is done: the server may do it and be gone before it says so.
             self._confirmed, self._advanced = lsn, time.monotonic()
+            self._open().advance(lsn)
 
     def _check_alone(self) -> None:
         """What another reader has taken from the slot is not in what was just read."""
