@@ -15,6 +15,7 @@ from postgres_server import PostgresServer
 
 from leatstream.connectors.postgres import cdc_source
 from leatstream.connectors.postgres.cdc_position import Mark, read_offset
+from leatstream.connectors.postgres.cdc_records import Form
 from leatstream.connectors.postgres.cdc_server import ChangeServer
 from leatstream.errors import StoreError
 
@@ -201,3 +202,21 @@ def test_an_absence_hides_neither_another_reader_nor_an_advance_of_ones_own(
         other.execute(advance, (source.plan.slot,))
     with pytest.raises(RuntimeError, match=r"entity-not-found .* another reader has taken changes"):
         source.to_the_end()
+
+
+def test_a_key_whose_order_is_not_postgresqls_own_is_refused_with_first_rows(
+    postgres: PostgresServer, admin: psycopg.Connection[Any], feed: Any
+) -> None:
+    """Comparisons mean those of pg_catalog; for citext that is text's order, in which rows were passed over."""
+    with postgres.connect() as other:
+        other.execute("CREATE EXTENSION IF NOT EXISTS citext")
+    admin.execute("CREATE TABLE public.loose (part int, name citext, PRIMARY KEY (part, name))")
+    form = Form("shop", (("part", "INTEGER"), ("name", "VARCHAR")), ("part", "name"))
+    try:
+        with pytest.raises(RuntimeError, match=r"store-rejected .* key column name .* citext"):
+            feed(form, table="loose")
+        source = feed(form, table="loose", first_rows=False)
+        admin.execute("INSERT INTO public.loose VALUES (1, 'b'), (1, 'A')")
+        assert len(source.to_the_end()) == 2
+    finally:
+        admin.execute("DROP TABLE public.loose")

@@ -19,6 +19,38 @@ SELECT pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text,
   (extract(epoch FROM now()) * 1000000)::bigint
 """
 
+_FOREIGN = """
+SELECT a.attname, format_type(a.atttypid, a.atttypmod)
+FROM pg_index i CROSS JOIN unnest(i.indkey::int2[], i.indclass::oid[]) AS k(number, class)
+JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
+JOIN pg_opclass o ON o.oid = k.class JOIN pg_namespace n ON n.oid = o.opcnamespace
+WHERE i.indrelid = to_regclass(%s) AND i.indisprimary AND n.nspname <> 'pg_catalog'
+"""
+
+
+def check_order(server: ChangeServer, table: SourceTable) -> None:
+    """See that keys can be compared as the table's index orders them.
+
+    Operators are looked for in pg_catalog alone. The keys of an extension's type, such as citext, are ordered
+    by its own and would be compared by text's: rows between two chunks would be passed over.
+
+    Raises:
+        StoreError: store-rejected, for a key column of such a type.
+    """
+    from psycopg import sql
+
+    with server.doing(f"describing the key of table {server.entity}"):
+        name = sql.Identifier(table.schema, table.name).as_string(server.connection)
+        found = server.connection.execute(_FOREIGN, (name,)).fetchone()
+    if found:
+        raise StoreError(
+            "store-rejected",
+            f"Store {server.store}: the rows of table {server.entity} cannot be read in the order of its "
+            f"primary key: the key column {found[0]} is {found[1]}, a type with an order of its own.",
+            hint="'starting.position' = 'latest' reads the changes alone; or give the key a type of "
+            "PostgreSQL's own, such as text.",
+        )
+
 
 class FirstRows:
     """A transaction that sees one state of the table, to read its rows in chunks by primary key."""

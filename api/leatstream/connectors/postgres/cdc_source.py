@@ -23,7 +23,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 from leatstream.connectors.postgres.cdc_changes import ChangeReader
 from leatstream.connectors.postgres.cdc_position import Position, read_offset
 from leatstream.connectors.postgres.cdc_records import Form, Record, Shaper, first_rows
-from leatstream.connectors.postgres.cdc_rows import FirstRows
+from leatstream.connectors.postgres.cdc_rows import FirstRows, check_order
 from leatstream.connectors.postgres.cdc_server import ChangeServer
 from leatstream.connectors.postgres.cdc_table import SourceTable, get_table
 from leatstream.connectors.postgres.pgoutput import MalformedMessage, format_lsn
@@ -108,6 +108,8 @@ class ChangeStream(DataSourceStreamReader):
         with said():
             server = self._open()
             self._check_columns()
+            if plan.first_rows:
+                check_order(server, self._described())
             server.drop_older(plan.own)
             if plan.own_publication and server.make_publication():
                 # A slot from before it could not read what was written in between.
