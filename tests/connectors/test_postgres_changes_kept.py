@@ -222,3 +222,16 @@ def test_a_key_whose_order_is_not_postgresqls_own_is_refused_with_first_rows(
         assert len(source.to_the_end()) == 2
     finally:
         admin.execute("DROP TABLE public.loose")
+
+
+def test_columns_that_an_index_only_includes_are_no_key(admin: psycopg.Connection[Any], feed: Any) -> None:
+    source = feed()
+    table = source.plan.entity
+    key = f"DROP CONSTRAINT {table}_pkey, ADD PRIMARY KEY (id) INCLUDE (name)"
+    admin.execute(f"ALTER TABLE public.{table} {key}")
+    source.restart()
+    fill(admin, source, 1, 3)
+    source.to_the_end()
+    admin.execute(f"DELETE FROM public.{table} WHERE id = 2")
+    source.to_the_end()
+    assert source.table == rows_of(admin, source)

@@ -17,7 +17,7 @@ SELECT a.attname, a.atttypid::bigint, format_type(a.atttypid, a.atttypmod),
   CASE WHEN a.attcollation <> t.typcollation THEN
     (SELECT quote_ident(n.nspname) || '.' || quote_ident(l.collname) FROM pg_collation l
      JOIN pg_namespace n ON n.oid = l.collnamespace WHERE l.oid = a.attcollation) END,
-  (SELECT array_position(i.indkey::int2[], a.attnum) FROM pg_index i
+  (SELECT array_position((i.indkey::int2[])[0:i.indnkeyatts - 1], a.attnum) FROM pg_index i
    WHERE i.indrelid = a.attrelid AND i.indisprimary)
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
