@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ from leatstream.formats.described import Decoder, Description
 from leatstream.formats.plain_values import Undecodable
 from leatstream.formats.registry_client import RegistryAddress, Schema
 from leatstream.plan.logical import AnalyzedColumn
+from leatstream.services.environment import Context, Principal
 from leatstream.services.queries.drivers import build_spec
+from leatstream.services.statements.validation import validate as dry_run
 
 PASSWORD = "hunter2-never-shown"
 ORDER = '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"Kind","type":["null","string"]}]}'
@@ -449,3 +452,58 @@ def test_a_descriptor_source_describes_bare_messages(
         ("INSERT INTO orders VALUES ('a', 1)", "unsupported"),
     ):
         assert validate(client, text)["problems"][0]["code"] == code, text
+
+
+def _planned(client: TestClient, **registry: Any) -> Any:
+    item = {"name": "sr", "type": "confluent", "username": "u", **registry}
+    relation = {"database": "d", "schema": "public", "name": "planned", "store": "nk", "topic": "orders"}
+    assume = {
+        "schema_registries": [item],
+        "stores": [{"name": "nk", "kafka": {"bootstrap_servers": "h:9092"}, "schema_registry": "sr"}],
+        "relations": [{**relation, "value_format": "avro"}],
+    }
+    body = {"sql": "SELECT id FROM planned", "database": "d", "schema": "public", "store": "nk"}
+    return client.post("/v1/statements:validate", json={**body, "assume": assume}).json()["statements"][0]
+
+
+def test_a_planned_registry_elsewhere_gets_no_stored_password(
+    client: TestClient, registry: MemoryRegistry, fresh: Any
+) -> None:
+    """Who may plan, but does not know the password, could have it sent to himself."""
+    assert run(client, ORDERS).status_code == 200
+    for moved in ({"uris": "http://evil"}, {"uris": "http://h:8081,http://evil"}):
+        _planned(client, **moved)
+        assert registry.addresses[-1].password is None, moved
+    _planned(client, uris="http://h:8081", comment="the same place")
+    assert registry.addresses[-1].password == PASSWORD
+    _planned(client, uris="http://new", password_secret="sr_pw")
+    assert (registry.addresses[-1].uris, registry.addresses[-1].password) == (("http://new",), PASSWORD)
+    asked = len(registry.addresses)
+    told = _planned(client, uris="http://evil/#")
+    assert (told["problems"][0]["code"], len(registry.addresses)) == ("validation", asked)
+
+
+def test_a_reader_has_no_place_connected_to(
+    client: TestClient, registry: MemoryRegistry, fresh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dry run connects to what is planned: that takes the right to make it, for SQL as for ``assume``."""
+    assert run(client, ORDERS).status_code == 200
+    asked, plain, seen = len(registry.addresses), fresh.env.connect, []
+    env = replace(fresh.env, connect=lambda store: seen.append(store.name) or plain(store))
+    text = (
+        "CREATE STORE evil WITH ('type'=KAFKA, 'uris'='evil:9092', 'tls.disabled'=TRUE,"
+        " 'kafka.sasl.hash_function'=PLAIN, 'kafka.sasl.username'='x', 'kafka.sasl.password'=\"sr_pw\");"
+        "CREATE ENTITY e IN STORE evil"
+    )
+    for who, code in (("reader", "permission-denied"), ("sysadmin", None)):
+        found = dry_run(env, Principal("bob", who), text, Context("d", "public", "k"))
+        codes = [p["code"] for s in found.statements for p in s["problems"]]
+        assert (code in codes, "evil" in seen) == (code is not None, who == "sysadmin"), codes
+    plan = {
+        "schema_registries": [{"name": "sr", "type": "confluent", "uris": "http://evil", "username": "u"}]
+    }
+    dry_run(env, Principal("bob", "reader"), "SELECT id FROM orders", Context("d", "public", "k"), plan)
+    text = "CREATE STREAM s2 WITH ('topic'='orders', 'value.format'='avro')"
+    found = dry_run(env, Principal("bob", "reader"), text, Context("d", "public", "k"), plan)
+    assert [p["code"] for s in found.statements for p in s["problems"]] == ["permission-denied"]
+    assert len(registry.addresses) == asked

@@ -23,14 +23,16 @@ from leatstream.model.functions import (
 )
 from leatstream.model.names import Fqn, quote, split
 from leatstream.model.objects import Column, Database, Meta, Relation, RelationKind, Schema, Store
-from leatstream.model.registered import SchemaRegistry
+from leatstream.model.registered import SchemaRegistry, SecretName
 from leatstream.model.types import parse_type
 from leatstream.ports import UnitOfWork
+from leatstream.services.authorization import WRITE, authorize
 from leatstream.services.descriptor_sources import require_descriptor_source
-from leatstream.services.environment import Context, Environment
+from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.relation_draft import RelationDefinition
-from leatstream.services.schema_registries import open_registry
+from leatstream.services.schema_registries import check_registry, moved, open_registry, without_blanks
 from leatstream.services.schemas import schema_key
+from leatstream.services.secret_values import stored_value
 from leatstream.sql.statements import Name
 
 
@@ -45,7 +47,11 @@ class AssumedQuery:
 
 @dataclass(slots=True)
 class Assumed:
-    """Planned objects, as read from a request."""
+    """Planned objects, as read from a request.
+
+    Attributes:
+        principal: who planned them, where nobody has asked yet whether he may: see ``authorize_place``.
+    """
 
     stores: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
     relations: dict[str, RelationDefinition] = field(default_factory=dict)
@@ -60,8 +66,17 @@ class Assumed:
     dropped: set[tuple[str, str]] = field(default_factory=set)
     registered: set[tuple[str, str]] = field(default_factory=set)
     store_registries: dict[str, str] = field(default_factory=dict)
-    registries: dict[str, tuple[SchemaRegistry, str | None]] = field(default_factory=dict)
+    registries: dict[str, tuple[SchemaRegistry, str | SecretName | None]] = field(default_factory=dict)
     descriptor_sets: dict[str, str] = field(default_factory=dict)
+    principal: Principal | None = None
+
+    def authorize_place(self, noun: str, name: str) -> None:
+        """AccessError unless who planned this store or registry may make it.
+
+        To plan with it is to connect to it: to an address of his choice, with secrets that he may not know.
+        """
+        if self.principal is not None:
+            authorize(self.principal, WRITE, noun, name)
 
     def has(self, noun: str, name: str) -> bool:
         """Whether a secret, schema registry or descriptor source is planned."""
@@ -133,17 +148,18 @@ def _function(item: Mapping[str, Any]) -> FunctionDefinition:
     )
 
 
-def planned_registry(item: Mapping[str, Any]) -> tuple[SchemaRegistry, str | None]:
-    """A planned registry and its password, where the plan spells it out."""
+def planned_registry(item: Mapping[str, Any]) -> tuple[SchemaRegistry, str | SecretName | None]:
+    """A planned registry and its password, where the plan spells it out or names the secret that holds it."""
     registry = SchemaRegistry(
         meta=assumed_meta(datetime.now(UTC), item["name"]),
         name=item["name"],
         kind=item["type"],
-        uris=item["uris"],
+        uris=without_blanks(item["uris"]),
         username=item.get("username"),
         ca_certificate=item.get("ca_certificate"),
     )
-    return registry, item.get("password")
+    named = item.get("password_secret")
+    return registry, SecretName(named) if named else item.get("password")
 
 
 def _definition(item: Mapping[str, Any]) -> RelationDefinition:
@@ -164,6 +180,14 @@ def _definition(item: Mapping[str, Any]) -> RelationDefinition:
         timestamp_format=item.get("timestamp_format"),
         properties=dict(item.get("properties") or {}),
     )
+
+
+def _opened(env: Environment, unit: UnitOfWork, value: str | SecretName | None) -> str | None:
+    """The value; of a secret that is only planned none."""
+    secret = unit.named_secrets.find(value.name) if isinstance(value, SecretName) else None
+    if secret is not None:
+        return stored_value(env, unit, secret.reference)
+    return value if isinstance(value, str) else None
 
 
 class CatalogView:
@@ -205,16 +229,25 @@ class CatalogView:
         stored = self.unit.schema_registries.find(registry.name)
         if planned is None or planned[0] is not registry:
             return open_registry(env, self.unit, registry)
-        if planned[1] is None and stored is not None:
-            # A password that is left out stays.
+        self.assumed.authorize_place("schema registry", registry.name)
+        if planned[1] is None and stored is not None and not moved(stored, registry):
+            # A password that is left out stays, for the place that it was given for.
             registry = replace(registry, secrets=stored.secrets)
             return open_registry(env, self.unit, registry)
+        check_registry(
+            registry.kind,
+            registry.uris,
+            registry.username,
+            # One that is given apart from the plan, as Terraform's are, is not seen here.
+            has_password=registry.username is not None,
+            ca_certificate=registry.ca_certificate,
+        )
         address = RegistryAddress.of(
             registry.name,
             registry.kind,
             registry.uris,
             registry.username,
-            planned[1],
+            _opened(env, self.unit, planned[1]),
             registry.ca_certificate,
         )
         return env.open_registry(address, env.settings.store_timeout)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from leatstream.errors import CatalogError, Faults, LeatstreamError
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
@@ -64,12 +64,10 @@ def put_registry(
     with env.open_unit() as unit:
         old = unit.schema_registries.find(name)
         before = old.secrets if old else {}
-        cleaned = ",".join(part.strip() for part in uris.split(",") if part.strip())
+        cleaned = without_blanks(uris)
         if old is not None:
-            now = {"uris": cleaned, "ca_certificate": ca_certificate}
-            was = {"uris": old.uris, "ca_certificate": old.ca_certificate}
-            moved = moved_settings(was, now, dict.fromkeys(now))
-            refuse_elsewhere(secrets or {}, before, old.secret_names, moved, "#")
+            elsewhere = moved(old, replace(old, uris=cleaned, ca_certificate=ca_certificate))
+            refuse_elsewhere(secrets or {}, before, old.secret_names, elsewhere, "#")
         settled = settle(env, unit, secrets or {}, before, old.secret_names if old else {}, "#")
         check_registry(
             kind, cleaned, username, has_password="password" in settled.known, ca_certificate=ca_certificate
@@ -92,6 +90,17 @@ def put_registry(
         settled.store(env, unit, stored.item.meta.id, before)
         unit.commit()
     return stored
+
+
+def without_blanks(uris: str) -> str:
+    """Addresses joined by commas and nothing else."""
+    return ",".join(part.strip() for part in uris.split(",") if part.strip())
+
+
+def moved(old: SchemaRegistry, new: SchemaRegistry) -> list[str]:
+    """The settings of two versions of a registry that say where its password goes, and that differ."""
+    was, now = ({"uris": one.uris, "ca_certificate": one.ca_certificate} for one in (old, new))
+    return moved_settings(was, now, dict.fromkeys(now))
 
 
 def check_registry(

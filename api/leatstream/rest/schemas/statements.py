@@ -149,6 +149,7 @@ class AssumedRegistry(_Assumed):
     password: Annotated[str, Field(max_length=1000)] | None = Field(
         None, json_schema_extra={"writeOnly": True}
     )
+    password_secret: Name | None = None
     ca_certificate: Annotated[str, Field(max_length=200_000)] | None = None
 
 

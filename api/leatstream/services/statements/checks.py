@@ -10,6 +10,7 @@ from leatstream.errors import CatalogError
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
 from leatstream.model.names import quote
 from leatstream.model.objects import RelationKind
+from leatstream.model.registered import SecretName
 from leatstream.services.applications.catalog import require_application
 from leatstream.services.catalog_view import Assumed, AssumedQuery, CatalogView, planned_registry, qualify
 from leatstream.services.databases import PUBLIC, refuse_dependents, require_database
@@ -117,10 +118,9 @@ def _assume_registry(assumed: Assumed, s: ast.CreateRegistered) -> None:
     if isinstance(s, ast.CreateSchemaRegistry):
         read, name = read_registry_properties(s.properties), single(s.name)
         body = {"name": name, "type": read.kind, "uris": read.uris, "username": read.username}
-        password = read.password if isinstance(read.password, str) else None
-        assumed.registries[name] = planned_registry(
-            {**body, "password": password, "ca_certificate": read.ca_certificate}
-        )
+        given = read.password
+        word = {"password_secret": given.name} if isinstance(given, SecretName) else {"password": given}
+        assumed.registries[name] = planned_registry({**body, **word, "ca_certificate": read.ca_certificate})
 
 
 def _use(statement: ast.Use | ast.SetDefault, context: Context) -> Context:

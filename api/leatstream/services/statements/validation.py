@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -75,15 +75,17 @@ def validate(
     try:
         statements = parse(sql)
         assumed = Assumed.read(assume)
+        assumed.principal = principal
         own = name if any(isinstance(s, ast.CreateApplication) for s in statements) else None
         application_statements.assume_all(assumed, own)
     except LeatstreamError as error:
         found.append({"kind": "unknown", "plan": None, "problems": problems_of(error)})
         return ValidationOutcome(False, found, canonical(sql), statement_hash(sql))
     context = with_defaults(env, principal, context)
-    # One turn for all: without it there is no answer, which is no fault of a statement.
-    with env.turns.taken():
-        for statement in statements:
+    for statement in statements:
+        # A turn for each: a long text on a store that is away must not keep all others waiting. Without one
+        # there is no answer, which is no fault of a statement.
+        with env.turns.taken():
             kind = kind_of(statement)
             try:
                 plan = plan_of(env, statement, context, assumed, name)[1]
@@ -208,7 +210,7 @@ def build_view(env: Environment, unit: UnitOfWork, assumed: Assumed, context: Co
     view = CatalogView(unit, assumed)
     for name, (kind, config) in assumed.stores.items():
         registry = assumed.store_registries.get(name)
-        view.stores[name] = _assumed_store(env, unit, name, kind, config, registry)
+        view.stores[name] = _assumed_store(env, unit, name, kind, config, registry, assumed.authorize_place)
     for name, (file, content) in assumed.function_sources.items():
         view.function_sources[name] = make_source(assumed_meta(now, name), name, file, content)
     for name, function in assumed.functions.items():
@@ -242,6 +244,7 @@ def _assumed_store(
     kind: str,
     config: Mapping[str, Any],
     registry: str | None,
+    authorize_place: Callable[[str, str], None],
 ) -> Store:
     stored = unit.stores.find(name)
     given = {k: v for k, v in config.items() if v is not None}
@@ -249,6 +252,7 @@ def _assumed_store(
     same = stored is not None and stored.kind == kind and dict(stored.config) == plain
     if stored is not None and same and stored.schema_registry == registry:
         return stored
+    authorize_place("store", name)
     values = {path: _assumed_value(env, unit, value) for path, value in secrets.items() if value is not None}
     check_config(env, kind, plain, values)
     config = with_secrets(plain, values)
