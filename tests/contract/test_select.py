@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from typing import Any
@@ -10,11 +11,13 @@ import pytest
 from starlette.testclient import TestClient
 
 from leatstream.errors import EngineError
+from leatstream.rest import streams
+from leatstream.services.environment import Principal
 from leatstream.services.queries import drivers
 from leatstream.services.queries.reconciler import release_strays
 from leatstream.services.selects import interactive
 from leatstream.services.selects.interactive import sweep
-from leatstream.services.selects.selections import LET_GO_SECONDS, QUEUED_ROWS
+from leatstream.services.selects.selections import LET_GO_SECONDS, QUEUED_ROWS, UNREAD_SECONDS
 
 SELECT = "SELECT * FROM demo.public.pageviews"
 
@@ -149,6 +152,27 @@ def test_what_nobody_reads_ends(driver: Driver, pageviews: TestClient) -> None:
     assert env.selections.find(driver.id) is None
     with pytest.raises(EngineError, match="nobody waits"):
         driver.send()
+
+
+def test_a_reader_that_goes_before_the_first_row_keeps_no_driver(
+    driver: Driver, pageviews: TestClient
+) -> None:
+    env = driver.world.env
+    start(pageviews)
+    driver.take()
+    selection = env.selections.find(driver.id)
+    who = Principal(selection.owner, "sysadmin")
+
+    async def leave() -> None:
+        rows = interactive.read_rows(env, who, driver.id, interactive.Limits())
+        chunks: Any = streams.respond_rows(rows, streams.NDJSON).body_iterator
+        await anext(chunks)
+        await chunks.aclose()
+
+    asyncio.run(leave())
+    selection.deadline -= UNREAD_SECONDS
+    sweep(env)
+    assert driver.send(("+I", "{}")) == {"directive": "stop"}
 
 
 def test_a_slow_reader_holds_the_driver_back(driver: Driver, pageviews: TestClient) -> None:

@@ -16,7 +16,12 @@ from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Context, Environment, Principal, new_id
 from leatstream.services.planning.selects import PlannedSelect, plan_select
 from leatstream.services.planning.specs import fresh_ref
-from leatstream.services.selects.selections import LONGEST_SECONDS, Row, Selection
+from leatstream.services.selects.selections import (
+    LONGEST_SECONDS,
+    UNREAD_SECONDS,
+    Row,
+    Selection,
+)
 from leatstream.sql.statements import Select
 
 PREFIX = "stm"
@@ -97,7 +102,8 @@ def read_rows(
         if selection.reading:
             raise CatalogError("invalid-transition", "the rows of this SELECT are being read already")
         selection.reading = True
-        selection.deadline = time.monotonic() + min(limits.seconds or LONGEST_SECONDS, LONGEST_SECONDS)
+        # Closing a generator that has not begun runs nothing of it: until then sweep ends it before long.
+        selection.deadline = time.monotonic() + UNREAD_SECONDS
     return _rows(env, selection, limits)
 
 
@@ -105,6 +111,7 @@ def _rows(env: Environment, selection: Selection, limits: Limits) -> Iterator[Ro
     most = min(limits.rows or selection.limit or _MOST_BYTES, selection.limit or _MOST_BYTES)
     count = size = 0
     last = time.monotonic()
+    selection.deadline = last + min(limits.seconds or LONGEST_SECONDS, LONGEST_SECONDS)
     try:
         while True:
             # Asked first: what came in before the end is still given.
