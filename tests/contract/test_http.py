@@ -116,6 +116,24 @@ def test_two_writers_with_one_tag(client: TestClient) -> None:
     assert client.delete("/v1/databases/demo", headers={"If-Match": '"2"'}).status_code == 204
 
 
+def test_what_is_gone_is_not_made_again_by_who_only_changes(pageviews: TestClient) -> None:
+    """If-Match: * is RFC 9110's way to say that it has to be there."""
+    bodies: dict[str, Any] = {
+        "/v1/databases/{}": {"comment": "a"},
+        "/v1/stores/{}": {"kafka": {"bootstrap_servers": "localhost:9092"}},
+        "/v1/queries/{}": {
+            "sql": "CREATE STREAM c AS SELECT * FROM pageviews",
+            "database": "demo",
+            "store": "k",
+        },
+    }
+    for path, body in bodies.items():
+        late = pageviews.put(path.format("gone"), json=body, headers={"If-Match": "*"})
+        assert (late.status_code, late.json().get("code")) == (412, "stale"), path
+        assert pageviews.get(path.format("gone")).status_code == 404
+    assert pageviews.put("/v1/databases/demo", json={}, headers={"If-Match": "*"}).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [

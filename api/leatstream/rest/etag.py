@@ -30,7 +30,7 @@ def precondition(if_match: str | None, if_none_match: str | None) -> Preconditio
         )
     must_be_new = if_none_match is not None
     if if_match is None or if_match.strip() == "*":
-        return Precondition(None, must_be_new)
+        return Precondition(None, must_be_new, must_exist=if_match is not None)
     match = _TAG.match(if_match.strip())
     if match is None:
         raise CatalogError(

@@ -58,10 +58,11 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Precondition:
-    """What must hold for a write: If-Match's generation, or that the object is new."""
+    """What must hold for a write: If-Match's generation, that the object is new, or that it is there."""
 
     if_match: int | None = None
     must_be_new: bool = False
+    must_exist: bool = False
 
     def check(self, generation: int | None, noun: str, name: str) -> None:
         """Compare with the object's generation (None = it does not exist).
@@ -71,6 +72,8 @@ class Precondition:
         """
         if self.must_be_new and generation is not None:
             raise CatalogError("already-exists", f"{noun} {name} exists already")
+        if self.must_exist and generation is None:
+            raise CatalogError("stale", f"{noun} {name} does not exist", hint="leave If-Match out to make it")
         if self.if_match is not None and self.if_match != generation:
             found = "does not exist" if generation is None else f"is at generation {generation}"
             raise CatalogError(
