@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import math
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -20,37 +22,52 @@ from leatstream.services.selects.selections import Row
 NDJSON = "application/x-ndjson"
 EVENTS = "text/event-stream"
 _END = object()
+_SPACES = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")|[ \t\r\n]+')  # or a string, which keeps its own
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
-def read_bytes(raw: bytes | None, name: str) -> dict[str, Any]:
-    """A key or value as JSON if it parses, else as text, else as base64 (``<name>_encoding`` says so)."""
+def shown_bytes(raw: bytes | None, name: str) -> str:
+    """A key or value as members of a JSON object: JSON as it was written, else text, else base64.
+
+    ``<name>_encoding`` tells the last. JSON is not written anew, which would change numbers such as 1.10.
+    """
     if raw is None:
-        return {name: None}
+        return f'"{name}":null'
     try:
         text = raw.decode()
     except UnicodeDecodeError:
-        return {name: base64.b64encode(raw).decode(), f"{name}_encoding": "base64"}
+        return _dump({name: base64.b64encode(raw).decode(), f"{name}_encoding": "base64"})[1:-1]
     try:
-        return {name: json.loads(text, parse_constant=_refuse)}
+        json.loads(text, parse_constant=_refuse, parse_float=_finite, parse_int=_finite)
     except (ValueError, RecursionError):
-        return {name: text}
+        return f'"{name}":{_dump(text)}'
+    return f'"{name}":{_compact(text)}'
 
 
 def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is not JSON")
 
 
-def record_json(record: Record) -> dict[str, Any]:
+def _finite(number: str) -> float:
+    # Most readers of JSON refuse what no double holds, such as 1e999, and so the whole line.
+    return read if math.isfinite(read := float(number)) else _refuse(number)
+
+
+def _compact(text: str) -> str:
+    """Valid JSON on one line and in ASCII, else as it was."""
+    return _NOT_ASCII.sub(lambda found: _dump(found[0])[1:-1], _SPACES.sub(r"\1", text))
+
+
+def record_json(record: Record) -> str:
     """A record as this service shows it."""
-    headers = [{"name": key, **read_header(value)} for key, value in record.headers]
-    return {
-        **read_bytes(record.key, "key"),
-        **read_bytes(record.value, "value"),
+    rest = {
         "partition": record.partition,
         "offset": record.offset,
         "timestamp": record.timestamp,
-        "headers": headers,
+        "headers": [{"name": key, **read_header(value)} for key, value in record.headers],
     }
+    members = shown_bytes(record.key, "key"), shown_bytes(record.value, "value"), _dump(rest)[1:]
+    return "{" + ",".join(members)
 
 
 def read_header(raw: bytes | None) -> dict[str, Any]:
@@ -68,12 +85,12 @@ def _dump(value: Any) -> str:
 
 def ndjson_line(record: Record) -> bytes:
     """A record as one line."""
-    return (_dump(record_json(record)) + "\n").encode()
+    return (record_json(record) + "\n").encode()
 
 
 def event(record: Record) -> bytes:
     """A record as a server-sent event."""
-    position, data = f"{record.partition}:{record.offset}", _dump(record_json(record))
+    position, data = f"{record.partition}:{record.offset}", record_json(record)
     return f"event: record\nid: {position}\ndata: {data}\n\n".encode()
 
 

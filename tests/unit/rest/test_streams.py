@@ -33,7 +33,25 @@ def _record(value: bytes | None, key: bytes | None = None) -> Record:
 )
 def test_values(raw: bytes | None, expected: dict[str, Any]) -> None:
     """JSON if it parses, else text, else base64; never an error."""
-    assert streams.read_bytes(raw, "value") == expected
+    assert json.loads("{" + streams.shown_bytes(raw, "value") + "}") == expected
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        (b"12345678901234567.89", "12345678901234567.89"),
+        (b'{ "a" : [1.10,\r\n\t 2E5 ] }', '{"a":[1.10,2E5]}'),
+        (b'"a \\" b\\\\" ', '"a \\" b\\\\"'),
+        ('"日 \\ud800 😀"'.encode(), '"\\u65e5 \\ud800 \\ud83d\\ude00"'),
+        (b"1e999", '"1e999"'),
+        (b'{"a": [-1e999]}', '"{\\"a\\": [-1e999]}"'),
+        (b"1e-999", "1e-999"),
+        (b"9" * 400, '"' + "9" * 400 + '"'),
+    ],
+)
+def test_json_is_shown_as_it_was_written(raw: bytes, shown: str) -> None:
+    """On one line and in ASCII; what no double holds is text, which every reader of JSON takes."""
+    assert streams.shown_bytes(raw, "value") == f'"value":{shown}'
 
 
 def test_a_line_is_one_line_of_ascii() -> None:
@@ -86,6 +104,14 @@ def test_lines_until_the_end() -> None:
     lines = [json.loads(line) for line in _body(source, streams.NDJSON).splitlines()]
     assert [line["value"] for line in lines] == [1, 2]
     assert source.closed
+
+
+@pytest.mark.parametrize("media_type", [streams.NDJSON, streams.EVENTS])
+def test_a_number_beyond_all_doubles_ends_no_stream(media_type: str) -> None:
+    """What comes after it is shown, too."""
+    body = _body(_Source([_record(b'{"a":1e999}'), _record(b"12345678901234567.89")]), media_type)
+    assert '"value":"{\\"a\\":1e999}"' in body
+    assert '"value":12345678901234567.89,' in body
 
 
 def test_events() -> None:
