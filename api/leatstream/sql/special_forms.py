@@ -15,6 +15,12 @@ from leatstream.sql.tokens_reader import TokensReader
 # How tightly operators bind, from loose to tight.
 OR, AND, NOT, PREDICATE, BIT_OR, BIT_XOR, BIT_AND, SUM, PRODUCT, UNARY = range(1, 11)
 _FILTERED = "write count_if(condition), or CASE WHEN condition THEN value END inside the aggregate"
+# What Spark's CAST reads: Python's fromisoformat takes more, such as 20260101 and 2026-W01-1.
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_MOMENT = re.compile(
+    _DATE.pattern + r"(?:[ T](?:[01][0-9]|2[0-3])(?::[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?"
+    r"(?P<zone>Z|[+-](?:0[0-9]|1[0-7])(?::?[0-5][0-9])?)?)?)?)?"
+)
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 _BARE_FUNCTIONS = ("current_timestamp", "current_date", "current_time", "localtime", "localtimestamp")
 _TIME_UNITS = ("year", "month", "week", "day", "hour", "minute", "second", "millisecond")
@@ -72,13 +78,18 @@ class SpecialForms(TokensReader):
     def _typed_literal(self, first: Token, word: str) -> exp.Expression:
         text = self._curr.text.strip()
         read: Any = date if word == "date" else datetime
+        found = (_DATE if word == "date" else _MOMENT).fullmatch(text)
         try:
-            read.fromisoformat(text)
+            read.fromisoformat(text if found else "")
         except ValueError:
             shown = "YYYY-MM-DD" if word == "date" else "YYYY-MM-DD HH:MM:SS"
             self.fail(
                 f"This is no {word.upper()}.", code="type-mismatch", hint=f"write {word.upper()} '{shown}'"
             )
+        # Spark's TIMESTAMP_NTZ leaves a zone out without a word.
+        if word == "timestamp" and found and found["zone"]:
+            hint = f"write TIMESTAMP_LTZ '{text}', or leave the zone out"
+            self.fail("A TIMESTAMP has no zone.", code="type-mismatch", hint=hint)
         self._advance()
         return self.node(exp.Cast(this=exp.Literal.string(text), to=exp.Var(this=word.upper())), first)
 

@@ -79,6 +79,54 @@ def test_what_is_wrong_is_told(
     assert faults(bind_text, expression) == [(code, detail, hint)]
 
 
+@pytest.mark.parametrize(
+    "literal",
+    [
+        "DATE '20260101'",
+        "DATE '2026-W01-1'",
+        "DATE '2026-02-30'",
+        "TIMESTAMP '20260101T120000'",
+        "TIMESTAMP '2026-01-01x12:00:00'",
+        "TIMESTAMP '2026-01-01 12:00:00,5'",
+        "TIMESTAMP '2026-01-01 24:00:00'",
+        "TIMESTAMP_LTZ '2026-01-01 12:00+01:00'",
+        "TIMESTAMP_LTZ '2026-01-01 12:00:00+23:00'",
+        "TIMESTAMP_LTZ '2026-01-01 12:00:00+02:99'",
+    ],
+)
+def test_times_that_spark_cannot_read_are_refused(bind_text: Bind, literal: str) -> None:
+    word = literal.split()[0]
+    form = "YYYY-MM-DD" if word == "DATE" else "YYYY-MM-DD HH:MM:SS"
+    expected = ("type-mismatch", f"This is no {word}.", f"write {word} '{form}'")
+    assert faults(bind_text, literal) == [expected]
+
+
+@pytest.mark.parametrize("zone", ["Z", "+02:00", "-0530", ".5+01"])
+def test_a_timestamp_has_no_zone(bind_text: Bind, zone: str) -> None:
+    text = f"2026-01-01 12:00:00{zone}"
+    hint = f"write TIMESTAMP_LTZ '{text}', or leave the zone out"
+    expected = ("type-mismatch", "A TIMESTAMP has no zone.", hint)
+    assert faults(bind_text, f"TIMESTAMP '{text}'") == [expected]
+    assert (
+        f"CAST('{text}' AS TIMESTAMP)" in bind_text(f"SELECT TIMESTAMP_LTZ '{text}' AS a FROM pageviews").sql
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-01-01",
+        "2026-01-01 12",
+        "2026-01-01 12:30",
+        "2026-01-01T12:30:00",
+        "2026-01-01 12:30:00.5",
+        "2026-01-01 12:30:00.123456789",
+    ],
+)
+def test_a_timestamp_may_leave_its_end_out(bind_text: Bind, text: str) -> None:
+    assert f"CAST('{text}' AS TIMESTAMP_NTZ)" in bind_text(f"SELECT TIMESTAMP '{text}' a FROM pageviews").sql
+
+
 @pytest.mark.parametrize("name", sorted(refusals()))
 def test_refusals_give_their_reason(bind_text: Bind, name: str) -> None:
     ((code, detail, _),) = faults(bind_text, f"{name}(1)")
