@@ -22,6 +22,10 @@ class ApiUnreachable(Exception):
     """No answer, or an answer that only time can cure (5xx)."""
 
 
+class TooLarge(ApiUnreachable):
+    """The body is larger than the API takes: as good as no answer, but for who can send less or give up."""
+
+
 class NotKnown(Exception):
     """The API no longer knows this driver: it has to end."""
 
@@ -169,7 +173,7 @@ class Client:
         return {str(k): str(v) for k, v in found.items()}
 
     def _call(self, path: str, body: Mapping[str, Any], timeout: float) -> dict[str, Any]:
-        data = json.dumps(body).encode()
+        data = as_sent(body)
         try:
             status, answer = self._transport.send("POST", self._base + path, data, timeout)
         except (OSError, http.client.HTTPException) as error:
@@ -178,6 +182,8 @@ class Client:
             raise NotKnown(f"the API answered {status}")
         if status == 409:
             raise Fenced("the API answered 409")
+        if status == 413:
+            raise TooLarge("the API answered 413")
         if status >= 400:
             _refuse_for_good(answer)
             raise ApiUnreachable(f"the API answered {status}")
@@ -186,6 +192,12 @@ class Client:
         except ValueError:
             raise ApiUnreachable("the API's answer is not JSON") from None
         return parsed if isinstance(parsed, dict) else {}
+
+
+def as_sent(value: Any) -> bytes:
+    """What a call's body holds of a value: JSON in UTF-8, where ASCII escapes would double most scripts."""
+    # Lone surrogates, which UTF-8 cannot hold, become what JSON writes for them.
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
 
 def _refuse_for_good(answer: bytes) -> None:

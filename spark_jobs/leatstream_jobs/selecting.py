@@ -20,7 +20,7 @@ from leatstream.plan.job_spec import READER_KIND, JobSpec, StoreRef
 from leatstream_jobs import run_query
 from leatstream_jobs.failures import Failure, chain_of, classify
 from leatstream_jobs.last_batch import stop
-from leatstream_jobs.protocol import ApiUnreachable, Fenced, NotKnown
+from leatstream_jobs.protocol import ApiUnreachable, Fenced, NotKnown, TooLarge, as_sent
 from leatstream_jobs.session import own_session
 from leatstream_jobs.user_functions import register
 
@@ -36,6 +36,10 @@ _LOOK = 0.05
 _AWAY = 10.0  # seconds without the API after which nobody can be reading
 _ROWS, _BYTES = 500, 256 * 1024  # of one call
 _LARGEST = 900 * 1024  # a call's body may have 1 MiB
+_TOO_LONG = (
+    "A row is longer than 900 KiB as it is sent (JSON in UTF-8, its quotes escaped), too long to be shown:"
+    " select fewer columns or a part of the texts, such as left(…, …)."
+)
 
 
 class Stopped(Exception):
@@ -81,13 +85,14 @@ class Reader:
         rows: list[tuple[str, str]] = []
         size = 0
         for op, text in self._told_rows(frame):
-            if len(text) > _LARGEST:
-                raise JobError("job-failed", "A row is longer than 900 KiB, too long to be shown.")
-            if rows and (len(rows) >= _ROWS or size + len(text) > _BYTES):
+            length = len(as_sent(text))
+            if length > _LARGEST:
+                raise JobError("job-failed", _TOO_LONG)
+            if rows and (len(rows) >= _ROWS or size + length > _BYTES):
                 self.send(rows)
                 rows, size = [], 0
             rows.append((op, text))
-            size += len(text.encode())
+            size += length
             if self.stopped:
                 return
         if rows:
@@ -131,6 +136,9 @@ class Reader:
         except (Fenced, NotKnown):
             self.stopped = True
             return True
+        except TooLarge:
+            detail = "Rows cannot be handed over: the service, or a proxy before it, takes less than 1 MiB."
+            raise JobError("job-failed", detail) from None
         except ApiUnreachable:
             if time.monotonic() - self._heard > _AWAY:
                 self.stopped = True

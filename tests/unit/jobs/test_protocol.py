@@ -13,7 +13,15 @@ from leatstream.errors import JobError
 from leatstream_jobs.attempt import Attempt
 from leatstream_jobs.driver import Driver
 from leatstream_jobs.failures import Failure
-from leatstream_jobs.protocol import ApiUnreachable, Client, Fenced, HttpTransport, NotKnown
+from leatstream_jobs.protocol import (
+    ApiUnreachable,
+    Client,
+    Fenced,
+    HttpTransport,
+    NotKnown,
+    TooLarge,
+    as_sent,
+)
 
 
 class Scripted:
@@ -67,6 +75,7 @@ def test_calls_go_where_the_protocol_says() -> None:
         ((409, {}), Fenced),
         ((500, {}), ApiUnreachable),
         ((500, {"code": "secret-unreadable", "detail": "The secret s cannot be opened"}), JobError),
+        ((413, {}), TooLarge),
         ((429, {}), ApiUnreachable),
         ((200, b"<html>"), ApiUnreachable),
         (ConnectionRefusedError(), ApiUnreachable),
@@ -77,6 +86,12 @@ def test_answers_and_their_meaning(answer: Any, error: type[Exception]) -> None:
     api, _ = client(answer)
     with pytest.raises(error):
         api.heartbeat({})
+
+
+def test_a_body_is_as_long_as_its_texts() -> None:
+    """In UTF-8; what UTF-8 cannot hold arrives all the same."""
+    assert as_sent("日é😀") == '"日é😀"'.encode()
+    assert json.loads(as_sent(['"\ud800\\', "\udfff日"])) == ['"\ud800\\', "\udfff日"]
 
 
 def test_the_address_is_read_anew_after_a_lost_connection(tmp_path: Path) -> None:
