@@ -192,6 +192,9 @@ SELECT i FROM visits WHERE k NOT IN (SELECT k FROM users WHERE k IS NOT NULL) OR
 SELECT k FROM visits EXCEPT SELECT k FROM users ORDER BY k
 SELECT k, i FROM visits INTERSECT SELECT k, rank FROM users ORDER BY k
 SELECT r, d FROM visits MINUS SELECT r, d FROM visits WHERE i > 1 ORDER BY r
+SELECT k, NULL AS n, NULL AS d, NULL AS at, NULL AS x FROM users UNION ALL SELECT k, n, d, at, NULL AS x FROM visits ORDER BY k, n
+SELECT i, n FROM visits UNION SELECT rank, NULL AS n FROM users UNION ALL SELECT NULL AS i, 5 AS n FROM users WHERE rank = 1 ORDER BY i, n
+SELECT NULL AS n FROM users UNION SELECT NULL AS n FROM visits EXCEPT SELECT i FROM visits WHERE i IS NULL ORDER BY n
 SELECT k FROM users UNION SELECT k FROM visits INTERSECT SELECT k FROM users EXCEPT SELECT k FROM users WHERE rank = 2 UNION ALL SELECT k FROM users WHERE rank = 1 ORDER BY k
 SELECT v.i, u.rank FROM visits v, users u WHERE v.k = u.k ORDER BY v.i
 SELECT i FROM visits ORDER BY i FETCH FIRST 2 ROWS ONLY
@@ -378,6 +381,27 @@ def test_what_cannot_be_computed_is_told(world: World, text: str, sqlstate: str)
         world.select(text)
     assert told.value.code == "not-computable"
     assert told.value.sqlstate in (sqlstate, "22P02")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "SELECT k, NULL AS n FROM users UNION ALL SELECT k, n FROM visits WHERE i > 5 ORDER BY n, k",
+            [None] * 4,
+        ),
+        ("SELECT n FROM visits WHERE i > 5 UNION SELECT NULL AS n FROM users ORDER BY n", [None]),
+        ("SELECT n FROM visits WHERE i > 5 EXCEPT SELECT NULL AS n FROM users", []),
+        (
+            "SELECT NULL AS n FROM users UNION SELECT NULL AS n FROM users UNION SELECT n FROM visits WHERE i > 5",
+            [None],
+        ),
+    ],
+)
+def test_a_null_is_of_the_other_side_s_type(world: World, text: str, expected: list[Any]) -> None:
+    """PostgreSQL takes it for a text."""
+    found = [row[-1] for row in world.select(text)]
+    assert sorted(found, key=str) == sorted([*expected, -(2**40)], key=str)
 
 
 def test_time_runs_out(world: World) -> None:

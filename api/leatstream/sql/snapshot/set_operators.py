@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from leatstream.model.names import quote
@@ -9,6 +11,7 @@ from leatstream.model.types import DataType
 from leatstream.sql.passes.scope import place
 from leatstream.sql.snapshot import kinds
 from leatstream.sql.snapshot.shared import Made, Shared
+from leatstream.sql.snapshot.values import postgresql_type
 
 
 def combined(shared: Shared, node: exp.Expression, left: Made, right: Made) -> Made:
@@ -36,5 +39,15 @@ def combined(shared: Shared, node: exp.Expression, left: Made, right: Made) -> M
         types.append(wide)
     # SQLite takes no SELECT in parentheses there.
     word = compared or ("UNION" if node.meta.get("distinct") else "UNION ALL")
-    sql = f"SELECT * FROM ({left.sql}) AS u {word} SELECT * FROM ({right.sql}) AS u"  # noqa: S608 - compiled
-    return Made(sql, left.names, types)
+    in_postgres = shared.parameters.database == "postgresql"
+    one, other = (_side(made, types if in_postgres else made.types) for made in (left, right))
+    return Made(f"{one} {word} {other}", left.names, types)
+
+
+def _side(made: Made, types: Sequence[DataType | None]) -> str:
+    """One of both. PostgreSQL takes a column of NULLs for texts, so there it is made one of ``types``."""
+    shown = [
+        f"o{i}::{postgresql_type(wanted)} AS o{i}" if given is None and wanted is not None else f"o{i}"
+        for i, (given, wanted) in enumerate(zip(made.types, types, strict=True))
+    ]
+    return f"SELECT {', '.join(shown)} FROM ({made.sql}) AS u"  # noqa: S608 - compiled
