@@ -137,3 +137,32 @@ def test_refusals_give_their_reason(bind_text: Bind, name: str) -> None:
 def test_the_page_shows_every_function() -> None:
     text = page()
     assert all(f"| `{f.shown.replace('|', chr(92) + '|')}`" in text for f in table())
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "viewtime IN (1, 2)",
+        "viewtime BETWEEN 1 AND 2",
+        "viewtime IS NOT NULL",
+        "userid LIKE 'a!%' ESCAPE '!'",
+        "userid LIKE 'a'",
+    ],
+)
+def test_a_predicate_keeps_together_in_a_form(bind_text: Bind, predicate: str) -> None:
+    written = bind_text(f"SELECT {predicate} AS a FROM pageviews").sql
+    written = written.removeprefix("SELECT ").partition(" AS `a`")[0]
+    for call in ("json_string", "json_array"):
+        assert f" ({written}) IS NOT NULL" in bind_text(f"SELECT {call}({predicate}) AS a FROM pageviews").sql
+    group = (
+        f"CREATE CHANGELOG c AS SELECT userid, first_value({predicate}) AS a FROM pageviews GROUP BY userid"
+    )
+    assert f" ({written}) IS NOT NULL" in bind_text(group).sql
+
+
+def test_a_predicate_that_stands_alone_takes_no_parentheses(bind_text: Bind) -> None:
+    """The text of an aggregate is part of the digest by which a group's state is kept."""
+    values = "any_value(viewtime IN (1, 2)) AS a, listagg(viewtime IS NOT NULL) AS b"
+    sql = bind_text(f"CREATE CHANGELOG c AS SELECT userid, {values} FROM pageviews GROUP BY userid").sql
+    assert "any_value(`t0`.`viewtime` IN (1, 2), true)" in sql
+    assert "collect_list(CAST(`t0`.`viewtime` IS NOT NULL AS STRING))" in sql

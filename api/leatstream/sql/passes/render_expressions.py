@@ -25,6 +25,8 @@ _BINARY = {**OPERATORS, **LIKES, exp.Is: "IS"}
 WINDOW = "__leat_window"
 _ENDS = {"window_start": "start", "window_end": "end"}
 _PLACE = re.compile(r"\{(\d|time)\}")
+# Between these an argument of a form needs no parentheses.
+_BEFORE, _BEHIND = ("(", ", "), (")", ",", " AS ")
 # Some forms have their argument several times, so nesting them multiplies the text.
 MAX_LENGTH = 1_000_000
 _SHORTER = "nest fewer functions in each other, or give the inner ones a name in a stream before"
@@ -108,14 +110,24 @@ class ExpressionRenderer:
 
     def form(self, text: str, values: Sequence[exp.Expression], row_time: str = "") -> None:
         """Our text with ``{1}``, ``{2}`` for the expressions, each as often as it stands there."""
-        for index, piece in enumerate(_PLACE.split(text)):
+        pieces = _PLACE.split(text)
+        for index, piece in enumerate(pieces):
             if not index % 2:
                 self.put(piece)
             elif piece == "time":
                 self.put(row_time)
             else:
                 value = values[int(piece) - 1]
-                self.template("({})" if type(value) in _BINARY else "{}", value)
+                # Texts of aggregates are in the digests of state, so no parentheses where none are needed.
+                alone = pieces[index - 1].endswith(_BEFORE) and pieces[index + 1].startswith(_BEHIND)
+                loose = type(value) in _BINARY or (not alone and _predicate(value))
+                self.template("({})" if loose else "{}", value)
+
+
+def _predicate(node: exp.Expression) -> bool:
+    """Whether it is written as a predicate without parentheses: Spark takes no IS NOT NULL behind one."""
+    negated = isinstance(node, exp.Not) and isinstance(node.this, exp.Is)
+    return negated or isinstance(node, exp.Between | exp.In | exp.Escape)
 
 
 def cumulated(end: str, window: Window) -> str:
