@@ -13,8 +13,10 @@ from leatstream.views.stores import open_views
 
 @pytest.fixture(scope="session")
 def postgresql(postgres: PostgresServer) -> str:
-    """URL of a running server's database, for its superuser."""
-    return postgres.url
+    """URL of a database, for its superuser, that sorts texts as people do where it is not told otherwise."""
+    with postgres.connect("postgres") as connection:
+        connection.execute("CREATE DATABASE sorted TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'und'")
+    return postgres.url.removesuffix("postgres") + "sorted"
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -194,6 +194,10 @@ SELECT k, i FROM visits INTERSECT SELECT k, rank FROM users ORDER BY k
 SELECT r, d FROM visits MINUS SELECT r, d FROM visits WHERE i > 1 ORDER BY r
 SELECT k, NULL AS n, NULL AS d, NULL AS at, NULL AS x FROM users UNION ALL SELECT k, n, d, at, NULL AS x FROM visits ORDER BY k, n
 SELECT i, n FROM visits UNION SELECT rank, NULL AS n FROM users UNION ALL SELECT NULL AS i, 5 AS n FROM users WHERE rank = 1 ORDER BY i, n
+SELECT lower(city) AS a, upper(city) AS b FROM users UNION SELECT k, city FROM users ORDER BY a, b
+SELECT i FROM visits WHERE upper(k) = k OR lower(k) < 'b' OR k IN (SELECT lower(k) FROM visits) ORDER BY lower(k), i
+SELECT min(lower(city)) AS a, max(upper(city)) AS b, max(CASE WHEN rank = 1 THEN 'b' ELSE 'A' END) AS c FROM users
+SELECT i FROM visits WHERE k BETWEEN 'A' AND 'ab' OR k BETWEEN upper('b') AND lower('B') ORDER BY CAST(b AS VARCHAR), i
 SELECT NULL AS n FROM users UNION SELECT NULL AS n FROM visits EXCEPT SELECT i FROM visits WHERE i IS NULL ORDER BY n
 SELECT k FROM users UNION SELECT k FROM visits INTERSECT SELECT k FROM users EXCEPT SELECT k FROM users WHERE rank = 2 UNION ALL SELECT k FROM users WHERE rank = 1 ORDER BY k
 SELECT v.i, u.rank FROM visits v, users u WHERE v.k = u.k ORDER BY v.i
@@ -402,6 +406,36 @@ def test_a_null_is_of_the_other_side_s_type(world: World, text: str, expected: l
     """PostgreSQL takes it for a text."""
     found = [row[-1] for row in world.select(text)]
     assert sorted(found, key=str) == sorted([*expected, -(2**40)], key=str)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT k FROM users WHERE k = lower(k) OR upper(k) = k ORDER BY k", ["B", "a", "z"]),
+        ("SELECT k FROM users WHERE k IN (SELECT upper(k) FROM visits) ORDER BY k", ["B"]),
+        ("SELECT lower(k) AS k FROM users UNION SELECT k FROM users ORDER BY k", [None, "B", "a", "b", "z"]),
+        (
+            "SELECT k FROM users UNION ALL SELECT 'C' AS k FROM users ORDER BY k",
+            [None, "B", *"CCCC", "a", "z"],
+        ),
+        ("SELECT coalesce(lower(city), k) AS c FROM users ORDER BY c", ["nowhere", "ulm", "z", "ürzig"]),
+        ("SELECT lower(city) AS c FROM users ORDER BY lower(city)", [None, "nowhere", "ulm", "ürzig"]),
+        ("SELECT max(lower(city)) AS c FROM users", ["ürzig"]),
+        ("SELECT min(upper(city)) AS c FROM users WHERE upper(city) > 'Z'", ["ÜRZIG"]),
+        ("SELECT city FROM users WHERE city ILIKE 'ÜR%'", ["Ürzig"]),
+        ("SELECT upper(NULL) AS c FROM users WHERE rank = 1", [None]),
+        ("SELECT CASE WHEN rank = 1 THEN 'b' ELSE 'C' END AS c FROM users ORDER BY c", [*"CCC", "b"]),
+        ("SELECT rank FROM users WHERE 'B' < 'a' AND k BETWEEN 'A' AND 'a' ORDER BY rank", [1, 2]),
+        ("SELECT upper('b') AS c FROM users WHERE upper('b') BETWEEN 'A' AND lower('A') LIMIT 1", ["B"]),
+        ("SELECT max(CASE WHEN rank = 1 THEN CAST(TRUE AS VARCHAR) ELSE 'U' END) AS c FROM users", ["true"]),
+        (
+            "SELECT i FROM visits WHERE CAST(at AS VARCHAR) > '2026-01-01 00:00:00' ORDER BY CAST(b AS VARCHAR)",
+            [5, 0],
+        ),
+    ],
+)
+def test_texts_sort_by_code_point_whatever_the_database_does(world: World, text: str, expected: Any) -> None:
+    assert [row[0] for row in world.select(text)] == expected
 
 
 def test_time_runs_out(world: World) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from leatstream.model.types import DataType
 from leatstream.model.view_values import INTEGERS
 from leatstream.sql.snapshot import kinds
-from leatstream.sql.snapshot.values import Parameters, Value, convert, postgresql_type
+from leatstream.sql.snapshot.values import Parameters, Value, convert, postgresql_type, typed
 
 _INTO = {
     "integer": {"integer", "decimal", "float", "text", "boolean"},
@@ -73,11 +73,11 @@ def cast(value: Value, wanted: DataType, parameters: Parameters) -> Value:
         return single(Value(f"{sql}::double precision", kinds.DOUBLE), parameters)
     elif one == "moment" and other == "text":
         shown = "YYYY-MM-DD HH24:MI:SS.US"
-        return Value(f"rtrim(rtrim(to_char({sql}, '{shown}'), '0'), '.')", wanted)
+        sql = f"rtrim(rtrim(to_char({sql}, '{shown}'), '0'), '.')"
     if wanted.kind == "TINYINT":
         # PostgreSQL has no such type: a value beyond it is an error of numeric's.
         return Value(f"(CASE WHEN {sql} BETWEEN -128 AND 127 THEN {sql} ELSE 32768 END)::smallint", wanted)
-    return Value(f"{sql}::{postgresql_type(wanted)}", wanted)
+    return Value(typed(sql, wanted), wanted)
 
 
 def _same(given: DataType, wanted: DataType) -> bool:

@@ -11,7 +11,8 @@ from leatstream.sql.snapshot import kinds
 from leatstream.sql.snapshot.values import Value
 
 Kinds = Sequence[DataType]
-_ICU = 'COLLATE "und-x-icu"'
+# What is a letter's other case is asked of ICU, which knows them all; compared and sorted is by code point.
+_CASED = '{word}({{0}} COLLATE "und-x-icu") COLLATE "C"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,8 @@ _SUBSTRING = Function(
 )
 _ABS = Function(("number",), 1, _first, "leat_abs({0}, '{kind}')", "abs({0})")
 _CEIL = Function(("number",), 1, _whole, "leat_whole('ceil', {0}, '{kind}')", "ceil({0})::{gives}")
-_UPPER = _text("leat_upper({0})", f"upper({{0}} {_ICU})")
-_LOWER = _text("leat_lower({0})", f"lower({{0}} {_ICU})")
+_UPPER = _text("leat_upper({0})", _CASED.format(word="upper"))
+_LOWER = _text("leat_lower({0})", _CASED.format(word="lower"))
 _POWER = Function(("float", "float"), 2, _always(kinds.DOUBLE), "leat_power({0}, {1})", "power({0}, {1})")
 _DAYS = Function(("date", "date"), 2, _always(kinds.INTEGER), "({0} - {1})", "({0} - {1})")
 _FIND = Function(("text", "text"), 2, _always(kinds.INTEGER), "leat_find({0}, {1})", "strpos({0}, {1})")

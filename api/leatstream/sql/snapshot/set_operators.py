@@ -11,7 +11,7 @@ from leatstream.model.types import DataType
 from leatstream.sql.passes.scope import place
 from leatstream.sql.snapshot import kinds
 from leatstream.sql.snapshot.shared import Made, Shared
-from leatstream.sql.snapshot.values import postgresql_type
+from leatstream.sql.snapshot.values import typed
 
 
 def combined(shared: Shared, node: exp.Expression, left: Made, right: Made) -> Made:
@@ -47,7 +47,7 @@ def combined(shared: Shared, node: exp.Expression, left: Made, right: Made) -> M
 def _side(made: Made, types: Sequence[DataType | None]) -> str:
     """One of both. PostgreSQL takes a column of NULLs for texts, so there it is made one of ``types``."""
     shown = [
-        f"o{i}::{postgresql_type(wanted)} AS o{i}" if given is None and wanted is not None else f"o{i}"
+        f"{typed(f'o{i}', wanted)} AS o{i}" if given is None and wanted is not None else f"o{i}"
         for i, (given, wanted) in enumerate(zip(made.types, types, strict=True))
     ]
     return f"SELECT {', '.join(shown)} FROM ({made.sql}) AS u"  # noqa: S608 - compiled

@@ -70,7 +70,13 @@ class Parameters:
             self.values.append(given)
         if self.database == "sqlite":
             return f"?{place + 1}"
-        return f"%(p{place})s::{postgresql_type(kind)}"
+        return typed(f"%(p{place})s", kind)
+
+
+def typed(sql: str, kind: DataType) -> str:
+    """SQL as a value of a type in PostgreSQL. A text sorts by code point, whatever the database does else."""
+    name = postgresql_type(kind)
+    return f'({sql}::text COLLATE "C")' if name == "text" else f"{sql}::{name}"
 
 
 def postgresql_type(kind: DataType) -> str:
