@@ -166,3 +166,32 @@ def test_a_predicate_that_stands_alone_takes_no_parentheses(bind_text: Bind) -> 
     sql = bind_text(f"CREATE CHANGELOG c AS SELECT userid, {values} FROM pageviews GROUP BY userid").sql
     assert "any_value(`t0`.`viewtime` IN (1, 2), true)" in sql
     assert "collect_list(CAST(`t0`.`viewtime` IS NOT NULL AS STRING))" in sql
+
+
+def test_split_index_of_a_negative_index_is_null(bind_text: Bind) -> None:
+    """try_element_at counts it from the end, and fails at what was -1."""
+    part = "try_element_at(split(`t0`.`d`, concat('\\\\Q', ',', '\\\\E'), -1), ({0}) + 1)"
+    for index, shown in (("-1", "- 1"), ("CAST(a AS INTEGER)", "CAST(`t0`.`a` AS INT)")):
+        sql = bind_text(f"SELECT split_index(d, ',', {index}) AS x FROM t").sql
+        assert f"(CASE WHEN ({shown}) >= 0 THEN {part.format(shown)} END) AS `x`" in sql
+    # The text is part of the digests of state, so an index that cannot be negative is asked as ever.
+    assert f"SELECT {part.format('2')} AS `x`" in bind_text("SELECT split_index(d, ',', 2) AS x FROM t").sql
+
+
+@pytest.mark.parametrize(
+    "value", ["interests", "array_sort(interests)", "split(userid, ',')", "ARRAY[1, 2]", "u.interests"]
+)
+def test_an_array_has_no_element_0(bind_text: Bind, value: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        bind_text(f"SELECT {value}[0] AS a, userid AS b FROM users u WHERE {value}[0] IS NULL")
+    expected = ("type-mismatch", "Arrays count from 1: there is no element 0.", "write [1] for the first one")
+    found = caught.value.faults
+    assert [(f.code, f.detail, f.hint) for f in found] == [expected] * 2
+    assert [f.position.column for f in found[:1] if f.position] == [8]
+
+
+def test_a_map_may_have_the_key_0(bind_text: Bind) -> None:
+    sql = bind_text(
+        "SELECT MAP[0, 'a'][0] AS a, scores['0'] AS b, element_at(interests, 1)[0] AS c FROM users"
+    ).sql
+    assert "try_element_at(map(0, 'a'), 0)" in sql

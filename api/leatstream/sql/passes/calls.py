@@ -116,6 +116,14 @@ def _ceil(r: ExpressionRenderer, arguments: list[Any]) -> bool:
     return True
 
 
+def _split_index(r: ExpressionRenderer, arguments: list[Any]) -> bool:
+    if isinstance(arguments[2], exp.Literal):
+        return False
+    # Spark would count -2 from the end, and fail at -1, its element 0.
+    r.form(f"(CASE WHEN ({{3}}) >= 0 THEN {functions()['split_index'].spark(3)} END)", arguments)
+    return True
+
+
 def _json_array(r: ExpressionRenderer, arguments: list[Any]) -> bool:
     r.put("concat('[', concat_ws(','")
     for argument in arguments:
@@ -145,6 +153,7 @@ _RULES: dict[str, Callable[[ExpressionRenderer, list[Any]], bool]] = {
     "floor": _floor,
     "ceil": _ceil,
     "to_timestamp_ltz": _to_timestamp_ltz,
+    "split_index": _split_index,
     "json_array": _json_array,
     "json_object": _json_object,
 }

@@ -5,14 +5,17 @@ from __future__ import annotations
 from sqlglot import exp
 
 from leatstream.model.types import DataType
+from leatstream.sql import function_table
 from leatstream.sql.passes.columns import Columns, step_into
 from leatstream.sql.passes.functions import Functions
 from leatstream.sql.passes.scope import place
+from leatstream.sql.passes.user_functions import use_of
 
 
 def check(root: exp.Expression, columns: Columns, functions: Functions) -> None:
     """Resolve and check everything in ``root``; faults go to ``columns.faults``."""
     stack = [root]
+    brackets: list[exp.Bracket] = []
     while stack:
         node = stack.pop()
         if isinstance(node, exp.Column):
@@ -30,7 +33,27 @@ def check(root: exp.Expression, columns: Columns, functions: Functions) -> None:
             _refuse("IN (sub-query)", node, columns)
             stack.append(node.this)
         else:
+            brackets += [node] if isinstance(node, exp.Bracket) else []
             stack += [child for child in node.iter_expressions() if isinstance(child, exp.Expression)]
+    for bracket in brackets:  # of which the types of the columns are known now
+        _no_element_0(bracket, columns)
+
+
+def _no_element_0(node: exp.Bracket, columns: Columns) -> None:
+    """Spark ends the query at it, not before a row has come."""
+    index = node.expressions[0]
+    if isinstance(index, exp.Literal) and not index.is_string and index.this == "0" and _is_array(node.this):
+        detail, hint = "Arrays count from 1: there is no element 0.", "write [1] for the first one"
+        columns.faults.add("type-mismatch", detail, position=place(node), hint=hint)
+
+
+def _is_array(node: exp.Expression) -> bool:
+    """Whether it is known to be one."""
+    if isinstance(node, exp.Anonymous) and use_of(node) is None:
+        function = function_table.functions().get(str(node.this))
+        return function is not None and function.returns.startswith("ARRAY")
+    known: DataType | None = node.meta.get("type")
+    return known is not None and known.kind == "ARRAY"
 
 
 def _refuse(what: str, node: exp.Expression, columns: Columns) -> None:
