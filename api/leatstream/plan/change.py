@@ -39,6 +39,7 @@ _PARTS = {
     "aggregates": "the aggregates differ, or their order, in which the state holds them",
     "columns": "the joined rows are kept with other columns",
     "output": "groups are written at other times",
+    "form": "an earlier release made the state, and did not note all that it is made of",
 }
 
 
@@ -120,7 +121,7 @@ def _of_state(old: JobSpec, new: JobSpec) -> Change:
         return Change("new-state", "the view is filled anew: all of its rows are to be of the new statement")
     if not old.state or not new.state or old.distinct or new.functions:
         return Change("new-state", "the query keeps state, which another SQL text cannot read")
-    for part in dict.fromkeys([*old.state, *new.state]):
+    for part in dict.fromkeys(["form", *old.state, *new.state]):
         if old.state.get(part) != new.state.get(part):
             return Change("new-state", _PARTS.get(part, "the state is of another shape"))
     return Change(

@@ -65,6 +65,13 @@ def matching(sql: str = "SELECT 1", **changed: Any) -> JobSpec:
             "restart-keep-state",
         ),
         (job(delay=1, state={"keys": "x"}), job(delay=1, sql="SELECT 2", state={"keys": "y"}), "new-state"),
+        # What an earlier release noted may have left something out; the statement as it was goes on.
+        (
+            job(delay=1, state={"keys": "x"}),
+            job(delay=1, sql="SELECT 2", state={"keys": "x", "form": "2"}),
+            "new-state",
+        ),
+        (job(delay=1, state={"keys": "x"}), job(delay=1, state={"keys": "x", "form": "2"}), "hot"),
         (job(delay=1), job(delay=1, trigger_interval_ms=5), "restart-keep-state"),
         # Groups without a window have no watermark, and state all the same.
         (job(**UPDATE), job(sql="SELECT 2", **UPDATE), "new-state"),

@@ -12,15 +12,20 @@ from sqlglot import exp
 
 from leatstream.plan.logical import INTERVAL_JOIN
 from leatstream.sql.passes.functions import AGGREGATES
+from leatstream.sql.passes.joins import conjuncts
 from leatstream.sql.passes.render import Renderer
 from leatstream.sql.passes.scope import BoundQuery, BoundSelect
+
+# Parts that an earlier release wrote said less, so equal ones do not tell that the state is equal.
+_FORM = "2"
 
 
 def state_parts(query: BoundQuery) -> dict[str, str]:
     """Digests by part; empty without state, and for shapes of which the whole SQL text counts.
 
     A group's state: what is grouped, the filter before it, the keys and the aggregates, both in their order.
-    A join's: what is joined and how, the filter, and the columns that are read (Spark keeps no others).
+    A join's: what is joined and how, the filter, and the columns that are shown (Spark lets those go that
+    only conditions of one side read).
     """
     if not isinstance(query, BoundSelect) or any(given.scan is None for given in query.inputs):
         return {}
@@ -50,15 +55,28 @@ def _group(query: BoundSelect) -> dict[str, str]:
 
 
 def _join(query: BoundSelect) -> dict[str, str]:
-    values = [item.value for item in query.items]
-    conditions = [query.where, *(join.on for join in query.joins)]
-    read = {repr(place) for node in [*values, *conditions] if node is not None for place in _columns(node)}
     kinds = [f"{j.type.value} {j.left_ref} {j.before_ms} {j.after_ms}" for j in query.joins]
+    shown = [part for item in query.items for part in _read(item.value)]
     return {
         "from": _digest([_from(query), *kinds, *_texts(query, (join.on for join in query.joins))]),
         "filter": _digest(_texts(query, [query.where])),
-        "columns": _digest(sorted(read)),
+        "columns": _digest(sorted(set(_texts(query, [*shown, *_equated(query)])))),
+        "form": _FORM,
     }
+
+
+def _equated(query: BoundSelect) -> Iterable[exp.Expression]:
+    """Columns that are in the state whether they are shown or not: those by which the last join finds rows.
+
+    What other conditions read may be gone: one side's are asked before the join, an earlier join's in it, and
+    one of both sides becomes one of one side where a literal is put in.
+    """
+    last = query.joins[-1]
+    for part in conjuncts(last.on):
+        sides = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
+        found = [side.meta["bound"][0] for side in sides if "bound" in side.meta]
+        if len(found) == 2 and found.count(last.right.ref) == 1:
+            yield from sides
 
 
 def _from(query: BoundSelect) -> str:
@@ -88,10 +106,11 @@ def _aggregates(nodes: Iterable[exp.Expression]) -> Iterable[exp.Expression]:
                 yield node
 
 
-def _columns(root: exp.Expression) -> Iterable[object]:
-    for node in root.dfs():
-        if "bound" in node.meta:
-            yield node.meta["bound"]
+def _read(root: exp.Expression) -> Iterable[exp.Expression]:
+    """The columns of an expression; of a STRUCT the fields that are taken out, as Spark keeps no others."""
+    for node in root.dfs(prune=lambda node: isinstance(node, exp.Dot)):
+        if isinstance(node, exp.Expression) and (isinstance(node, exp.Dot) or "bound" in node.meta):
+            yield node
 
 
 def _digest(texts: Iterable[str]) -> str:
