@@ -8,11 +8,12 @@ import sqlite3
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, DecimalException
 from typing import Any
 
 from leatstream.model.exact import EXACT, scaled
+from leatstream.model.spark_texts import is_number, read_date, read_double, read_moment, trimmed
 from leatstream.model.view_values import (
     MOST_CHARACTERS,
     NAN,
@@ -29,7 +30,7 @@ from leatstream.views.sqlite_aggregates import AGGREGATES
 # Of a text, of bytes and of a row, also while it is put together.
 MOST_BYTES = 32 << 20
 _WHOLE = re.compile(r"[+-]?[0-9]+")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_EPOCH = date(1970, 1, 1).toordinal()
 _RANGES = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63}
 
 
@@ -222,7 +223,7 @@ def _cast(value: Any, given: str, wanted: str, precision: int, scale: int) -> An
         number = _as_decimal(value, given)
         return encode_decimal(_rounded(number, precision, scale))
     if wanted in _RANGES:
-        if given == "VARCHAR" and not _WHOLE.fullmatch(value.strip()):
+        if given == "VARCHAR" and not _WHOLE.fullmatch(trimmed(value)):
             raise _unreadable(wanted)
         return _fitted(_as_decimal(value, given), wanted)
     if wanted == "DOUBLE":
@@ -230,7 +231,7 @@ def _cast(value: Any, given: str, wanted: str, precision: int, scale: int) -> An
             return float(decode_decimal(value))
         if given == "VARCHAR":
             try:
-                return encode_double(float(value.strip()))
+                return encode_double(read_double(value))
             except ValueError:
                 raise _unreadable(wanted) from None
         return encode_double(decode_double(value))
@@ -268,9 +269,9 @@ def _as_decimal(value: Any, given: str) -> Decimal:
             raise NotComputable("a value is out of range", "22003")
         return Decimal(repr(float(value)))
     if given == "VARCHAR":
-        if not _NUMBER.fullmatch(value.strip()):
+        if not is_number(trimmed(value)):
             raise _unreadable("a number")
-        return Decimal(value.strip())
+        return Decimal(trimmed(value))
     return Decimal(int(value))
 
 
@@ -290,7 +291,7 @@ def _text(value: Any, given: str, scale: int) -> str:
 def _truth(value: Any, given: str) -> int:
     if given != "VARCHAR":
         return int(value != 0)
-    word = value.strip().lower()
+    word = trimmed(value).lower()
     if word in ("t", "true", "y", "yes", "1"):
         return 1
     if word in ("f", "false", "n", "no", "0"):
@@ -301,10 +302,11 @@ def _truth(value: Any, given: str) -> int:
 def _as_time(value: Any, given: str, wanted: str) -> int:
     if given == "VARCHAR":
         try:
-            read = datetime.fromisoformat(value.strip())
+            if wanted == "DATE":
+                return read_date(value).toordinal() - _EPOCH
+            return micros(read_moment(value, zoned=wanted == "TIMESTAMP_LTZ"))
         except ValueError:
             raise _unreadable(wanted) from None
-        value, given = micros(read), "TIMESTAMP"
     if wanted == "DATE":
         return int(value) if given == "DATE" else int(value) // 86_400_000_000
     return int(value) * 86_400_000_000 if given == "DATE" else int(value)

@@ -194,6 +194,8 @@ SELECT k, i FROM visits INTERSECT SELECT k, rank FROM users ORDER BY k
 SELECT r, d FROM visits MINUS SELECT r, d FROM visits WHERE i > 1 ORDER BY r
 SELECT k, NULL AS n, NULL AS d, NULL AS at, NULL AS x FROM users UNION ALL SELECT k, n, d, at, NULL AS x FROM visits ORDER BY k, n
 SELECT i, n FROM visits UNION SELECT rank, NULL AS n FROM users UNION ALL SELECT NULL AS i, 5 AS n FROM users WHERE rank = 1 ORDER BY i, n
+SELECT CAST('2026' AS DATE) AS a, CAST('2026-1' AS DATE) AS b, CAST('2026-1-1 noon' AS DATE) AS c, CAST('2026-1-1T1:2:3.5' AS TIMESTAMP) AS d, CAST('2026-01-01 00:00:00+01:00' AS TIMESTAMP) AS e FROM users WHERE rank = 1
+SELECT i FROM visits WHERE day >= '2026' AND at < '2026-6' ORDER BY i
 SELECT lower(city) AS a, upper(city) AS b FROM users UNION SELECT k, city FROM users ORDER BY a, b
 SELECT i FROM visits WHERE upper(k) = k OR lower(k) < 'b' OR k IN (SELECT lower(k) FROM visits) ORDER BY lower(k), i
 SELECT min(lower(city)) AS a, max(upper(city)) AS b, max(CASE WHEN rank = 1 THEN 'b' ELSE 'A' END) AS c FROM users
@@ -214,6 +216,7 @@ WRONG = [
     ("SELECT CAST(k AS INTEGER) AS a FROM visits", "22018"),
     ("SELECT CAST('1.5' AS INTEGER) AS a FROM visits", "22018"),
     ("SELECT CAST('1e3' AS BIGINT) AS a FROM visits", "22018"),
+    ("SELECT CAST('1_000' AS DOUBLE) AS a FROM visits", "22018"),
     ("SELECT CAST('99999999999999999999' AS BIGINT) AS a FROM visits", "22003"),
     ("SELECT CAST('1e1000000' AS DECIMAL(38, 0)) AS a FROM visits", "22003"),
     ("SELECT d * d * d * d * d * d AS a FROM visits", "22003"),
@@ -436,6 +439,14 @@ def test_a_null_is_of_the_other_side_s_type(world: World, text: str, expected: l
 )
 def test_texts_sort_by_code_point_whatever_the_database_does(world: World, text: str, expected: Any) -> None:
     assert [row[0] for row in world.select(text)] == expected
+
+
+def test_short_dates_are_read(world: World) -> None:
+    text = "SELECT i, CAST('2026' AS DATE) AS a, CAST('2026-1-1T1:2:3.5' AS TIMESTAMP) AS b FROM visits"
+    assert world.select(f"{text} WHERE day >= '2026' AND at < '2026-6' ORDER BY i") == [
+        [1, "2026-01-01", "2026-01-01 01:02:03.5"],
+        [5, "2026-01-01", "2026-01-01 01:02:03.5"],
+    ]
 
 
 def test_time_runs_out(world: World) -> None:

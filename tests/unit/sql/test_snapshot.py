@@ -66,6 +66,8 @@ def compiled(text: str, database: Any = "sqlite", oldest: int | None = None) -> 
         ("type-mismatch", "SELECT k FROM v WHERE »n«"),
         ("type-mismatch", "SELECT »k« + 1 AS a FROM v"),
         ("type-mismatch", "SELECT k FROM v WHERE at > »'noon'«"),
+        ("type-mismatch", "SELECT CAST(»'20260101'« AS DATE) AS a FROM v"),
+        ("type-mismatch", "SELECT k FROM v WHERE at > »'2026-W01-1'«"),
         ("type-mismatch", "SELECT k || »n« AS a FROM v"),
         ("type-mismatch", "SELECT CASE WHEN b THEN k ELSE »n« END AS a FROM v"),
         ("type-mismatch", "SELECT »upper«(k, k) AS a FROM v"),

@@ -126,6 +126,90 @@ def test_only_whole_numbers_are_read_as_integers(functions: Functions, text: str
 
 
 @pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        (" -1.5e3\n", -1500.0),
+        (".5", 0.5),
+        ("1.", 1.0),
+        ("1e999", float("inf")),
+        ("nAn", "NaN"),
+        ("-NaN", "NaN"),
+        ("+Inf", float("inf")),
+        ("-infinity", float("-inf")),
+    ],
+)
+def test_numbers_are_read_as_doubles(functions: Functions, text: str, number: Any) -> None:
+    assert functions("leat_cast(?, 'VARCHAR', 'DOUBLE', 0, 0)", text) == number
+
+
+@pytest.mark.parametrize("text", ["1_000", "", "x", "1e", "+nan", "infi", "\u0661", "\u00a01"])
+@pytest.mark.parametrize("wanted", ["DOUBLE", "FLOAT"])
+def test_nothing_else_is_read_as_a_double(functions: Functions, wanted: str, text: str) -> None:
+    assert "cannot be read" in functions.fails(f"leat_cast(?, 'VARCHAR', '{wanted}', 0, 0)", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2026", "2026-1", "2026-1-1", " 2026-01-01 ", "2026-01-01 noon", "2026-1-1T", "+002026-01-01T25:00"],
+)
+def test_a_date_may_be_short_and_anything_may_follow(functions: Functions, text: str) -> None:
+    """As the engine reads it: 20,454 days after 1970-01-01."""
+    assert functions("leat_cast(?, 'VARCHAR', 'DATE', 0, 0)", text) == 20_454
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "20260101",
+        "2026-W01-1",
+        "2026 noon",
+        "2026-",
+        "2026-1-",
+        "2026-13-01",
+        "2026-02-30",
+        "26-1-1",
+        "",
+        "x",
+    ],
+)
+@pytest.mark.parametrize("wanted", ["DATE", "TIMESTAMP", "TIMESTAMP_LTZ"])
+def test_nothing_else_is_read_as_a_date(functions: Functions, wanted: str, text: str) -> None:
+    assert "cannot be read" in functions.fails(f"leat_cast(?, 'VARCHAR', '{wanted}', 0, 0)", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("2026", 0.0),
+        ("2026-1-1", 0.0),
+        ("2026-1-1 1", 3600.0),
+        ("2026-01-01T1:2", 3720.0),
+        ("2026-01-01 1:2:3.", 3723.0),
+        ("2026-01-01 01:02:03.5", 3723.5),
+        ("2026-01-01 00:00:00.1234569", 0.123456),
+        ("2026-01-01 00:00:00Z", 0.0),
+    ],
+)
+@pytest.mark.parametrize("wanted", ["TIMESTAMP", "TIMESTAMP_LTZ"])
+def test_a_time_may_be_short(functions: Functions, wanted: str, text: str, seconds: float) -> None:
+    expected = 20_454 * 86_400_000_000 + round(seconds * 1_000_000)
+    assert functions(f"leat_cast(?, 'VARCHAR', '{wanted}', 0, 0)", text) == expected
+
+
+def test_a_zone_counts_for_a_time_that_has_one(functions: Functions) -> None:
+    text, midnight = "2026-01-01 02:00:00+02:00", 20_454 * 86_400_000_000
+    assert functions("leat_cast(?, 'VARCHAR', 'TIMESTAMP_LTZ', 0, 0)", text) == midnight
+    assert functions("leat_cast(?, 'VARCHAR', 'TIMESTAMP', 0, 0)", text) == midnight + 7_200_000_000
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-01-01T", "2026-01-01 noon", "2026-01-01 000000", "2026-01-01 24:00:00"]
+)
+def test_nothing_else_is_read_as_a_time(functions: Functions, text: str) -> None:
+    assert "cannot be read" in functions.fails("leat_cast(?, 'VARCHAR', 'TIMESTAMP', 0, 0)", text)
+
+
+@pytest.mark.parametrize(
     ("values", "greatest", "least"),
     [
         ((1, 3, 2), 3, 1),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal
 
 from sqlglot import exp
 
 from leatstream.errors import RequestError
+from leatstream.model.spark_texts import read_date, read_moment
 from leatstream.model.types import DataType
 from leatstream.model.view_values import encode
 from leatstream.sql.passes.scope import place
@@ -135,9 +136,9 @@ def convert(value: Any, kind: DataType) -> Any:
     if family == "float":
         return float(value)
     if family == "moment" and isinstance(value, str):
-        return datetime.fromisoformat(value.strip())
+        return read_moment(value, zoned=kind.kind == "TIMESTAMP_LTZ")
     if family == "date" and isinstance(value, str):
-        return date.fromisoformat(value.strip())
+        return read_date(value)
     if family == "moment" and not isinstance(value, datetime):
         return datetime(value.year, value.month, value.day)
     return value
