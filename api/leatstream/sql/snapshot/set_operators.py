@@ -40,8 +40,8 @@ def combined(shared: Shared, node: exp.Expression, left: Made, right: Made) -> M
     # SQLite takes no SELECT in parentheses there.
     word = compared or ("UNION" if node.meta.get("distinct") else "UNION ALL")
     in_postgres = shared.parameters.database == "postgresql"
-    one, other = (_side(made, types if in_postgres else made.types) for made in (left, right))
-    return Made(f"{one} {word} {other}", left.names, types)
+    sides = [_side(made, types if in_postgres else made.types) for made in (left, right)]
+    return Made(f" {word} ".join(sides), left.names, types)
 
 
 def _side(made: Made, types: Sequence[DataType | None]) -> str:
