@@ -314,6 +314,29 @@ def test_print(shop: Sql, fresh: Any) -> None:
     assert shop.refused("PRINT ENTITY nothing") == "entity-not-found"
 
 
+def test_print_holds_no_more_than_an_answer_may_have(
+    shop: Sql, fresh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records of any length are no reason for the server to run out of memory; nor are many statements."""
+    monkeypatch.setattr("leatstream.views.faults.MOST_ANSWERED", 2 << 20)
+    monkeypatch.setattr("leatstream.services.statements.results.MOST_ANSWERED", 2 << 20)
+    record = Record(b"k", b"x" * (1 << 19), 0, 0, 1000)
+    fresh.cluster.records["pageviews"] = [record] * 100
+    text = "PRINT TOPIC pageviews WITH ('from_beginning', 'limit'={})"
+    answer = shop.client.post("/v1/statements", json={"sql": text.format(100), **shop.context})
+    assert answer.status_code == 422
+    problem = answer.json()
+    assert (problem["code"], problem["sqlstate"]) == ("not-computable", "54000")
+    assert problem["detail"].startswith("the answer has more than 2 MiB")
+    assert "'limit'" in problem["errors"][0]["hint"]
+    assert fresh.cluster.closed_readers == 1
+    assert len(shop.table(text.format(3))) == 3
+    both = {"sql": f"{text.format(3)}; {text.format(2)}", **shop.context}
+    problem = shop.client.post("/v1/statements", json=both).json()
+    assert problem["errors"][0]["hint"].startswith("send the statements apart")
+    assert len(problem["results"]) == 1
+
+
 @pytest.mark.parametrize("given", ["'limit'=0", "'limit'=10001", "'limit'='many'", "'no.such'=1"])
 def test_print_refuses_what_it_does_not_know(shop: Sql, given: str) -> None:
     """At its place, before anything is read."""

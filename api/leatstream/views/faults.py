@@ -8,9 +8,10 @@ from leatstream.errors import EngineError, RequestError
 
 # Of texts and bytes in an answer.
 MOST_ANSWERED = 64 << 20
+_FEWER = "ask for fewer rows, or for shorter texts: LIMIT, left(…, …)"
 
 
-def gathered(rows: Iterable[tuple[object, ...]], most: int) -> list[tuple[object, ...]]:
+def gathered(rows: Iterable[tuple[object, ...]], most: int, hint: str = _FEWER) -> list[tuple[object, ...]]:
     """So many rows as they come.
 
     Raises:
@@ -23,11 +24,15 @@ def gathered(rows: Iterable[tuple[object, ...]], most: int) -> list[tuple[object
             break
         size += sum(len(value) for value in row if isinstance(value, str | bytes))
         if size > MOST_ANSWERED:
-            detail = f"the answer has more than {MOST_ANSWERED >> 20} MiB of texts and bytes"
-            hint = "ask for fewer rows, or for shorter texts: LIMIT, left(…, …)"
-            raise RequestError("not-computable", detail, hint=hint, sqlstate="54000")
+            raise too_long(hint)
         found.append(row)
     return found
+
+
+def too_long(hint: str) -> RequestError:
+    """An answer that the server does not hold in memory."""
+    detail = f"the answer has more than {MOST_ANSWERED >> 20} MiB of texts and bytes"
+    return RequestError("not-computable", detail, hint=hint, sqlstate="54000")
 
 
 def not_ready(what: str) -> EngineError:

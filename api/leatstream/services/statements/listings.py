@@ -33,10 +33,12 @@ from leatstream.services.statements.tables import meta_cells as _meta
 from leatstream.services.statements.tables import pairs as _pairs
 from leatstream.services.statements.tables import text_columns as _columns
 from leatstream.sql import statements as ast
+from leatstream.views.faults import gathered
 
 _META = META
 _PRINT_LIMIT, _PRINT_MOST = 100, 10_000
 _PRINT_IDLE_SECONDS = 2.0
+_PRINT_LONG = "give a smaller 'limit'; leat print and GET …/records show records one by one as they come"
 
 
 def listed(env: Environment, who: Principal, s: ast.ListObjects, context: Context) -> Table:
@@ -245,7 +247,11 @@ def shown(raw: bytes | None) -> str | None:
 def records_table(
     env: Environment, who: Principal, store: str, entity: str, properties: ast.Properties
 ) -> Table:
-    """Rows of PRINT: what is there now, at most ``limit`` records; the records route follows."""
+    """Rows of PRINT: what is there now, at most ``limit`` records; the records route follows.
+
+    Raises:
+        RequestError: an unknown property, or records that are too long together.
+    """
     known = {"from_beginning", "limit"}
     for key, value in properties.items():
         if key not in known:
@@ -261,9 +267,10 @@ def records_table(
         raise RequestError("invalid-property", detail, position=asked.position if asked else None)
     flag = properties.get("from_beginning")
     beginning = flag is not None and str(flag.value).lower() != "false"
-    rows = [
-        [r.partition, r.offset, r.timestamp, shown(r.key), shown(r.value)]
+    rows = (
+        (r.partition, r.offset, r.timestamp, shown(r.key), shown(r.value))
         for r in entities.read_records(env, who, store, entity, beginning, limit, _PRINT_IDLE_SECONDS)
         if r is not None
-    ]
-    return _columns("partition", "offset", "timestamp", "key", "value"), rows
+    )
+    found = gathered(rows, limit, _PRINT_LONG)
+    return _columns("partition", "offset", "timestamp", "key", "value"), [list(row) for row in found]

@@ -8,6 +8,7 @@ from typing import Any
 
 from leatstream.model.objects import Store
 from leatstream.services.environment import Context, Environment, Principal, Stored
+from leatstream.views.faults import MOST_ANSWERED, too_long
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,12 @@ def about_store(name: str, stored: Stored[Store] | None) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class Run:
-    """State of one request; ``files`` are those sent along, by name, in base64."""
+    """State of one request.
+
+    Attributes:
+        files: those sent along, by name, in base64.
+        length: of all values in the results' tables, in characters.
+    """
 
     env: Environment
     principal: Principal
@@ -59,3 +65,18 @@ class Run:
     deadline: float
     results: list[StatementResult] = field(default_factory=list)
     files: Mapping[str, str] = field(default_factory=dict)
+    length: int = 0
+
+    def keep(self, result: StatementResult) -> None:
+        """The result of one statement more.
+
+        Raises:
+            RequestError: all tables of the request are too long together; the server would hold them all.
+        """
+        if isinstance(result.rows, list):
+            length = sum(len(str(value)) for row in result.rows for value in row)
+            # Who makes a table bounds it by itself.
+            if self.length and self.length + length > MOST_ANSWERED:
+                raise too_long("send the statements apart, or ask for fewer rows")
+            self.length += length
+        self.results.append(result)

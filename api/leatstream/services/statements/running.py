@@ -109,7 +109,7 @@ def execute(
 def _run_all(run: Run, statements: list[ast.Statement]) -> None:
     for statement in statements:
         try:
-            run.results.append(_HANDLERS[type(statement)](run, statement))
+            run.keep(_HANDLERS[type(statement)](run, statement))
         except LeatstreamError as error:
             error.at(statement.position)
             error.extra["results"] = [r.as_json() for r in run.results]
