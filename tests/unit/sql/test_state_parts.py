@@ -56,3 +56,47 @@ def test_what_a_join_keeps_may_be_shown_otherwise(
     bind_text: Any, before: str, after: str, joined: str
 ) -> None:
     assert differing(bind_text, f"SELECT {before} {joined}", f"SELECT {after} {joined}") == []
+
+
+WINDOWED = (
+    "SELECT window_start, pageid, count(*) AS c, max(userid) AS u"
+    " FROM TUMBLE(pageviews, SIZE 1 MINUTE) GROUP BY window_start, window_end, pageid"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # Spark asks these before it groups.
+        ("HAVING pageid = 'a'", "HAVING pageid = 'b'"),
+        ("HAVING pageid = 'a'", ""),
+        ("HAVING count(*) > 5 AND pageid = 'a'", "HAVING count(*) > 5"),
+        ("HAVING (upper(pageid) = 'A' AND count(*) > 5)", "HAVING count(*) > 5"),
+        ("HAVING window_start < TIMESTAMP '2026-01-01 00:00:00'", ""),
+        ("HAVING FALSE", ""),
+        # And what follows from those that name a key beside an aggregate.
+        ("HAVING NOT (pageid = 'a' OR count(*) > 5)", "HAVING NOT (pageid = 'b' OR count(*) > 5)"),
+        (
+            "HAVING max(userid) = 'x' AND pageid = max(userid)",
+            "HAVING max(userid) = 'y' AND pageid = max(userid)",
+        ),
+    ],
+)
+def test_having_on_keys_is_a_filter_before_groups_that_are_written_once(
+    bind_text: Any, before: str, after: str
+) -> None:
+    old, new = f"{WINDOWED} {before}", f"{WINDOWED} {after}"
+    assert differing(bind_text, old, new) == ["filter"]
+    changelogs = [parts(bind_text, sql, "CHANGELOG") for sql in (old, new)]
+    assert changelogs[0]["filter"] == changelogs[1]["filter"]
+
+
+def test_having_of_aggregates_is_asked_of_groups(bind_text: Any) -> None:
+    key = "HAVING pageid = 'a' AND"
+    assert differing(bind_text, f"{WINDOWED} {key} count(*) > 5", f"{WINDOWED} {key} max(userid) > 'x'") == []
+    assert differing(bind_text, WINDOWED, f"{WINDOWED} HAVING count(*) > 5 OR max(userid) = 'x'") == []
+
+
+def test_having_is_not_taken_for_where(bind_text: Any) -> None:
+    asked = WINDOWED.replace(" GROUP", " WHERE pageid = 'a' GROUP")
+    assert differing(bind_text, asked, f"{WINDOWED} HAVING pageid = 'a'") == ["filter"]

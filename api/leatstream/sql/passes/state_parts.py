@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from typing import TypeGuard
 
 from sqlglot import exp
 
 from leatstream.plan.logical import INTERVAL_JOIN
-from leatstream.sql.passes.functions import AGGREGATES
+from leatstream.sql.passes.functions import is_aggregate
 from leatstream.sql.passes.joins import conjuncts
 from leatstream.sql.passes.render import Renderer
 from leatstream.sql.passes.scope import BoundQuery, BoundSelect
@@ -23,7 +24,8 @@ _FORM = "2"
 def state_parts(query: BoundQuery) -> dict[str, str]:
     """Digests by part; empty without state, and for shapes of which the whole SQL text counts.
 
-    A group's state: what is grouped, the filter before it, the keys and the aggregates, both in their order.
+    A group's state: what is grouped, the filter before it (HAVING's on keys too, where groups are written
+    once), the keys and the aggregates, both in their order.
     A join's: what is joined and how, the filter, and the columns that are shown (Spark lets those go that
     only conditions of one side read).
     """
@@ -45,13 +47,33 @@ def _group(query: BoundSelect) -> dict[str, str]:
     if group.having is not None:
         # Where HAVING takes groups back, it stands around all that is written, so Spark meets it first.
         shown = [group.having, *shown] if group.update else [*shown, group.having]
+    before = [] if group.update or group.having is None else _asked_before(group.having)
     return {
         "from": _digest([_from(query)]),
-        "filter": _digest(_texts(query, [query.where])),
+        "filter": _digest(
+            [*_texts(query, [query.where]), *(f"HAVING {text}" for text in _texts(query, before))]
+        ),
         "keys": _digest(_texts(query, group.keys)),
         "aggregates": _digest(dict.fromkeys(_texts(query, _aggregates(shown)))),
         "output": "update" if group.update else "append",
-    }
+    } | ({} if group.update else {"form": _FORM})
+
+
+def _asked_before(having: exp.Expression) -> list[exp.Expression]:
+    """The conditions that Spark may ask of rows before it groups them: those without aggregates.
+
+    From one that names a key beside an aggregate, others may follow: NOT (key OR aggregate) holds two, and
+    key = max(x) says of the key what is said of max(x). So with such a one all conditions count.
+    """
+    parts = list(conjuncts(having))
+    plain = [part for part in parts if next(iter(_aggregates([part])), None) is None]
+    mixed = any(_names_key(part) for part in parts if part not in plain)
+    return parts if mixed else plain
+
+
+def _names_key(condition: exp.Expression) -> bool:
+    nodes = condition.dfs(prune=_is_aggregate)
+    return any("bound" in node.meta and not _is_aggregate(node) for node in nodes)
 
 
 def _join(query: BoundSelect) -> dict[str, str]:
@@ -102,8 +124,12 @@ def _aggregates(nodes: Iterable[exp.Expression]) -> Iterable[exp.Expression]:
     for root in nodes:
         # From left to right, as Spark lays its buffers out.
         for node in root.dfs():
-            if isinstance(node, exp.Anonymous) and str(node.this) in AGGREGATES:
+            if _is_aggregate(node):
                 yield node
+
+
+def _is_aggregate(node: object) -> TypeGuard[exp.Anonymous]:
+    return isinstance(node, exp.Anonymous) and is_aggregate(node)
 
 
 def _read(root: exp.Expression) -> Iterable[exp.Expression]:
