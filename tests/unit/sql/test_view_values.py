@@ -202,9 +202,7 @@ def test_a_zone_counts_for_a_time_that_has_one(functions: Functions) -> None:
     assert functions("leat_cast(?, 'VARCHAR', 'TIMESTAMP', 0, 0)", text) == midnight + 7_200_000_000
 
 
-@pytest.mark.parametrize(
-    "text", ["2026-01-01T", "2026-01-01 noon", "2026-01-01 000000", "2026-01-01 24:00:00"]
-)
+@pytest.mark.parametrize("clock", ["T", " noon", " 000000", " 24:00:00", " 00:00Z", " 00:00:00+19:00"])
 def test_nothing_else_is_read_as_a_time(functions: Functions, clock: str) -> None:
     told = functions.fails("leat_cast(?, 'VARCHAR', 'TIMESTAMP', 0, 0)", f"2026-01-01{clock}")
     assert "cannot be read" in told
