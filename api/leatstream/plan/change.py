@@ -109,6 +109,11 @@ def _of_state(old: JobSpec, new: JobSpec) -> Change:
     differing = next(filter(None, map(_difference, old.sources, new.sources)), None)
     if differing is not None:
         return Change("new-state", differing)
+    if bool(old.sink.key_columns) != bool(new.sink.key_columns) and (old.distinct or "columns" in old.state):
+        # Spark keeps what is read behind: records pass their key on only where columns do not make it.
+        return Change(
+            "new-state", "records that wait have their keys in the state only if these are passed on"
+        )
     # A pattern's SQL reads its matches; what a match gives stands in the pattern.
     filled_otherwise = new.sink.view is not None and old.operator != new.operator
     if (

@@ -182,3 +182,21 @@ def test_another_form_of_the_record_keys_is_told(old: JobSpec, new: JobSpec, oth
         change = classify(one, two)
         assert change.kind == ("new-state" if delay else "restart-from-offsets")
         assert ("record keys get another form" in change.reason) is other
+
+
+@pytest.mark.parametrize(
+    ("more", "kind"),
+    [
+        ({"state": {"columns": "x"}}, "new-state"),
+        ({"distinct": True}, "new-state"),
+        ({"state": {"keys": "x"}}, "restart-keep-state"),
+    ],
+)
+def test_keys_that_are_passed_on_are_part_of_rows_that_wait(more: dict[str, Any], kind: str) -> None:
+    """Spark leaves the records' own keys out of the state where columns make those of the sink."""
+    passed, made = job(delay=1, **more), keyed("json", "a").sink
+    chosen = passed.model_copy(
+        update={"sink": passed.sink.model_copy(update={"key_columns": made.key_columns})}
+    )
+    assert (classify(passed, chosen).kind, classify(chosen, passed).kind) == (kind, kind)
+    assert classify(passed, passed).kind == "hot"
