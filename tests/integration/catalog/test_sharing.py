@@ -109,7 +109,7 @@ def test_a_server_that_cannot_start_does_not_count_as_one_that_lives(
     settings = Settings(catalog_url=catalog, data_dir=tmp_path / "own")
     other = CatalogLeases(catalog, "other", "elsewhere", 60, 15)
 
-    def broken(*_: Any) -> None:
+    def broken(*_: Any, **__: Any) -> None:
         last = CatalogLeases(catalog, next(iter(other.others())), "here", 60, 15)
         assert last.renew() == {"q1"}
         raise StackError("part-failed", "not today")
