@@ -126,7 +126,7 @@ def test_one_that_cannot_be_removed_is_tried_again(old: Any, monkeypatch: pytest
 
     def rmtree(path: Any, ignore_errors: bool = False) -> None:
         if Path(path).name != "g1":
-            real(path)
+            real(path, ignore_errors=ignore_errors)
         elif not ignore_errors:
             raise PermissionError(13, "Permission denied")
 
