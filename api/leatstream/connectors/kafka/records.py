@@ -67,6 +67,8 @@ def _consumer(admin: KafkaAdmin, topic: str, from_beginning: bool) -> Consumer:
             "allow.auto.create.topics": False,
             "enable.partition.eof": True,
             "fetch.wait.max.ms": 100,
+            # Of each reader, and any number may stand still: 64 MiB would be fetched ahead.
+            "queued.max.messages.kbytes": 2048,
         }
     )
     found = admin.topic(topic, 5.0)
