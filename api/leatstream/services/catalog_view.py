@@ -32,7 +32,7 @@ from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.relation_draft import RelationDefinition
 from leatstream.services.schema_registries import check_registry, moved, open_registry, without_blanks
 from leatstream.services.schemas import schema_key
-from leatstream.services.secret_values import stored_value
+from leatstream.services.secret_values import SecretValue, planned_value
 from leatstream.sql.statements import Name
 
 
@@ -66,7 +66,7 @@ class Assumed:
     dropped: set[tuple[str, str]] = field(default_factory=set)
     registered: set[tuple[str, str]] = field(default_factory=set)
     store_registries: dict[str, str] = field(default_factory=dict)
-    registries: dict[str, tuple[SchemaRegistry, str | SecretName | None]] = field(default_factory=dict)
+    registries: dict[str, tuple[SchemaRegistry, SecretValue]] = field(default_factory=dict)
     descriptor_sets: dict[str, str] = field(default_factory=dict)
     principal: Principal | None = None
 
@@ -148,7 +148,7 @@ def _function(item: Mapping[str, Any]) -> FunctionDefinition:
     )
 
 
-def planned_registry(item: Mapping[str, Any]) -> tuple[SchemaRegistry, str | SecretName | None]:
+def planned_registry(item: Mapping[str, Any]) -> tuple[SchemaRegistry, SecretValue]:
     """A planned registry and its password, where the plan spells it out or names the secret that holds it."""
     registry = SchemaRegistry(
         meta=assumed_meta(datetime.now(UTC), item["name"]),
@@ -180,14 +180,6 @@ def _definition(item: Mapping[str, Any]) -> RelationDefinition:
         timestamp_format=item.get("timestamp_format"),
         properties=dict(item.get("properties") or {}),
     )
-
-
-def _opened(env: Environment, unit: UnitOfWork, value: str | SecretName | None) -> str | None:
-    """The value; of a secret that is only planned none."""
-    secret = unit.named_secrets.find(value.name) if isinstance(value, SecretName) else None
-    if secret is not None:
-        return stored_value(env, unit, secret.reference)
-    return value if isinstance(value, str) else None
 
 
 class CatalogView:
@@ -247,7 +239,7 @@ class CatalogView:
             registry.kind,
             registry.uris,
             registry.username,
-            _opened(env, self.unit, planned[1]),
+            planned_value(env, self.unit, planned[1]),
             registry.ca_certificate,
         )
         return env.open_registry(address, env.settings.store_timeout)

@@ -158,5 +158,13 @@ def stored_value(env: Environment, unit: UnitOfWork, reference: str) -> str | No
         return None
 
 
+def planned_value(env: Environment, unit: UnitOfWork, value: SecretValue) -> str | None:
+    """A value that is only planned; None of a secret that is not there yet, or cannot be opened."""
+    if not isinstance(value, SecretName):
+        return value
+    secret = unit.named_secrets.find(value.name)
+    return None if secret is None else stored_value(env, unit, secret.reference)
+
+
 def _open(env: Environment, unit: UnitOfWork, reference: str) -> str:
     return env.secrets.open(reference, unit.secrets.find(reference) or b"")

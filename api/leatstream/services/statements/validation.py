@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,6 @@ from leatstream.connectors.registry import with_secrets
 from leatstream.errors import CatalogError, LeatstreamError
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Query, Relation, RelationKind, Store
-from leatstream.model.registered import SecretName
 from leatstream.ports import UnitOfWork
 from leatstream.services.authorization import READ, authorize
 from leatstream.services.catalog_view import Assumed, CatalogView, assumed_meta, qualify
@@ -26,7 +25,7 @@ from leatstream.services.queries.catalog import made_by
 from leatstream.services.queries.definition import parse_continuous
 from leatstream.services.queries.replacement import SAME_STATEMENT, keep_origins, replacement
 from leatstream.services.relation_draft import RelationDefinition, draft_relation
-from leatstream.services.secret_values import stored_value
+from leatstream.services.secret_values import planned_value
 from leatstream.services.selects.snapshots import reads_views
 from leatstream.services.session_defaults import with_defaults
 from leatstream.services.statements import applications as application_statements
@@ -208,9 +207,8 @@ def build_view(env: Environment, unit: UnitOfWork, assumed: Assumed, context: Co
     """The catalog with the assumed objects laid over it."""
     now = env.clock.now()
     view = CatalogView(unit, assumed)
-    for name, (kind, config) in assumed.stores.items():
-        registry = assumed.store_registries.get(name)
-        view.stores[name] = _assumed_store(env, unit, name, kind, config, registry, assumed.authorize_place)
+    for name in assumed.stores:
+        view.stores[name] = _assumed_store(env, unit, assumed, name)
     for name, (file, content) in assumed.function_sources.items():
         view.function_sources[name] = make_source(assumed_meta(now, name), name, file, content)
     for name, function in assumed.functions.items():
@@ -237,35 +235,22 @@ def build_view(env: Environment, unit: UnitOfWork, assumed: Assumed, context: Co
     return view
 
 
-def _assumed_store(
-    env: Environment,
-    unit: UnitOfWork,
-    name: str,
-    kind: str,
-    config: Mapping[str, Any],
-    registry: str | None,
-    authorize_place: Callable[[str, str], None],
-) -> Store:
-    stored = unit.stores.find(name)
+def _assumed_store(env: Environment, unit: UnitOfWork, assumed: Assumed, name: str) -> Store:
+    stored, (kind, config) = unit.stores.find(name), assumed.stores[name]
+    registry = assumed.store_registries.get(name)
     given = {k: v for k, v in config.items() if v is not None}
     plain, secrets = split_secrets(env, kind, given)
     same = stored is not None and stored.kind == kind and dict(stored.config) == plain
     if stored is not None and same and stored.schema_registry == registry:
         return stored
-    authorize_place("store", name)
-    values = {path: _assumed_value(env, unit, value) for path, value in secrets.items() if value is not None}
+    assumed.authorize_place("store", name)
+    found = {path: planned_value(env, unit, v) for path, v in secrets.items() if v is not None}
+    # Of a secret that is only planned one that fits and opens nothing.
+    values = {path: "x" * 40 if value is None else value for path, value in found.items()}
     check_config(env, kind, plain, values)
     config = with_secrets(plain, values)
     meta = assumed_meta(env.clock.now(), name)
     return Store(meta=meta, name=name, kind=kind, config=config, schema_registry=registry)
-
-
-def _assumed_value(env: Environment, unit: UnitOfWork, value: str | SecretName) -> str:
-    """The value to connect with; of a secret that is only planned, one that fits and opens nothing."""
-    if isinstance(value, str):
-        return value
-    secret = unit.named_secrets.find(value.name)
-    return "x" * 40 if secret is None else stored_value(env, unit, secret.reference) or ""
 
 
 def _draft(env: Environment, view: CatalogView, fqn: Fqn, body: RelationDefinition) -> Relation:
