@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime
 from typing import Any
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from leatstream.model.spark_texts import read_moment
 from leatstream.model.types import parse_type
 from leatstream.sql.tokens_reader import TokensReader
 
 # How tightly operators bind, from loose to tight.
 OR, AND, NOT, PREDICATE, BIT_OR, BIT_XOR, BIT_AND, SUM, PRODUCT, UNARY = range(1, 11)
 _FILTERED = "write count_if(condition), or CASE WHEN condition THEN value END inside the aggregate"
-# What Spark's CAST reads: Python's fromisoformat takes more, such as 20260101 and 2026-W01-1.
+# Written in full, as Spark's CAST and views read it alike; CAST of a text takes shorter forms as well.
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MOMENT = re.compile(
     _DATE.pattern + r"(?:[ T](?:[01][0-9]|2[0-3])(?::[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?"
@@ -31,6 +31,15 @@ _OWN_FORMS = {
 }
 _ADDED_UNITS = (*_TIME_UNITS, "quarter", "microsecond")
 _FIELDS = ("year", "quarter", "month", "week", "day", "doy", "dow", "hour", "minute", "second")
+
+
+def _is_moment(text: str) -> bool:
+    """Whether there is such a day, and such a time of it."""
+    try:
+        read_moment(text, zoned=True)
+    except ValueError:
+        return False
+    return True
 
 
 class SpecialForms(TokensReader):
@@ -77,17 +86,14 @@ class SpecialForms(TokensReader):
 
     def _typed_literal(self, first: Token, word: str) -> exp.Expression:
         text = self._curr.text.strip()
-        read: Any = date if word == "date" else datetime
         found = (_DATE if word == "date" else _MOMENT).fullmatch(text)
-        try:
-            read.fromisoformat(text if found else "")
-        except ValueError:
+        if found is None or not _is_moment(text):
             shown = "YYYY-MM-DD" if word == "date" else "YYYY-MM-DD HH:MM:SS"
             self.fail(
                 f"This is no {word.upper()}.", code="type-mismatch", hint=f"write {word.upper()} '{shown}'"
             )
         # Spark's TIMESTAMP_NTZ leaves a zone out without a word.
-        if word == "timestamp" and found and found["zone"]:
+        if word == "timestamp" and found["zone"]:
             hint = f"write TIMESTAMP_LTZ '{text}', or leave the zone out"
             self.fail("A TIMESTAMP has no zone.", code="type-mismatch", hint=hint)
         self._advance()
