@@ -32,13 +32,6 @@ def config(postgres: PostgresServer) -> PostgresConfig:
 
 
 @pytest.fixture
-def admin(postgres: PostgresServer) -> Iterator[psycopg.Connection[Any]]:
-    with postgres.connect() as connection:
-        connection.execute("SET ROLE shop")
-        yield connection
-
-
-@pytest.fixture
 def old_settings(postgres: PostgresServer) -> Iterator[None]:
     """The role's settings as an application that was written for PostgreSQL 8 wants them."""
     with postgres.connect() as connection:
