@@ -243,14 +243,16 @@ def check_token(token: str) -> str | None:
 
 
 def check_url(url: str) -> str | None:
-    """Say what is wrong with a base address, or None."""
+    """Say what is wrong with a base address, or None; one that may hold a password is not repeated."""
+    shown = "this" if "@" in url else repr(url)
+    wrong = f"{shown} is not an address such as http://127.0.0.1:8585 or https://leatstream.example.com"
     try:
         parts = urlsplit(url)
         _ = parts.port
-    except ValueError as problem:
-        return str(problem)
+    except ValueError:
+        return wrong
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        return f"{url!r} is not an address such as http://127.0.0.1:8585 or https://leatstream.example.com"
+        return wrong
     if parts.query or parts.fragment or parts.username:
         return "the address takes no user name, query or fragment; the token has its own argument"
     return None

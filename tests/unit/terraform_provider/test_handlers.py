@@ -16,6 +16,7 @@ from leatstream_terraform.session import Private, Session
 PROTOCOL = Protocol()
 METHODS = {name: (request, response) for name, request, response, _ in PROTOCOL.methods(PROVIDER)}
 RESOURCES = load().resources
+SECRET_URLS = ["http://u:s3cret@h:85x5", "u:s3cret@h", "http://u:s3cret@[::1"]
 
 
 @pytest.fixture
@@ -195,11 +196,12 @@ def test_a_provider_without_an_address_says_what_to_set(
 
 
 @pytest.mark.parametrize(
-    "url", ["localhost:8585", "ftp://x", "http://", "http://u@h", "http://h:x", "http://h/?q"]
+    "url", ["localhost:8585", "ftp://x", "http://", "http://u@h", "http://h:x", "http://h/?q", *SECRET_URLS]
 )
 def test_a_bad_address_is_refused(handlers: Handlers, url: str) -> None:
     answer = call(handlers, "ConfigureProvider", config=dynamic({"url": url, "token": None}))
     assert answer.diagnostics[0].attribute.steps[0].attribute_name == "url"
+    assert "s3cret" not in str(answer)
 
 
 @pytest.mark.parametrize("given", ["block", "environment"])
