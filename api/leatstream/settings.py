@@ -10,11 +10,18 @@ from urllib.parse import unquote, urlsplit
 from pydantic import AfterValidator, Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from leatstream.engine.memory import size
+
+# Spark does not start with less than 450 MiB, of which the JVM's collector keeps a part to itself.
+_LEAST_HEAP = "480m"
+
 
 def _heap(value: str) -> str:
-    """A size that Spark, the JVM and our own reckoning of memory read alike."""
+    """A size that Spark, the JVM and our own reckoning of memory read alike, and that Spark starts with."""
     written = value.strip()
     if re.fullmatch(r"[1-9][0-9]*[kmgtKMGT]", written):
+        if size(written) < size(_LEAST_HEAP):
+            raise ValueError(f"Spark does not start with a heap of {written}; the least is {_LEAST_HEAP}")
         return written
     meant = re.fullmatch(r"([1-9][0-9]*)\s*([kmgtKMGT])[iI]?[bB]?", written)
     like = f"; write {meant[1]}{meant[2].lower()} for {written}" if meant else ""

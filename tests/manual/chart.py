@@ -158,6 +158,13 @@ def test_a_heap_of_another_form_is_refused_where_drivers_are_no_pods_too(render:
         render(launcher="local", drivers={"memory": "1Gi"})
 
 
+@pytest.mark.parametrize("heap", ["384m", "479m", "1k"])
+def test_a_heap_that_spark_does_not_start_with_is_refused(render: Render, heap: str) -> None:
+    with pytest.raises(Refused, match=f"drivers.memory is {heap}: Spark does not start"):
+        render(launcher="local", drivers={"memory": heap})
+    assert render(launcher="local", drivers={"memory": "480m"})
+
+
 def test_heaps_that_fit_are_taken(render: Render) -> None:
     assert render(launcher="kubernetes", driverPods={"memory": 2_000_000_000})
     pods = {"memory": "2Gi", "sharedMemory": "3500M"}

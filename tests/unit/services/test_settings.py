@@ -67,6 +67,19 @@ def test_a_heap_that_spark_understands_is_taken(value: str) -> None:
     assert Settings(shared_memory=value).shared_memory == value.strip()
 
 
+@pytest.mark.parametrize("name", ["driver_memory", "shared_memory", "executor_memory"])
+@pytest.mark.parametrize("value", ["1k", "1m", "384m", "479m", "491519k"])
+def test_a_heap_that_spark_does_not_start_with_is_refused(name: str, value: str) -> None:
+    """Else no driver ever gets warm, and only its log says why."""
+    with pytest.raises(ValidationError, match=f"does not start with a heap of {value}; the least is 480m"):
+        Settings(**{name: value})
+
+
+@pytest.mark.parametrize("value", ["480m", "491520k", "1g"])
+def test_the_least_heap_is_taken(value: str) -> None:
+    assert Settings(driver_memory=value, executor_memory=value).driver_memory == value
+
+
 def test_a_port_that_kubernetes_has_set_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it does in every pod beside a Service called leatstream."""
     monkeypatch.setenv("LEATSTREAM_PORT", "tcp://10.96.0.7:80")

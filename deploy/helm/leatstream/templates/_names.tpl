@@ -38,6 +38,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if not (regexMatch "^[1-9][0-9]*[kmgtKMGT]$" $heapText) -}}
 {{- fail (printf "%s is %s, which is not a size as Spark writes it: write a whole number and k, m, g or t, such as 512m or 2g" (index . 0) $heapText) -}}
 {{- end -}}
+{{- $unit := dict "k" 0.0009765625 "m" 1.0 "g" 1024.0 "t" 1048576.0 -}}
+{{- if lt (mulf (regexFind "^[0-9]+" $heapText | float64) (get $unit (regexFind "[A-Za-z]$" $heapText | lower))) 480.0 -}}
+{{- fail (printf "%s is %s: Spark does not start with a heap of less than 480m" (index . 0) $heapText) -}}
+{{- end -}}
 {{- $heapText -}}
 {{- end -}}
 
