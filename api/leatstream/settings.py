@@ -30,6 +30,20 @@ def _heap(value: str) -> str:
     )
 
 
+def _pod_memory(value: str) -> str:
+    """A size as a pod takes it. Kubernetes would take 1536m too, as thousandths of a byte."""
+    written = value.strip()
+    if re.fullmatch(r"[0-9]+([.][0-9]+)?([KMGT]i|[kMGT])?", written, re.ASCII):
+        return written
+    meant = re.fullmatch(r"([0-9]+)\s*([kmgt])(i?b)?", written, re.IGNORECASE | re.ASCII)
+    like = f"; write {meant[1]}{meant[2].upper()}i for {written}" if meant else ""
+    raise ValueError(
+        "it is not a size as a pod takes it: a number and Ki, Mi, Gi, Ti, k, M, G or T, "
+        f"such as 1536Mi or 2Gi{like}"
+    )
+
+
+_PodMemory = Annotated[str, AfterValidator(_pod_memory)]
 _Heap = Annotated[str, AfterValidator(_heap)]
 _Some = Annotated[int, Field(ge=1)]
 
@@ -107,8 +121,8 @@ class Settings(BaseSettings):
     kubernetes_image: str = ""
     kubernetes_service_account: str = "leatstream-driver"
     kubernetes_cpu: str = "1"
-    kubernetes_memory: str = "1536Mi"
-    kubernetes_shared_memory: str = "2560Mi"
+    kubernetes_memory: _PodMemory = "1536Mi"
+    kubernetes_shared_memory: _PodMemory = "2560Mi"
     kubernetes_pod_template: str = ""
     kubernetes_url: str = ""
     kubernetes_namespace: str = ""

@@ -75,6 +75,21 @@ def test_a_heap_that_spark_does_not_start_with_is_refused(name: str, value: str)
         Settings(**{name: value})
 
 
+@pytest.mark.parametrize("name", ["kubernetes_memory", "kubernetes_shared_memory"])
+@pytest.mark.parametrize(
+    ("value", "like"), [("1536m", "; write 1536Mi for"), ("2GB", "; write 2Gi for"), ("", ""), ("lots", "")]
+)
+def test_what_a_pod_asks_for_is_written_as_kubernetes_does(name: str, value: str, like: str) -> None:
+    """1536m are thousandths of a byte there: a pod with it never starts, and its queries wait."""
+    with pytest.raises(ValidationError, match=f"such as 1536Mi or 2Gi{like}"):
+        Settings(**{name: value})
+
+
+@pytest.mark.parametrize("value", ["1536Mi", "2Gi", "1.5Gi", "2G", "2000000000"])
+def test_what_a_pod_may_ask_for_is_taken(value: str) -> None:
+    assert Settings(kubernetes_memory=value).kubernetes_memory == value
+
+
 @pytest.mark.parametrize("value", ["480m", "491520k", "1g"])
 def test_the_least_heap_is_taken(value: str) -> None:
     assert Settings(driver_memory=value, executor_memory=value).driver_memory == value
