@@ -191,7 +191,7 @@ def source_gone(source: SourceSpec, recreated: bool) -> Failure:
 def refused(error: LeatstreamError) -> Failure:
     """What our own code has said before or instead of Spark."""
     if isinstance(error, JobError):
-        return Failure(error.code, error.detail)
+        return Failure(error.code, error.detail, error.extra.get("condition"))
     if isinstance(error, AttemptBehindError):
         return Failure("job-failed", error.detail, "attempt-behind", True, newest_attempt=error.newest)
     if isinstance(error, StoreError):

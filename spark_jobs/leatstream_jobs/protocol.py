@@ -207,4 +207,4 @@ def _refuse_for_good(answer: bytes) -> None:
     except ValueError:
         return
     if isinstance(problem, dict) and problem.get("code") in _FINAL:
-        raise JobError("job-rejected", str(problem.get("detail")))
+        raise JobError("job-rejected", str(problem.get("detail")), condition=problem["code"])

@@ -12,7 +12,7 @@ import pytest
 from leatstream.errors import JobError
 from leatstream_jobs.attempt import Attempt
 from leatstream_jobs.driver import Driver
-from leatstream_jobs.failures import Failure
+from leatstream_jobs.failures import Failure, refused
 from leatstream_jobs.protocol import (
     ApiUnreachable,
     Client,
@@ -143,6 +143,20 @@ def test_a_heartbeat_says_who_and_what(tmp_path: Path) -> None:
     assert body["state"] == "failed"
     assert body["error"] == {"code": "job-failed", "detail": "password=*** broke", "retryable": True}
     assert "progress" not in body
+
+
+def test_a_secret_that_cannot_be_opened_is_told_by_its_code() -> None:
+    """Else a lost key ring looks like a query that Spark refuses."""
+    problem = {"code": "secret-unreadable", "detail": "The secret s cannot be opened"}
+    api, _ = client((500, problem))
+    with pytest.raises(JobError) as raised:
+        api.resolve_secrets(["r"])
+    assert refused(raised.value).as_json() == {
+        "code": "job-rejected",
+        "detail": problem["detail"],
+        "retryable": False,
+        "condition": "secret-unreadable",
+    }
 
 
 def test_told_to_die_is_as_good_as_fenced(tmp_path: Path) -> None:
