@@ -14,6 +14,7 @@ from leatstream.cli.nouns import NOUNS, YesOption, confirm, flat, make_app
 from leatstream.cli.output import Output, printable, stderr, write_items
 from leatstream.cli.session import OutputOption, open_client
 from leatstream.cli.waiting import TimeoutOption, WaitOption, WaitTimeout
+from leatstream.model.bounds import LOG_LINES
 
 if TYPE_CHECKING:
     from leatstream.cli.client import Client
@@ -34,7 +35,7 @@ def wait_for(client: Client, name: str, states: Iterable[str], timeout: float) -
 def logs(
     context: typer.Context,
     name: Name,
-    tail: Annotated[int, typer.Option(help="How many of the last lines.", min=1, max=1000)] = 50,
+    tail: Annotated[int, typer.Option(help="How many of the last lines.", min=1, max=LOG_LINES)] = 50,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new ones as they come.")] = False,
 ) -> None:
     """Show the last lines of the query's job."""

@@ -17,6 +17,7 @@ from leatstream.cli.connection import Connection
 from leatstream.connectors.capabilities import Capabilities
 from leatstream.connectors.capability_page import matrix
 from leatstream.connectors.registry import connector_classes
+from leatstream.model.bounds import LOG_LINES
 
 if TYPE_CHECKING:
     from tests.unit.cli.conftest import Result, Service
@@ -201,6 +202,11 @@ def test_query_logs_as_they_come(service: Service, leat: Leat) -> None:
     service.answers["GET", "/v1/queries/q/logs:follow"] = [answer]
     assert leat("query", "logs", "q", "--follow", "--tail", "7").out == "one\ntwo\\x1b[0m\n"
     assert dict(service.requests[0].url.params) == {"tail": "7"}
+
+
+def test_no_more_log_lines_are_asked_for_than_are_kept(service: Service, leat: Leat) -> None:
+    assert leat("query", "logs", "q", "--tail", str(LOG_LINES + 1)).status == 2
+    assert service.requests == []
 
 
 def test_query_events_and_history(service: Service, leat: Leat) -> None:

@@ -12,6 +12,7 @@ from fastapi.responses import StreamingResponse
 
 from leatstream.errors import RequestError
 from leatstream.model import objects
+from leatstream.model.bounds import LOG_LINES
 from leatstream.model.objects import QueryState
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE
@@ -187,7 +188,7 @@ def delete_query(
     return _view(left, response)
 
 
-Tail = Annotated[int, Query(ge=1, le=1000, description="How many of the last lines at most.")]
+Tail = Annotated[int, Query(ge=1, le=LOG_LINES, description="How many of the last lines at most.")]
 
 
 @router.get("/queries/{query}/logs", responses=READING)
@@ -221,7 +222,7 @@ async def follow_query_logs(env: Env, caller: Caller, query: NamePath, tail: Tai
     """
     await to_thread.run_sync(service.query_logs, env, caller, query)
     headers = {"X-Accel-Buffering": "no"}
-    lines = follow_lines(lambda: service.query_logs(env, caller, query, 1000), tail)
+    lines = follow_lines(lambda: service.query_logs(env, caller, query, LOG_LINES), tail)
     return StreamingResponse(lines, media_type=EVENTS, headers=headers)
 
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from leatstream.errors import AccessError, EngineError
+from leatstream.model.bounds import LOG_LINES
 from leatstream.model.objects import Query, QueryProgress, QueryState
 from leatstream.plan.job_spec import ChangeFeed, JobSpec, MemberSpec, SinkSpec, SourceSpec
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn
@@ -26,7 +27,6 @@ from leatstream.services.queries.restart import way_out
 from leatstream.services.queries.shared_drivers import APART, fills_memory, set_apart
 from leatstream.services.selects import interactive
 
-_LOG_LINES = 200
 _SAMPLE_SECONDS = 15.0
 _TERMINAL = {"stopped", "failed", "completed"}
 
@@ -308,7 +308,7 @@ def _observe(env: Environment, query: Query, report: Mapping[str, Any]) -> Query
         query.status,
         heartbeat_at=now,
         metrics=dict(report.get("progress") or query.status.metrics),
-        log_tail=(*query.status.log_tail, *lines)[-_LOG_LINES:],
+        log_tail=(*query.status.log_tail, *lines)[-LOG_LINES:],
         reached=report.get("reached") if state in _TERMINAL else None,
     )
     if state in _TERMINAL:
