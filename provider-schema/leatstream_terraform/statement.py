@@ -140,7 +140,10 @@ def preview(session: Session, resource: Resource, planned: dict[str, Any]) -> No
         return
     options = ", ".join(f"{_quoted(key)}={_written(key, value)}" for key, value in given.items())
     kind = "TABLE" if resource.constants.get("kind") == "table" else "STREAM"
-    answer = validate(session, {"sql": f"CREATE {kind} {planned['fqn']} WITH ({options})"})
+    request = {"sql": f"CREATE {kind} {planned['fqn']} WITH ({options})"}
+    # Named, the text stands for a body: what the caller has set as defaults counts for statements only.
+    name = planned.get(resource.key[-1])
+    answer = validate(session, {**request, "name": name} if isinstance(name, str) else request)
     told = (answer.get("statements") or [{}])[-1].get("plan") or {}
     for item in items:
         raw = _dig(told, str(item.preview).split("."))

@@ -23,6 +23,7 @@ class Service:
         self.asked: list[str] = []
 
     def request(self, _method: str, _path: str, body: dict[str, Any]) -> Any:
+        assert body["name"] == "prices"  # else the caller's SET DEFAULT counts, which PUT does not know
         self.asked.append(body["sql"])
         return SimpleNamespace(body={"valid": True, "statements": [{"plan": self.plan}]})
 

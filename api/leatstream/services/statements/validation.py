@@ -62,7 +62,7 @@ def validate(
         env: the environment.
         principal: who asks.
         sql: one or more statements.
-        context: what unqualified names mean.
+        context: what unqualified names mean; of a text without a name the caller's defaults do the rest.
         assume: planned objects that count as existing (see ``catalog_view``).
         name: of the query or application this text would replace; its plan then tells the change.
 
@@ -80,7 +80,8 @@ def validate(
     except LeatstreamError as error:
         found.append({"kind": "unknown", "plan": None, "problems": problems_of(error)})
         return ValidationOutcome(False, found, canonical(sql), statement_hash(sql))
-    context = with_defaults(env, principal, context)
+    if name is None:  # else the text stands for a body, of which PUT takes what it says
+        context = with_defaults(env, principal, context)
     for statement in statements:
         # A turn for each: a long text on a store that is away must not keep all others waiting. Without one
         # there is no answer, which is no fault of a statement.
