@@ -6,7 +6,8 @@ import ast
 import json
 import re
 from pathlib import Path
-from typing import get_args, get_type_hints
+from types import SimpleNamespace
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from sqlglot import exp
@@ -15,6 +16,7 @@ from leatstream.cli.exits import Exit
 from leatstream.errors import FAMILIES
 from leatstream.model.query_states import TRANSITIONS
 from leatstream.model.types import known_types
+from leatstream.rest import metrics
 from leatstream.rest.problem import HTTP_FAULTS
 from leatstream.services.planning.query_properties import QUERY_PROPERTIES
 from leatstream.settings import Settings
@@ -190,6 +192,34 @@ def test_every_setting_is_documented_with_its_default() -> None:
         assert row is not None, name
         if isinstance(field.default, int | float) and not isinstance(field.default, bool):
             assert f"{field.default:g}" in row or str(field.default) in row, name
+
+
+def test_every_metric_is_documented_with_its_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "all_queries", lambda _: ())
+    env: Any = SimpleNamespace(passes=SimpleNamespace(count=0, seconds=0.0))
+    families = [*metrics.QueryMetrics(env).collect(), *metrics.RequestTimes().registry.collect()]
+    emitted = {f.name + ("_total" if f.type == "counter" else "") for f in families}
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    section = text.split("\n### Metrics\n")[1].split("\nWhat is worth an alert")[0]
+    rows = re.findall(r"^\| (`leatstream_.+?) \| (.*?) ?\| ", section, re.MULTILINE)
+    told = {
+        name: re.findall(r"`(\w+)`", labels)
+        for names, labels in rows
+        for name in re.findall(r"`(\w+)`", names)
+    }
+    assert told.keys() == emitted
+    labels = {f.name: list(f._labelnames) for f in families if hasattr(f, "_labelnames")}
+    assert labels
+    for name, known in labels.items():
+        assert told.get(name, told.get(f"{name}_total")) == known, name
+
+
+def test_every_condition_of_a_query_is_documented() -> None:
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    section = text.split("\n### Conditions\n")[1].split("\n### ")[0]
+    code = (ROOT / "api" / "leatstream" / "rest" / "schemas" / "queries.py").read_text(encoding="utf-8")
+    emitted = set(re.findall(r'Condition\(type="(\w+)"', code))
+    assert set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == emitted
 
 
 def test_every_transition_of_a_query_is_documented() -> None:
