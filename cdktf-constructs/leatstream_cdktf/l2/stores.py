@@ -18,7 +18,7 @@ class KafkaStore(l1.Store):
 
         password = tf.TerraformVariable(self, "kafka_password", type="string", sensitive=True)
         KafkaStore(
-            self, "kafka", bootstrap_servers="broker-1:9092,broker-2:9092",
+            self, "kafka", bootstrap_servers="broker-1:9093,broker-2:9093", security_protocol="sasl_ssl",
             sasl={"mechanism": "scram_sha_512", "username": "leat", "password": password.string_value},
         )
 
@@ -44,7 +44,8 @@ class KafkaStore(l1.Store):
             scope: the stack or construct that it belongs to.
             id_: its name within the scope.
             bootstrap_servers: ``host:port`` of some brokers, comma-separated or as a list.
-            security_protocol: ``plaintext``, ``ssl``, ``sasl_plaintext`` or ``sasl_ssl``.
+            security_protocol: ``plaintext`` (if left out), ``ssl``, ``sasl_plaintext`` or ``sasl_ssl``;
+                ``sasl`` needs one of the last two, ``tls`` one that ends with ``ssl``.
             sasl: ``mechanism`` (``plain``, ``scram_sha_256``, ``scram_sha_512``), ``username``, ``password``
                 and, to send a new password alone, a changed number as ``password_version``. With mechanism
                 ``oauthbearer`` instead ``oauth``: ``token_url``, ``client_id``, ``client_secret``, perhaps
