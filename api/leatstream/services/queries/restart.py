@@ -71,7 +71,7 @@ def restart_query(
         principal: who asks.
         name: exact name.
         wish: where; None = from the last checkpoint. With it a new checkpoint is begun, and the old one is
-            kept until the query is deleted.
+            removed some time after the new one is at work (``old_checkpoints``).
         within: names of queries that are restarted together with this one.
 
     Raises:
@@ -92,7 +92,8 @@ def restart_query(
         status = replace(
             query.status, error=None, message=message, restarts=0, outages=0, next_attempt_at=None
         )
-        status = replace(status, crashes=0, apart_from=None)
+        # What it writes to may have been deleted since: it is looked for again, and made where it is not.
+        status = replace(status, crashes=0, apart_from=None, entity_ready=False)
         if status.driver_id is None:
             status = replace(status, state=QueryState.PENDING, since=env.clock.now())
         else:
