@@ -14,6 +14,7 @@ from leatstream_terraform.diagnostics import Diagnostic, from_problem, has_error
 from leatstream_terraform.rest import ProblemError
 from leatstream_terraform.schema import Attribute, Resource
 from leatstream_terraform.session import Private, Session, label
+from leatstream_terraform.wire import keep_implied
 
 
 @dataclass
@@ -66,6 +67,7 @@ def plan(
         statement.preview(session, resource, state)
         session.foreseen.note(resource, state, config)
     else:
+        keep_implied(resource.attributes, state, prior)
         answer.replace = rules.replacements(resource, prior, state)
         if answer.replace or rules.needs_write(resource, prior, state, private.imported):
             _update(session, resource, prior, answer, state, config)

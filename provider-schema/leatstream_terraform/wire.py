@@ -34,7 +34,28 @@ def from_rest(
         if live and known and item.mode == "optional" and not item.provider_only:
             raw = _named(raw, before)
         result[name] = _read(item, raw, before, known, live)
+    keep_implied(attributes, result, prior)
     return result
+
+
+def keep_implied(attributes: Mapping[str, Attribute], value: dict[str, Any], prior: Any) -> None:
+    """Keep, in place, what ``prior`` says of the columns where the primary key says it already.
+
+    A key column is never null, whatever is written: another word for that is no change, least of all one
+    that a table is dropped for.
+    """
+    if not isinstance(prior, dict):
+        return
+    keys = value.get("primary_key")
+    for name, item in attributes.items():
+        now, before = value.get(name), prior.get(name)
+        if item.nesting == "single" and isinstance(now, dict):
+            keep_implied(item.attributes, now, before)
+        said = [one.name for one in item.attributes.values() if one.semantic == "unless_key"]
+        if said and all(isinstance(one, list) for one in (keys, now, before)):
+            for one, old in zip(now, before, strict=False):
+                if isinstance(one, dict) and one["name"] in keys and one["name"] == old["name"]:
+                    one.update({word: old[word] for word in said if old[word] is not None})
 
 
 def _named(raw: Any, prior: Any) -> Any:

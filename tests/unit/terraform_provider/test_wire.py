@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from leatstream_terraform.plan import propose
+from leatstream_terraform.planning import Planned, plan
 from leatstream_terraform.schema import complete, load
+from leatstream_terraform.session import Private, Session
 from leatstream_terraform.wire import from_rest
 
 RESOURCES = load().resources
@@ -96,3 +98,40 @@ def test_what_is_switched_off_elsewhere_is_drift(held: bool | None, told: bool |
     kafka = {"bootstrap_servers": "h:1", "tls": {"verify_hostname": held, "ca_certificate": "c"}}
     prior = complete(STORE.attributes, {"name": "s", "kafka": kafka})
     assert tls(told, prior)["verify_hostname"] is told
+
+
+def table(*columns: tuple[str, bool | None], key: list[str] | None = None) -> dict[str, Any]:
+    body = {
+        "columns": [{"name": name, "type": "BIGINT", "not_null": said} for name, said in columns],
+        "primary_key": key or ["id"],
+    }
+    found: dict[str, Any] = complete(ENTITY.attributes, {"store": "s", "name": "t", "postgres": body})
+    return found
+
+
+def test_a_key_column_is_not_null_whatever_is_written() -> None:
+    """The service tells of no NOT NULL that the key implies; the table was dropped for that difference."""
+    answer = {"postgres": table(("id", False), ("n", False))["postgres"]}
+    held = table(("id", True), ("n", False))
+    assert from_rest(ENTITY.attributes, answer, held, live=True)["postgres"] == held["postgres"]
+    read = from_rest(ENTITY.attributes, answer, None, live=True)["postgres"]  # as an import does
+    assert [one["not_null"] for one in read["columns"]] == [False, False]
+    for config, prior in [(True, False), (False, True), (None, True)]:
+        planned = _planned(table(("id", config), ("n", False)), table(("id", prior), ("n", False)))
+        assert (planned.replace, planned.state) == ([], table(("id", prior), ("n", False)))
+
+
+def test_a_word_that_the_key_does_not_say_is_a_change() -> None:
+    drifted = {"postgres": table(("id", False), ("n", True))["postgres"]}
+    held = table(("id", True), ("n", False))
+    read = from_rest(ENTITY.attributes, drifted, held, live=True)["postgres"]
+    assert [one["not_null"] for one in read["columns"]] == [True, True]
+    assert _planned(table(("id", False), ("n", True)), held).replace == [("postgres", "columns")]
+    moved = _planned(table(("n", True), ("id", True)), table(("id", False), ("n", False)))
+    assert moved.replace == [("postgres", "columns")]
+    assert moved.state is not None
+    assert [one["not_null"] for one in moved.state["postgres"]["columns"]] == [True, True]
+
+
+def _planned(config: dict[str, Any], prior: dict[str, Any]) -> Planned:
+    return plan(Session("test"), ENTITY, prior, config, Private())

@@ -54,7 +54,9 @@ class TableColumnBody(Body):
         description="SQL type, such as `BIGINT`.", json_schema_extra=terraform(semantic="type")
     )
     not_null: StrictBool = Field(
-        False, description="Whether a value is required; columns of the primary key need no word of it."
+        False,
+        description="Whether a value is required; columns of the primary key need no word of it.",
+        json_schema_extra=terraform(semantic="unless_key"),
     )
 
 
