@@ -23,6 +23,7 @@ from leatstream.model.objects import (
     Store,
 )
 from leatstream.ports import UnitOfWork
+from leatstream.services.applications.owners import refuse_relation_alone
 from leatstream.services.authorization import READ, WRITE, authorize
 from leatstream.services.catalog_view import CatalogView
 from leatstream.services.databases import refuse_dependents
@@ -71,6 +72,8 @@ def put_relation(
     body: RelationDefinition,
     pre: Precondition = Precondition(),  # noqa: B008 - immutable
     within: Collection[str] = (),
+    *,
+    application: str | None = None,
 ) -> Stored[Relation]:
     """Create or replace a stream or changelog; makes its entity if there is none and the properties say how.
 
@@ -81,10 +84,12 @@ def put_relation(
         body: what the user writes.
         pre: precondition.
         within: names of queries that change together with it, so that none of them holds its shape.
+        application: name of the application whose text declares it.
 
     Raises:
         RequestError: every fault of the definition at once.
-        CatalogError: preconditions, ``requires-replacement``, ``has-dependents`` for columns in use.
+        CatalogError: preconditions, ``requires-replacement``, ``has-dependents`` for columns in use and for
+            what an application declares.
         StoreError: the store cannot be asked or refuses the entity.
     """
     authorize(principal, WRITE, body.kind.value, str(fqn))
@@ -103,7 +108,7 @@ def put_relation(
         _refuse_replacement(old, draft.relation)
     made = ensure_entity(env, store, draft)
     try:
-        return _store_relation(env, principal, draft, pre, within, seen)
+        return _store_relation(env, principal, draft, pre, within, seen, application)
     except (LeatstreamError, CatalogBusy, CatalogFull):
         # Only these say that nothing was kept: where the answer to COMMIT is lost, the relation may stand.
         if made:
@@ -133,6 +138,7 @@ def _store_relation(
     pre: Precondition,
     within: Collection[str],
     seen: Seen,
+    application: str | None,
 ) -> Stored[Relation]:
     fqn = draft.relation.fqn
     with env.open_unit() as unit:
@@ -155,6 +161,8 @@ def _store_relation(
             require_not_dropped(unit, env.clock.now(), draft.relation, seen)
         noun = draft.relation.kind.value
         stored = upsert(env, principal, unit.relations, str(fqn), noun, "rel", pre, make)
+        if old is not None and stored.changed and application is None:
+            refuse_relation_alone(unit, fqn)
         if old is not None and stored.changed and not compatible(old, stored.item):
             own = {f"query {name}" for name in within}
             others = [d for d in query_dependents(unit, fqn) if d not in own]
@@ -284,6 +292,7 @@ def delete_relation(
         pre.check(relation.meta.generation, "relation", str(fqn))
         if relation.created_by_query is not None and unit.queries.find_by_id(relation.created_by_query):
             raise _made_by_query(unit, relation)
+        refuse_relation_alone(unit, fqn)
         refuse_dependents(f"{relation.kind.value} {fqn}", query_dependents(unit, fqn))
         unit.relations.delete(relation.meta.id)
         unit.commit()

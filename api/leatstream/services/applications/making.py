@@ -210,7 +210,9 @@ def _make_relation(making: _Making, member: Member, s: ast.CreateStream, fqn: Fq
         raise _must_be_replaced(f"{fqn} is made by query {quote(query.name)}, and is to be declared now")
     body = relation_definition(s, member.context)
     pre = Precondition() if mine else _NEW
-    after = relations.put_relation(env, making.principal, fqn, body, pre, making.own).item
+    after = relations.put_relation(
+        env, making.principal, fqn, body, pre, making.own, application=making.name
+    ).item
     if before is not None and not relations.compatible(before, after):
         making.reshaped.add(str(fqn))
     making.relations.append(str(fqn))

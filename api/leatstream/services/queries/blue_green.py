@@ -16,6 +16,7 @@ from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, QueryStatus
 from leatstream.plan.job_spec import JobSpec, Mode
 from leatstream.ports import UnitOfWork
+from leatstream.services.applications.owners import query_owner
 from leatstream.services.authorization import OPERATE, WRITE, authorize
 from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Environment, Precondition, Principal, new_meta, next_meta
@@ -182,7 +183,7 @@ def _refuse(env: Environment, unit: UnitOfWork, query: Query) -> None:
     why = unswappable(relation.kind, store_kind) if relation is not None else None
     if env.staged:
         why = "it takes time, so that it is no part of an atomic text"
-    elif any(query.name in a.queries for a in unit.applications.page(limit=100_000)):
+    elif query_owner(unit, query.name) is not None:
         why = "the query belongs to an application"
     _refuse_for(why)
     gone = not query.is_wanted or query.status.state is QueryState.FAILED

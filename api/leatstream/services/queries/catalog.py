@@ -20,6 +20,7 @@ from leatstream.model.objects import (
 )
 from leatstream.plan.job_spec import JobSpec
 from leatstream.ports import UnitOfWork
+from leatstream.services.applications.owners import refuse_changed_alone
 from leatstream.services.authorization import READ, WRITE, authorize
 from leatstream.services.catalog_view import CatalogView
 from leatstream.services.entity_drops import drops_seen, require_not_dropped
@@ -85,6 +86,8 @@ def put_query(
         refuse_deleting(old)
         if old is not None and name not in within and _acts(old, body):
             refuse_alone(unit, old)
+            if not same_statement(old, body):
+                refuse_changed_alone(unit, name)
     planned = change = None
     # What needs no plan, such as to stop, waits for nobody who plans.
     if old is None or replan or not same_statement(old, body):

@@ -22,6 +22,7 @@ from leatstream.model.objects import (
     RelationKind,
 )
 from leatstream.ports import UnitOfWork
+from leatstream.services.applications.owners import query_owner
 from leatstream.services.authorization import WRITE, authorize
 from leatstream.services.databases import refuse_dependents
 from leatstream.services.entity_drops import drop_unless_used, relations_on
@@ -195,8 +196,7 @@ def delete_query(
     with env.open_unit() as unit:
         query = require_query(unit, name)
         pre.check(query.meta.generation, "query", name)
-        apps = unit.applications.page(limit=100_000)
-        owner = next((a.name for a in apps if name in a.queries and not a.deleting), None)
+        owner = query_owner(unit, name)
         if owner is not None:
             raise CatalogError(
                 "has-dependents",

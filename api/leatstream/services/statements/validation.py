@@ -11,6 +11,7 @@ from leatstream.errors import CatalogError, LeatstreamError
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Query, Relation, RelationKind, Store
 from leatstream.ports import UnitOfWork
+from leatstream.services.applications.owners import refuse_changed_alone
 from leatstream.services.authorization import READ, authorize
 from leatstream.services.catalog_view import Assumed, CatalogView, assumed_meta, qualify
 from leatstream.services.environment import Context, Environment, Principal
@@ -196,6 +197,8 @@ def _plan_json(
     kept = replace(planned, effective=keep_origins(old.effective, planned.effective))
     same = _names(old.context) == _names(context.as_json())
     same = same and same_meaning(old.sql, planned.sql)
+    if not same:
+        refuse_changed_alone(unit, old.name)
     return kept.as_json(SAME_STATEMENT if same else replacement(unit, old, planned))
 
 
