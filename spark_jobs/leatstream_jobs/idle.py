@@ -76,7 +76,8 @@ class IdleSources:
         """The views whose sources are silent for their time-out, and whose next tick is due.
 
         Args:
-            ends: entity to the offsets read to, of the newest report; an entity that fell behind is left out.
+            ends: entity to the offsets read to, of the newest report; an entity of which a source fell
+                behind is left out.
             fresh: whether that report came since the last look.
             at_rest: whether Spark has looked for records and found none.
             state_rows: what is kept; without any no watermark matters.

@@ -153,10 +153,18 @@ class Progress:
             "sources": self._source_rows(report.get("sources") or []),
         }
 
-    def read_to(self) -> dict[str, Any]:
-        """Entity to the offsets read to; an entity that fell behind is left out."""
+    def read_to(self) -> dict[str, list[Any]]:
+        """Entity to the offsets that its sources have read to; one of which a source fell behind is left out.
+
+        Entities of several stores may have one name: which of those sources a report means cannot be told.
+        """
         rows = self._source_rows((self.latest or {}).get("sources") or [])
-        return {row["entity"]: row["end_offsets"] for row in rows if not row["lag"]}
+        behind = {row["entity"] for row in rows if row["lag"]}
+        found: dict[str, list[Any]] = {}
+        for row in rows:
+            if row["entity"] not in behind:
+                found.setdefault(row["entity"], []).append(row["end_offsets"])
+        return found
 
     def ends(self) -> dict[str, dict[str, int | str]]:
         """Relation to the offsets that committed batches have read to; of two reads of one the slower."""

@@ -146,6 +146,20 @@ def test_one_topic_read_twice() -> None:
     assert [s["relation"] for s in told["sources"]] == ["r.x", "r.y"]
 
 
+def test_sources_of_one_name_are_no_silence_while_one_of_them_is_behind() -> None:
+    """The orders of one store joined with the orders of another: which is which a report does not tell."""
+    progress = Progress([source("us.orders", "orders"), source("eu.orders", "orders"), source("r.b", "b")])
+
+    def read(us: int, eu: int) -> dict[str, Any]:
+        ends = [("orders", us, 9), ("orders", eu, 5), ("b", 1, 1)]
+        both = [{"endOffset": {t: {"0": at}}, "latestOffset": {t: {"0": end}}} for t, at, end in ends]
+        progress.take(report("2024-01-01T00:00:00.000Z", sources=both))
+        return progress.read_to()
+
+    assert read(3, 5) == read(9, 4) == {"b": [{"0": 1}]}
+    assert read(9, 5) == {"orders": [{"0": 9}, {"0": 5}], "b": [{"0": 1}]}
+
+
 def test_types_are_written_so_that_they_read_back() -> None:
     nested = {
         "type": "struct",
