@@ -59,6 +59,7 @@ def apply(
         return _write(session, resource, prior, planned, config, kept)
     except Failed as failed:
         private.replace = kept.replace or private.replace
+        private.unsettled = kept.unsettled or private.unsettled
         return Applied(prior, private, list(failed.diagnostics))
 
 
@@ -80,31 +81,34 @@ def _write(
     document = {**resource.constants, **{key: value for key, value in told.items() if value is not UNKNOWN}}
     try:
         answer = session.service().request("PUT", fill_path(resource.path, planned), document, condition).body
-    except ProblemError as problem:
-        answer = _kept_before(session, resource, prior, planned) if problem.after_doubt else None
+    except (ProblemError, ServiceDown, Cancelled) as problem:
+        doubt = isinstance(problem, Cancelled) or problem.after_doubt
+        # Where it cannot be seen, and was kept, the next plan would be empty whatever became of it.
+        kept.unsettled = doubt and prior is not None and resource.wait is not None
+        answer = _kept_before(session, resource, prior, planned) if doubt else None
         if answer is None:
-            raise Failed(
-                *_refused(resource, planned, problem, creating=prior is None, kept=kept)
-            ) from problem
+            raise Failed(*_refused(resource, planned, problem, doubt, prior is None, kept)) from problem
+        kept.unsettled = False
     return _finish(session, resource, planned, answer or {}, kept, "update" if prior else "create")
 
 
 def _kept_before(
     session: Session, resource: Resource, prior: dict[str, Any] | None, planned: dict[str, Any]
 ) -> Mapping[str, Any] | None:
-    """The object, if it is what an earlier try of the same request has made of it; None if not.
+    """The object, if it is what an earlier try of the same request has made of it; None if not, or not seen.
 
     What is sent again is refused then, as the object is not as it was before.
     """
     try:
         found = session.service().get(fill_path(resource.path, planned)) or {}
-    except ProblemError:
+    except (ProblemError, ServiceDown, Cancelled):
         return None
     before = (prior or {}).get("generation", 0)
-    if not isinstance(before, int) or found.get("generation") != before + 1:
+    # What has no generations, such as a topic, is known by its settings alone.
+    counted = "generation" in resource.attributes
+    if counted and (not isinstance(before, int) or found.get("generation") != before + 1):
         return None
-    read = from_rest(resource.attributes, found, rules.without_unknown(planned))
-    return None if rules.settle(planned, read)[1] else found
+    return None if _state(resource, planned, found)[1] else found
 
 
 def _finish(
@@ -175,21 +179,31 @@ def _health(resource: Resource, answer: Mapping[str, Any], name: str) -> list[Di
 
 
 def _refused(
-    resource: Resource, planned: dict[str, Any], problem: ProblemError, creating: bool, kept: Private
+    resource: Resource,
+    planned: dict[str, Any],
+    problem: ProblemError | ServiceDown | Cancelled,
+    doubt: bool,
+    creating: bool,
+    kept: Private,
 ) -> list[Diagnostic]:
     name = label(resource, planned)
     sql = resource.with_semantic("sql")
-    found = from_problem(
-        problem.problem,
-        resource.attributes,
-        f"Cannot {'create' if creating else 'update'} {name}",
-        planned.get(sql.name) if sql else None,
-    )
-    if creating and (problem.code == "already-exists" or problem.status == 412):
-        note = (
-            f"It exists already. To manage it here, import it: terraform import ADDRESS "
-            f"'{import_id(resource.import_id, planned)}'"
+    summary = f"Cannot {'create' if creating else 'update'} {name}"
+    if isinstance(problem, ProblemError):
+        text = planned.get(sql.name) if sql else None
+        found = from_problem(problem.problem, resource.attributes, summary, text)
+    else:
+        found = [Diagnostic(summary, str(problem) or "Terraform asked the provider to stop.")]
+    importing = f"import it: terraform import ADDRESS '{import_id(resource.import_id, planned)}'"
+    if not isinstance(problem, ProblemError) or problem.in_doubt:
+        if not doubt:
+            return found
+        then = (
+            f"If the next apply says that it exists, {importing}" if creating else "The next plan shows it."
         )
+        note = f"Whether this was kept is not known, as no answer came. {then}"
+    elif creating and (problem.code == "already-exists" or problem.status == 412):
+        note = f"It exists already. To manage it here, {importing}"
     elif problem.code == "stale":
         note = (
             "It was changed by somebody else after this plan was made. Run the plan again to see the change."

@@ -33,7 +33,7 @@ class ProblemError(Exception):
         self.problem = problem
         #: Seconds after which the service wants to be asked again.
         self.retry_after = float(retry_after) if retry_after and retry_after.isdecimal() else 0.0
-        #: An earlier try of the same request may have been kept: this may be the answer to its effect.
+        #: This try of the request or an earlier one may have been kept, and this be the answer to its effect.
         self.after_doubt = False
 
     @property
@@ -49,20 +49,32 @@ class ProblemError(Exception):
         return self.status in (502, 503, 504)
 
     @property
+    def in_doubt(self) -> bool:
+        """Whether a change may have been kept all the same: what a proxy says tells nothing of it."""
+        return self.passing and self.code not in _UNDONE
+
+    @property
     def gone(self) -> bool:
         """Whether the service itself says that the object does not exist; a proxy's 404 does not count."""
         return self.status == 404 and self.code in ("not-found", "entity-not-found")
 
 
 class ServiceDown(Exception):
-    """The service cannot be reached."""
+    """The service cannot be reached.
 
-    def __init__(self, url: str, cause: Exception) -> None:
+    Attributes:
+        in_doubt: the request had been sent, so that a change may have been kept all the same.
+        after_doubt: as of a ``ProblemError``.
+    """
+
+    def __init__(self, url: str, cause: Exception, in_doubt: bool = False) -> None:
         super().__init__(
             f"The leatstream service at {url} cannot be reached: {_reason(cause)}.\n\n"
             "Start it (`leat dev` runs one on this machine), or set the provider's url, or LEATSTREAM_URL, "
             "to where it listens."
         )
+        self.in_doubt = in_doubt
+        self.after_doubt = False
 
 
 class Cancelled(Exception):
@@ -75,7 +87,12 @@ def _reason(cause: Exception) -> str:
 
 
 def _may_help(error: ProblemError | ServiceDown, method: str, path: str, patient: bool) -> bool:
-    """Whether the same request may be sent again; the command line has the same rule (``cli/client.py``)."""
+    """Whether the same request may be sent again.
+
+    The command line has the same rule (``cli/client.py``), but for a PUT whose answer is lost: the provider
+    looks for what became of it, as Terraform would not know of the object.
+    """
+    patient = patient or method == "PUT"
     if isinstance(error, ServiceDown):
         return patient
     again = method in ("GET", "PUT", "DELETE") or path.endswith(":validate")
@@ -129,23 +146,24 @@ class Client:
             body: JSON document.
             headers: more headers.
             until: on the monotonic clock; to this moment also a service that cannot be reached is ridden
-                out. Only for requests that may be sent twice.
+                out, as it is for a PUT in any case. Only for requests that may be sent twice.
 
         Raises:
             ProblemError: the service answered 4xx or 5xx.
             ServiceDown: no connection, or it broke and could not be made again.
             Cancelled: Terraform asked to stop meanwhile.
         """
-        end, pause, doubt = until or time.monotonic() + _RETRY_FOR, 0.25, False
+        end, pause, doubt = until, 0.25, False
         while True:
             try:
                 return self._once(method, path, body, headers or {})
             except (ProblemError, ServiceDown) as error:
                 asked = error.retry_after if isinstance(error, ProblemError) else 0.0
-                left = end - time.monotonic()
-                if isinstance(error, ProblemError):
-                    error.after_doubt = doubt
-                    doubt = doubt or error.code == _IN_DOUBT
+                now = time.monotonic()
+                # From the first failure on: an answer that never came took long enough already.
+                end = now + _RETRY_FOR if end is None else end
+                left = end - now
+                error.after_doubt = doubt = doubt or error.in_doubt
                 if left <= 0 or not _may_help(error, method, path, until is not None):
                     raise
             self.sleep(min(max(pause, asked), left))
@@ -172,7 +190,11 @@ class Client:
         fresh = getattr(self._local, "connection", None) is None
         while True:
             connection = self._connection()
+            connected = connection.sock is not None
             try:
+                if not connected:
+                    connection.connect()
+                    connected = True
                 connection.request(method, self._base() + path, body=data, headers=sent)
                 response = connection.getresponse()
                 content = response.read()
@@ -181,7 +203,7 @@ class Client:
                 self.close()
                 # A kept connection may have been closed by the other side meanwhile: one new try.
                 if fresh or isinstance(problem, TimeoutError):
-                    raise ServiceDown(self.url, problem) from problem
+                    raise ServiceDown(self.url, problem, in_doubt=connected) from problem
                 fresh = True
         if response.will_close:
             self.close()
@@ -253,6 +275,6 @@ def check_url(url: str) -> str | None:
         return wrong
     if parts.scheme not in ("http", "https") or not parts.hostname:
         return wrong
-    if parts.query or parts.fragment or parts.username:
+    if parts.query or parts.fragment or "@" in parts.netloc:
         return "the address takes no user name, query or fragment; the token has its own argument"
     return None

@@ -115,17 +115,19 @@ def test_a_delete_outlives_what_passes(with_double: Any, double: Any, problem: A
     assert ("query", "filtered") not in double.objects
 
 
-def test_a_change_that_was_kept_although_the_catalog_went_away_is_taken_for_done(
-    with_double: Any, double: Any, problem: Any
+@pytest.mark.parametrize("answer", ["away", "none"])
+def test_a_change_that_was_kept_although_its_answer_was_lost_is_taken_for_done(
+    with_double: Any, double: Any, problem: Any, answer: str
 ) -> None:
     """Of a change that was just being written nobody knows; what is sent again meets itself."""
     plain, lost = double.on_put, []
+    away = problem(503, "catalog-unreachable", "away") if answer == "away" else ConnectionResetError("anew")
 
     def kept(*asked: Any) -> Any:
         answer = plain(*asked)
         if asked[0] not in lost:
             lost.append(asked[0])
-            raise problem(503, "catalog-unreachable", "away")
+            raise away
         return answer
 
     double.on_put = kept

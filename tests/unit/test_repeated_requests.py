@@ -129,3 +129,69 @@ def test_the_provider_knows_that_an_earlier_try_may_have_been_kept(monkeypatch: 
         with pytest.raises(provider.ProblemError) as told:
             made.request("PUT", "/v1/queries/q", {}, {"If-Match": '"1"'})
         assert told.value.after_doubt is doubtful
+
+
+@pytest.mark.parametrize(
+    ("lost", "doubtful"),
+    [
+        (provider.ServiceDown("http://s.test", TimeoutError("late"), in_doubt=True), True),
+        (provider.ServiceDown("http://s.test", ConnectionRefusedError("refused")), False),
+        (provider.ProblemError(502, {"title": "Bad Gateway"}), True),
+        (provider.ProblemError(504, {"title": "Gateway Timeout"}), True),
+    ],
+)
+def test_the_provider_sends_a_put_again_whose_answer_is_lost(
+    monkeypatch: pytest.MonkeyPatch, lost: Exception, doubtful: bool
+) -> None:
+    """A server that starts anew fails no create that is in flight, whatever the time it took to be gone."""
+    made, asked = provider.Client("http://s.test"), []
+    clock = itertools.count(0.0, 0.1)
+    monkeypatch.setattr(provider.time, "monotonic", lambda: next(clock) + 90.0 * len(asked))
+    monkeypatch.setattr(made, "sleep", lambda _: None)
+
+    def once(method: str, *_: Any) -> Any:
+        asked.append(method)
+        raise lost if len(asked) == 1 else provider.ProblemError(412, STALE)
+
+    monkeypatch.setattr(made, "_once", once)
+    with pytest.raises(provider.ProblemError) as told:
+        made.request("PUT", "/v1/queries/q", {}, {"If-Match": '"1"'})
+    assert (told.value.code, told.value.after_doubt, asked) == ("stale", doubtful, ["PUT", "PUT"])
+    asked.clear()
+    with pytest.raises(type(lost)):
+        made.request("POST", "/v1/statements", {})
+    assert asked == ["POST"], "what might happen twice is told"
+
+
+class Breaking:
+    """A connection that breaks at one of its steps."""
+
+    def __init__(self, broken: str) -> None:
+        self.sock = None
+        self._broken = broken
+
+    def _step(self, name: str) -> None:
+        if name == self._broken:
+            raise ConnectionError(name)
+
+    def connect(self) -> None:
+        self._step("connect")
+
+    def request(self, *_: Any, **__: Any) -> None:
+        self._step("request")
+
+    def getresponse(self) -> Any:
+        self._step("getresponse")
+
+
+@pytest.mark.parametrize(
+    ("broken", "doubtful"), [("connect", False), ("request", True), ("getresponse", True)]
+)
+def test_what_was_never_sent_was_not_kept(
+    monkeypatch: pytest.MonkeyPatch, broken: str, doubtful: bool
+) -> None:
+    made = provider.Client("http://s.test")
+    monkeypatch.setattr(made, "_connection", lambda: Breaking(broken))
+    with pytest.raises(provider.ServiceDown) as told:
+        made._once("PUT", "/v1/queries/q", {}, {})
+    assert told.value.in_doubt is doubtful

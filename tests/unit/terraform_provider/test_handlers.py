@@ -16,7 +16,7 @@ from leatstream_terraform.session import Private, Session
 PROTOCOL = Protocol()
 METHODS = {name: (request, response) for name, request, response, _ in PROTOCOL.methods(PROVIDER)}
 RESOURCES = load().resources
-SECRET_URLS = ["http://u:s3cret@h:85x5", "u:s3cret@h", "http://u:s3cret@[::1"]
+SECRET_URLS = ["http://:s3cret@h", "http://u:s3cret@h:85x5", "u:s3cret@h", "http://u:s3cret@[::1"]
 
 
 @pytest.fixture

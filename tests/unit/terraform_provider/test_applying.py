@@ -1,0 +1,171 @@
+"""Applying: what is kept and told when the service answers as a script says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from leatstream_terraform import rest
+from leatstream_terraform.applying import Applied, apply
+from leatstream_terraform.plan import forget, propose, templates
+from leatstream_terraform.rest import Answer, Cancelled, Client, ProblemError, ServiceDown
+from leatstream_terraform.schema import complete, load
+from leatstream_terraform.session import Private, Session
+
+RESOURCES = load().resources
+QUERY, DATABASE, ENTITY = (
+    RESOURCES[name] for name in ("leatstream_query", "leatstream_database", "leatstream_entity")
+)
+SQL = "CREATE STREAM a AS SELECT * FROM b"
+LOST = ServiceDown("http://s.test", TimeoutError("timed out"), in_doubt=True)
+REFUSED = ServiceDown("http://s.test", ConnectionRefusedError("Connection refused"))
+GATEWAY = ProblemError(504, {"status": 504, "title": "Gateway Timeout", "detail": "late"})
+EXISTS = ProblemError(409, {"status": 409, "code": "already-exists", "detail": "it exists already"})
+STALE = ProblemError(412, {"status": 412, "code": "stale", "detail": "it has changed"})
+GONE = ProblemError(404, {"status": 404, "code": "not-found", "detail": "no such thing"})
+
+
+class Script(Client):
+    """A service that answers one request after another as was laid out; the last of them for ever.
+
+    What a text names is looked for in the line of the request; waiting takes no time.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *steps: tuple[str, Any]) -> None:
+        super().__init__("http://s.test")
+        self.steps, self.asked, self.now = list(steps), [], 0.0
+        monkeypatch.setattr(rest.time, "monotonic", lambda: self.now)
+
+    def _once(self, method: str, path: str, body: Any, headers: Any) -> Answer:
+        self.asked.append((method, path, body))
+        line, answer = self.steps.pop(0) if len(self.steps) > 1 else self.steps[0]
+        assert line in f"{method} {path}", f"{line} was to be asked, not {method} {path}"
+        if isinstance(answer, Exception):
+            raise answer
+        return Answer(200, answer, {})
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        if self.stop.is_set():
+            raise Cancelled
+
+    def lines(self) -> list[str]:
+        """What was asked, without what it waited for."""
+        return [f"{method} {path.partition('?')[0]}" for method, path, _ in self.asked]
+
+
+def query(generation: int = 1, state: str = "running", **values: Any) -> dict[str, Any]:
+    """A query as the service tells it."""
+    status = {"state": state, "observed_generation": generation}
+    base = {"name": "q", "sql": SQL, "desired_state": "running", "generation": generation, "status": status}
+    return base | values
+
+
+def applied(
+    service: Client,
+    given: dict[str, Any],
+    prior: dict[str, Any] | None = None,
+    resource: Any = QUERY,
+    private: Private | None = None,
+) -> Applied:
+    """Plan without a service, and apply with it."""
+    config = complete(resource.attributes, given)
+    before = None if prior is None else complete(resource.attributes, prior)
+    planned = propose(resource.attributes, config, before)
+    templates(resource, planned)
+    if prior is not None:
+        forget(resource, planned, inferred=False)
+    session = Session(load(), client=service)
+    return apply(session, resource, before, planned, config, private or Private())
+
+
+def errors(done: Applied) -> str:
+    """What it says, on one line."""
+    return " ".join(f"{one.severity}: {one.summary}: {one.detail}" for one in done.diagnostics)
+
+
+@pytest.mark.parametrize("lost", [LOST, GATEWAY])
+def test_a_create_whose_answer_is_lost_is_found_again(
+    monkeypatch: pytest.MonkeyPatch, lost: Exception
+) -> None:
+    """A running query outside of the state would be billed and written to by nobody's will."""
+    service = Script(
+        monkeypatch,
+        ("PUT /v1/queries/q", lost),
+        ("PUT /v1/queries/q", EXISTS),
+        ("GET /v1/queries/q", query(state="starting")),
+        ("GET /v1/queries/q?wait_for", query()),
+    )
+    done = applied(service, {"name": "q", "sql": SQL})
+    assert done.diagnostics == []
+    assert done.state is not None
+    assert done.state["generation"] == 1
+
+
+def test_a_create_rides_out_a_server_that_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = Script(monkeypatch, ("PUT", REFUSED), ("PUT", REFUSED), ("PUT", REFUSED), ("PUT", query()))
+    done = applied(service, {"name": "q", "sql": SQL})
+    assert (done.diagnostics, service.now < 10) == ([], True)
+
+
+def test_what_was_there_before_a_refused_connection_is_not_taken_for_ones_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    service = Script(monkeypatch, ("PUT", REFUSED), ("PUT", EXISTS))
+    done = applied(service, {"name": "q", "sql": SQL})
+    assert done.state is None
+    assert "terraform import ADDRESS 'q'" in errors(done)
+
+
+def test_a_topic_whose_answer_is_lost_is_known_by_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    kafka = {"partitions": 2, "replicas": 1}
+    found = {"store": "k", "name": "t", "kafka": kafka, "effective": kafka | {"configs": {}}}
+    for told, kept in ((found, True), (found | {"kafka": kafka | {"partitions": 3}}, False)):
+        service = Script(monkeypatch, ("PUT", LOST), ("PUT", EXISTS), ("GET", told))
+        done = applied(service, {"store": "k", "name": "t", "kafka": kafka}, None, ENTITY)
+        assert (done.state is not None, "import it" in errors(done)) == (kept, not kept)
+
+
+def test_a_create_without_any_answer_says_that_it_may_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = applied(Script(monkeypatch, ("", LOST)), {"name": "q", "sql": SQL})
+    assert done.state is None
+    assert "not known" in errors(done)
+    assert "terraform import ADDRESS 'q'" in errors(done)
+    done = applied(Script(monkeypatch, ("", REFUSED)), {"name": "q", "sql": SQL})
+    assert "import" not in errors(done), "nothing was sent"
+
+
+@pytest.mark.parametrize("lost", [LOST, GATEWAY])
+def test_an_update_whose_answer_is_lost_is_found_again(
+    monkeypatch: pytest.MonkeyPatch, lost: Exception
+) -> None:
+    service = Script(monkeypatch, ("PUT", lost), ("PUT", STALE), ("GET", query(2, comment="new")))
+    done = applied(service, query() | {"comment": "new"}, query())
+    assert (done.diagnostics, done.private.unsettled) == ([], False)
+    assert done.state is not None
+    assert done.state["generation"] == 2
+
+
+@pytest.mark.parametrize("lost", [LOST, GATEWAY])
+def test_an_update_without_any_answer_is_awaited_by_the_next_apply(
+    monkeypatch: pytest.MonkeyPatch, lost: Exception
+) -> None:
+    """The next plan reads what was kept: without the mark it would be empty, though the job may have failed."""
+    prior = query()
+    done = applied(Script(monkeypatch, ("", lost)), prior | {"comment": "new"}, prior)
+    assert done.private.unsettled
+    assert done.state is not None
+    assert done.state["comment"] is None
+    assert "The next plan shows it" in errors(done)
+    done = applied(Script(monkeypatch, ("", lost)), {"name": "d", "comment": "new"}, {"name": "d"}, DATABASE)
+    assert not done.private.unsettled, "nobody waits for a database"
+
+
+def test_a_create_that_is_stopped_in_doubt_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = Script(monkeypatch, ("PUT", LOST), ("GET", query(state="starting")))
+    service.stop.set()
+    done = applied(service, {"name": "q", "sql": SQL})
+    assert done.state is not None
+    assert done.private.unsettled
+    assert [one.severity for one in done.diagnostics] == ["warning"]
