@@ -15,9 +15,9 @@ _NOTE = "<!-- Generated from provider.json; do not edit. -->"
 _EXAMPLES: dict[str, str] = {
     "leatstream_database": 'resource "leatstream_database" "demo" {\n  name = "demo"\n}\n',
     "leatstream_schema": (
-        'resource "leatstream_schema" "public" {\n'
+        'resource "leatstream_schema" "shop" {\n'
         "  database = leatstream_database.demo.name\n"
-        '  name     = "public"\n}\n'
+        '  name     = "shop"\n}\n'
     ),
     "leatstream_store": (
         'resource "leatstream_store" "events" {\n'
@@ -40,7 +40,7 @@ _EXAMPLES: dict[str, str] = {
     "leatstream_stream": (
         'resource "leatstream_stream" "pageviews" {\n'
         "  database     = leatstream_database.demo.name\n"
-        "  schema       = leatstream_schema.public.name\n"
+        "  schema       = leatstream_schema.shop.name\n"
         '  name         = "pageviews"\n'
         "  store        = leatstream_store.events.name\n"
         "  topic        = leatstream_entity.pageviews.name\n"
@@ -54,7 +54,7 @@ _EXAMPLES: dict[str, str] = {
     "leatstream_changelog": (
         'resource "leatstream_changelog" "users" {\n'
         "  database     = leatstream_database.demo.name\n"
-        "  schema       = leatstream_schema.public.name\n"
+        "  schema       = leatstream_schema.shop.name\n"
         '  name         = "users"\n'
         "  store        = leatstream_store.events.name\n"
         '  topic        = "users"\n'
@@ -69,7 +69,7 @@ _EXAMPLES: dict[str, str] = {
         'resource "leatstream_query" "user_2" {\n'
         '  name     = "user_2"\n'
         "  database = leatstream_database.demo.name\n"
-        "  schema   = leatstream_schema.public.name\n"
+        "  schema   = leatstream_schema.shop.name\n"
         "  sql      = <<-SQL\n"
         "    CREATE STREAM user_2 AS\n"
         "    SELECT userid, pageid FROM ${leatstream_stream.pageviews.fqn} WHERE userid = 'User_2';\n"

@@ -40,7 +40,10 @@ class Database(l1.Database):
 
 
 class Schema(l1.Schema):
-    """A schema of a database: ``Schema(self, "public", database=demo)``."""
+    """A schema of a database: ``Schema(self, "shop", database=demo)``.
+
+    The schema ``public`` is there already, as of every database: declaring it fails.
+    """
 
     def __init__(
         self,

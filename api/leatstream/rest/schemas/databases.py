@@ -62,7 +62,10 @@ class DatabaseList(View):
 
 
 class SchemaBody(Body):
-    """A schema: a namespace of relations inside a database."""
+    """A schema: a namespace of relations inside a database.
+
+    Every database has a schema `public` from the start; it is not declared.
+    """
 
     model_config = ConfigDict(
         json_schema_extra=terraform(
