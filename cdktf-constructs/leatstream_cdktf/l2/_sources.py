@@ -53,12 +53,13 @@ def given_context(schema: SchemaLike | None, database: DatabaseLike | None) -> C
 
 
 def left_most_context(sql: str, sources: Mapping[str, Source]) -> Context:
-    """The schema of the left-most relation in the text whose schema is known."""
-    for name in place_holders(sql):
-        source = sources.get(name)
-        known = getattr(source, "context", None)
-        if isinstance(known, tuple):
-            return known
-        if isinstance(source, str) and not has_token(source) and len(parts := split_name(source)) == 3:
-            return parts[0], parts[1]
+    """The schema of the left-most relation in the text; nothing where only Terraform knows it."""
+    source = next((sources[name] for name in place_holders(sql) if name in sources), None)
+    known = getattr(source, "context", None)
+    if isinstance(known, tuple):
+        return known
+    if isinstance(source, _RELATIONS):
+        return source.database, source.schema
+    if isinstance(source, str) and not has_token(source) and len(parts := split_name(source)) == 3:
+        return parts[0], parts[1]
     return None, None

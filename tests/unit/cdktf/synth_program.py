@@ -148,6 +148,17 @@ def build(stack: Any) -> dict[str, Any]:
         depends_on=[demo],
         lifecycle=tf.TerraformResourceLifecycle(prevent_destroy=True),
     )
+    made = l1.Stream(
+        stack, "made", database="demo", schema="raw", name="made", store="kafka", value_format="json"
+    )
+    other = l1.DataQuery(stack, "other", name="other")
+    for name, left in {"found": found, "made": made, "query": other, "token": shop.sink(0)}.items():
+        at = {"sources": {"l": left, "r": users}, "sink": Sink(name=f"left_{name}", store=kafka)}
+        Query(stack, f"left_{name}", sql="SELECT l.a FROM {l} l, {r} r", **at)
+    Application(
+        stack, "left_app", sources={"l": found, "r": users},
+        statements=["CREATE STREAM left_app AS SELECT l.a FROM {l} l, {r} r"],
+    )  # fmt: skip
     l1.Entity(stack, "topic", store=kafka.name, name="raw", kafka={"partitions": 2, "replicas": 1})
     tf.TerraformOutput(stack, "state", value=enriched.status.state)
     tf.TerraformOutput(stack, "partitions", value=enriched.effective["topic.partitions"].value)

@@ -77,6 +77,22 @@ def test_references_order_the_graph(synthesized: dict[str, Any]) -> None:
     )
 
 
+def test_unqualified_names_are_of_the_left_most_source(synthesized: dict[str, Any]) -> None:
+    """Not of the next one whose schema is known: the sink was made in that one's schema."""
+    made = synthesized["resource"]
+    places = {
+        "found": ("${data.leatstream_stream.found.database}", "${data.leatstream_stream.found.schema}"),
+        "made": ("${leatstream_stream.made.database}", "${leatstream_stream.made.schema}"),
+        "query": (None, None),
+        "token": (None, None),
+    }
+    for name, place in places.items():
+        query = made["leatstream_query"][f"left_{name}"]
+        assert (query.get("database"), query.get("schema")) == place
+    of_app = made["leatstream_application"]["left_app"]
+    assert (of_app["database"], of_app["schema"]) == places["found"]
+
+
 def test_sql_comes_through_whole(synthesized: dict[str, Any]) -> None:
     sql = synthesized["resource"]["leatstream_query"]["enriched"]["sql"]
     assert sql == (
