@@ -52,7 +52,7 @@ def apply(
         return _delete(session, resource, prior or {}, private)
     kept = Private(timeouts=private.timeouts)
     try:
-        if prior is not None and not rules.needs_write(resource, prior, planned, private.imported):
+        if prior is not None and not rules.needs_write(resource, prior, planned):
             if private.unsettled:
                 return _finish(session, resource, planned, None, kept, "update")
             return Applied(rules.settle(planned, prior)[0], kept)

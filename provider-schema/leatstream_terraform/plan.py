@@ -119,25 +119,17 @@ def _body_value(item: Attribute, value: Any, config: Any) -> Any:
     return {key: body(item.attributes, one, given.get(key)) for key, one in value.items()}
 
 
-def needs_write(
-    resource: Resource, prior: Mapping[str, Any], planned: Mapping[str, Any], imported: bool
-) -> bool:
+def needs_write(resource: Resource, prior: Mapping[str, Any], planned: Mapping[str, Any]) -> bool:
     """Tell whether the service must be written to, or only provider-side values differ.
 
-    Args:
-        resource: the resource.
-        prior: state before.
-        planned: state wanted.
-        imported: nothing was applied since the import, so that a trigger which appears says nothing about the
-            object.
+    A trigger that appears after an import counts too: nothing tells whether it came with another secret,
+    and the service takes an equal one for no change.
     """
     if body(resource.attributes, prior) != body(resource.attributes, planned):
         return True
     before = _triggers(resource.attributes, prior)
-    return any(
-        before.get(path) != value and not (imported and before.get(path) is None)
-        for path, value in _triggers(resource.attributes, planned).items()
-    )
+    after = _triggers(resource.attributes, planned)
+    return any(before.get(path) != value for path, value in after.items())
 
 
 def _triggers(attributes: Mapping[str, Attribute], value: Any) -> dict[Path, Any]:

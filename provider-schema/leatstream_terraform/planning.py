@@ -69,7 +69,7 @@ def plan(
     else:
         keep_implied(resource.attributes, state, prior)
         answer.replace = rules.replacements(resource, prior, state)
-        if answer.replace or rules.needs_write(resource, prior, state, private.imported):
+        if answer.replace or rules.needs_write(resource, prior, state):
             _update(session, resource, prior, answer, state, config)
         elif private.unsettled:
             # An update in place that writes nothing and waits for the one before.

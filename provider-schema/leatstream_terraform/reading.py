@@ -68,7 +68,7 @@ def import_state(
                     f"The identity of {resource.name} is not complete", f"Give {', '.join(resource.key)}."
                 )
             )
-    return empty(resource.attributes) | dict(names), Private(fresh=True, imported=True)
+    return empty(resource.attributes) | dict(names), Private(fresh=True)
 
 
 def read_data(session: Session, resource: Resource, config: Mapping[str, Any]) -> dict[str, Any]:

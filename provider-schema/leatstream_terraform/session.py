@@ -105,14 +105,12 @@ class Private:
 
     Attributes:
         fresh: imported and not read yet.
-        imported: nothing was applied since the import.
         timeouts: the configured timeouts, which destroy needs and its empty configuration no longer has.
         replace: paths that the service refused to change in place.
         unsettled: the last update was written, but the wait for its outcome did not end well.
     """
 
     fresh: bool = False
-    imported: bool = False
     timeouts: dict[str, str] = field(default_factory=dict)
     replace: list[Path] = field(default_factory=list)
     unsettled: bool = False
@@ -128,7 +126,6 @@ class Private:
             return cls()
         return cls(
             bool(raw.get("fresh")),
-            bool(raw.get("imported")),
             dict(raw.get("timeouts") or {}),
             [tuple(path) for path in raw.get("replace") or []],
             bool(raw.get("unsettled")),
@@ -138,7 +135,6 @@ class Private:
         """Bytes for Terraform to keep; empty when there is nothing to keep."""
         raw = {
             "fresh": self.fresh,
-            "imported": self.imported,
             "timeouts": self.timeouts,
             "replace": [list(path) for path in self.replace],
             "unsettled": self.unsettled,

@@ -139,7 +139,7 @@ def test_import_by_id_and_by_identity(handlers: Handlers) -> None:
     one, two = by_id.imported_resources[0], by_identity.imported_resources[0]
     assert one.state.msgpack == two.state.msgpack
     assert decode(one.state.msgpack)["name"] == "X"
-    assert Private.load(one.private).imported
+    assert Private.load(one.private).fresh
 
 
 def test_a_bad_import_id_shows_the_form(handlers: Handlers) -> None:
