@@ -46,7 +46,7 @@ from leatstream.rest.schemas.queries import (
 )
 from leatstream.rest.streams import EVENTS
 from leatstream.rest.waiting import WaitFor, WaitTime, look_until
-from leatstream.services.environment import Stored
+from leatstream.services.environment import Precondition, Stored
 from leatstream.services.queries import blue_green
 from leatstream.services.queries import catalog as service
 from leatstream.services.queries import log as query_log
@@ -101,13 +101,14 @@ def replace_query(
     stopped, as `__blue`. Deleting `__green` calls the replacement off. The query itself is answered where it
     needs no other one, as its job stays, or goes on from its checkpoint and writes a topic.
     """
-    definition = replace(definition_of(service.get_query(env, caller, query)), sql=body.sql)
-    definition = replace(definition, desired_state=objects.DesiredState.RUNNING)
+
+    def put(old: objects.Query, exact: Precondition) -> objects.Query:
+        definition = replace(definition_of(old), sql=body.sql, desired_state=objects.DesiredState.RUNNING)
+        green = blue_green.replace_beside(env, caller, query, definition, exact)
+        return green or service.put_query(env, caller, query, definition, exact).item
+
     with about_sql():
-        green = blue_green.replace_beside(env, caller, query, definition, pre)
-        if green is None:
-            return _view(service.put_query(env, caller, query, definition, pre).item, response)
-    return _view(green, response)
+        return _view(service.as_it_is(env, caller, query, pre, put), response)
 
 
 @router.post("/queries/{query}:rollback", status_code=202, responses=WRITING_STORE)
@@ -158,9 +159,8 @@ def patch_query(
     """Change some members of a query (JSON merge patch), such as `{"desired_state": "stopped"}`."""
     if "sql" in body.model_fields_set and not body.sql:
         raise RequestError("validation", "sql cannot be taken away.", pointer="#/sql")
-    changes = body.changes(service.get_query(env, caller, query))
     with about_sql():
-        stored = service.patch_query(env, caller, query, changes, pre)
+        stored = service.patch_query(env, caller, query, body.changes, pre)
     return _answer(stored, response)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from leatstream.errors import CatalogError
 from leatstream.model.names import Fqn, quote
@@ -51,6 +51,8 @@ from leatstream.sql.canonical import same_meaning, statement_hash
 from leatstream.sql.statements import Properties
 
 _PART = 1000
+_TRIES = 5
+_T = TypeVar("_T")
 
 
 def put_query(
@@ -146,13 +148,47 @@ def patch_query(
     env: Environment,
     principal: Principal,
     name: str,
-    changes: Mapping[str, Any],
+    changes: Mapping[str, Any] | Callable[[Query], Mapping[str, Any]],
     pre: Precondition = Precondition(),  # noqa: B008
     within: Collection[str] = (),
 ) -> Stored[Query]:
-    """Change some members: any field of QueryDefinition by name. ``within`` as ``put_query`` has it."""
-    body = definition_of(get_query(env, principal, name))
-    return put_query(env, principal, name, replace(body, **changes), pre, within)
+    """Change some members: any field of QueryDefinition by name, or what tells them of the present query.
+
+    The others stay as they are when it is written. ``within`` as ``put_query`` has it.
+    """
+
+    def put(old: Query, exact: Precondition) -> Stored[Query]:
+        given = changes(old) if callable(changes) else changes
+        return put_query(env, principal, name, replace(definition_of(old), **given), exact, within)
+
+    return as_it_is(env, principal, name, pre, put)
+
+
+def as_it_is(
+    env: Environment,
+    principal: Principal,
+    name: str,
+    pre: Precondition,
+    put: Callable[[Query, Precondition], _T],
+) -> _T:
+    """Write what is made of the present query: once more, if somebody else has changed it meanwhile.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: exact name.
+        pre: precondition; who names a version means this one, and nothing is repeated.
+        put: writes it, if the precondition that it is given holds: that the query is still the one it got.
+    """
+    for left in reversed(range(_TRIES)):
+        old = get_query(env, principal, name)
+        exact = replace(pre, if_match=old.meta.generation) if pre.if_match is None else pre
+        try:
+            return put(old, exact)
+        except CatalogError as error:
+            if error.code != "stale" or exact is pre or not left:
+                raise
+    raise AssertionError  # the last try returns or raises
 
 
 def refuse_deleting(query: Query | None) -> None:
