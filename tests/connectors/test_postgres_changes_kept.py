@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from change_feed import Feed, fill, rows_of
+from change_feed import KEYED, PLAIN, Feed, fill, rows_of
 from postgres_server import PostgresServer
 
 from leatstream.connectors.postgres import cdc_source
@@ -52,6 +52,29 @@ def test_changes_while_the_first_rows_are_read_are_newer_than_those(
     assert newest(source) == wanted
 
 
+@pytest.mark.parametrize("form", [KEYED, PLAIN], ids=["changelog", "stream"])
+def test_first_rows_stand_before_every_change_that_they_lack(
+    postgres: PostgresServer, admin: psycopg.Connection[Any], feed: Any, form: Form
+) -> None:
+    """One may be in the log already when they are read, and be committed afterwards."""
+    source = feed(form)
+    table = source.plan.entity
+    fill(admin, source, 1, 1000)
+    source.step()
+    with postgres.connect() as other, other.transaction():
+        other.execute(f"UPDATE public.{table} SET name = 'new' WHERE id = 999")
+        other.execute(f"DELETE FROM public.{table} WHERE id = 1000")
+        source.restart()
+        source.until(lambda: len(source.records) == 1000)
+    source.until(lambda: len(source.records) == 1002)
+    *first, updated, deleted = source.records
+    assert max(row["lsn"] for row in first) < updated["lsn"] < deleted["lsn"]
+    if form is KEYED:
+        assert source.table == rows_of(admin, source)
+    else:
+        assert all(event["source"]["lsn"] > 0 for event in source.events)
+
+
 def marked(source: Feed, **more: Any) -> tuple[Mark, ...]:
     """Move the moments of the first rows 1, 2, … hours on: a commit may be older and still not be in them."""
     position = read_offset(source.offset, source.plan.entity)
@@ -82,7 +105,7 @@ def test_each_key_has_the_moment_of_its_own_rows(admin: psycopg.Connection[Any],
     source.restart()
     admin.execute(f"UPDATE public.{table} SET name = 'later' WHERE id = 1000")
     source.until(lambda: "complete" not in source.offset["__state"])
-    before = source.records[-1]["lsn"]
+    before = read_offset(source.offset, table).settled
     early, late = marked(source, lsn=before + (1 << 30))
     admin.execute(f"UPDATE public.{table} SET name = 'new' WHERE id IN (1, 900)")
     admin.execute(f"UPDATE public.{table} SET id = 2000 WHERE id = 2")

@@ -26,7 +26,11 @@ ORIGINS = ("source", "system")
 
 
 class Record(NamedTuple):
-    """A record: JSON or nothing behind a key; when it was committed (epoch microseconds) and where."""
+    """A record: JSON or nothing behind a key; when it was committed (epoch microseconds) and where.
+
+    What was read at the start stands at 0: a change that it lacks may have been written before, and be
+    committed after.
+    """
 
     key: bytes | None
     value: bytes | None
@@ -126,13 +130,11 @@ class Shaper:
         return Record(key, value + b"}", at, lsn)
 
     def first(self, values: Values, at: int, lsn: int) -> Record:
-        """A row that was read at the start."""
+        """A row that was read at the start; ``lsn``: where the log ended then, for an envelope."""
         key = self._key(values)
-        return (
-            self.upsert(key, values, at, lsn)
-            if self._keyed
-            else self.envelope(b"r", key, None, values, at, lsn)
-        )
+        if self._keyed:
+            return self.upsert(key, values, at, 0)
+        return self.envelope(b"r", key, None, values, at, lsn)._replace(lsn=0)
 
 
 def first_rows(shaper: Shaper, rows: Sequence[Sequence[bytes | None]], at: int, seen: Mark) -> list[Record]:
