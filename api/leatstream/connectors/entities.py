@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from leatstream.model.types import DataType
@@ -70,6 +70,10 @@ class Entity:
     configs: Mapping[str, str] = field(default_factory=dict)
     table: Table | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    def planned(self, entity: Entity | None) -> Entity:
+        """What it will be after a plan that brings it to the properties of ``entity``."""
+        return self if entity is None else replace(self, properties={**self.properties, **entity.properties})
 
 
 @dataclass(frozen=True, slots=True)

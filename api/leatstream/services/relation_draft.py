@@ -118,8 +118,9 @@ def draft_relation(
         check_map_keys(value_format, body.columns, faults, pointer="#/columns")
     faults.raise_if_any()
     entity = connector.find_entity(entity_name, env.settings.store_timeout)
-    if entity is None and planned_entity is not None:
-        entity = planned_entity(store.name, entity_name)
+    if planned_entity is not None:
+        planned = planned_entity(store.name, entity_name)
+        entity = planned if entity is None else entity.planned(planned)
     if table:
         body = table_definition(connector, fqn, body, entity, entity_name)
     elif entity is None and connector.tables:

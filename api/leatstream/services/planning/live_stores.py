@@ -62,11 +62,12 @@ class LiveStores:
         return self._registries[registry.name]
 
     def entity(self, store: str, entity: str) -> Entity | None:
-        """The live entity, or one that the same plan makes, or None."""
+        """The live entity as the same plan leaves it, or one that it makes, or None."""
         key = (store, entity)
         if key not in self._entities:
             live = self.connector(store).find_entity(entity, self.env.settings.store_timeout)
-            self._entities[key] = live or self.view.planned_entity(store, entity)
+            planned = self.view.planned_entity(store, entity)
+            self._entities[key] = planned if live is None else live.planned(planned)
         return self._entities[key]
 
     def source_entity(self, relation: Relation) -> Entity | None:
