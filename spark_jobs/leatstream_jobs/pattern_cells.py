@@ -117,7 +117,9 @@ def place(frame: DataFrame) -> Column:
     fields = getattr(frame.schema[ROWMETA].dataType, "names", [])
     meta = F.col(ROWMETA)
     if "sequence_number" in fields:
-        return F.concat(meta["shard_id"], F.lpad(meta["sequence_number"], 64, "0"))
+        return F.concat(meta["shard"], F.lpad(meta["sequence_number"], 64, "0"))
+    if "file" in fields:
+        return F.concat(meta["file"], F.lpad(meta["offset"].cast("string"), 20, "0"))
     if "offset" in fields:
         numbers = ((meta["partition"], 10), (meta["offset"], 20))
         return F.concat(*(F.lpad(number.cast("string"), width, "0") for number, width in numbers))

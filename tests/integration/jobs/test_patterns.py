@@ -18,8 +18,12 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from statement_cases import FileStore, Pairs, job_of, ordered
 
+from leatstream.connectors.registry import open_connector
+from leatstream.model.objects import ROWMETA
+from leatstream.plan.job_spec import SourceSpec, StoreRef
 from leatstream_jobs import idle, run_query
 from leatstream_jobs.pattern_batches import PatternBatches
+from leatstream_jobs.pattern_cells import place
 
 pytestmark = pytest.mark.spark
 FOLDER = Path(__file__).parents[2] / "fixtures" / "queries" / "patterns"
@@ -135,3 +139,53 @@ def _written(case: Mapping[str, Any]) -> str:
             shown = "[\n    " + ",\n    ".join(lines) + "\n  ]"
         parts.append(f'  "{key}": {shown}')
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+# Kind: settings, then positions in their order.
+AWS = {"region": "eu-west-1", "access_key_id": "AKIAEXAMPLE"}
+POSITIONS: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
+    "kafka": (
+        {"bootstrap_servers": "localhost:1"},
+        [{"partition": 0, "offset": 9}, {"partition": 0, "offset": 10}, {"partition": 11, "offset": 1}],
+    ),
+    "kinesis": (
+        AWS,
+        [
+            {"shard": "shardId-000000000000", "sequence_number": "9" * 55},
+            {"shard": "shardId-000000000000", "sequence_number": "1" + "0" * 55},
+            {"shard": "shardId-000000000001", "sequence_number": "1" * 55},
+        ],
+    ),
+    "s3": (
+        AWS | {"bucket": "data"},
+        [
+            {"file": "a/1.json", "offset": 9},
+            {"file": "a/1.json", "offset": 10},
+            {"file": "a/2.json", "offset": 0},
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", POSITIONS)
+def test_rows_of_one_time_stand_in_the_order_of_their_source(kind: str, spark: SparkSession) -> None:
+    settings, positions = POSITIONS[kind]
+    secrets = {"secret_access_key": "a-secret"} if "access_key_id" in settings else {}
+    source = SourceSpec(
+        view="v",
+        relation="d.s.r",
+        store=StoreRef(name="s", kind=kind, config={}),
+        entity="e",
+        columns=[],
+        value_format="json",
+    )
+    frame = open_connector(kind, "s", settings, secrets).read_stream(spark, source, realtime=False)
+    meta = frame.select(ROWMETA).schema
+    members = meta[ROWMETA].dataType.fieldNames()  # type: ignore[attr-defined]
+    always = {"topic": "e", "timestamp_type": 1}
+    rows = [(tuple((always | one).get(name) for name in members),) for one in positions]
+    known = spark.createDataFrame(rows, meta)
+    places = [row[0] for row in known.select(place(known)).collect()]
+    assert None not in places
+    assert places == sorted(places)
+    assert len(set(places)) == len(places)
