@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, time
@@ -18,13 +19,14 @@ import pyarrow.parquet as pq
 import pytest
 from aws_server import REGION, aws_server, bucket, s3_of
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from small_api import Pool, SmallApi
 
 from leatstream.connectors.registry import open_connector
 from leatstream.connectors.s3.connector import S3Connector
 from leatstream.connectors.s3.options import read_options
 from leatstream.connectors.s3.sink import S3Sink
-from leatstream.connectors.s3.write import SinkPlan
+from leatstream.connectors.s3.write import SinkPlan, stem
 from leatstream.connectors.store_marks import find_mark
 from leatstream.connectors.writers import BatchTarget, Written
 from leatstream.formats.avro_columns import schema_text
@@ -93,6 +95,14 @@ def bodies(aws: str, entity: str) -> dict[str, bytes]:
 
 def put(aws: str, entity: str, name: str, body: bytes) -> None:
     s3_of(aws).put_object(Bucket="data", Key=f"lake/{entity}/{name}", Body=body)
+
+
+def target_of(checkpoint: Path, query: str = "query_1234") -> BatchTarget:
+    """With the checkpoint's id as Spark writes it, which a copy keeps."""
+    checkpoint.mkdir(exist_ok=True)
+    if not (checkpoint / "metadata").exists():
+        (checkpoint / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
+    return BatchTarget(query, "q", 1, checkpoint.as_uri())
 
 
 def test_csv_with_directories_and_files_that_cannot_be_read(
@@ -246,9 +256,9 @@ def test_avro_files_roll_and_tell_what_has_no_form(
         {"s3.file.max.bytes": "1048576", "s3.compression": "none", "s3.partition.by": "id"}, "avro"
     )
     plan = SinkPlan(
-        "files", s3.settings, s3.admin.prefix(entity), "q-1234-g1", "avro", options, columns, schema_text(columns, "x.y")
+        "files", s3.settings, s3.admin.prefix(entity), stem("query_1234", "q", 1), "avro", options, columns, schema_text(columns, "x.y")
     )  # fmt: skip
-    target = BatchTarget("query_1234", "q", 1, tmp_path.as_uri())
+    target = target_of(tmp_path)
     pad, part = "repeat('x', 80) AS pad", "cast(id % 2 as string) AS __leat_part_0"
     rows = spark.range(40_000, numPartitions=1).selectExpr("id", "'00:00:01.000002' AS clock", pad, part)
     sent = S3Sink(plan, target).apply(rows, 0)
@@ -270,9 +280,14 @@ def test_a_batch_counts_once_wherever_its_writer_dies(
 ) -> None:
     entity = directory()
     plan = SinkPlan(
-        "files", s3.settings, s3.admin.prefix(entity), "q-1234-g1", "parquet", read_options({}, "parquet")
+        "files",
+        s3.settings,
+        s3.admin.prefix(entity),
+        stem("query_1234", "q", 1),
+        "parquet",
+        read_options({}, "parquet"),
     )
-    target = BatchTarget("query_1234", "q", 1, tmp_path.as_uri())
+    target = target_of(tmp_path)
 
     def frame(*ids: int) -> Any:
         return spark.createDataFrame([(i,) for i in ids], "id BIGINT").repartition(2)
@@ -323,13 +338,90 @@ def test_a_batch_counts_once_wherever_its_writer_dies(
     assert [path.name for path in (tmp_path / "files").glob("*.json")] == ["9.json"]
 
 
+def test_a_checkpoint_that_counts_anew_replaces_no_file(
+    spark: SparkSession, s3: S3Connector, directory: Callable[[], str], aws: str, tmp_path: Path
+) -> None:
+    entity = directory()
+    options = read_options({}, "json")
+    plan = SinkPlan(
+        "files", s3.settings, s3.admin.prefix(entity), stem("query_1234", "q", 1), "json", options
+    )
+    checkpoint = tmp_path / "g1"
+    target = target_of(checkpoint)
+    for begun, folder in enumerate((checkpoint, tmp_path / "g2", checkpoint)):
+        target = target_of(folder)
+        S3Sink(plan, target).apply(one_value(spark, begun), 0)
+        shutil.rmtree(checkpoint, ignore_errors=True)  # it is lost
+    assert values(aws, entity) == [0, 1, 2]
+    # Started again with the same checkpoint, it finds what it has sent.
+    S3Sink(plan, target_of(tmp_path / "g2")).apply(one_value(spark, 9), 0)
+    assert values(aws, entity) == [0, 1, 2]
+
+
+def test_a_copied_checkpoint_s_notes_are_its_first_query_s(
+    spark: SparkSession, s3: S3Connector, directory: Callable[[], str], aws: str, tmp_path: Path
+) -> None:
+    first, second = directory(), directory()
+    options = read_options({}, "json")
+
+    def sink(query: str, entity: str, folder: Path) -> S3Sink:
+        made = stem(query, "q", 1)
+        plan = SinkPlan("files", s3.settings, s3.admin.prefix(entity), made, "json", options)
+        return S3Sink(plan, target_of(folder, query))
+
+    sink("query_1234", first, tmp_path / "a").apply(one_value(spark, 1), 7)
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    # Into the same directory, too: a batch that was not committed is run by both.
+    for entity in (second, first):
+        shutil.copytree(tmp_path / "b", tmp_path / entity)
+        copied = sink("query_5678", entity, tmp_path / entity)
+        copied.apply(one_value(spark, 2), 7)
+        sink("query_5678", entity, tmp_path / entity).apply(one_value(spark, 3), 7)
+    assert values(aws, second) == [2]
+    assert values(aws, first) == [1, 2]
+
+
+def test_notes_of_before_names_told_the_checkpoint_are_found_and_the_batch_is_computed(
+    spark: SparkSession, s3: S3Connector, directory: Callable[[], str], aws: str, tmp_path: Path
+) -> None:
+    entity = directory()
+    prefix, client = s3.admin.prefix(entity), s3_of(aws)
+    place = {"Bucket": "data", "Key": f"{prefix}former_name-ery_1234-g3-b00000007-p00000.json"}
+    upload = client.create_multipart_upload(**place)["UploadId"]
+    tag = client.upload_part(**place, UploadId=upload, PartNumber=1, Body=b'{"id": 1}\n')["ETag"]
+    (tmp_path / "files").mkdir()
+    note = [{"key": place["Key"], "upload": upload, "rows": 1, "size": 10, "parts": [tag]}]
+    (tmp_path / "files" / "7.json").write_text(json.dumps(note))
+    plan = SinkPlan(
+        "files", s3.settings, prefix, stem("query_1234", "q", 4), "json", read_options({}, "json")
+    )
+    computed = spark.sparkContext.accumulator(0)
+    count = F.udf(lambda value: computed.add(1) or value, "binary")
+    rows = one_value(spark, 2).select(count("value").alias("value"))
+    assert S3Sink(plan, target_of(tmp_path)).apply(rows, 7) == Written()
+    assert values(aws, entity) == [1]
+    assert computed.value == 1, "the state of a stateful query is kept by computing its batch"
+
+
+def one_value(spark: SparkSession, number: int) -> Any:
+    return spark.range(1).selectExpr(f"cast('{{\"id\": {number}}}' as binary) AS value")
+
+
+def values(aws: str, entity: str) -> list[int]:
+    return sorted(
+        json.loads(line)["id"] for body in bodies(aws, entity).values() for line in body.splitlines()
+    )
+
+
 def test_files_roll_and_what_was_sent_is_taken_back_when_a_task_fails(
     spark: SparkSession, s3: S3Connector, directory: Callable[[], str], aws: str, tmp_path: Path
 ) -> None:
     entity = directory()
     options = read_options({"s3.file.max.bytes": "1048576", "s3.partition.by": "kind"}, "json")
-    plan = SinkPlan("files", s3.settings, s3.admin.prefix(entity), "q-1234-g1", "json", options)
-    target = BatchTarget("query_1234", "q", 1, tmp_path.as_uri())
+    plan = SinkPlan(
+        "files", s3.settings, s3.admin.prefix(entity), stem("query_1234", "q", 1), "json", options
+    )
+    target = target_of(tmp_path)
     rows = spark.range(40_000, numPartitions=1).selectExpr(
         "cast(concat('{\"id\": ', id, ', \"pad\": \"', repeat('x', 80), '\"}') as binary) AS value",
         "cast(id % 2 as string) AS __leat_part_0",
@@ -355,10 +447,12 @@ def test_what_s3_refuses_is_told_of_the_sink(
     connector = open_connector("s3", "files", config, {"secret_access_key": SECRET})
     assert isinstance(connector, S3Connector)
     options = read_options({}, "json")
-    plan = SinkPlan("files", connector.settings, connector.admin.prefix("e"), "q-1-g1", "json", options)
+    plan = SinkPlan(
+        "files", connector.settings, connector.admin.prefix("e"), stem("query_1", "q", 1), "json", options
+    )
     rows = spark.range(1).selectExpr("cast('{}' as binary) AS value")
     with pytest.raises(Exception, match="LEAT_STORE") as caught:
-        S3Sink(plan, BatchTarget("query_1", "q", 1, tmp_path.as_uri())).apply(rows, 0)
+        S3Sink(plan, target_of(tmp_path, "query_1")).apply(rows, 0)
     mark = find_mark(str(caught.value))
     assert mark is not None
     role, code, sentence = mark

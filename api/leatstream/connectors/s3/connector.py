@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from leatstream.plan.job_spec import SinkSpec, SourceSpec
 
 _ROW_BYTES = 512  # what a row is taken to be, where rows bound a batch
-_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 class S3Connector(Connector):
@@ -192,7 +190,7 @@ class S3Connector(Connector):
             JobError: job-rejected, for Avro without the schema that the plan makes of the columns.
         """
         from leatstream.connectors.s3.sink import S3Sink
-        from leatstream.connectors.s3.write import SinkPlan
+        from leatstream.connectors.s3.write import SinkPlan, stem
 
         if sink.value_format == "avro" and sink.value_schema is None:
             raise JobError("job-rejected", f"Files of {sink.relation} have no schema to be written by.")
@@ -200,7 +198,7 @@ class S3Connector(Connector):
             store=self.name,
             config=self.settings,
             prefix=self.admin.prefix(sink.entity),
-            stem=f"{_UNSAFE.sub('_', target.query_name)[:60]}-{target.query_id[-8:]}-g{target.generation}",
+            stem=stem(target.query_id, target.query_name, target.generation),
             value_format=sink.value_format,
             options=s3_options.read_options(sink.options, sink.value_format),
             columns=tuple(Column(c.name, parse_type(c.type), c.not_null) for c in sink.columns),

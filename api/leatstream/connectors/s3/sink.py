@@ -12,14 +12,14 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.aws.errors import code_of
 from leatstream.connectors.s3.errors import is_gone
 from leatstream.connectors.s3.settings import s3_client
 from leatstream.connectors.s3.source import said
-from leatstream.connectors.s3.write import SinkPlan, Upload, abort, write_task, written
+from leatstream.connectors.s3.write import SinkPlan, Upload, abort, write_task, written, written_by
 from leatstream.connectors.store_marks import marked
 from leatstream.connectors.writers import BatchTarget, Written
 from leatstream.errors import StoreError
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("leatstream_jobs")
 _TIMEOUT, _ATTEMPTS = 60.0, 4
 _KEPT = 2  # notes; a batch that is repeated needs its own only
+_DIGITS = 8  # of the checkpoint's id
 
 
 class S3Sink:
@@ -61,6 +62,8 @@ class S3Sink:
                 self._complete(uploads, again=False)
             else:
                 self._log.info("batch %d was sent before; what is left of it is completed", number)
+                # All of the batch is computed, and its state kept, as wherever a batch is repeated.
+                frame.write.format("noop").mode("overwrite").save()
                 self._complete(uploads, again=True)
             notes.forget(number - _KEPT)
         return sent
@@ -68,8 +71,11 @@ class S3Sink:
     def _opened(self, frame: DataFrame) -> _Notes:
         if self._notes is None:
             self._client = s3_client(self._plan.config, _TIMEOUT, _ATTEMPTS)
-            self._notes = _Notes(frame.sparkSession, f"{self._target.checkpoint.rstrip('/')}/files")
-            self._take_back(self._notes)
+            notes = _Notes(frame.sparkSession, self._target)
+            self._take_back(notes)
+            # Another checkpoint counts batches anew, and their files are not to replace those of this one.
+            self._plan = replace(self._plan, stem=f"{self._plan.stem}-{notes.checkpoint_id()[:_DIGITS]}")
+            self._notes = notes
         return self._notes
 
     def _send(self, frame: DataFrame, number: int) -> list[Upload]:
@@ -125,7 +131,6 @@ class S3Sink:
         """End the uploads that attempts before this one have left and no note tells of."""
         bucket, plan = self._plan.config.bucket, self._plan
         told = notes.uploads()
-        own = plan.stem.rpartition("-g")[0] + "-g"  # earlier generations' too
         try:
             pages = self._client.get_paginator("list_multipart_uploads").paginate(
                 Bucket=bucket, Prefix=plan.prefix
@@ -136,31 +141,37 @@ class S3Sink:
             self._log.warning("incomplete uploads could not be listed: %s", code_of(error))
             return
         for one in left:
-            name = one["Key"].rsplit("/", 1)[-1]
-            if name.startswith(own) and one["UploadId"] not in told:
+            own = written_by(self._target.query_id, one["Key"])  # earlier generations' too
+            if own and one["UploadId"] not in told:
                 abort(self._client, bucket, Upload(one["Key"], one["UploadId"]))
 
 
 class _Notes:
-    """What each batch has sent, in the checkpoint, by Hadoop's file systems."""
+    """What each batch has sent, in the checkpoint, by Hadoop's file systems.
 
-    def __init__(self, spark: Any, root: str) -> None:
+    A checkpoint that was copied from another query's may have that one's notes; they count for nothing.
+    """
+
+    def __init__(self, spark: Any, target: BatchTarget) -> None:
         self._jvm: Any = spark._jvm
-        self._root = root
+        self._checkpoint = target.checkpoint.rstrip("/")
+        self._root = f"{self._checkpoint}/files"
+        self._query_id = target.query_id
         self._fs = self._path("").getFileSystem(spark._jsc.hadoopConfiguration())
         self._numbers = self._listed()
 
+    def checkpoint_id(self) -> str:
+        """What Spark calls a checkpoint from before its first batch on: hex digits, anew if it was lost."""
+        path = getattr(self._jvm, "org.apache.hadoop.fs.Path")(f"{self._checkpoint}/metadata")
+        return str(json.loads(self._read(path))["id"])
+
     def find(self, number: int) -> list[Upload] | None:
-        """The uploads of a batch; None if it was not noted."""
+        """The uploads of a batch; None if this query has noted none, so that nothing of it was ever seen."""
         path = self._path(f"{number}.json")
         if not self._fs.exists(path):
             return None
-        stream = self._fs.open(path)
-        try:
-            text = getattr(self._jvm, "org.apache.commons.io.IOUtils").toString(stream, "UTF-8")
-        finally:
-            stream.close()
-        return [Upload(**item) for item in json.loads(text)]
+        uploads = [Upload(**item) for item in json.loads(self._read(path))]
+        return uploads if uploads and all(written_by(self._query_id, one.key) for one in uploads) else None
 
     def put(self, number: int, uploads: list[Upload]) -> None:
         """Note a batch, at once or not at all."""
@@ -171,6 +182,7 @@ class _Notes:
             stream.hsync()
         finally:
             stream.close()
+        self._fs.delete(final, False)  # another query's, which not every file system replaces
         if not self._fs.rename(temporary, final):
             raise RuntimeError(f"The files of batch {number} could not be noted in the checkpoint.")
         self._numbers.add(number)
@@ -184,6 +196,13 @@ class _Notes:
         for done in [n for n in self._numbers if n <= number]:
             self._fs.delete(self._path(f"{done}.json"), False)
             self._numbers.remove(done)
+
+    def _read(self, path: Any) -> str:
+        stream = self._fs.open(path)
+        try:
+            return str(getattr(self._jvm, "org.apache.commons.io.IOUtils").toString(stream, "UTF-8"))
+        finally:
+            stream.close()
 
     def _listed(self) -> set[int]:
         root = self._path("")

@@ -7,6 +7,7 @@ for readers; the driver completes those of a batch once all its tasks are done.
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 PARTITION = "__leat_part_"
 NOWHERE = "__HIVE_DEFAULT_PARTITION__"
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _PART = 8 * 1024 * 1024  # bytes; S3 asks for 5 MiB at least, of all parts but the last
 _MOST_OPEN = 32  # files of one task; of more partitions the one longest open is closed
 _GROUP = 100_000  # rows of a row group
@@ -38,7 +40,7 @@ class SinkPlan:
 
     Attributes:
         prefix: of the entity's keys.
-        stem: of every file's name in this query generation.
+        stem: of every file's name in this query generation; behind it stands which checkpoint counts batches.
         columns, schema: of the rows; what Avro is written by.
     """
 
@@ -308,6 +310,20 @@ def directory(columns: tuple[str, ...], values: tuple[str | None, ...]) -> str:
         for name, value in zip(columns, values, strict=True)
     )
     return "/".join(parts) + "/"
+
+
+def stem(query_id: str, query_name: str, generation: int) -> str:
+    """What the names of a query's files begin with."""
+    return f"{_UNSAFE.sub('_', query_name)[:60]}{_mark(query_id)}{generation}"
+
+
+def written_by(query_id: str, key: str) -> bool:
+    """Whether a file is this query's, whatever it was called when it wrote it."""
+    return _mark(query_id) in key.rsplit("/", 1)[-1]
+
+
+def _mark(query_id: str) -> str:
+    return f"-{query_id[-8:]}-g"
 
 
 def abort(client: Any, bucket: str, upload: Upload) -> None:
