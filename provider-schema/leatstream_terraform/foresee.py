@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from leatstream_terraform.codec import UNKNOWN, has_unknown
@@ -33,10 +33,12 @@ FOLLOWING = frozenset({"unknown-column", "ambiguous-column", "type-mismatch", "p
 #: Which planned objects can explain a fault; any for the others.
 _BLAMED = {"unknown-relation": ("relations",), "entity-not-found": ("entities", "relations")}
 _CREATES = re.compile(
-    r"\bCREATE\s+(?:STREAM|CHANGELOG|TABLE|MATERIALIZED\s+VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?"
+    r"\bCREATE\s+(?:VIRTUAL\s+)?(?:STREAM|CHANGELOG|TABLE|MATERIALIZED\s+VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?"
     r'((?:"(?:[^"]|"")+"|[^\s".(;]+)(?:\.(?:"(?:[^"]|"")+"|[^\s".(;]+))*)',
     re.IGNORECASE,
 )
+#: Kinds of which a validation is told only what its statement leads to.
+_REACHED = ("relations", "queries", "applications", "functions", "function_sources")
 
 
 class Foreseen:
@@ -119,13 +121,33 @@ class Foreseen:
         text = str(fault.get("detail") or "")
         return next((name for sink, name in gone.items() if sink in text), None)
 
-    def assume(self) -> dict[str, list[dict[str, Any]]]:
-        """The planned objects as ``assume`` of ``statements:validate``; without those of no known detail."""
+    def assume(self, request: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+        """The planned objects as ``assume`` of ``statements:validate``; without those of no known detail.
+
+        Of relations, queries, applications and functions only those that the request may come to mean: with
+        all of a large plan it would be larger than a request may be, and each would be looked up each time.
+        """
         with self._lock:
             found = {
-                kind: [one for one in items.values() if one] for kind, items in sorted(self._items.items())
+                kind: {name: one for name, one in items.items() if one}
+                for kind, items in sorted(self._items.items())
             }
-        return {kind: items for kind, items in found.items() if items}
+        waiting = [(kind, name) for kind in _REACHED if kind in found for name in found[kind]]
+        told: list[Any] = [request]
+        reached: set[tuple[str, str]] = set()
+        while told:
+            text = "\n".join(_texts(told))
+            more = [one for one in waiting if _is_named(text, *one, found[one[0]][one[1]])]
+            told = [found[kind][name] for kind, name in more]
+            waiting = [one for one in waiting if one not in more]
+            reached.update(more)
+        sent = {
+            kind: [one for name, one in items.items() if kind not in _REACHED or (kind, name) in reached]
+            for kind, items in found.items()
+        }
+        # Of a topic or table the plan of a query asks for numbers; a live relation may stand for any of them.
+        sent["entities"] = [_without_lists(one) for one in sent.get("entities", ())]
+        return {kind: items for kind, items in sent.items() if items}
 
     def explains(self, fault: Mapping[str, Any], sql: str, context: Mapping[str, Any]) -> bool:
         """Tell whether a fault of a validation only says that something planned is not there yet."""
@@ -159,6 +181,43 @@ class Foreseen:
         return anything or any(
             re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sql, re.IGNORECASE) for name in names
         )
+
+
+def _is_named(text: str, kind: str, name: str, planned: Mapping[str, Any]) -> bool:
+    """Whether a text names a planned object, or for all that can be seen may name what it makes."""
+    names = [_last(name)]
+    if kind in ("queries", "applications"):
+        names = [_last(one.group(1)) for one in _CREATES.finditer(planned["sql"])]
+        if not names and not planned["sql"].lstrip().upper().startswith("INSERT"):
+            return True
+    lower = text.lower()
+    # Looked for as it is first: of hundreds of planned objects hardly any is named.
+    return any(
+        one.lower() in lower and re.search(rf"(?<!\w){re.escape(one)}(?!\w)", text, re.IGNORECASE)
+        for made in names
+        for one in {made, made.replace('"', '""'), made.replace("'", "''")}
+    )
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _without_lists(entity: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: {k: v for k, v in value.items() if not isinstance(v, (list, dict))}
+        if isinstance(value, dict)
+        else value
+        for key, value in entity.items()
+    }
 
 
 def _made_by_query(planned: Mapping[str, Any]) -> list[str] | None:

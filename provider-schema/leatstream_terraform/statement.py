@@ -37,7 +37,7 @@ def validate(session: Session, request: Mapping[str, Any]) -> Mapping[str, Any]:
         ProblemError: the service refused the request itself, not the statement.
     """
     client = session.service()
-    assume = {} if session.assume_refused else session.foreseen.assume()
+    assume = {} if session.assume_refused else session.foreseen.assume(request)
     if assume:
         try:
             return _answer(
@@ -56,6 +56,8 @@ def _answer(document: Any) -> Mapping[str, Any]:
 
 def _refuses_assume(problem: ProblemError) -> bool:
     pointers = [str(one.get("pointer") or "") for one in problem.problem.get("errors") or []]
+    if problem.status == 413:
+        return True  # too much is planned for one request; the statement alone may be small enough
     return problem.status in (400, 422) and any("assume" in pointer for pointer in pointers)
 
 

@@ -58,7 +58,7 @@ def test_a_planned_query_makes_its_sink() -> None:
     foreseen = noted(query={"name": "q", "sql": sql, **CONTEXT})
     reader = 'INSERT INTO z SELECT * FROM "Out"'
     assert foreseen.explains(missing(reader, '"Out"'), reader, CONTEXT)
-    assert foreseen.assume()["queries"] == [{"name": "q", "sql": sql, **CONTEXT}]
+    assert foreseen.assume({"sql": reader})["queries"] == [{"name": "q", "sql": sql, **CONTEXT}]
 
 
 def test_an_unknown_statement_may_make_anything() -> None:
@@ -71,7 +71,7 @@ def test_assumed_objects_are_bodies_with_names() -> None:
         stream=STREAM | {"comment": UNKNOWN},
         store={"name": "k", "kafka": {"bootstrap_servers": "h:1"}},
         entity={"store": "k", "name": "a/b", "kafka": {"partitions": 3, "replicas": 1}},
-    ).assume()
+    ).assume({"sql": 'SELECT * FROM "page views"'})
     assert assumed["relations"] == [{**STREAM, "kind": "stream"}]
     assert assumed["stores"] == [{"name": "k", "kafka": {"bootstrap_servers": "h:1"}}]
     assert assumed["entities"] == [{"store": "k", "name": "a/b", "kafka": {"partitions": 3, "replicas": 1}}]
@@ -79,7 +79,7 @@ def test_assumed_objects_are_bodies_with_names() -> None:
 
 def test_secrets_are_not_passed_along() -> None:
     sasl = {"mechanism": "plain", "username": "u", "password_wo": None}
-    assumed = noted(store={"name": "k", "kafka": {"bootstrap_servers": "h:1", "sasl": sasl}}).assume()
+    assumed = noted(store={"name": "k", "kafka": {"bootstrap_servers": "h:1", "sasl": sasl}}).assume({})
     assert "password" not in str(assumed)
 
 
@@ -130,12 +130,12 @@ def test_a_planned_store_comes_with_its_password() -> None:
     config = {"name": "s", "kinesis": {**value["kinesis"], "secret_access_key_wo": "sk"}}  # type: ignore[dict-item]
     foreseen = Foreseen()
     foreseen.note(store, complete(store.attributes, value), complete(store.attributes, config))
-    assert foreseen.assume()["stores"][0]["kinesis"]["secret_access_key"] == "sk"
+    assert foreseen.assume({})["stores"][0]["kinesis"]["secret_access_key"] == "sk"
 
 
 def test_a_store_whose_address_is_not_known_is_a_name_alone() -> None:
     foreseen = noted(store={"name": "s", "kafka": {"bootstrap_servers": UNKNOWN}})
-    assert foreseen.assume() == {}
+    assert foreseen.assume({}) == {}
     sql = "CREATE STREAM x WITH ('store' = 's') AS SELECT * FROM y"
     assert foreseen.explains(missing(sql, "s'", "unknown-store"), sql, CONTEXT)
 
@@ -147,10 +147,45 @@ def test_a_planned_application_makes_its_sinks_and_streams() -> None:
     for name in ("out", "raw"):
         assert foreseen.explains(missing(reader, name), reader, CONTEXT)
     assert not foreseen.explains(missing(reader, "z"), reader, CONTEXT)
-    assert foreseen.assume() == {"applications": [{"name": "shop", "sql": told["sql"], **CONTEXT}]}
+    assert foreseen.assume({}) == {"applications": [{"name": "shop", "sql": told["sql"], **CONTEXT}]}
 
 
 def test_an_application_of_unknown_sinks_may_make_anything() -> None:
     foreseen = noted(application={"name": "shop", "sql": UNKNOWN, "sinks": UNKNOWN, **CONTEXT})
     reader = "INSERT INTO z SELECT * FROM out"
     assert foreseen.explains(missing(reader, "z"), reader, CONTEXT)
+
+
+def test_only_what_a_statement_leads_to_is_told() -> None:
+    """All of a plan of 600 streams was more than a request may hold, and no statement could be planned."""
+    foreseen = Foreseen()
+
+    def note(kind: str, **value: Any) -> None:
+        resource = RESOURCES[f"leatstream_{kind}"]
+        foreseen.note(resource, complete(resource.attributes, value))
+
+    columns = [{"name": f"c{n}", "type": "VARCHAR", "not_null": False} for n in range(30)]
+    for number in range(600):
+        named = {**STREAM, "name": f"s{number}", "topic": f"t{number}", "columns": columns}
+        note("stream", **named)
+        note("entity", store="k", name=f"t{number}", kafka={"partitions": 1, "configs": {"x": "y"}})
+    note("query", name="q1", sql="CREATE STREAM demo.public.mid AS SELECT mask(c1) FROM s7", **CONTEXT)
+    note("query", name="q2", sql="CREATE STREAM other AS SELECT * FROM s8", **CONTEXT)
+    note(
+        "application",
+        name="app",
+        sql="BEGIN APPLICATION app CREATE VIRTUAL STREAM v AS SELECT * FROM s9; END",
+    )
+    for name in ("mask", "idle"):
+        note("function_source", name=f"{name}_jar", file=f"{name}.jar", content="AAAA")
+        note("function", name=name, returns="VARCHAR", source=f"{name}_jar", handler="m.f")
+    told = foreseen.assume({"sql": "CREATE STREAM x AS SELECT * FROM MID JOIN s70 ON true", **CONTEXT})
+    assert [one["name"] for one in told["relations"]] == ["s7", "s70"]
+    assert [one["name"] for one in told["queries"]] == ["q1"]
+    assert "applications" not in told
+    assert [one["name"] for one in told["functions"] + told["function_sources"]] == ["mask", "mask_jar"]
+    # A live stream may stand for any of the topics; only their numbers count.
+    assert len(told["entities"]) == 600
+    assert told["entities"][0]["kafka"] == {"partitions": 1}
+    through = foreseen.assume({"sql": "SELECT * FROM v"})
+    assert [one["name"] for one in through["applications"] + through["relations"]] == ["app", "s9"]

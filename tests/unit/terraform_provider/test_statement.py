@@ -7,8 +7,9 @@ from typing import Any
 
 from leatstream_terraform.codec import UNKNOWN
 from leatstream_terraform.foresee import Foreseen
+from leatstream_terraform.rest import ProblemError
 from leatstream_terraform.schema import complete, load
-from leatstream_terraform.statement import preview
+from leatstream_terraform.statement import preview, validate
 
 TABLE = load().resources["leatstream_table"]
 COLUMN = {"name": "item", "type": "VARCHAR", "not_null": True}
@@ -50,3 +51,22 @@ def test_the_stores_key_is_not_foretold_of_a_table_with_columns_of_its_own() -> 
     # The service gives such a table no key: a value told here would not be the one that is made.
     state, asked = planned(columns=[COLUMN])
     assert (state["primary_key"], asked) == (UNKNOWN, [])
+
+
+def test_too_much_that_is_planned_is_left_out() -> None:
+    """413 said that the statement cannot be checked, though it alone is small."""
+    asked = []
+
+    def request(_method: str, _path: str, body: dict[str, Any]) -> Any:
+        asked.append(body)
+        if "assume" in body:
+            raise ProblemError(413, {"code": "too-large", "detail": "a request has at most 1 MiB"})
+        return SimpleNamespace(body={"valid": True})
+
+    session: Any = SimpleNamespace(
+        service=lambda: SimpleNamespace(request=request), foreseen=Foreseen(), assume_refused=False
+    )
+    database = load().resources["leatstream_database"]
+    session.foreseen.note(database, complete(database.attributes, {"name": "d"}))
+    assert validate(session, {"sql": "SELECT 1"}) == {"valid": True}
+    assert (len(asked), session.assume_refused) == (2, True)
