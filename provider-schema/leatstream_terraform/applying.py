@@ -244,13 +244,21 @@ def _wait(
     limit = _limit(kept, phase)
     until = time.monotonic() + limit
     path = fill_path(resource.path, planned)
+    # What is to stop may have failed before, and stops all the same.
+    failed = wait["failed"] if wait["targets"]["running"] == list(targets) else []
+    if phase == "update" and (answer.get("status") or {}).get("state") in failed:
+        answer = _again(session, resource, planned, answer)
     while True:
         status = answer.get("status") or {}
         state = status.get("state")
         if resource.is_settled(planned, answer):
             return dict(answer)
-        if state in wait["failed"]:
-            raise Failed(Diagnostic(f"{label(resource, planned)} {state}", _cause(status)))
+        if state in failed:
+            raise Failed(
+                Diagnostic(
+                    f"{label(resource, planned)} {state}", _cause(status) + _after_failure(resource, phase)
+                )
+            )
         left = until - time.monotonic()
         if left <= 0:
             # The first is what was asked for; the others, such as a query that has completed, are as good.
@@ -262,11 +270,38 @@ def _wait(
                     + f". It keeps trying; a longer timeouts.{phase} waits longer.",
                 )
             )
-        query = urlencode(
-            {"wait_for": ",".join([*targets, *wait["failed"]]), "timeout": f"{min(_POLL, left):.0f}s"}
-        )
+        query = urlencode({"wait_for": ",".join([*targets, *failed]), "timeout": f"{min(_POLL, left):.0f}s"})
         answer = session.service().request("GET", f"{path}?{query}", until=until).body or {}
         session.service().sleep(min(0.2, max(left, 0.0)))
+
+
+def _again(
+    session: Session, resource: Resource, planned: Mapping[str, Any], answer: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Start what failed before this apply, and was not started by what it wrote: its cause may be mended now.
+
+    Raises:
+        Failed: the service does not start it.
+    """
+    verb = (resource.wait or {}).get("restart")
+    if verb is None:
+        return answer
+    try:
+        started = session.service().request("POST", f"{fill_path(resource.path, planned)}:{verb}").body
+    except ProblemError as problem:
+        summary = f"{label(resource, planned)} failed, and cannot be started again"
+        raise Failed(*from_problem(problem.problem, {}, summary)) from problem
+    return started or answer
+
+
+def _after_failure(resource: Resource, phase: str) -> str:
+    """What to do about it; of a new object Terraform says itself that it will be replaced."""
+    if phase != "update":
+        return ""
+    if (resource.wait or {}).get("restart"):
+        return "\n\nOnce the cause is mended, the next apply starts it again."
+    noun = resource.name.removeprefix("leatstream_").upper()
+    return f"\n\nOnce the cause is mended, RESTART {noun} in SQL starts it again; Terraform does not."
 
 
 def _cause(status: Mapping[str, Any]) -> str:

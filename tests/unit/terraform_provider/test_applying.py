@@ -14,8 +14,8 @@ from leatstream_terraform.schema import complete, load
 from leatstream_terraform.session import Private, Session
 
 RESOURCES = load().resources
-QUERY, DATABASE, ENTITY = (
-    RESOURCES[name] for name in ("leatstream_query", "leatstream_database", "leatstream_entity")
+QUERY, DATABASE, ENTITY, APPLICATION = (
+    RESOURCES[f"leatstream_{name}"] for name in ("query", "database", "entity", "application")
 )
 SQL = "CREATE STREAM a AS SELECT * FROM b"
 LOST = ServiceDown("http://s.test", TimeoutError("timed out"), in_doubt=True)
@@ -169,3 +169,58 @@ def test_a_create_that_is_stopped_in_doubt_is_found_again(monkeypatch: pytest.Mo
     assert done.state is not None
     assert done.private.unsettled
     assert [one.severity for one in done.diagnostics] == ["warning"]
+
+
+def test_a_failed_query_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = Script(
+        monkeypatch,
+        ("PUT", query(2, "failed", desired_state="stopped")),
+        ("wait_for=stopped&", query(2, "failed", desired_state="stopped")),
+        ("wait_for=stopped&", query(2, "stopped", desired_state="stopped")),
+    )
+    done = applied(service, query() | {"desired_state": "stopped"}, query(1, "failed"))
+    assert (done.diagnostics, done.private.unsettled) == ([], False)
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_what_failed_before_is_started_again_by_an_apply(
+    monkeypatch: pytest.MonkeyPatch, written: bool
+) -> None:
+    """The operator has mended the cause; the service itself tries no more."""
+    seen = ("PUT", query(2, "failed", comment="new")) if written else ("GET", query(1, "failed"))
+    now = query(2, comment="new") if written else query()
+    service = Script(
+        monkeypatch,
+        seen,
+        ("POST /v1/queries/q:restart", now | {"status": {"state": "pending"}}),
+        ("GET", now),
+    )
+    given = query() | ({"comment": "new"} if written else {})
+    done = applied(service, given, query(1, "failed"), QUERY, Private(unsettled=not written))
+    assert (done.diagnostics, done.private.unsettled) == ([], False)
+
+
+def test_what_fails_anew_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = query(2, "failed", comment="new")
+    bad["status"] |= {"error": {"code": "job-failed", "detail": "boom"}}
+    started = ("PUT", query(2, "pending", comment="new"))
+    done = applied(
+        Script(monkeypatch, started, ("GET", bad), ("/logs", {})), query() | {"comment": "new"}, query()
+    )
+    assert done.private.unsettled
+    assert "boom" in errors(done)
+    assert "the next apply starts it again" in errors(done)
+    sql = "BEGIN APPLICATION q CREATE STREAM a AS SELECT * FROM b; END APPLICATION"
+    prior = bad | {"sql": sql, "comment": "new"}
+    service = Script(monkeypatch, ("GET", prior))
+    done = applied(service, prior, prior, APPLICATION, Private(unsettled=True))
+    assert "RESTART APPLICATION" in errors(done)
+    assert done.private.unsettled
+
+
+def test_what_cannot_be_started_again_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = ProblemError(403, {"status": 403, "code": "forbidden", "detail": "may not operate queries"})
+    service = Script(monkeypatch, ("GET", query(1, "failed")), ("POST", refused), ("/logs", {}))
+    done = applied(service, query(), query(1, "failed"), QUERY, Private(unsettled=True))
+    assert "cannot be started again: may not operate queries" in errors(done)
+    assert done.private.unsettled

@@ -48,6 +48,7 @@ class QueryBody(Body):
                 "targets": {"running": ["running", "completed"], "stopped": ["stopped"]},
                 "failed": ["failed"],
                 "logs": "logs",
+                "restart": "restart",
             },
             timeouts=["create", "update", "delete"],
             omit=["statement_canonical", "statement_hash"],
