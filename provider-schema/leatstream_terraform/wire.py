@@ -52,7 +52,7 @@ def keep_implied(attributes: Mapping[str, Attribute], value: dict[str, Any], pri
         if item.nesting == "single" and isinstance(now, dict):
             keep_implied(item.attributes, now, before)
         said = [one.name for one in item.attributes.values() if one.semantic == "unless_key"]
-        if said and all(isinstance(one, list) for one in (keys, now, before)):
+        if said and isinstance(keys, list) and isinstance(now, list) and isinstance(before, list):
             for one, old in zip(now, before, strict=False):
                 if isinstance(one, dict) and one["name"] in keys and one["name"] == old["name"]:
                     one.update({word: old[word] for word in said if old[word] is not None})
