@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from dataclasses import replace
 from datetime import timedelta
@@ -14,6 +15,7 @@ from change_feed import KEYED, PLAIN, Feed, fill, rows_of
 from postgres_server import PostgresServer
 
 from leatstream.connectors.postgres import cdc_source
+from leatstream.connectors.postgres.cdc_note import NOTE, SlotNote
 from leatstream.connectors.postgres.cdc_position import Mark, read_offset
 from leatstream.connectors.postgres.cdc_records import Form
 from leatstream.connectors.postgres.cdc_server import ChangeServer
@@ -225,6 +227,111 @@ def test_an_absence_hides_neither_another_reader_nor_an_advance_of_ones_own(
         other.execute(advance, (source.plan.slot,))
     with pytest.raises(RuntimeError, match=r"entity-not-found .* another reader has taken changes"):
         source.to_the_end()
+
+
+def take(postgres: PostgresServer, source: Feed) -> None:
+    with postgres.connect() as other:
+        advance = "SELECT pg_replication_slot_advance(%s, pg_current_wal_flush_lsn())"
+        other.execute(advance, (source.plan.slot,))
+
+
+TAKEN = r"entity-not-found .* another reader has taken changes from slot"
+
+
+def test_what_another_reader_took_while_the_query_stood_still_is_told_at_its_start(
+    postgres: PostgresServer, admin: psycopg.Connection[Any], feed: Any
+) -> None:
+    source = feed()
+    fill(admin, source, 1, 3)
+    source.to_the_end()
+    source.stream.stop()
+    fill(admin, source, 4, 4)
+    take(postgres, source)
+    for _ in range(2):
+        source.restart()
+        with pytest.raises(RuntimeError, match=TAKEN):
+            source.step()
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("table", ["its own", "another"])
+def test_an_end_beside_an_advance_is_no_other_reader(
+    admin: psycopg.Connection[Any], feed: Any, monkeypatch: pytest.MonkeyPatch, done: bool, table: str
+) -> None:
+    """What is let go is noted first: whether the slot has moved then or not, the next start goes on."""
+    monkeypatch.setattr(cdc_source, "_QUIET", 0.0)
+    source, other = feed(), feed()
+    fill(admin, source, 1, 3)
+    source.to_the_end()
+    whole = ChangeServer.advance
+
+    def cut(server: ChangeServer, lsn: int) -> None:
+        if done:
+            whole(server, lsn)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ChangeServer, "advance", cut)
+    fill(admin, source if table == "its own" else other, 4, 4)
+    with pytest.raises(KeyboardInterrupt):
+        source.to_the_end()
+    monkeypatch.setattr(ChangeServer, "advance", whole)
+    for number in (5, 6):
+        source.restart()
+        fill(admin, source, number, number)
+        source.to_the_end()
+        assert source.table == rows_of(admin, source)
+
+
+@pytest.mark.parametrize("note", [None, "", "slot", "server", "elsewhere"])
+def test_a_slot_of_which_nothing_is_noted_is_taken_as_it_is_once(
+    postgres: PostgresServer, admin: psycopg.Connection[Any], feed: Any, note: str | None
+) -> None:
+    """As that of a query older than notes, and that which pg_upgrade has put on another server."""
+    source = feed(durable=note != "elsewhere")
+    fill(admin, source, 1, 3)
+    source.to_the_end()
+    path = Path(source.plan.directory) / NOTE
+    assert path.exists() == (note != "elsewhere")
+    if note is None:
+        path.unlink()
+    elif note == "":
+        path.write_text("")
+    elif path.exists():
+        path.write_text(json.dumps(json.loads(path.read_text()) | {note: "other"}))
+    take(postgres, source)
+    source.restart()
+    assert source.step() == []
+    fill(admin, source, 4, 4)
+    take(postgres, source)
+    source.restart()
+    if note == "elsewhere":
+        assert source.step() == []
+        return
+    with pytest.raises(RuntimeError, match=TAKEN):
+        source.step()
+
+
+def test_a_note_never_goes_back(tmp_path: Path) -> None:
+    """An advance that is still under way may come after a smaller one."""
+    note = SlotNote.read(tmp_path, "s", "1")
+    assert note.lsn is None
+    note.write(100)
+    note.write(60)
+    assert SlotNote.read(tmp_path, "s", "1").lsn == note.lsn == 100
+
+
+def test_a_batch_of_which_changes_were_taken_is_not_read_again(
+    postgres: PostgresServer, admin: psycopg.Connection[Any], feed: Any
+) -> None:
+    source = feed(first_rows=False, durable=False)
+    fill(admin, source, 1, 3)
+    source.until(lambda: source.records)
+    for path in Path(source.plan.directory).glob("*.arrow"):
+        path.unlink()
+    assert source.read(*source.ranges[-1]) == source.records
+    take(postgres, source)
+    with pytest.raises(RuntimeError, match=TAKEN):
+        source.read(*source.ranges[-1])
 
 
 def test_a_key_whose_order_is_not_postgresqls_own_is_refused_with_first_rows(

@@ -132,6 +132,7 @@ def feeds(
             first_rows=first_rows,
             most=700,
             directory=str(directory / own),
+            durable=True,
         )
         made.append(Feed(replace(plan, **more)))
         return made[-1]

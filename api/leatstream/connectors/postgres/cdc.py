@@ -193,6 +193,7 @@ def read_changes(spark: SparkSession, source: SourceSpec, store: str, config: Po
         primitive=bool(source.primary_key) and source.key_format != "json",
         truncates=feed.ignore_truncates,
     )
+    kept = _local(feed.directory)
     plan = SourcePlan(
         store=store,
         config=config,
@@ -204,7 +205,8 @@ def read_changes(spark: SparkSession, source: SourceSpec, store: str, config: Po
         own_publication=feed.publication is None,
         first_rows=first,
         most=int(spark.conf.get(MAX_OFFSETS, "500000") or "500000"),
-        directory=_directory(feed.directory, source, spark, needed=first),
+        directory=kept or _directory(feed.directory, source, spark, needed=first),
+        durable=bool(kept),
     )
     frame = read_scan(spark, f"leatstream_changes_{source.view}", DDL, ChangeStream, plan)
     position = F.struct(
@@ -216,15 +218,18 @@ def read_changes(spark: SparkSession, source: SourceSpec, store: str, config: Po
     return frame.select("key", "value", "timestamp", position.alias("__leat_rowmeta"))
 
 
-def _directory(uri: str, source: SourceSpec, spark: SparkSession, *, needed: bool) -> str:
-    """Where records wait: beside the checkpoint, where that is on a file system of the machine."""
+def _local(uri: str) -> str:
+    """A directory beside the checkpoint; empty where that is on no file system of the machine."""
     parsed = urlparse(uri)
-    if uri and parsed.scheme in ("", "file"):
-        return unquote(parsed.path)
+    return unquote(parsed.path) if parsed.scheme in ("", "file") else ""
+
+
+def _directory(uri: str, source: SourceSpec, spark: SparkSession, *, needed: bool) -> str:
+    """Where records wait that can lie in no checkpoint."""
     if needed:
         raise JobError(
             "job-rejected",
-            f"The rows of {source.entity} cannot be read with checkpoints at {parsed.scheme}://: "
+            f"The rows of {source.entity} cannot be read with checkpoints at {urlparse(uri).scheme}://: "
             "a directory of the machine is needed. 'starting.position' = 'latest' reads the changes alone.",
         )
     local = str(spark.conf.get("spark.local.dir", gettempdir())).split(",")[0]

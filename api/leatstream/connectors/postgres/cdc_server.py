@@ -247,6 +247,17 @@ class ChangeServer:
 
     # -- the log ---------------------------------------------------------------------------------------------
 
+    def identity(self) -> str:
+        """What tells the server from another, as pg_upgrade makes; empty where it may not be read."""
+        with self.doing("asking for the server's identity"):
+            allowed = "SELECT has_function_privilege('pg_catalog.pg_control_system()', 'EXECUTE')"
+            row = self.connection.execute(allowed).fetchone()
+            if row and row[0]:
+                asked = "SELECT system_identifier::text FROM pg_control_system()"
+                row = self.connection.execute(asked).fetchone()
+                return str(row[0]) if row else ""
+        return ""
+
     def flushed(self) -> int:
         """How far the log is safe on the server's disk."""
         with self.doing("asking for the log's end"):

@@ -8,7 +8,6 @@ same records; a batch of changes whose file is lost is read from the log once mo
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
 from leatstream.connectors.postgres.cdc_changes import ChangeReader
+from leatstream.connectors.postgres.cdc_note import NOTE, SlotNote
 from leatstream.connectors.postgres.cdc_position import Position, read_offset
 from leatstream.connectors.postgres.cdc_records import Form, Record, Shaper, first_rows
 from leatstream.connectors.postgres.cdc_rows import FirstRows, check_order
@@ -57,6 +57,7 @@ class SourcePlan:
         first_rows: whether the rows that are there come before the changes.
         most: about how many changes a micro-batch has.
         directory: where records wait for their task.
+        durable: whether that lies in the checkpoint.
     """
 
     store: str
@@ -70,6 +71,7 @@ class SourcePlan:
     first_rows: bool
     most: int
     directory: str
+    durable: bool
 
     def server(self) -> ChangeServer:
         """What is asked of PostgreSQL."""
@@ -96,6 +98,7 @@ class ChangeStream(DataSourceStreamReader):
         self._begun = self._checked = False
         self._kept: list[Path] = []
         self._confirmed = 0
+        self._note: SlotNote | None = None
         self._seen = 0
         self._advanced = 0.0
         self._away_since: float | None = None
@@ -180,13 +183,24 @@ class ChangeStream(DataSourceStreamReader):
             return
         slot = server.require_all()
         self._check_end(server.flushed(), position)
+        directory, identity = Path(self._plan.directory), server.identity()
+        # Elsewhere it may be of another time, and older than what the query did on another machine.
+        self._note = (
+            SlotNote.read(directory, self._plan.slot, identity) if self._plan.durable and identity else None
+        )
         if self._begun:
             self._check_alone()
+        elif slot.confirmed > max(self._asked() or slot.confirmed, position.lsn):
+            raise self._taken(slot.confirmed)
         self._confirmed, self._seen = slot.confirmed, 0
         self._table = get_table(server)
-        # No file is needed any more.
-        shutil.rmtree(self._plan.directory, ignore_errors=True)
-        Path(self._plan.directory).mkdir(parents=True)
+        # No batch is needed any more.
+        directory.mkdir(parents=True, exist_ok=True)
+        for path in directory.iterdir():
+            if path.name != NOTE:
+                path.unlink(missing_ok=True)
+        if self._note is not None:
+            self._note.write(max(slot.confirmed, position.lsn))
         self._begun = self._checked = True
 
     def _check_end(self, end: int, position: Position) -> None:
@@ -271,20 +285,30 @@ class ChangeStream(DataSourceStreamReader):
 
     def _advance(self, lsn: int) -> None:
         if lsn > self._confirmed:
-            # Told before it is done: the server may do it and be gone before it says so.
+            # Told before it is done: the server may do it and be gone before it says so, and so may we.
+            if self._note is not None:
+                self._note.write(lsn)
             self._confirmed, self._advanced = lsn, time.monotonic()
             self._open().advance(lsn)
 
     def _check_alone(self) -> None:
         """What another reader has taken from the slot is not in what was just read."""
+        own = max(self._confirmed, self._asked())
         at = self._open().require_slot().confirmed
-        if at > self._confirmed:
-            raise StoreError(
-                "entity-not-found",
-                f"Store {self._plan.store}: another reader has taken changes from slot "
-                f"{self._plan.slot}, up to {format_lsn(at)}: they cannot be read a second time.",
-                hint="A slot has one reader: give this query another, and start it from the beginning.",
-            )
+        if at > own:
+            raise self._taken(at)
+
+    def _asked(self) -> int:
+        """What the query may have asked the slot for, also before this start; 0 = not known."""
+        return (self._note.lsn or 0) if self._note is not None else 0
+
+    def _taken(self, at: int) -> StoreError:
+        return StoreError(
+            "entity-not-found",
+            f"Store {self._plan.store}: another reader has taken changes from slot "
+            f"{self._plan.slot}, up to {format_lsn(at)}: they cannot be read a second time.",
+            hint="A slot has one reader: give this query another, and start it from the beginning.",
+        )
 
     def _pause(self) -> None:
         # Spark asks without a pause; so wait here rather than answer "nothing" a hundred times a second.
@@ -338,6 +362,9 @@ class ChangeStream(DataSourceStreamReader):
             reader = ChangeReader(server, get_table(server), self._plan.form, start)
             for records in reader.read(server.peek(end.lsn, 0), end.lsn):
                 yield batch_of(records)
+            if reader.end < end.lsn:
+                self._check_end(server.flushed(), end)
+                raise self._taken(server.require_slot().confirmed)
             server.close()
 
 
