@@ -129,6 +129,9 @@ def test_a_postgres_store_and_its_table(scene: Scene, postgres: PostgresServer) 
     for text in (said, POSTGRES, said):
         scene.write(text, PASSWORD, port=postgres.port)
         scene.terraform.is_settled()
+    # An import brings in what a configuration may leave out.
+    identity = 'primary_key = ["id"]\n    replica_identity = "default"'
+    scene.write(said.replace('primary_key = ["id"]', identity), PASSWORD, port=postgres.port)
     scene.terraform.run("state", "rm", "leatstream_entity.orders")
     scene.terraform.run("import", "leatstream_entity.orders", f"shop_{scene.tag}/orders_{scene.tag}")
     scene.terraform.is_settled()
