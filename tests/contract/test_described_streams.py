@@ -338,6 +338,59 @@ def test_a_query_keeps_to_a_streams_own_key(client: TestClient, registry: Memory
     assert "exactly one column is in the value" in named.json()["detail"]
 
 
+def test_an_insert_may_name_its_key(client: TestClient, registry: MemoryRegistry, fresh: Any) -> None:
+    """The target has the key's format; it was asked for, and then refused."""
+    for name in ("plain", "keyed"):
+        key = "'key.format'='primitive', 'key.columns'='id', " if name == "keyed" else ""
+        text = f"CREATE STREAM {name} (id BIGINT, kind VARCHAR) WITH ('value.format'='json', {key}"
+        assert run(client, text + "'topic.partitions'=1, 'topic.replicas'=1)").status_code == 200
+    text = "INSERT INTO keyed WITH ('key.columns'='{}') SELECT * FROM plain QUERY WITH ('query.name'='q')"
+    for columns, told in (("none", "has no column none"), ("id, kind", "exactly one column")):
+        assert told in validate(client, text.format(columns))["problems"][0]["detail"]
+    other = validate(client, "INSERT INTO plain WITH ('key.columns'='id') SELECT * FROM keyed")
+    assert "has no key format" in other["problems"][0]["detail"]
+    done = run(client, text.format("kind"))
+    assert done.status_code == 200, done.text
+    with fresh.env.open_unit(write=False) as unit:
+        assert build_spec(fresh.env, unit, unit.queries.find("q")).sink.key_columns == ["kind"]
+
+
+def test_names_of_properties_in_a_body_may_be_written_large(
+    client: TestClient, registry: MemoryRegistry, fresh: Any
+) -> None:
+    """They were not found in that form, and the column in the key alone was written nowhere."""
+    run(client, "CREATE STREAM s (id BIGINT, kind VARCHAR) WITH ('topic'='s', 'value.format'='json',"
+        " 'topic.partitions'=1, 'topic.replicas'=1)").raise_for_status()  # fmt: skip
+    body = {
+        "store": "k",
+        "kind": "stream",
+        "columns": [{"name": "id", "type": "BIGINT"}, {"name": "kind", "type": "VARCHAR"}],
+        "topic": "orders",
+        "value_format": "json",
+        "key_format": "json",
+        "properties": {"Key.Columns": "id", "Value.Columns.Exclude": "id"},
+    }
+    made = client.put("/v1/relations/d.public.t", json=body)
+    assert made.status_code == 201, made.text
+    assert run(client, "INSERT INTO t SELECT * FROM s QUERY WITH ('query.name'='q')").status_code == 200
+    with fresh.env.open_unit(write=False) as unit:
+        sink = build_spec(fresh.env, unit, unit.queries.find("q")).sink
+    assert (sink.key_columns, sink.key_only) == (["id"], ["id"])
+
+
+@pytest.mark.parametrize(
+    "said", ["'delivery.guarantee'='exactly_once'", "'sink.timestamp.strategy'='event.time'"]
+)
+def test_what_only_a_query_may_say_is_refused_of_a_stream(
+    client: TestClient, registry: MemoryRegistry, said: str
+) -> None:
+    """It was kept and did nothing: an INSERT into the stream wrote at least once."""
+    text = f"CREATE STREAM t (id BIGINT) WITH ('topic'='orders', 'value.format'='json', {said})"
+    (problem,) = validate(client, text)["problems"]
+    assert problem["code"] == "invalid-property"
+    assert "write it with INSERT" in problem["hint"]
+
+
 def test_asking_a_registry(client: TestClient, registry: MemoryRegistry) -> None:
     asked = client.post("/v1/schema-registries/sr:test")
     assert asked.json() == {"ready": True, "message": None, "error_code": None}

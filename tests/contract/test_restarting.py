@@ -220,3 +220,43 @@ def test_triggers_that_cannot_be(running: Any, client: TestClient, more: str, pa
     problem = sql(client, f"CREATE STREAM x AS SELECT * FROM a QUERY WITH ({more})").json()
     assert part in problem["detail"]
     assert problem["errors"][0]["position"] is not None
+
+
+def test_a_restart_makes_a_deleted_topic_again(running: Any, client: TestClient) -> None:
+    """As planned, not as the broker would with its own defaults, or never."""
+    made = running.cluster.entities.pop("b")
+    assert client.post("/v1/queries/q:restart").status_code == 202
+    started_again(running)
+    assert running.cluster.entities["b"] == made
+
+
+def test_a_stopped_query_that_starts_makes_a_deleted_topic_again(running: Any, client: TestClient) -> None:
+    client.patch("/v1/queries/q", json={"desired_state": "stopped"}).raise_for_status()
+    reconcile_all(running.env)
+    assert beat(running, "running") == "stop"
+    beat(running, "stopped")
+    running.drivers.tokens.pop("d1", None)
+    reconcile_all(running.env)
+    assert query(running).status.state == "stopped"
+    made = running.cluster.entities.pop("b")
+    client.patch("/v1/queries/q", json={"desired_state": "running"}).raise_for_status()
+    reconcile_all(running.env)
+    assert running.cluster.entities["b"] == made
+
+
+def test_a_changed_query_makes_what_its_plan_says_is_made(running: Any, client: TestClient) -> None:
+    del running.cluster.entities["b"]
+    text = "CREATE OR REPLACE STREAM b AS SELECT * FROM a WHERE n > 1 QUERY WITH ('query.name'='q')"
+    assert sql(client, text).status_code == 200
+    started_again(running)
+    assert running.cluster.entities["b"].properties["topic.partitions"] == 2
+
+
+def test_a_deleted_topic_of_a_query_is_no_source_nor_target(running: Any, client: TestClient) -> None:
+    """What the query had made it with is no longer so: nothing may be inferred from it."""
+    assert sql(client, "CREATE STREAM c AS SELECT * FROM b").status_code == 200
+    del running.cluster.entities["b"]
+    for text in ("CREATE STREAM e AS SELECT * FROM b", "INSERT INTO b SELECT * FROM a"):
+        answer = sql(client, text)
+        assert answer.status_code == 404, answer.text
+        assert answer.json()["code"] == "entity-not-found"

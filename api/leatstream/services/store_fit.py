@@ -29,6 +29,13 @@ def check_declared_fit(
     _check_headers(connector, given, faults, where)
     if given.value_format is not None:
         _check_format(connector, given.value_format, faults, where)
+    for name, value in (
+        ("delivery.guarantee", given.delivery_guarantee),
+        ("sink.timestamp.strategy", given.sink_timestamp_strategy),
+    ):
+        if value is not None:
+            what = f"'{name}' is of a query that writes, not of what is declared"
+            faults.add("invalid-property", what, hint="write it with INSERT INTO … WITH", **where(name))
 
 
 def check_sink_fit(

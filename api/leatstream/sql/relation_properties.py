@@ -126,12 +126,15 @@ def canonical_name(key: str) -> str:
     return f"kafka.topic.{config}" if config else key
 
 
-def read_relation_properties(given: Given, *, changelog: bool = False) -> RelationProperties:
+def read_relation_properties(
+    given: Given, *, changelog: bool = False, into: bool = False
+) -> RelationProperties:
     """Check and type a WITH list (SQL values, or plain ones from a REST body's ``properties``).
 
     Args:
         given: the list.
         changelog: whether it is a changelog's, whose key is its primary key.
+        into: whether it is of an INSERT, whose target has the key's format.
 
     Raises:
         RequestError: invalid-property or unsupported, with every fault found.
@@ -164,7 +167,7 @@ def read_relation_properties(given: Given, *, changelog: bool = False) -> Relati
         for key in {"key.type", "key.columns"} & reader.given.keys():
             reader.wrong(key, f"{key!r} is not for changelogs: the primary key is the record's key.")
     else:
-        _check_key(reader, found)
+        _check_key(reader, found, into=into)
     reader.faults.raise_if_any()
     return found
 
@@ -280,7 +283,7 @@ def _check_descriptor(reader: PropertyReader, found: RelationProperties) -> None
         reader.wrong(given[0], f"{given[0]!r} is for 'value.format' = 'protobuf'.")
 
 
-def _check_key(reader: PropertyReader, found: RelationProperties) -> None:
+def _check_key(reader: PropertyReader, found: RelationProperties, *, into: bool) -> None:
     given = reader.given
     if "key.type" in given and "key.columns" in given:
         hint = "leave 'key.type' out: the key column's type is used"
@@ -288,7 +291,7 @@ def _check_key(reader: PropertyReader, found: RelationProperties) -> None:
     if "value.columns.exclude" in given and "key.columns" not in given:
         hint = "add 'key.columns': what is not in the value is in the key"
         reader.wrong("value.columns.exclude", "'value.columns.exclude' needs 'key.columns'.", hint)
-    if ("key.type" in given or "key.columns" in given) and "key.format" not in given:
+    if ("key.type" in given or "key.columns" in given) and "key.format" not in given and not into:
         key = "key.type" if "key.type" in given else "key.columns"
         reader.wrong(key, f"{key!r} needs 'key.format'.", "add 'key.format' = 'primitive'")
     if found.key_format == "primitive" and len(found.key_columns) > 1:

@@ -71,12 +71,18 @@ class LiveStores:
         return self._entities[key]
 
     def source_entity(self, relation: Relation) -> Entity | None:
-        """The live entity; where a plan is still to make it, what the plan says of it."""
+        """The live entity; where a plan or a query is still to make it, what the plan says of it."""
         found = self.entity(relation.store, relation.entity)
-        if found is None and (self.view.is_assumed(relation) or relation.created_by_query is not None):
+        if found is None and (self.view.is_assumed(relation) or self._to_be_made(relation)):
             declared = self.connector(relation.store).entity_properties
             planned = {
                 p.name: relation.effective[p.name].value for p in declared if p.name in relation.effective
             }
             return Entity(relation.entity, planned) if planned or not declared else None
         return found
+
+    def _to_be_made(self, relation: Relation) -> bool:
+        """Whether a query has still to make the entity; what it has made, and is gone, stays gone."""
+        maker = relation.created_by_query
+        query = self.view.unit.queries.find_by_id(maker) if maker is not None else None
+        return query is not None and not query.status.entity_ready

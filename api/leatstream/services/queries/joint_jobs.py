@@ -104,8 +104,10 @@ def awakened(query: Query, leader: Query, now: datetime) -> Query | None:
         runs = query.status.driver_id == status.driver_id
         if not runs or not (stale or query.deleting) or status.observed_generation != leader.meta.generation:
             return None
-        return replace(leader, status=replace(status, observed_generation=0))
+        # The query may be new to the job, and so may be what it writes to.
+        return replace(leader, status=replace(status, observed_generation=0, entity_ready=False))
     if status.state not in _ENDED or not stale or query.deleting:
         return None
     status = replace(status, state=QueryState.PENDING, since=now, error=None, message=None)
-    return replace(leader, status=replace(status, restarts=0, outages=0, next_attempt_at=None))
+    status = replace(status, restarts=0, outages=0, next_attempt_at=None, entity_ready=False)
+    return replace(leader, status=status)
