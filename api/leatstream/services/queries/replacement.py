@@ -178,8 +178,9 @@ def replace_query(
     if query.desired_state is not old.desired_state or restart:
         status = replace(status, error=None, message=None, restarts=0, outages=0, next_attempt_at=None)
         if query.desired_state is DesiredState.RUNNING:
-            # Not of one that is stopped: what it has done to others is still put down to it.
-            status = replace(status, crashes=0, apart_from=None)
+            # Not of one that is stopped: what it has done to others is still put down to it. What it writes
+            # to may have been deleted since, and the plan says that it is made.
+            status = replace(status, crashes=0, apart_from=None, entity_ready=False)
         alone = leader_of(old) is None  # else its state is that of the query that leads
         if alone and query.desired_state is DesiredState.RUNNING and old.status.driver_id is None:
             status = replace(status, state=QueryState.PENDING, since=env.clock.now())
