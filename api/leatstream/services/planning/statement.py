@@ -72,7 +72,9 @@ def plan_statement(
         RelationProperties()
         if kept
         else read_relation_properties(
-            statement.properties, changelog=isinstance(statement, CreateChangelogAs)
+            statement.properties,
+            changelog=isinstance(statement, CreateChangelogAs),
+            into=isinstance(statement, InsertInto),
         )
     )
     draft = Draft(
@@ -259,14 +261,32 @@ def _plan_insert(draft: Draft, statement: InsertInto) -> PlannedQuery:
 
 
 def _check_key(draft: Draft, target: Relation) -> None:
-    """A column that is in the key alone is lost under another key; RequestError."""
+    """Whether records can be keyed as an INSERT says; RequestError."""
     given, own = draft.given.key_columns, tuple(column.name for column in key_columns(target))
-    if given and key_only(target) and given != own:
+    if not given:
+        return
+    where, faults = draft.places.get("key.columns"), Faults()
+    columns = {column.name for column in target.columns}
+    for name in given:
+        if name not in columns:
+            faults.add(
+                "unknown-column", f"{target.fqn} has no column {quote(name)} for its key", position=where
+            )
+    if target.primary_key:
+        faults.add("invalid-property", f"the record key of {target.fqn} is its primary key", position=where)
+    elif target.key_format is None:
+        hint = "declare it with 'key.format'"
+        faults.add("invalid-property", f"{target.fqn} has no key format", position=where, hint=hint)
+    elif target.key_format == "primitive" and len(given) > 1:
+        faults.add("invalid-property", "a primitive key is made of exactly one column", position=where)
+    faults.raise_if_any()
+    # A column that is in the key alone would be lost under another key.
+    if key_only(target) and given != own:
         shown = ", ".join(map(quote, key_only(target)))
         raise RequestError(
             "invalid-property",
             f"{shown} of {target.fqn} is in the record's key alone, and would be lost under another key",
-            position=draft.places.get("key.columns"),
+            position=where,
             hint="leave 'key.columns' out",
         )
 
