@@ -15,6 +15,8 @@ from leatstream_cdktf._construct import DataSource, DataSourceMeta
 class DataSchema(DataSource):
     """A schema: a namespace of relations inside a database.
 
+    Every database has a schema `public` from the start; it is not declared.
+
     Terraform data source ``leatstream_schema``.
     """
 

@@ -15,6 +15,8 @@ from leatstream_cdktf._construct import Resource, ResourceMeta
 class Schema(Resource):
     """A schema: a namespace of relations inside a database.
 
+    Every database has a schema `public` from the start; it is not declared.
+
     Terraform resource ``leatstream_schema``. Import id: ``{database}.{name}``.
     """
 
