@@ -111,7 +111,10 @@ def infer(
     sql = planned.get(item.name)
     if not isinstance(sql, str) or any(has_unknown(planned.get(name)) for name in depends_on(resource)):
         return []
-    answer = _ask(session, resource, request_for(resource, prior or planned, sql, planned))
+    request = request_for(resource, prior or planned, sql, planned)
+    if planned.get("properties"):
+        request["properties"] = planned["properties"]
+    answer = _ask(session, resource, request)
     statements = answer.get("statements") or []
     if not answer.get("valid") or not statements:
         faults = [fault for one in statements for fault in one.get("problems") or []]
@@ -240,7 +243,11 @@ def _errors(
         told = dict(fault)
         if code in MISSING and not told.get("hint"):
             told["hint"] = _HINT
-        shown.append(Diagnostic("The SQL is not valid", fault_text(told, code or None, sql), (item.name,)))
+        summary, path = "The SQL is not valid", (item.name,)
+        if str(told.get("pointer") or "").startswith("#/properties"):
+            summary, path = "The properties are not valid", ("properties",)
+            told.pop("position", None)  # that of the statement
+        shown.append(Diagnostic(summary, fault_text(told, code or None, sql), path))
     if not faults:
         shown.append(Diagnostic("The SQL is not valid", "The service does not say why.", (item.name,)))
     return shown

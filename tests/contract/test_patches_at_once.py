@@ -53,8 +53,8 @@ def test_properties_put_meanwhile_stay(pageviews: TestClient, others: list[str])
     """A patch of some properties is laid over those that there are when it is written."""
     assert pageviews.patch(PATH, json={"properties": {"mode": "micro_batch"}}).status_code == 200
     others += ["viewtime > 1"]  # a PUT without properties takes them away
-    answer = pageviews.patch(PATH, json={"properties": {"query.target.batch.seconds": "2"}})
-    assert answer.json()["properties"] == {"query.target.batch.seconds": "2"}
+    answer = pageviews.patch(PATH, json={"properties": {"query.driver": "shared"}})
+    assert answer.json()["properties"] == {"query.driver": "shared"}
     assert answer.json()["sql"] == f"{SQL} WHERE viewtime > 1"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from leatstream.errors import Position
 
@@ -45,12 +45,21 @@ class GroupingSets:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A WITH value. ``kind`` tells how it was written: 'x', 3, TRUE or a bare word, "identifier"."""
+    """A WITH value. ``kind`` tells how it was written: 'x', 3, TRUE or a bare word, "identifier".
+
+    One that a request's body gives beside the text has a ``pointer`` there, and the statement's position.
+    """
 
     value: str | int | float | bool
     kind: Literal["string", "number", "keyword", "identifier"]
     position: Position
     key_position: Position | None = None
+    pointer: str | None = None
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """``pointer`` or ``position``, as keywords for a fault."""
+        return {"position": self.position} if self.pointer is None else {"pointer": self.pointer}
 
 
 Properties = Mapping[str, Value]  # keys lower case, as written; their aliases are resolved later

@@ -9,7 +9,7 @@ from leatstream_terraform.codec import UNKNOWN
 from leatstream_terraform.foresee import Foreseen
 from leatstream_terraform.rest import ProblemError
 from leatstream_terraform.schema import complete, load
-from leatstream_terraform.statement import preview, validate
+from leatstream_terraform.statement import infer, preview, validate
 
 TABLE = load().resources["leatstream_table"]
 COLUMN = {"name": "item", "type": "VARCHAR", "not_null": True}
@@ -70,3 +70,27 @@ def test_too_much_that_is_planned_is_left_out() -> None:
     session.foreseen.note(database, complete(database.attributes, {"name": "d"}))
     assert validate(session, {"sql": "SELECT 1"}) == {"valid": True}
     assert (len(asked), session.assume_refused) == (2, True)
+
+
+def test_properties_of_a_query_are_planned_with() -> None:
+    """They stand beside the SQL, and a fault in them is told there."""
+    asked = []
+    where = {"line": 1, "column": 1, "offset": 0, "length": 1}
+    problem = {"code": "invalid-property", "detail": "mode is one of auto", "position": where}
+
+    def request(_method: str, _path: str, body: dict[str, Any]) -> Any:
+        asked.append(body.get("properties"))
+        found = [{**problem, "pointer": "#/properties/mode"}] if "properties" in body else []
+        return SimpleNamespace(body={"valid": not found, "statements": [{"plan": {}, "problems": found}]})
+
+    service = SimpleNamespace(request=request)
+    session: Any = SimpleNamespace(
+        client=service, service=lambda: service, foreseen=Foreseen(), assume_refused=False
+    )
+    query = load().resources["leatstream_query"]
+    state = complete(query.attributes, {"name": "q", "sql": "CREATE STREAM q AS SELECT a FROM t"})
+    assert infer(session, query, state, None) == []
+    [told] = infer(session, query, {**state, "properties": {"mode": "fast"}}, None)
+    assert asked == [None, {"mode": "fast"}]
+    assert (told.summary, told.path) == ("The properties are not valid", ("properties",))
+    assert "line 1" not in told.detail

@@ -51,7 +51,7 @@ def validate_statements(env: Env, caller: Caller, body: ValidationBody) -> Valid
         assume = body.assume.to_domain() if body.assume else None
     except ValueError as error:
         raise RequestError("validation", str(error), pointer="#/assume/relations") from error
-    outcome = validation.validate(env, caller, body.sql, body.context(), assume, body.name)
+    outcome = validation.validate(env, caller, body.sql, body.context(), assume, body.name, body.properties)
     return ValidationAnswer(
         valid=outcome.valid,
         statements=[ValidatedStatement.model_validate(one) for one in outcome.statements],

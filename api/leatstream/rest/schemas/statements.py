@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
 from leatstream.model.functions import LONGEST_SOURCE
 from leatstream.model.names import Fqn
-from leatstream.rest.schemas.base import Body, EffectiveView, FaultView, Name, View, Word
+from leatstream.rest.schemas.base import Body, EffectiveView, FaultView, Name, Properties, View, Word
 from leatstream.rest.schemas.entities import EntityKinds
 from leatstream.rest.schemas.functions import FunctionArgument, SqlType
 from leatstream.rest.schemas.plans import ApplicationPlan, Plan, PlanColumn, PlanSource
@@ -285,6 +285,7 @@ class ValidationBody(_ContextBody):
     name: Name | None = Field(
         None, description="Query or application that the text would replace; the plan tells the change."
     )
+    properties: Properties = Field(None, description="Properties of the query, as its body gives them.")
     assume: Assume | None = Field(None, description="Objects that count as existing.")
 
     def context(self) -> Context:

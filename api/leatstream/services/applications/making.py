@@ -251,14 +251,12 @@ def _make_query(making: _Making, member: Member, s: ast.CreateAs | ast.InsertInt
 
 
 def _definition(making: _Making, member: Member, s: ast.CreateAs | ast.InsertInto) -> QueryDefinition:
-    """What was said of the query elsewhere stays; so does one that was stopped alone, until it changes."""
+    """What the text does not say of the query stays; so does one that was stopped alone, until it changes."""
     body = QueryDefinition(s.text, replace(member.context, role=None), making.body.desired_state)
     old = member.old
     if old is None:
         return body
-    body = replace(
-        body, delete_sink_entity=old.delete_sink_entity, properties=old.properties, comment=old.comment
-    )
+    body = replace(body, delete_sink_entity=old.delete_sink_entity, comment=old.comment)
     turned = making.old is None or making.old.desired_state is not body.desired_state
     stays = not turned and queries.same_statement(old, body)
     return replace(body, desired_state=old.desired_state) if stays else body

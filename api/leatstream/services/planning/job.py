@@ -113,8 +113,8 @@ def plan_job(
         raise RequestError(
             "unsupported",
             f"this query cannot run in real-time mode: {reason}",
-            position=properties[MODE].position,
             hint="leave the query property 'mode' out",
+            **properties[MODE].place,
         )
     return JobSpec(
         query_id="",
@@ -247,19 +247,18 @@ def _refuse_shared_java(logical: LogicalPlan, properties: Properties) -> None:
                 "unsupported",
                 f"function {quote(use.function.name)} is in Java: it could read and end the queries that "
                 "share its driver",
-                position=properties[DRIVER].position,
                 hint=f"leave '{DRIVER}' out, or write the function in Python",
+                **properties[DRIVER].place,
             )
 
 
 def _check_once(sources: Sequence[SourceSpec], properties: Properties) -> None:
-    place = properties[TRIGGER].position
     kinds = sorted({source.store.kind for source in sources if source.store.kind != "kafka"})
     if kinds:
         raise RequestError(
             "unsupported",
             f"'{TRIGGER}' = 'available_now' reads Kafka; this query reads stores of kind {', '.join(kinds)}",
-            position=place,
+            **properties[TRIGGER].place,
             hint="leave it out: the query then runs until it is stopped",
         )
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from leatstream.errors import Faults, RequestError
+from leatstream.model.names import MAX_LENGTH, quote
 from leatstream.model.objects import RelationKind
 from leatstream.plan.job_spec import Isolation, Mode
 from leatstream.sql.statements import Properties
@@ -30,6 +33,7 @@ IN_PLACE = (
     "writes everything anew"
 )
 _RESUME = "resume.from.query."
+_NO_NAME = f"{NAME} is a text of 1 to {MAX_LENGTH} characters, without control characters and ${{"
 _DEFAULT_TARGET_MS, _LEAST_SECONDS, _MOST_SECONDS = 5_000, 0.1, 3_600
 
 
@@ -40,13 +44,33 @@ def check_words(properties: Properties) -> None:
     for name, value in properties.items():
         if name in _NOT_BUILT or name.startswith(_RESUME):
             hint = _NOT_BUILT.get(name, "write 'from.query', or 'from.savepoint'")
-            faults.add("unsupported", f"{name} is not supported.", position=value.position, hint=hint)
+            faults.add("unsupported", f"{name} is not supported.", hint=hint, **value.place)
         elif name not in QUERY_PROPERTIES:
             detail = f"unknown query property {name}; known: {known}"
-            faults.add("invalid-property", detail, position=value.position)
+            faults.add("invalid-property", detail, **value.place)
         elif name in _WORDS and str(value.value).lower() not in _WORDS[name]:
-            faults.add("invalid-property", _choice(name), position=value.position)
+            faults.add("invalid-property", _choice(name), **value.place)
+        elif name == NAME and not _is_name(value.value):
+            faults.add("invalid-property", _NO_NAME, **value.place)
     faults.raise_if_any()
+
+
+def _is_name(value: Any) -> bool:
+    """Whether a path and SQL can say it."""
+    if not isinstance(value, str) or not 1 <= len(value) <= MAX_LENGTH or "${" in value:
+        return False
+    return not any(ord(c) < 32 or ord(c) == 127 for c in value)
+
+
+def refuse_other_name(properties: Properties, name: str) -> None:
+    """RequestError invalid-property where the statement gives its query another name than its address has."""
+    if query_name(properties) not in (None, name):
+        raise RequestError(
+            "invalid-property",
+            f"{NAME} is another name than {quote(name)}, which the query has by its address",
+            hint=f"leave '{NAME}' out",
+            **properties[NAME].place,
+        )
 
 
 def query_name(properties: Properties) -> str | None:
@@ -92,8 +116,8 @@ def refuse_unswappable(properties: Properties, kind: RelationKind, store_kind: s
         raise RequestError(
             "unsupported",
             f"a blue-green replacement is not possible: {why}",
-            position=properties[REPLACE_MODE].position,
             hint=IN_PLACE,
+            **properties[REPLACE_MODE].place,
         )
 
 
@@ -104,8 +128,8 @@ def isolation_of(properties: Properties) -> Isolation:
         raise RequestError(
             "unsupported",
             "a query in real-time mode holds task slots all the time, so it cannot share a driver",
-            position=properties[DRIVER].position,
             hint=f"leave '{DRIVER}' out, or '{MODE}'",
+            **properties[DRIVER].place,
         )
     return isolation
 
@@ -127,13 +151,13 @@ def target_batch_ms(properties: Properties, mode: Mode) -> int | None:
         raise RequestError(
             "invalid-property",
             f"{TARGET} is a number of seconds from {_LEAST_SECONDS} to {_MOST_SECONDS}",
-            position=given.position,
+            **given.place,
         )
     if mode is not Mode.MICRO_BATCH:
         raise RequestError(
             "unsupported",
             f"'{TARGET}' is about micro-batches, and this query runs in real-time mode",
-            position=given.position,
+            **given.place,
             hint=f"add '{MODE}' = 'micro_batch', or leave it out",
         )
     return round(seconds * 1000)
@@ -145,7 +169,7 @@ def _word(properties: Properties, name: str) -> str:
         return _WORDS[name][0]
     word = str(value.value).lower()
     if word not in _WORDS[name]:
-        raise RequestError("invalid-property", _choice(name), position=value.position)
+        raise RequestError("invalid-property", _choice(name), **value.place)
     return word
 
 

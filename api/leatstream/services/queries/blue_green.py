@@ -21,10 +21,10 @@ from leatstream.services.authorization import OPERATE, WRITE, authorize
 from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Environment, Precondition, Principal, new_meta, next_meta
 from leatstream.services.planning.query import PlannedQuery
-from leatstream.services.planning.query_properties import IN_PLACE, unswappable
+from leatstream.services.planning.query_properties import IN_PLACE, refuse_other_name, unswappable
 from leatstream.services.planning.statement import plan_statement
 from leatstream.services.queries.catalog import refuse_deleting, require_basis, require_query, same_statement
-from leatstream.services.queries.definition import QueryDefinition, parse_continuous
+from leatstream.services.queries.definition import QueryDefinition, statement_of
 from leatstream.services.queries.first_offsets import beginning_as
 from leatstream.services.queries.handing_over import take_over_at_once
 from leatstream.services.queries.notes import keep_query
@@ -69,8 +69,10 @@ def replace_beside(
         _refuse(env, unit, old)
     if same_statement(old, body):
         return None
+    statement = statement_of(body)
+    refuse_other_name(statement.query_properties, name)
     with env.planning() as unit:
-        planned = plan_statement(env, CatalogView(unit), parse_continuous(body.sql), body.context)
+        planned = plan_statement(env, CatalogView(unit), statement, body.context)
         if not needs_another(old, check_replacement(unit, old, planned)):
             return None
     _refuse_sources(old, planned)

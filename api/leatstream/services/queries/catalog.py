@@ -25,6 +25,7 @@ from leatstream.services.authorization import READ, WRITE, authorize
 from leatstream.services.catalog_view import CatalogView
 from leatstream.services.entity_drops import drops_seen, require_not_dropped
 from leatstream.services.environment import (
+    Context,
     Environment,
     Page,
     Precondition,
@@ -33,11 +34,12 @@ from leatstream.services.environment import (
     new_meta,
 )
 from leatstream.services.pages import repository_page
+from leatstream.services.planning.binding import ContinuousStatement
 from leatstream.services.planning.change_feeds import refuse_second_readers
 from leatstream.services.planning.query import PlannedQuery
-from leatstream.services.planning.query_properties import NAME, query_name
+from leatstream.services.planning.query_properties import NAME, query_name, refuse_other_name
 from leatstream.services.planning.statement import plan_statement
-from leatstream.services.queries.definition import QueryDefinition, definition_of, parse_continuous
+from leatstream.services.queries.definition import QueryDefinition, definition_of, statement_of
 from leatstream.services.queries.joint_jobs import refuse_alone
 from leatstream.services.queries.notes import keep_query, note_version
 from leatstream.services.queries.origin import origin_of, refuse_unbegun
@@ -91,11 +93,15 @@ def put_query(
             if not same_statement(old, body):
                 refuse_changed_alone(unit, name)
     planned = change = None
+    properties: Properties = {}
     # What needs no plan, such as to stop, waits for nobody who plans.
     if old is None or replan or not same_statement(old, body):
-        planned = _planned(env, old, body, within, adapt)
+        statement = statement_of(body)
+        properties = statement.query_properties
+        refuse_other_name(properties, name)
+        planned = _planned(env, old, statement, body.context, within, adapt)
         if old is None:
-            refuse_unbegun(env, parse_continuous(body.sql).query_properties, planned.job)
+            refuse_unbegun(env, properties, planned.job)
     with env.open_unit() as unit:
         current = unit.queries.find(name)
         pre.check(current.meta.generation if current else None, "query", name)
@@ -107,7 +113,7 @@ def put_query(
             refuse_second_readers(unit, planned.job, current)
             change = check_replacement(unit, current, planned, within) if current else None
         if current is None and planned is not None:
-            origin = origin_of(unit, parse_continuous(body.sql).query_properties, planned.job)
+            origin = origin_of(unit, properties, planned.job)
             made = _add(env, principal, unit, name, body, planned, origin)
             stored = Stored(made, created=True, changed=True)
         elif current is not None and old is not None and current.meta == old.meta:
@@ -122,15 +128,15 @@ def put_query(
 def _planned(
     env: Environment,
     old: Query | None,
-    body: QueryDefinition,
+    statement: ContinuousStatement,
+    context: Context,
     within: Collection[str],
     adapt: Callable[[JobSpec], JobSpec] | None,
 ) -> PlannedQuery:
     """The plan of a query that is new or takes the place of ``old``."""
-    statement = parse_continuous(body.sql)
     with env.planning() as unit:
         seen = drops_seen(unit)
-        planned = replace(plan_statement(env, CatalogView(unit), statement, body.context), drops=seen)
+        planned = replace(plan_statement(env, CatalogView(unit), statement, context), drops=seen)
         if adapt is not None:
             planned = replace(planned, job=adapt(planned.job))
         if old is not None:
@@ -316,7 +322,7 @@ def made_by(env: Environment, fqn: Fqn, properties: Properties) -> Query | None:
         raise CatalogError(
             "requires-replacement",
             f"stream {fqn} is made by query {quote(query.name)}; it cannot become query {named}",
-            position=properties[NAME].position,
+            **properties[NAME].place,
             hint="leave 'query.name' out",
         )
     return query

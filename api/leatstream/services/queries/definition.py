@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from leatstream.errors import RequestError
+from leatstream.errors import Faults, RequestError
 from leatstream.model.objects import (
     DesiredState,
     Query,
@@ -16,7 +16,7 @@ from leatstream.services.environment import (
 )
 from leatstream.services.planning.binding import ContinuousStatement
 from leatstream.sql.parser import parse
-from leatstream.sql.statements import CreateAs, InsertInto
+from leatstream.sql.statements import CreateAs, InsertInto, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,30 @@ def definition_of(query: Query) -> QueryDefinition:
         properties=query.properties,
         comment=query.comment,
     )
+
+
+def statement_of(body: QueryDefinition) -> ContinuousStatement:
+    """What a body says: its statement, as if the body's properties stood in QUERY WITH."""
+    return with_properties(parse_continuous(body.sql), body.properties)
+
+
+def with_properties(statement: ContinuousStatement, properties: Mapping[str, Any]) -> ContinuousStatement:
+    """The statement as if these properties stood in its QUERY WITH; faults in them point into the body.
+
+    Raises:
+        RequestError: invalid-property, for each that has another value there.
+    """
+    found, faults = dict(statement.query_properties), Faults()
+    for given, text in properties.items():
+        name, pointer = given.strip().lower(), "#/properties/" + given.replace("~", "~0").replace("/", "~1")
+        value = found.setdefault(name, Value(text, "string", statement.position, pointer=pointer))
+        if str(value.value) != str(text):
+            at = f"in QUERY WITH, line {value.position.line} column {value.position.column}"
+            where = at if value.pointer is None else "among the properties"
+            detail = f"query property {name} has another value {where}"
+            faults.add("invalid-property", detail, pointer=pointer, hint="give it once")
+    faults.raise_if_any()
+    return replace(statement, query_properties=found)
 
 
 def parse_continuous(sql: str) -> ContinuousStatement:

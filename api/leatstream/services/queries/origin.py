@@ -113,7 +113,7 @@ def origin_of(unit: UnitOfWork, properties: Properties, job: JobSpec) -> Checkpo
             "unsupported",
             f"query {quote(name)} keeps state and is {query.status.state.value}; state is copied only "
             "while it is stopped",
-            position=given.position,
+            **given.place,
             hint=f"TERMINATE QUERY {quote(name)} WITH SAVEPOINT name, then begin with the savepoint",
         )
     return CheckpointOrigin(name=name, path=checkpoint_path(query), whole=whole)
@@ -124,7 +124,7 @@ def _check_fit(given: Value, what: str, old: JobSpec, new: JobSpec) -> None:
         raise RequestError(
             "unsupported",
             "materialized views and queries over the changes of a table begin with nothing but their sources",
-            position=given.position,
+            **given.place,
         )
     placed = {"relation": old.sink.relation, "store": old.sink.store, "entity": old.sink.entity}
     change = classify(old, new.model_copy(update={"sink": new.sink.model_copy(update=placed)}))
@@ -133,7 +133,7 @@ def _check_fit(given: Value, what: str, old: JobSpec, new: JobSpec) -> None:
 
 
 def _misfit(given: Value, detail: str) -> RequestError:
-    return RequestError("invalid-property", detail, position=given.position)
+    return RequestError("invalid-property", detail, **given.place)
 
 
 def awaits_checkpoint(query: Query) -> bool:

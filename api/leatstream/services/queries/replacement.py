@@ -130,7 +130,7 @@ def refuse_unswapped(unit: UnitOfWork, query: Query, properties: Properties, cha
         raise RequestError(
             "unsupported",
             "PUT and PATCH change a query in place, and its statement asks for another beside it",
-            position=properties[REPLACE_MODE].position,
+            **properties[REPLACE_MODE].place,
             hint=f"send it as a statement, or to POST /v1/queries/{query.name}:replace",
         )
 

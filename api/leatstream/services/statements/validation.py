@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from leatstream.connectors.registry import with_secrets
-from leatstream.errors import CatalogError, LeatstreamError
+from leatstream.errors import CatalogError, LeatstreamError, RequestError
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Query, Relation, RelationKind, Store
 from leatstream.ports import UnitOfWork
@@ -19,11 +19,12 @@ from leatstream.services.functions.catalog import make_function, make_source, re
 from leatstream.services.planning.change_feeds import refuse_second_readers
 from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.query import PlannedQuery
+from leatstream.services.planning.query_properties import refuse_other_name
 from leatstream.services.planning.record_schemas import with_columns
 from leatstream.services.planning.selects import plan_select
 from leatstream.services.planning.statement import plan_statement
 from leatstream.services.queries.catalog import made_by
-from leatstream.services.queries.definition import parse_continuous
+from leatstream.services.queries.definition import parse_continuous, with_properties
 from leatstream.services.queries.replacement import SAME_STATEMENT, keep_origins, replacement
 from leatstream.services.relation_draft import RelationDefinition, draft_relation
 from leatstream.services.secret_values import planned_value
@@ -37,6 +38,8 @@ from leatstream.sql import statements as ast
 from leatstream.sql.canonical import canonical, same_meaning, statement_hash
 from leatstream.sql.parser import parse
 from leatstream.sql.relation_properties import read_relation_properties
+
+_CONTINUOUS = ast.CreateAs | ast.InsertInto
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,7 @@ def validate(
     context: Context,
     assume: Mapping[str, Any] | None = None,
     name: str | None = None,
+    properties: Mapping[str, Any] | None = None,
 ) -> ValidationOutcome:
     """Check a text without running it.
 
@@ -66,8 +70,10 @@ def validate(
         context: what unqualified names mean; of a text without a name the caller's defaults do the rest.
         assume: planned objects that count as existing (see ``catalog_view``).
         name: of the query or application this text would replace; its plan then tells the change.
+        properties: of the query, beside those that its statement writes; None where the text is no body.
 
     Raises:
+        RequestError: validation, for properties of a text that is not one query's.
         EngineError: engine-unavailable, too many texts are being planned.
     """
     authorize(principal, READ, "statements")
@@ -81,6 +87,9 @@ def validate(
     except LeatstreamError as error:
         found.append({"kind": "unknown", "plan": None, "problems": problems_of(error)})
         return ValidationOutcome(False, found, canonical(sql), statement_hash(sql))
+    if properties and not (len(statements) == 1 and isinstance(statements[0], _CONTINUOUS)):
+        detail = "properties are those of one query, and the text is not one query's"
+        raise RequestError("validation", detail, pointer="#/properties")
     if name is None:  # else the text stands for a body, of which PUT takes what it says
         context = with_defaults(env, principal, context)
     for statement in statements:
@@ -89,7 +98,7 @@ def validate(
         with env.turns.taken():
             kind = kind_of(statement)
             try:
-                plan = plan_of(env, statement, context, assumed, name)[1]
+                plan = plan_of(env, statement, context, assumed, name, properties)[1]
                 context = after(env, statement, context, assumed, name)
                 found.append({"kind": kind, "plan": plan, "problems": []})
             except LeatstreamError as error:
@@ -133,6 +142,7 @@ def plan_of(
     context: Context,
     assumed: Assumed | None = None,
     name: str | None = None,
+    properties: Mapping[str, Any] | None = None,
 ) -> tuple[str, dict[str, Any] | None]:
     """Kind and plan of one statement; statements without a plan give None.
 
@@ -143,7 +153,8 @@ def plan_of(
         view = build_view(env, unit, assumed or Assumed(), context)
         if isinstance(statement, ast.CreateApplication):
             return kind_of(statement), application_statements.check(env, view, statement, context, name)
-        if isinstance(statement, ast.CreateAs | ast.InsertInto):
+        if isinstance(statement, _CONTINUOUS):
+            given = properties or {}
             old = unit.queries.find(name) if name else None
             if isinstance(statement, ast.CreateAs) and old is None:
                 taken = _taken(view, qualify(statement.name, context))
@@ -151,10 +162,14 @@ def plan_of(
                     return kind_of(statement), None
                 if taken and statement.or_replace:
                     old = made_by(env, qualify(statement.name, context), statement.query_properties)
+                    given = old.properties if old is not None else given  # what was said elsewhere stays
+            statement = with_properties(statement, given)
+            if name and old is None:
+                refuse_other_name(statement.query_properties, name)
             planned = plan_statement(env, view, statement, context)
             _refuse_taken(view, planned, old)
             refuse_second_readers(unit, planned.job, old)
-            return kind_of(statement), _plan_json(unit, planned, old, context)
+            return kind_of(statement), _plan_json(unit, planned, old, context, given)
         if isinstance(statement, ast.CreateStream):
             check_statement(env, view, statement, context)
             fqn = qualify(statement.name, context)
@@ -190,13 +205,17 @@ def _refuse_taken(view: CatalogView, planned: PlannedQuery, old: Query | None) -
 
 
 def _plan_json(
-    unit: UnitOfWork, planned: PlannedQuery, old: Query | None, context: Context
+    unit: UnitOfWork,
+    planned: PlannedQuery,
+    old: Query | None,
+    context: Context,
+    properties: Mapping[str, Any],
 ) -> dict[str, Any]:
     if old is None:
         return planned.as_json()
     kept = replace(planned, effective=keep_origins(old.effective, planned.effective))
     same = _names(old.context) == _names(context.as_json())
-    same = same and same_meaning(old.sql, planned.sql)
+    same = same and same_meaning(old.sql, planned.sql) and dict(old.properties) == dict(properties)
     if not same:
         refuse_changed_alone(unit, old.name)
     return kept.as_json(SAME_STATEMENT if same else replacement(unit, old, planned))

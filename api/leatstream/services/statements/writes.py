@@ -13,7 +13,7 @@ from leatstream.services.environment import Precondition
 from leatstream.services.planning.query_properties import is_blue_green
 from leatstream.services.queries import blue_green
 from leatstream.services.queries import catalog as queries
-from leatstream.services.queries.definition import definition_of
+from leatstream.services.queries.definition import definition_of, with_properties
 from leatstream.services.statements import generating, records
 from leatstream.services.statements.bodies import entity_name, entity_properties, single, store_of
 from leatstream.services.statements.listings import described_query
@@ -117,12 +117,12 @@ def replace_query(run: Run, s: ast.CreateAs, fqn: Fqn, old: Query) -> StatementR
 
 
 def _beside(run: Run, s: ast.CreateAs, old: Query, pre: Precondition) -> Query | None:
-    """The query that is to take over, where the statement asks for one."""
-    if not is_blue_green(s.query_properties):
-        return None
+    """The query that is to take over, where the statement asks for one, or what was said of it before."""
     body = replace(definition_of(old), sql=s.text, context=replace(run.context, role=None))
     body = replace(body, desired_state=DesiredState.RUNNING)
     try:
+        if not is_blue_green(with_properties(s, old.properties).query_properties):
+            return None
         return blue_green.replace_beside(run.env, run.principal, old.name, body, pre)
     except LeatstreamError as error:
         raise placed(error, s) from None
