@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from leatstream_jobs.progress import Progress
 
 TICK = "__leat_tick"
+# How a status begins while Spark asks a source how far it reaches, and from when on that is no short question.
+_ASKING, _HANGS = "Getting offsets", 10.0
 _EVERY = 1.0  # seconds between two ticks, at least
 # Spark notes each file that it has read, for ever, and writes all notes anew at every tenth: in a long
 # silence ticks become rare, up to one a minute. Then it takes a year for 80 MB of notes to come.
@@ -71,8 +73,17 @@ class IdleSources:
         self._entities = {s.view: s.entity for s in sources}
         self._now = now
         self._silences = {view: _Silence() for view in self._timeouts}
+        self._asking_since: float | None = None
 
-    def idle(self, ends: Mapping[str, Any], *, fresh: bool, at_rest: bool, state_rows: int) -> list[str]:
+    def idle(
+        self,
+        ends: Mapping[str, Any],
+        *,
+        fresh: bool,
+        at_rest: bool,
+        state_rows: int,
+        asking: bool = False,
+    ) -> list[str]:
         """The views whose sources are silent for their time-out, and whose next tick is due.
 
         Args:
@@ -81,14 +92,21 @@ class IdleSources:
             fresh: whether that report came since the last look.
             at_rest: whether Spark has looked for records and found none.
             state_rows: what is kept; without any no watermark matters.
+            asking: whether Spark waits for a source to say how far it reaches. A store that hangs is not
+                silent: its records come later, and a tick meanwhile would make them late.
         """
         now, found = self._now(), []
+        if not asking:
+            self._asking_since = None
+        elif self._asking_since is None:
+            self._asking_since = now
+        hangs = self._asking_since is not None and now - self._asking_since >= _HANGS
         for view, silence in self._silences.items():
             end = ends.get(self._entities[view])
-            if end is None or end != silence.ends:
+            if end is None or end != silence.ends or hangs:
                 silence.ends, silence.since = end, now
             # A batch at work may read records that no report tells of yet.
-            known = fresh or at_rest
+            known = (fresh or at_rest) and not asking
             silent = end is not None and known and now - silence.since >= self._timeouts[view]
             pause = max(_EVERY, self._timeouts[view], min(_SELDOM, (now - silence.since) * _SHARE))
             if silent and state_rows and now - silence.ticked >= pause:
@@ -100,8 +118,14 @@ class IdleSources:
         """Tell the time of the sources that are silent now; ``fresh``: whether a report has just come."""
         if not self._timeouts:
             return
-        at_rest = not query.status["isDataAvailable"]
-        due = self.idle(progress.read_to(), fresh=fresh, at_rest=at_rest, state_rows=progress.state_rows)
+        status = query.status
+        due = self.idle(
+            progress.read_to(),
+            fresh=fresh,
+            at_rest=not status["isDataAvailable"],
+            state_rows=progress.state_rows,
+            asking=status["message"].startswith(_ASKING),
+        )
         for view in due:
             at_ms = round((time.time() - self._timeouts[view]) * 1000)
             write_tick(spark, tick_folder(self._checkpoint, view), at_ms)

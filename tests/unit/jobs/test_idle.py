@@ -89,5 +89,30 @@ def test_what_is_not_known_is_no_silence() -> None:
     assert look(idle, {"ta": {"0": 5}}, at_rest=False) == ["a"]
 
 
+def test_a_store_that_hangs_is_not_silent() -> None:
+    """Its backlog comes when it is back, and must not be late then."""
+    clock = Clock()
+    idle = IdleSources([source("a", "ta", 5000)], "file:/x", clock)
+    look(idle, {"ta": {"0": 5}})
+    for _ in range(90):
+        clock.now += 1.0
+        assert look(idle, {"ta": {"0": 5}}, fresh=False, asking=True) == []
+    # It answers: only from now on may it be silent.
+    clock.now += 1.0
+    assert look(idle, {"ta": {"0": 5}}) == []
+    clock.now += 4.0
+    assert look(idle, {"ta": {"0": 5}}) == ["a"]
+
+
+def test_short_questions_do_not_end_a_silence() -> None:
+    clock = Clock()
+    idle = IdleSources([source("a", "ta", 5000)], "file:/x", clock)
+    look(idle, {"ta": {"0": 5}})
+    for _ in range(6):
+        clock.now += 1.0
+        assert look(idle, {"ta": {"0": 5}}, asking=True) == []
+    assert look(idle, {"ta": {"0": 5}}) == ["a"]
+
+
 def test_ticks_lie_in_the_checkpoint() -> None:
     assert tick_folder("file:/c/g1/", "leat_src_0") == "file:/c/g1/ticks/leat_src_0"
