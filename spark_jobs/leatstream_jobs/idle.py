@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from leatstream_jobs.progress import Progress
 
 TICK = "__leat_tick"
-# How a status begins while Spark asks a source how far it reaches, and from when on that is no short question.
+# How a status begins while Spark asks a source how far it reaches, and from when on that is not short.
 _ASKING, _HANGS = "Getting offsets", 10.0
 _EVERY = 1.0  # seconds between two ticks, at least
 # Spark notes each file that it has read, for ever, and writes all notes anew at every tenth: in a long
