@@ -12,11 +12,11 @@ from leatstream_terraform import functions
 from leatstream_terraform.applying import apply
 from leatstream_terraform.checks import check
 from leatstream_terraform.codec import UNKNOWN, decode, encode, has_unknown
-from leatstream_terraform.diagnostics import Diagnostic, Failed
+from leatstream_terraform.diagnostics import Diagnostic, Failed, from_problem
 from leatstream_terraform.planning import plan
 from leatstream_terraform.protocol import Protocol
 from leatstream_terraform.reading import import_state, read, read_data
-from leatstream_terraform.rest import Cancelled, ServiceDown
+from leatstream_terraform.rest import Cancelled, ProblemError, ServiceDown
 from leatstream_terraform.schema import Attribute, Resource, complete, walk
 from leatstream_terraform.session import Private, Session
 from leatstream_terraform.wireschema import all_schemas, capabilities, function_message, identity_message
@@ -54,6 +54,8 @@ class Handlers:
                 method(request, response)
             except Failed as failed:
                 self._tell(response, *failed.diagnostics)
+            except ProblemError as refused:
+                self._tell(response, *from_problem(refused.problem, {}, "The leatstream service refused"))
             except ServiceDown as problem:
                 self._tell(response, Diagnostic("The leatstream service does not answer", str(problem)))
             except Cancelled:

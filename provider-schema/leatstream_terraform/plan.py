@@ -114,9 +114,14 @@ def _body_value(item: Attribute, value: Any, config: Any) -> Any:
         return body(item.attributes, value, config)
     if item.nesting == "list":
         inner = config if isinstance(config, list) else []
-        return [body(item.attributes, v, inner[i] if i < len(inner) else None) for i, v in enumerate(value)]
+        return [_element(item, v, inner[i] if i < len(inner) else None) for i, v in enumerate(value)]
     given = config if isinstance(config, dict) else {}
-    return {key: body(item.attributes, one, given.get(key)) for key, one in value.items()}
+    return {key: _element(item, one, given.get(key)) for key, one in value.items()}
+
+
+def _element(item: Attribute, value: Any, config: Any) -> Any:
+    """One of a list or map; unknown until apply, or null, of which the service says that it may not be so."""
+    return body(item.attributes, value, config) if isinstance(value, dict) else value
 
 
 def needs_write(resource: Resource, prior: Mapping[str, Any], planned: Mapping[str, Any]) -> bool:

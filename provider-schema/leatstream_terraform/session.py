@@ -144,9 +144,10 @@ class Private:
 
     def take_timeouts(self, config: Any) -> None:
         """Note the timeouts of a configuration that is known."""
-        given = config.get("timeouts") if isinstance(config, dict) else None
         if config is not None:
-            self.timeouts = {k: v for k, v in (given or {}).items() if isinstance(v, str)} if given else {}
+            given = config.get("timeouts") if isinstance(config, dict) else None
+            known = given if isinstance(given, dict) else {}
+            self.timeouts = {k: v for k, v in known.items() if isinstance(v, str)}
 
 
 def label(resource: Resource, value: Mapping[str, Any]) -> str:

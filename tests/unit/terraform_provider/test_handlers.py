@@ -10,6 +10,7 @@ import pytest
 from leatstream_terraform.codec import UNKNOWN, decode, encode
 from leatstream_terraform.handlers import Handlers
 from leatstream_terraform.protocol import PROVIDER, Protocol
+from leatstream_terraform.rest import ProblemError
 from leatstream_terraform.schema import complete, load
 from leatstream_terraform.session import Private, Session
 
@@ -258,3 +259,24 @@ def test_an_address_that_is_not_known_yet_is_waited_for(handlers: Handlers) -> N
 def test_an_unknown_type_is_a_diagnostic(handlers: Handlers) -> None:
     answer = call(handlers, "ValidateResourceConfig", type_name="leatstream_nothing", config=dynamic({}))
     assert "no resource leatstream_nothing" in answer.diagnostics[0].summary
+
+
+def test_what_the_service_says_at_plan_is_told(handlers: Handlers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was told as a defect of the provider, to be reported."""
+
+    def busy(request: Any, response: Any) -> None:
+        raise ProblemError(
+            503, {"code": "engine-unavailable", "detail": "so many statements are being planned"}
+        )
+
+    monkeypatch.setattr(handlers, "PlanResourceChange", busy)
+    (told,) = call(handlers, "PlanResourceChange").diagnostics
+    assert "defect" not in told.summary + told.detail
+    assert "so many statements are being planned" in told.summary + told.detail
+
+
+@pytest.mark.parametrize("timeouts", [UNKNOWN, None, {"create": "1m"}, {"create": UNKNOWN}])
+def test_timeouts_may_not_be_known_yet(timeouts: Any) -> None:
+    private = Private()
+    private.take_timeouts({"timeouts": timeouts})
+    assert private.timeouts == ({"create": "1m"} if timeouts == {"create": "1m"} else {})

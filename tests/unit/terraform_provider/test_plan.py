@@ -213,3 +213,14 @@ def test_a_provider_side_value_goes_along_with_a_write() -> None:
     assert sent["delete_sink_entity"] is True
     assert "timeouts" not in sent
     assert "delete_sink_entity" not in body(QUERY.attributes, planned)
+
+
+@pytest.mark.parametrize("element", [UNKNOWN, None])
+def test_an_element_may_be_unknown_or_null(element: Any) -> None:
+    """The plan ended with a defect of the provider."""
+    stream = RESOURCES["leatstream_stream"]
+    column = {"name": "id", "type": "BIGINT"}
+    values = complete(stream.attributes, {"name": "s", "columns": [column, element]})
+    sent = body(stream.attributes, values, values)
+    assert sent["columns"][0]["name"] == "id"
+    assert sent["columns"][1] is element
