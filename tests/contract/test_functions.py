@@ -324,3 +324,21 @@ def test_planned_functions_count_as_there(shop: Sql, client: TestClient) -> None
     assert client.post("/v1/statements:validate", json=body).json()["valid"] is False
     assume = {"functions": [planned], "function_sources": [source]}
     assert client.post("/v1/statements:validate", json={**body, "assume": assume}).json()["valid"] is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE STREAM two AS WITH v AS (SELECT twice(viewtime) AS n FROM pageviews) SELECT * FROM v",
+        "BEGIN APPLICATION app"
+        " CREATE VIRTUAL STREAM virtual.public.v AS SELECT twice(viewtime) AS n FROM pageviews;"
+        " CREATE STREAM two AS SELECT * FROM virtual.public.v;"
+        " END APPLICATION",
+    ],
+    ids=["WITH", "virtual"],
+)
+def test_functions_are_called_in_named_queries_too(shop: Sql, text: str) -> None:
+    """They were not found there."""
+    shop(TWICE)
+    shop(text)
+    assert shop.refused("DROP FUNCTION twice") == "has-dependents"

@@ -172,6 +172,7 @@ class Virtuals:
                 lambda name: view.resolve(name, member.context),
                 select.text,
                 changelog=given.changelog,
+                find_function=view.find_function,
             )
             logical = with_types(env, logical)
             analyze(env, logical)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -25,7 +25,7 @@ def mark(select: exp.Expression, find: Find | None) -> tuple[FunctionUse, ...]:
     uses: dict[str, FunctionUse] = {}
     if find is None:
         return ()
-    for node in select.walk():
+    for node in _nodes(select):
         name = str(node.this) if isinstance(node, exp.Anonymous) else ""
         if not name or name in built_in():
             continue
@@ -36,6 +36,14 @@ def mark(select: exp.Expression, find: Find | None) -> tuple[FunctionUse, ...]:
             uses[name] = FunctionUse(f"leat_fn_{len(uses)}", function)
         node.meta[_USE] = uses[name]
     return tuple(uses.values())
+
+
+def _nodes(select: exp.Expression) -> Iterator[exp.Expression]:
+    """Everything in a query, what WITH names too."""
+    for node in select.walk():
+        yield node
+        for _, query in node.meta.get("ctes", ()):
+            yield from _nodes(query)
 
 
 def use_of(node: exp.Expression) -> FunctionUse | None:
