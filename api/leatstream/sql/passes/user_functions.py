@@ -38,7 +38,7 @@ def mark(select: exp.Expression, find: Find | None) -> tuple[FunctionUse, ...]:
     return tuple(uses.values())
 
 
-def _nodes(select: exp.Expression) -> Iterator[exp.Expression]:
+def _nodes(select: exp.Expression) -> Iterator[exp.Expr]:
     """Everything in a query, what WITH names too."""
     for node in select.walk():
         yield node
