@@ -89,16 +89,19 @@ class Runtime:
                 )
             seen = self.env.changed.wait(seen, 1.0)
 
-    def end_drivers(self) -> None:
-        """End the loop and every driver, each after its batch; the API must answer them meanwhile."""
+    def end_drivers(self) -> frozenset[str]:
+        """End the loop and every driver, each after its batch; the API must answer them meanwhile.
+
+        Returns:
+            Ids of the queries whose drivers could not be ended.
+        """
         self.watch.stop()  # no pass is made any more, and nobody is to wonder
         self.loop.stop()
-        self.pool.close(self.stop_grace)
+        return self.pool.close(self.stop_grace)
 
     def close(self) -> None:
         """End the loop and every driver, let go of the queries, close the catalog's connections."""
-        self.end_drivers()
-        self.env.leases.close()
+        self.env.leases.close(self.end_drivers())
         if self.announcements is not None:
             self.announcements.close()
         self.close_checkpoints()
@@ -124,10 +127,12 @@ class StoreConnections:
         env = self._env()
         with env.open_unit(write=False) as unit:
             secrets = resolve_store_secrets(env, unit, store)
+            there = {one.meta.id for one in unit.stores.page(limit=100_000)}
         connector = open_connector(store.kind, store.name, store.config, secrets)
         if store.meta.generation:
             with self._lock:
-                for old in [k for k in self._open if k[0] == store.meta.id]:
+                # Clients have threads and connections: those of dropped stores go as well.
+                for old in [k for k in self._open if k[0] == store.meta.id or k[0] not in there]:
                     del self._open[old]
                 self._open[key] = connector
         return connector
@@ -217,6 +222,7 @@ def _open(
             checkpoint_root=settings.checkpoints,
             log_dir=data_dir / "logs" / "drivers",
             slots=slots(settings),
+            orphan_seconds=settings.driver_orphan_seconds,
             watermark_delay_ms=settings.watermark_delay_ms,
             keep_replaced=settings.keep_replaced_seconds,
             keep_checkpoints=settings.keep_checkpoints_seconds,

@@ -23,6 +23,12 @@ DEFAULT_TIMEOUT = 600.0
 _POLL = 20
 _LOG_LINES = 20
 _AWAITED = "It was made. The next apply waits for it again, and does not replace it."
+#: Terraform deletes first what it replaces, and the plan of one object cannot see what becomes of another.
+_USED = (
+    "If it is to be replaced: under another name, `lifecycle { create_before_destroy = true }` on it lets"
+    " what depends on it change over first; under the same name, `lifecycle { replace_triggered_by = [...] }`"
+    " on what depends on it, with the attribute that changes, replaces that too."
+)
 
 
 @dataclass
@@ -371,9 +377,10 @@ def _delete(session: Session, resource: Resource, prior: dict[str, Any], private
     except ProblemError as problem:
         if problem.gone:
             return Applied(None)
-        return Applied(
-            prior, private, from_problem(problem.problem, resource.attributes, f"Cannot delete {name}")
-        )
+        found = from_problem(problem.problem, resource.attributes, f"Cannot delete {name}")
+        if problem.problem.get("code") == "has-dependents":
+            found[-1] = replace(found[-1], detail=f"{found[-1].detail}\n\n{_USED}")
+        return Applied(prior, private, found)
     except Cancelled:
         return Applied(
             prior, private, [Diagnostic(f"Stopped while deleting {name}", "Run the command again.")]

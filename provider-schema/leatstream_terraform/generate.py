@@ -26,6 +26,7 @@ _COPIED = (
     "trigger",
     "provider_only",
     "preview",
+    "default_from",
 )
 _RESOURCE = ("wait", "warn", "assume", "delete_query", "exactly_one_of", "constants", "live", "version")
 

@@ -142,14 +142,18 @@ def _triggers(attributes: Mapping[str, Attribute], value: Any) -> dict[Path, Any
 
 
 def replacements(resource: Resource, prior: Mapping[str, Any], planned: Mapping[str, Any]) -> list[Path]:
-    """Paths whose change needs a new object."""
-    before = {path: value for path, _, value in walk(resource.attributes, prior)}
+    """Paths whose change needs a new object; to write a default out, or leave it out, is no change."""
+
+    def meant(item: Attribute, value: Any, whole: Mapping[str, Any]) -> Any:
+        return whole.get(item.default_from) if value is None and item.default_from else value
+
+    before = {path: meant(item, value, prior) for path, item, value in walk(resource.attributes, prior)}
     return [
         path
         for path, item, value in walk(resource.attributes, planned)
         if item.replace
         and path in before
-        and value != before[path]
+        and meant(item, value, planned) != before[path]
         # What the service will tell may well be the same; what a configuration will tell may well differ.
         and (item.configurable or value is not UNKNOWN)
     ]

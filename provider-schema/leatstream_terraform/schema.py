@@ -39,6 +39,7 @@ class Attribute:
         semantic: how two values are compared by meaning: ``sql``, ``type``, or ``unless_key``: not at all
             for a column that ``primary_key`` beside the columns names (``duration`` only checks).
         default: value when the configuration has none; ``has_default`` tells it from null.
+        default_from: top-level attribute whose value stands for none here, which only tells when to replace.
         template: computed from other attributes, as ``{database}.{schema}.{name}``, each part quoted as SQL
             does.
         infer: where ``statements:validate`` tells the value, such as ``plan.sink.fqn``.
@@ -64,6 +65,7 @@ class Attribute:
     semantic: str | None = None
     default: Any = None
     has_default: bool = False
+    default_from: str | None = None
     template: str | None = None
     infer: str | None = None
     preview: str | None = None
@@ -173,6 +175,7 @@ def _attribute(name: str, raw: Mapping[str, Any]) -> Attribute:
                 "provider_only",
                 "trigger",
                 "semantic",
+                "default_from",
                 "template",
                 "infer",
                 "preview",

@@ -29,20 +29,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
     from leatstream_jobs.driver import Driver
-    from leatstream_jobs.protocol import Client, HttpTransport
+    from leatstream_jobs.protocol import Client, Contact, HttpTransport
     from leatstream_jobs.shared_driver import SharedDriver
 
     made = options.work_dir is None
     work_dir = Path(tempfile.mkdtemp(prefix="leat-driver-")) if made else options.work_dir.resolve()
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    client = Client(HttpTransport(options.url_file, token), options.driver_id)
+    contact = Contact(options.orphan_seconds)
+    client = Client(HttpTransport(options.url_file, token), options.driver_id, contact)
     driver = (SharedDriver if options.role == "shared" else Driver)(
         client,
         role=options.role,
         slots=options.slots,
         work_dir=work_dir,
         warm_up_kafka=options.warm_up_kafka,
-        orphan_seconds=options.orphan_seconds,
         stop_seconds=options.stop_seconds,
     )
     try:

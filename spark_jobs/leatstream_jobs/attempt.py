@@ -64,6 +64,7 @@ class Attempt:
 
     def __init__(self, driver: Host, spark: SparkSession, document: Mapping[str, Any]) -> None:
         self._driver = driver
+        self._contact = driver.client.contact
         self._spark = spark
         self._spec = JobSpec.model_validate(document)
         self._diagnosis = Diagnosis(spark, self._spec, driver)
@@ -92,7 +93,8 @@ class Attempt:
         _LOG.info("query %s attempt %d starts in %s mode", spec.query_name, spec.attempt, spec.mode.value)
         try:
             self._beat()
-            started = self._start()
+            # It may have been deleted or stopped meanwhile, and be taken apart already.
+            started = self._start() if self._directive == "continue" else None
             if started is not None:
                 self._watch(started)
             return self._end()
@@ -161,10 +163,8 @@ class Attempt:
                 return
             if time.monotonic() >= self._next_heartbeat:
                 self._beat()
-            if self._driver.is_orphan():
-                _LOG.warning(
-                    "the API has not answered for %g s; the query stops", self._driver.orphan_seconds
-                )
+            if self._contact.is_lost():
+                _LOG.warning("the API has not answered for %g s; the query is cut off", self._contact.limit)
                 return
             time.sleep(_STARTING_LOOK if self._state == "starting" else self._driver.look_seconds)
 
@@ -224,9 +224,11 @@ class Attempt:
         failed = self._failure is not None
         if self._state == "running" and not failed and not self._completed:
             self._state = "stopping"
-            if not self._driver.is_orphan():  # an API that is silent would keep it from stopping in time
+            if not self._contact.is_lost():  # an API that is silent would keep it from stopping in time
                 self._beat_quietly()
-        if self._started is not None:
+        if self._contact.is_lost():
+            self._cut_off()  # another may have its place by the time that it had stopped in order
+        elif self._started is not None:
             self._stop_query(self._started.query)
         elif failed and self._spec.operator is None:
             self._reached = self._how_far(in_order=False)
@@ -239,7 +241,9 @@ class Attempt:
 
     def _look_whether_free(self) -> bool:
         try:
-            return not self._driver.stop_asked and self._driver.is_free(self._spark)
+            if self._driver.stop_asked or self._contact.is_lost():
+                return False
+            return self._driver.is_free(self._spark)
         except Exception as error:
             _LOG.warning("the driver cannot be used again: %s", type(error).__name__)
             return False
@@ -278,7 +282,7 @@ class Attempt:
 
         Not one of a driver that has lost its API: another may take its place when its time is over.
         """
-        if self._failure is not None or self._completed or self._driver.is_orphan():
+        if self._failure is not None or self._completed or self._contact.is_lost():
             return False
         seconds = self._driver.stop_seconds - _FOR_THE_REST if self._driver.stop_asked else LAST_BATCH
         if self._spec.mode is Mode.REALTIME:
@@ -291,11 +295,24 @@ class Attempt:
         if batches is not None:
             batches.close()
         let_end(self._spark, query, batches)
-        while works(query) and time.monotonic() < end and not self._driver.is_orphan():
+        while works(query) and time.monotonic() < end and not self._contact.is_lost():
             if time.monotonic() >= self._next_heartbeat:
                 self._beat()
             time.sleep(_STARTING_LOOK)
-        return not works(query)
+        return not works(query) and not self._has_broken_off(query)
+
+    def _has_broken_off(self, query: StreamingQuery) -> bool:
+        """Whether the last batch has failed, so that a part of it may be written."""
+        batches = self._started.batches if self._started is not None else None
+        java: Any = query._jsq.exception()
+        if batches is not None and batches.error is not None:
+            links = type(batches.error).__name__
+        elif java.isDefined():
+            links = " < ".join(link.name.rpartition(".")[2] for link in chain_of(java.get()))
+        else:
+            return False
+        _LOG.warning("the last batch failed (%s); the next attempt repeats it", links)
+        return True
 
     def _report_until_heard(self) -> None:
         """The final state must arrive; without any answer the driver ends after the orphan limit.
@@ -313,7 +330,7 @@ class Attempt:
             except NotKnown:
                 return
             except ApiUnreachable:
-                if self._driver.is_orphan() or self._driver.stop_asked:
+                if self._contact.is_lost() or self._driver.stop_asked:
                     return
                 time.sleep(0.25)
 
@@ -324,8 +341,6 @@ class Attempt:
             directive = self._send()
         except ApiUnreachable:
             return
-        if directive == "die":
-            raise Fenced("told to die")
         self._directive = directive
 
     def _beat_quietly(self) -> None:
@@ -339,7 +354,6 @@ class Attempt:
         except ApiUnreachable:
             self._driver.tail.give_back(lines)
             raise
-        self._driver.reached()
         self._mirror.rename(self._driver.client.query_name)
         return directive
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -71,7 +72,6 @@ class Driver:
         slots: int,
         work_dir: Path,
         warm_up_kafka: str | None,
-        orphan_seconds: float,
         stop_seconds: float = 0.0,
     ) -> None:
         self.client = client
@@ -79,12 +79,10 @@ class Driver:
         self.slots = slots
         self.work_dir = work_dir
         self.warm_up_kafka = warm_up_kafka
-        self.orphan_seconds = orphan_seconds
         self.stop_seconds = stop_seconds
         self.stop_asked = False
         self._working = False
         self.tail = LogTail()
-        self._contact = time.monotonic()
 
     def run(self) -> int:
         """Live; returns the process's exit code."""
@@ -139,14 +137,6 @@ class Driver:
         self.tail.take()  # lines that came after its last word
         return None
 
-    def reached(self) -> None:
-        """Note that the API has answered."""
-        self._contact = time.monotonic()
-
-    def is_orphan(self) -> bool:
-        """Whether the API has been silent for too long."""
-        return time.monotonic() - self._contact > self.orphan_seconds
-
     def connector(self, store: StoreRef, secrets: Mapping[str, str], make: Open) -> Connector:
         """The connector of a store, ``secrets`` by field path; a new one each time."""
         return make(store.kind, store.name, store.config, secrets)
@@ -195,20 +185,16 @@ class Driver:
 
     def _tell(self, message: str) -> None:
         """Report a step of warming up. Nobody waits for the answer's content."""
-        try:
+        with contextlib.suppress(ApiUnreachable, Fenced):
             self.client.poll(self._report("warming") | {"message": message})
-            self.reached()
-        except (ApiUnreachable, Fenced):
-            pass
 
     def _ask(self, state: str) -> dict[str, Any] | None:
         try:
             work = self.client.poll(self._report(state))
-            self.reached()
         except Fenced:
             raise NotKnown from None
         except ApiUnreachable:
-            if self.is_orphan():
+            if self.client.contact.is_lost():
                 raise NotKnown from None
             time.sleep(0.25)
             return None
@@ -220,7 +206,6 @@ class Driver:
         answer = analyze(spark, work["views"], work["sql"], work.get("functions") or ())
         try:
             self.client.send_analysis(work["id"], answer)
-            self.reached()
         except (ApiUnreachable, Fenced, NotKnown) as error:
             # Whoever asked has gone; the next poll says whether this driver is still wanted.
             _LOG.info("an analysis could not be handed over: %s", error)

@@ -23,6 +23,7 @@ class Host(Protocol):
     """What an attempt needs of the process that it runs in, alone or beside others.
 
     Attributes:
+        client: of the API, with the contact of this attempt.
         tail: log lines of this attempt.
         stop_seconds: how long a query may take to stop, once the process is to end.
         look_seconds: between two looks at Spark.
@@ -32,7 +33,6 @@ class Host(Protocol):
     work_dir: Path
     tail: LogTail
     slots: int
-    orphan_seconds: float
     stop_seconds: float
     look_seconds: float
 
@@ -43,12 +43,6 @@ class Host(Protocol):
     @property
     def stop_asked(self) -> bool:
         """Whether the query is to stop in order."""
-
-    def reached(self) -> None:
-        """Note that the API has answered."""
-
-    def is_orphan(self) -> bool:
-        """Whether the API has been silent for too long."""
 
     def connector(self, store: StoreRef, secrets: Mapping[str, str], make: Open) -> Connector:
         """The connector of a store, ``secrets`` by field path; ``make`` opens one where there is none yet."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +14,7 @@ from leatstream.errors import JobError
 
 POLL_TIMEOUT = 30.0  # seconds; the API answers within 20
 CALL_TIMEOUT = 10.0
+_LEAST_PATIENCE = 1.0
 STAY = "stay"  # the answer to a query's end if the driver is to wait for another one
 _FINAL = ("secret-unreadable",)
 EXIT_DONE, EXIT_FAILED, EXIT_FENCED = 0, 1, 3  # what a driver process ends with
@@ -108,25 +110,61 @@ class HttpTransport:
         return self._connection
 
 
+class Contact:
+    """How long the API has not answered.
+
+    Attributes:
+        limit: seconds after which who is not answered ends by itself, as others may take its place.
+    """
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+        self._heard = time.monotonic()
+
+    def heard(self) -> None:
+        """Note that the API has answered."""
+        self._heard = time.monotonic()
+
+    def left(self) -> float:
+        """Seconds until it counts as lost."""
+        return self._heard + self.limit - time.monotonic()
+
+    def is_lost(self) -> bool:
+        """Whether the API has been silent for too long."""
+        return self.left() < 0
+
+
 class Client:
     """The calls of the protocol.
 
     Every call raises ApiUnreachable, NotKnown or Fenced as the answer demands.
 
+    Args:
+        transport: to the API.
+        driver_id: of this driver.
+        contact: told of every answer.
+        query_id: of a shared driver's query whose calls these are.
+
     Attributes:
         query_name: what the query is called now, by the answer to its last heartbeat.
     """
 
-    def __init__(self, transport: Transport, driver_id: str, query_id: str | None = None) -> None:
+    def __init__(
+        self, transport: Transport, driver_id: str, contact: Contact, query_id: str | None = None
+    ) -> None:
         self._transport = transport
+        self.contact = contact
         self._for = {"query_id": query_id} if query_id is not None else {}
         self._driver_id = driver_id
         self.query_name: str | None = None
         self._base = f"/v1/drivers/{quote(driver_id, safe='')}"
 
     def another(self, query_id: str) -> Client:
-        """The same driver's calls over a connection of their own, for the thread of one of its queries."""
-        return Client(self._transport.another(), self._driver_id, query_id)
+        """The same driver's calls over a connection of their own, for the thread of one of its queries.
+
+        Its contact is its own too: a query whose heartbeats are refused is lost, though polls are answered.
+        """
+        return Client(self._transport.another(), self._driver_id, Contact(self.contact.limit), query_id)
 
     def close(self) -> None:
         """Drop the connection."""
@@ -138,9 +176,13 @@ class Client:
         return work if isinstance(work, dict) else None
 
     def heartbeat(self, body: Mapping[str, Any]) -> str:
-        """Report a query's state; the answer is ``continue``, ``stop``, ``die`` or, to its end, ``stay``."""
-        answer = self._call("/heartbeat", body, CALL_TIMEOUT)
+        """Report a query's state; the answer is ``continue``, ``stop`` or, to its end, ``stay``."""
+        # Who is about to be lost has no time to wait for an answer.
+        patience = min(CALL_TIMEOUT, max(_LEAST_PATIENCE, self.contact.left()))
+        answer = self._call("/heartbeat", body, patience)
         self.query_name = answer.get("query_name") or self.query_name
+        # Of the server that is there now: by it others know when they may take the query over.
+        self.contact.limit = float(answer.get("orphan_seconds") or self.contact.limit)
         return str(answer.get("directive", "continue"))
 
     def send_analysis(self, request_id: str, body: Mapping[str, Any]) -> None:
@@ -191,6 +233,7 @@ class Client:
             parsed = json.loads(answer or b"{}")
         except ValueError:
             raise ApiUnreachable("the API's answer is not JSON") from None
+        self.contact.heard()
         return parsed if isinstance(parsed, dict) else {}
 
 

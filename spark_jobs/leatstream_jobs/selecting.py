@@ -61,7 +61,6 @@ class Reader:
         self._told = 0.0
         self.stopped = False
         self.error: BaseException | None = None
-        self._reached = driver.reached
 
     def write_stream(self, frame: DataFrame, sink: Any, *, realtime: bool) -> Any:
         """As a connector's."""
@@ -145,7 +144,6 @@ class Reader:
             time.sleep(0.25)
             return False
         self._heard = self._told = time.monotonic()
-        self._reached()
         self.stopped = self.stopped or directive == "stop"
         return taken
 

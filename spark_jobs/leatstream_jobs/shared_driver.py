@@ -59,7 +59,6 @@ class Seat:
         self.work_dir = driver.work_dir
         self.tail: LogTail = ThreadTail(query_id)
         self.slots = driver.slots
-        self.orphan_seconds = driver.orphan_seconds
         self.stop_seconds = driver.stop_seconds
 
     @property
@@ -71,14 +70,6 @@ class Seat:
     def heartbeat_seconds(self) -> float:
         """The more queries, the rarer each one's word."""
         return min(max(1.0, len(self._driver.running) / _BEATS_PER_SECOND), _SLOWEST_BEAT)
-
-    def reached(self) -> None:
-        """Note that the API has answered."""
-        self._driver.reached()
-
-    def is_orphan(self) -> bool:
-        """Whether the API has been silent for too long."""
-        return self._driver.is_orphan()
 
     def connector(self, store: StoreRef, secrets: Mapping[str, str], make: Open) -> Connector:
         """One for all queries that reach a store in the same way."""

@@ -359,8 +359,8 @@ def test_names_of_properties_in_a_body_may_be_written_large(
     client: TestClient, registry: MemoryRegistry, fresh: Any
 ) -> None:
     """They were not found in that form, and the column in the key alone was written nowhere."""
-    run(client, "CREATE STREAM s (id BIGINT, kind VARCHAR) WITH ('topic'='s', 'value.format'='json',"
-        " 'topic.partitions'=1, 'topic.replicas'=1)").raise_for_status()  # fmt: skip
+    entity = "'topic'='s', 'value.format'='json', 'topic.partitions'=1, 'topic.replicas'=1"
+    run(client, f"CREATE STREAM s (id BIGINT, kind VARCHAR) WITH ({entity})").raise_for_status()
     body = {
         "store": "k",
         "kind": "stream",
@@ -494,6 +494,13 @@ def test_a_descriptor_source_describes_bare_messages(
         spec = build_spec(fresh.env, unit, unit.queries.find("out"))
     assert spec.sources[0].descriptor is not None
     assert spec.sources[0].descriptor.message == "shop.Order"
+    assert run(client, "DROP DESCRIPTOR_SOURCE shop").json()["code"] == "has-dependents"
+    # A body's keys may be written in any case.
+    found = client.get("/v1/relations/d.public.orders").json()
+    assert "value.descriptor.source" in found["properties"], found
+    written = {key.title(): value for key, value in found["properties"].items()}
+    body = {k: found[k] for k in ("store", "topic", "value_format")} | {"properties": written}
+    assert client.put("/v1/relations/d.public.orders", json=body).status_code == 200
     assert run(client, "DROP DESCRIPTOR_SOURCE shop").json()["code"] == "has-dependents"
     for text, code in (
         (f"CREATE STREAM x WITH ({described})", "invalid-property"),

@@ -257,7 +257,7 @@ def test_a_driver_is_given_work_when_there_is_some(pageviews: TestClient, fresh:
         "log": ["started"],
     }
     answer = pageviews.post("/v1/drivers/d1/heartbeat", json=beat, headers=headers)
-    assert answer.json() == {"directive": "continue", "query_name": "q"}
+    assert answer.json() == {"directive": "continue", "query_name": "q", "orphan_seconds": 120.0}
     assert pageviews.get("/v1/queries/q").json()["status"]["state"] == "running"
     assert pageviews.get("/v1/queries/q/logs").json() == {"lines": ["started"]}
     fenced = pageviews.post("/v1/drivers/d1/heartbeat", json={**beat, "attempt": 2}, headers=headers)

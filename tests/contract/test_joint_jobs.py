@@ -340,7 +340,7 @@ def test_only_who_leads_is_known_to_a_driver(world: Any, pageviews: TestClient) 
         )
         unit.drivers.add(row)
         unit.commit()
-    launcher: Any = SimpleNamespace(is_alive=lambda *_: True)
+    launcher: Any = SimpleNamespace(is_alive=lambda *_: True, end_strangers=lambda _: None)
     pool = LocalPool(
         world.env.open_unit, world.env.clock, launcher, warm=0, limit=5, server="srv", wake=lambda: None
     )

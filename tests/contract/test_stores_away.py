@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from leatstream.bootstrap import StoreConnections
 from leatstream.connectors.entities import Entity
 from leatstream.engine import loop as loops
 from leatstream.engine.loop import ReconcileLoop
@@ -25,6 +26,20 @@ from leatstream.services.queries.removal import remove_query
 
 ANN = Principal("ann", "sysadmin")
 SECONDS = 20.0
+
+
+def test_clients_of_dropped_stores_are_let_go(fresh: Any, client: TestClient) -> None:
+    """Each has threads and connections, and what makes and drops stores, such as a pipeline's tests, goes on."""
+    open_store = StoreConnections(lambda: fresh.env)
+    for name in ("one", "two", "three"):
+        body = {"kafka": {"bootstrap_servers": "b:1"}}
+        client.put(f"/v1/stores/{name}", json=body).raise_for_status()
+        with fresh.env.open_unit(write=False) as unit:
+            store = unit.stores.find(name)
+        assert open_store(store) is open_store(store)
+        if name != "one":
+            client.delete(f"/v1/stores/{name}").raise_for_status()
+    assert len(open_store._open) == 2, "that of the first, and the newest"
 
 
 class Far:

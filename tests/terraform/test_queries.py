@@ -286,6 +286,53 @@ def test_dependents_stop_a_delete_with_a_reason(scene: Scene, terraform_at: Any)
     scene.terraform.destroy()
 
 
+def test_a_default_topic_is_written_out_and_left_out_in_place(scene: Scene) -> None:
+    """It planned a replacement, which queries on the stream refuse."""
+    topic = "  topic        = leatstream_entity.views.name\n"
+    # Without the reference Terraform makes both at once, and a stream whose topic is not there yet is refused.
+    order = "  depends_on   = [leatstream_entity.views]\n"
+    short = BASE.replace('= "views"\n  columns', '= "views_$tag"\n  columns').replace(topic, order)
+    full = short.replace("  value_format", f"{topic}  value_format")
+    for text, actions in ((short, None), (full, ["update"]), (short, ["update"])):
+        written = text.replace("$tag", scene.tag).replace("$bootstrap", scene.server.kafka_bootstrap)
+        scene.terraform.write(written)
+        if actions:
+            assert scene.terraform.plan().actions() == {"leatstream_stream.views": actions}
+        scene.terraform.apply()
+        scene.terraform.is_settled()
+    scene.terraform.destroy()
+
+
+def test_a_source_that_is_replaced_under_a_query_tells_the_ways(scene: Scene) -> None:
+    """Terraform deletes it first, and nothing in its message said what to write instead."""
+    scene.terraform.apply()
+    file = scene.terraform.folder / "main.tf"
+    text = file.read_text(encoding="utf-8")
+    name = '  name         = "views"\n'
+    renamed = '  name         = "seen"\n'
+    file.write_text(text.replace(name, renamed))
+    said = scene.terraform.fails("apply", "-auto-approve")
+    assert "has-dependents" in said
+    assert "create_before_destroy" in said
+    file.write_text(text.replace(name, renamed + "  lifecycle { create_before_destroy = true }\n"))
+    scene.terraform.apply()
+    scene.terraform.is_settled()
+    # Another topic under the same name: both cannot exist at once.
+    moved = text.replace("leatstream_entity.views.name", "leatstream_entity.other.name").replace(
+        name, renamed
+    )
+    other = '\nresource "leatstream_entity" "other" {\n  store = leatstream_store.k.name\n'
+    moved += other + f'  name  = "other_{scene.tag}"\n  kafka = {{ partitions = 4, replicas = 1 }}\n}}\n'
+    file.write_text(moved)
+    said = scene.terraform.fails("apply", "-auto-approve")
+    assert "replace_triggered_by" in said
+    trigger = "  lifecycle { replace_triggered_by = [leatstream_stream.views.topic] }\n  timeouts = { create"
+    file.write_text(moved.replace("  timeouts = { create", trigger))
+    scene.terraform.apply()
+    scene.terraform.is_settled()
+    scene.terraform.destroy()
+
+
 def test_an_unreachable_store_is_made_and_says_why(scene: Scene) -> None:
     scene.terraform.write(
         f'resource "leatstream_store" "x" {{\n  name = "lost_{scene.tag}"\n'

@@ -130,9 +130,11 @@ def stop(
     timeout: TimeoutOption = 120.0,
 ) -> None:
     """Stop the job; its checkpoint and its topic stay."""
+    client = open_client(context)
     if savepoint is not None:
-        open_client(context).call("POST", path(name) + ":savepoint", body={"name": savepoint})
-    _set_desired(context, name, "stopped", timeout if wait else None)
+        client.call("POST", path(name) + ":savepoint", body={"name": savepoint})
+    _desire(client, name, "stopped")
+    _await_desired(client, name, "stopped", timeout if wait else None)
 
 
 @app.command()
@@ -140,7 +142,16 @@ def start(
     context: typer.Context, name: Name, wait: WaitOption = True, timeout: TimeoutOption = 120.0
 ) -> None:
     """Start a stopped or failed job from its checkpoint."""
-    _set_desired(context, name, "running", timeout if wait else None)
+    client = open_client(context)
+    query = _desire(client, name, "running")
+    if query["status"]["state"] == "failed":
+        # It was wanted running all along: that alone is no reason for another try.
+        client.call("POST", path(name) + ":restart")
+        if wait:
+            _wait_for_new_attempt(client, name, query["status"]["job"], timeout)
+        _tell_desired(name, "running", wait)
+        return
+    _await_desired(client, name, "running", timeout if wait else None)
 
 
 @app.command()
@@ -174,15 +185,20 @@ def _place(start: str) -> dict[str, Any]:
         raise typer.BadParameter("offsets are JSON", param_hint="--from") from None
 
 
-def _set_desired(context: typer.Context, name: str, state: str, timeout: float | None) -> None:
-    client = open_client(context)
-    client.call(
-        "PATCH", path(name), body={"desired_state": state}, content_type="application/merge-patch+json"
-    )
+def _desire(client: Client, name: str, state: str) -> Any:
+    body = {"desired_state": state}
+    return client.call("PATCH", path(name), body=body, content_type="application/merge-patch+json")
+
+
+def _await_desired(client: Client, name: str, state: str, timeout: float | None) -> None:
     if timeout is not None:
         query = wait_for(client, name, waiting.ends_of(state), timeout)
         _refuse_failure(name, state, query)
-    stderr().print(f"Query {name} is {state if timeout is not None else f'to be {state}'}.", markup=False)
+    _tell_desired(name, state, timeout is not None)
+
+
+def _tell_desired(name: str, state: str, waited: bool) -> None:
+    stderr().print(printable(f"Query {name} is {state if waited else f'to be {state}'}."), markup=False)
 
 
 def _wait_for_new_attempt(client: Client, name: str, before: dict[str, Any], timeout: float) -> None:

@@ -158,7 +158,7 @@ class Ending:
             self.server.should_exit = True
 
 
-def api_server(app: Any, before_end: Callable[[], None]) -> uvicorn.Server:
+def api_server(app: Any, before_end: Callable[[], object]) -> uvicorn.Server:
     """uvicorn, for signals that ``Ending`` takes.
 
     Args:

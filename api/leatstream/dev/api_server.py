@@ -137,12 +137,15 @@ class ApiServer:
 
 def _log_to(log_file: Path) -> None:
     log_file.parent.mkdir(parents=True, exist_ok=True)
-    logger = logging.getLogger("uvicorn")
-    for old in logger.handlers[:]:
-        logger.removeHandler(old)
-        old.close()
     handler = logging.FileHandler(log_file, encoding="utf-8", delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
+    uvicorns, ours = logging.getLogger("uvicorn"), logging.getLogger("leatstream")
+    for logger in (uvicorns, ours):
+        for old in logger.handlers[:]:
+            logger.removeHandler(old)
+            old.close()
+        logger.addHandler(handler)
+    uvicorns.setLevel(logging.INFO)
+    uvicorns.propagate = False
+    if logging.lastResort is not None:
+        ours.addHandler(logging.lastResort)  # which Python takes only where there is no other: the terminal

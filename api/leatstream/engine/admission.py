@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable
 
 from leatstream.engine import memory
+
+_FRESH = 1.0  # seconds
 
 
 class Admission:
@@ -33,6 +36,7 @@ class Admission:
         self._available = available
         self._resident = resident
         self._at_once = at_once
+        self._looked: dict[int, tuple[float, int]] = {}
 
     def crowded(self, cold: int) -> str | None:
         """Why no driver may start beside so many that are starting; None if one may."""
@@ -40,20 +44,34 @@ class Admission:
             return None
         return f"{cold} other drivers are starting"
 
-    def refusal(self, drivers: Iterable[tuple[str, int]], role: str) -> str | None:
-        """Why no driver of this role may start beside these (role and process id); None if it may."""
+    def refusal(self, drivers: Iterable[tuple[str, int]], role: str, spare: int | None = None) -> str | None:
+        """Why no driver of this role may start beside these (role and process id); None if it may.
+
+        ``spare`` is the process id of a driver that would be ended before.
+        """
         drivers = list(drivers)
         if sum(one != "analyzer" for one, _ in drivers) >= self._limit:
             return f"the limit of drivers is reached (LEATSTREAM_MAX_DRIVERS is {self._limit})"
         if self._heap is None:
             return None
         # A young JVM has not taken yet what it may take.
-        promised = sum(max(0, self.need(one) - self._resident(pid)) for one, pid in drivers)
-        left, need = max(0, self._available() - promised), self.need(role)
+        promised = sum(max(0, self.need(one) - self._held_by(pid)) for one, pid in drivers)
+        freed = self._held_by(spare) if spare is not None else 0
+        left, need = max(0, self._available() + freed - promised), self.need(role)
         if left >= need:
             return None
         what = f"it needs {memory.shown(need)}, {memory.shown(left)} is left"
         return f"there is memory for no other driver: {what}"
+
+    def _held_by(self, pid: int) -> int:
+        """Looked at once in a while: to find a process's children all processes are looked through."""
+        now = time.monotonic()
+        at, held = self._looked.get(pid, (-_FRESH, 0))
+        if now - at >= _FRESH:
+            self._looked = {one: told for one, told in self._looked.items() if now - told[0] < _FRESH}
+            held = self._resident(pid)
+            self._looked[pid] = now, held
+        return held
 
     def need(self, role: str) -> int:
         """Bytes that a driver may come to hold."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from leatstream.engine.pooled_driver import PooledDriver
@@ -44,6 +44,10 @@ class DriverProcesses:
                     driver.queries = {q.meta.id: 0.0 for q in mine}
                 found.append(driver)
         return found
+
+    def end_strangers(self, known: Collection[str]) -> None:
+        """End what was started and never written down, or is not in the catalog any more."""
+        self._launcher.end_strangers(known)
 
     def launch(self, role: str) -> PooledDriver:
         """Start a process; the catalog does not know it yet."""

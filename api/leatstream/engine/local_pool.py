@@ -68,15 +68,17 @@ class LocalPool:
         self._changing = threading.RLock()
         self._drivers: dict[str, PooledDriver] = {}
         self._closed = False
+        self._awaited = 0.0  # when a driver was ended last to make room for a shared one
 
     def adopt(self) -> int:
-        """Take back the drivers that outlived the last API process; forget the dead. How many."""
+        """Take back the drivers that outlived the last API process, and end all others. How many."""
         self._drivers = {driver.row.id: driver for driver in self._processes.left_over()}
         for driver in self._drivers.values():
             driver.warmed = driver.heard  # nothing tells how far it is; a time-out then counts from now
         for driver in list(self._drivers.values()):
             if not self._processes.alive(driver):
                 self._forget(driver)
+        self._processes.end_strangers(set(self._drivers))
         return len(self._drivers)
 
     def maintain(self) -> None:
@@ -97,6 +99,7 @@ class LocalPool:
             free = [d for d in self._drivers.values() if d.waits_for_work()]
             # Starting a JVM takes all the CPU a small machine has; a query that starts comes first.
             since = max((d.given for d in self._drivers.values()), default=0.0)
+            since = max(since, self._awaited)
             if time.monotonic() - since < _REFILL_DELAY:
                 return
             if len(free) < self._warm and len(starting) < 2 and self._may_start("dedicated"):
@@ -113,10 +116,11 @@ class LocalPool:
                 found.append(driver)
         return found
 
-    def _may_start(self, role: str, *, waited_for: bool = False) -> bool:
-        drivers = [(d.row.role, d.row.pid) for d in list(self._drivers.values())]
+    def _may_start(self, role: str, *, waited_for: bool = False, without: PooledDriver | None = None) -> bool:
+        drivers = [(d.row.role, d.row.pid) for d in list(self._drivers.values()) if d is not without]
         crowded = None if waited_for else self._crowded()  # a SELECT would be refused: somebody waits for it
-        self._why = crowded or self._admission.refusal(drivers, role) or ""
+        spare = without.row.pid if without is not None else None
+        self._why = crowded or self._admission.refusal(drivers, role, spare) or ""
         return not self._why
 
     def _crowded(self) -> str | None:
@@ -219,13 +223,14 @@ class LocalPool:
         driver = found or next(iter(free), None)
         if driver is None:
             if not self._may_start("shared"):
-                # A warm driver that waits for nothing in particular makes room.
+                # A warm driver that waits for nothing in particular makes room, where that is room enough.
                 idle = (d for d in self._drivers.values() if d.state == "idle" and d.waits_for_work())
                 spare = next(idle, None)
-                if spare is None or self._crowded():
+                if spare is None or not self._may_start("shared", without=spare):
                     return None
                 self._try_forget(spare)
                 if not self._may_start("shared"):
+                    self._awaited = time.monotonic()  # what it held may be free in a moment
                     return None
             driver = self._start("shared")
         with self._lock:
@@ -375,28 +380,33 @@ class LocalPool:
         drivers = list(self._drivers.values())
         return self._warm == 0 or any(d.row.role == "dedicated" and d.state == "idle" for d in drivers)
 
-    def close(self, grace: float = 0.0) -> None:
+    def close(self, grace: float = 0.0) -> frozenset[str]:
         """End every driver; running queries go on from their checkpoints at the next start.
 
         Args:
             grace: seconds for drivers that run a query to bring the batch at work to its end; what is cut off
                 is repeated later. Meanwhile they must be answered, as before.
+
+        Returns:
+            Ids of the queries whose drivers could not be ended, such as pods on a lost node: they may go on
+            until they miss this server for too long.
         """
         with self._changing:
             self._closed = True
             drivers = list(self._drivers.values())
         self._wait_for_batches([d for d in drivers if d.has_batches()], grace)
         with self._changing:
-            self._forget_all(drivers)
+            return self._forget_all(drivers)
 
-    def _forget_all(self, drivers: list[PooledDriver]) -> None:
+    def _forget_all(self, drivers: list[PooledDriver]) -> frozenset[str]:
         """All processes first, then the catalog in one go: without one, too, no driver stays."""
-        ended = []
+        ended, left = [], set[str]()
         for driver in drivers:
             try:
                 self._processes.end(driver)
             except Exception as error:
                 _log.warning("driver %s was not ended: %s", driver.row.id, type(error).__name__)
+                left.update(driver.queries, [driver.row.query_id] if driver.row.query_id else [])
             else:
                 self._drivers.pop(driver.row.id, None)
                 ended.append(driver)
@@ -404,6 +414,7 @@ class LocalPool:
             self._processes.clear(*ended)
         except Exception as error:  # the next server clears them away
             _log.warning("drivers were ended, but not cleared away: %s", type(error).__name__)
+        return frozenset(left)
 
     def _wait_for_batches(self, drivers: list[PooledDriver], grace: float) -> None:
         """Tell drivers to end and wait until they have, or ``grace`` seconds."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -134,6 +135,9 @@ class PodLauncher:
     def clear(self, driver_id: str) -> None:
         """Forget the oldest logs; the Secret has gone with the pod."""
         forget_logs(self._log_dir)
+
+    def end_strangers(self, known: Collection[str]) -> None:
+        """Such a pod ends by itself, as nobody answers it, and is removed with the next look at all pods."""
 
     def bound_log(self, driver_id: str) -> None:
         """The node bounds it."""

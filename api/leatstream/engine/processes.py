@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -134,6 +134,13 @@ class LocalLauncher:
         shutil.rmtree(work_dir / driver_id, ignore_errors=True)
         (work_dir / f"{driver_id}.token").unlink(missing_ok=True)
         forget_logs(self._command.log_dir, self._may_live)
+
+    def end_strangers(self, known: Collection[str]) -> None:
+        """By what lies in the work directory, which is this server's alone."""
+        work_dir = self._command.work_dir
+        for driver_id in sorted({path.stem for path in work_dir.glob("drv_*")} - set(known)):
+            end_driver(driver_id, 0, 0)
+            self.clear(driver_id)
 
     def _may_live(self, driver_id: str) -> bool:
         """Whether it was not cleared away: what it starts with lies there, or what it works with."""

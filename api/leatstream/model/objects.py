@@ -162,7 +162,7 @@ class Relation:
         value_format: such as ``json``; empty where there are no records: of a table, of a materialized view.
         key_format, key_type: how record keys read; ``primitive`` with a type such as ``VARCHAR``.
         timestamp: column that gives event time; none = the record's own time.
-        properties: WITH keys as the user wrote them (canonical key names).
+        properties: WITH keys as the user wrote them; ``find_property`` asks for one.
         effective: every property in force with its origin.
         created_by_query: id of the query that made it, for CREATE … AS SELECT.
         primary_key: columns that identify a row of a changelog; of a table, by which rows are upserted.
@@ -190,6 +190,10 @@ class Relation:
     def find_column(self, name: str) -> Column | None:
         """The column of exactly this name, or None."""
         return next((c for c in self.columns if c.name == name), None)
+
+    def find_property(self, name: str) -> Any:
+        """The value of a WITH key, in whatever case the user wrote it, or None."""
+        return next((v for key, v in self.properties.items() if str(key).strip().lower() == name), None)
 
 
 class DesiredState(StrEnum):

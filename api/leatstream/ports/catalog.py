@@ -109,9 +109,6 @@ class DriverRows(Protocol):
     def add(self, row: DriverRow) -> None:
         """Remember a driver."""
 
-    def find(self, driver_id: str) -> DriverRow | None:
-        """The driver, or None."""
-
     def update(self, row: DriverRow) -> None:
         """Replace what is known of the driver with the same id."""
 

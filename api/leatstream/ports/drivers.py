@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -47,8 +47,8 @@ class Leases(Protocol):
     def hand_over(self, query_id: str) -> None:
         """Let another server have a query that this one has no room for; it stays if there is no other."""
 
-    def close(self) -> None:
-        """Give every query back; others take them at once."""
+    def close(self, kept: Collection[str] = ()) -> None:
+        """Give every query back but those: others take them at once, and those when their time is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +155,9 @@ class Launcher(Protocol):
 
     def clear(self, driver_id: str) -> None:
         """Take away what a driver that has ended leaves, except for its log."""
+
+    def end_strangers(self, known: Collection[str]) -> None:
+        """End and clear away drivers of this server that are none of these, as a server starts."""
 
     def bound_log(self, driver_id: str) -> None:
         """See that the log of one that runs does not grow without end; asked every second."""

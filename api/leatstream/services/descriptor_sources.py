@@ -124,7 +124,7 @@ def delete_descriptor_source(
         used = [
             f"stream {r.fqn}"
             for r in unit.relations.page(limit=100_000)
-            if r.properties.get("value.descriptor.source") == name
+            if r.find_property("value.descriptor.source") == name
         ]
         refuse_dependents(f"descriptor source {quote(name)}", used)
         unit.descriptor_sources.delete(source.meta.id)

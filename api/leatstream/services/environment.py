@@ -113,6 +113,7 @@ class RuntimeSettings:
             away is to tell so within five.
         watermark_delay_ms: how late a record may be in a stateful query.
         heartbeat_timeout: seconds without a word after which a driver counts as lost.
+        orphan_seconds: how long a job goes on without a server that answers it.
         start_timeout: seconds a driver may take from hand-over to its first heartbeat.
         stop_grace: seconds a job may take to stop before it is ended.
         backoff_initial, backoff_maximum: seconds between restarts, doubling.
@@ -130,6 +131,7 @@ class RuntimeSettings:
     store_timeout: float = 4.0
     watermark_delay_ms: int = 10_000
     heartbeat_timeout: float = 30.0
+    orphan_seconds: float = 120.0
     start_timeout: float = 120.0
     stop_grace: float = 20.0
     backoff_initial: float = 0.5

@@ -136,7 +136,8 @@ class HadoopClient:
         with self._lock:
             if self._asking or self._jvm is not jvm:
                 return
-        self._end(jvm)
+            self._jvm = None  # with the same look: who asks from now on starts another
+        _finish(jvm)
 
     def _end(self, jvm: _Jvm) -> None:
         with self._lock:

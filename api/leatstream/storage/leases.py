@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
@@ -104,14 +104,17 @@ class CatalogLeases:
         with self._begin() as connection:
             connection.execute(_of(self._server).where(query_leases.c.query_id == query_id))
 
-    def close(self) -> None:
-        """Give every query back and say goodbye; a catalog that is away sees it by the silence."""
+    def close(self, kept: Collection[str] = ()) -> None:
+        """Give every query back but those, and say goodbye; a catalog that is away sees it by the silence.
+
+        A job of those may be at work for as long as its driver goes on without this server.
+        """
         self._over.set()
         if self._keeper.is_alive():
             self._keeper.join(timeout=10)
         try:
             with self._engine.begin() as connection:
-                connection.execute(_of(self._server))
+                connection.execute(_of(self._server).where(query_leases.c.query_id.not_in(list(kept))))
                 connection.execute(sa.delete(servers).where(servers.c.id == self._server))
         except sa.exc.SQLAlchemyError as error:
             _log.warning("leases could not be given back: %s", type(error).__name__)

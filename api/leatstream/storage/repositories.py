@@ -205,12 +205,6 @@ class SqlDriverRows:
         """Remember a driver."""
         self._connection.execute(sa.insert(tables.drivers), asdict(row))
 
-    def find(self, driver_id: str) -> DriverRow | None:
-        """The driver, or None."""
-        statement = sa.select(tables.drivers).where(tables.drivers.c.id == driver_id)
-        row = self._connection.execute(statement).mappings().first()
-        return None if row is None else _driver(row)
-
     def update(self, row: DriverRow) -> None:
         """Replace what is known of the driver with the same id.
 

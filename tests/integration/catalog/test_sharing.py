@@ -101,6 +101,23 @@ def test_a_query_has_one_server_at_a_time(catalog: str) -> None:
     one.close()
 
 
+def test_a_query_whose_driver_could_not_be_ended_waits_for_its_time(catalog: str) -> None:
+    """Given back like the others, it would have two jobs on one checkpoint."""
+    add_queries(catalog, "q1", "q2")
+    one, two = (CatalogLeases(catalog, name, "here", 60, 15) for name in ("one", "two"))
+    assert one.join()
+    assert two.join()
+    assert one.renew() == {"q1", "q2"}
+    one.close({"q2"})
+    assert two.renew() == {"q1"}
+    engine = make_engine(catalog)
+    with engine.execution_options(leatstream_write=True).begin() as connection:
+        connection.execute(sa.text("UPDATE query_leases SET expires_at = now() - interval '1 second'"))
+    engine.dispose()
+    assert two.renew() == {"q1", "q2"}
+    two.close()
+
+
 def test_a_server_that_cannot_start_does_not_count_as_one_that_lives(
     catalog: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,12 +15,14 @@ from leatstream.plan.job_spec import StoreRef
 from leatstream_jobs.attempt import Attempt
 from leatstream_jobs.driver import LogTail
 from leatstream_jobs.host import Open
+from leatstream_jobs.protocol import Contact
 
 
 class Service:
     """The API's side: takes heartbeats and says when to stop."""
 
     query_name = None
+    contact = Contact(3600)
 
     def __init__(self, enough: Callable[[Mapping[str, Any]], bool], seconds: float) -> None:
         self.enough, self.end = enough, time.monotonic() + seconds
@@ -50,15 +52,8 @@ class Host:
 
     def __init__(self, service: Service) -> None:
         self.client, self.tail = service, LogTail()
-        self.slots, self.orphan_seconds, self.stop_seconds = 2, 60.0, 0.0
+        self.slots, self.stop_seconds = 2, 0.0
         self.work_dir = Path("/nowhere")  # no job here calls functions in Java
-
-    def is_orphan(self) -> bool:
-        """The API answers always."""
-        return False
-
-    def reached(self) -> None:
-        """Nothing is to be noted."""
 
     def connector(self, store: StoreRef, secrets: Mapping[str, str], make: Open) -> Connector:
         """A new one each time."""

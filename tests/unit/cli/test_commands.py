@@ -167,6 +167,17 @@ def test_query_start_that_fails_says_why(service: Service, leat: Leat) -> None:
     assert "topic is gone" in result.err
 
 
+def test_query_start_tries_a_failed_query_again(service: Service, leat: Leat) -> None:
+    """It is wanted running already, so that wanting it did nothing and the old failure was told."""
+    service.answer("PATCH", "/v1/queries/q", query("failed", error={"detail": "topic is gone"}))
+    service.answer("POST", "/v1/queries/q:restart", query("starting"), status=202)
+    service.answer("GET", "/v1/queries/q", query("starting", 1))
+    service.answer("GET", "/v1/queries/q", query("running", 2))
+    result = leat("query", "start", "q")
+    assert (result.status, result.err) == (0, "Query q is running.\n")
+    assert [r.method for r in service.requests[:2]] == ["PATCH", "POST"]
+
+
 def test_query_wait_ends_with_7(service: Service, leat: Leat) -> None:
     service.answer("PATCH", "/v1/queries/q", query("starting"))
     service.answer("GET", "/v1/queries/q", query("starting"))

@@ -40,6 +40,20 @@ def test_what_young_drivers_will_take_counts_already() -> None:
     assert admission(left=896, resident=900).refusal([("dedicated", 1)], "dedicated") is None
 
 
+def test_what_a_spare_driver_holds_counts_as_free() -> None:
+    assert admission(left=100, resident=796).refusal([], "dedicated") is not None
+    assert admission(left=100, resident=796).refusal([], "dedicated", 7) is None
+
+
+def test_processes_are_looked_at_once_for_many_questions() -> None:
+    """Each look goes through all processes of the machine, and every query that waits asks in each pass."""
+    looked: list[int] = []
+    made = Admission(9, lambda _: 512 * MB, lambda: 0, lambda pid: looked.append(pid) or 0)
+    for _ in range(50):
+        assert made.refusal([("dedicated", 1), ("dedicated", 2)], "dedicated") is not None
+    assert sorted(looked) == [1, 2]
+
+
 @pytest.mark.parametrize(("text", "wanted"), [("512m", 512 * MB), ("2G", 2048 * MB), ("1024", 1024)])
 def test_sizes_are_read_as_the_jvm_reads_them(text: str, wanted: int) -> None:
     assert memory.size(text) == wanted

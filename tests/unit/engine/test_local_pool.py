@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
+from leatstream.engine.admission import Admission
 from leatstream.engine.local_pool import LocalPool
-from leatstream.engine.processes import LocalLauncher
+from leatstream.engine.processes import DRIVER_MARK, LocalLauncher
+from leatstream.errors import EngineError
 from leatstream.ports import Sharing
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -135,6 +137,9 @@ class Slow:
     def clear(self, driver_id: str) -> None:
         pass
 
+    def end_strangers(self, known: Any) -> None:
+        pass
+
     def bound_log(self, driver_id: str) -> None:
         self.bounded = driver_id
 
@@ -229,6 +234,69 @@ def test_shared_drivers_and_those_of_a_pool_that_closes_are_not_kept() -> None:
     assert not pool.keep("drv_unknown", "qry_1")
     pool.close()
     assert not pool.keep(alone or "", "qry_2")
+
+
+class Unreachable(Living):
+    """A launcher whose drivers are on a node that does not answer."""
+
+    def end(self, driver_id: str, pid: int, grace: float) -> None:
+        raise EngineError("engine-unavailable", "the node does not answer")
+
+
+def test_who_cannot_be_ended_with_its_server_is_told() -> None:
+    """Another server may not take its query over until it has missed this one for long enough."""
+    pool = waiting_pool(Unreachable())
+    pool.assign("qry_1", Sharing(near=None))
+    pool.assign("qry_2")
+    assert pool.close() == {"qry_1", "qry_2"}
+    other = waiting_pool(Living())
+    other.assign("qry_1")
+    assert other.close() == frozenset()
+
+
+@pytest.mark.parametrize(("left", "makes_room"), [(1100, True), (900, False)])
+def test_a_warm_driver_makes_room_for_a_shared_one_only_where_that_is_enough(
+    left: int, makes_room: bool
+) -> None:
+    """It was ended at every pass, and started again, for as long as the query waited."""
+    launcher, mb = Living(), 1 << 20
+    pool = waiting_pool(launcher, heap=lambda role: (1536 if role == "shared" else 512) * mb)
+    gone = launcher.gone
+    pool._admission = Admission(
+        9,
+        lambda role: (1536 if role == "shared" else 512) * mb,
+        available=lambda: (left + 896 * len(gone)) * mb,
+        resident=lambda _: 896 * mb,
+        at_once=9,
+    )
+    pool.maintain()
+    pool._awaited = 0.0
+    warm = next(d for d in pool._drivers.values() if d.row.role == "dedicated")
+    pool.report(warm.row.id, "idle", 1)
+    assert (pool.assign("qry_1", Sharing(near=None)) is not None) == makes_room
+    assert (warm.row.id in launcher.gone) == makes_room
+    assert makes_room or "memory for no other driver" in pool.why_none()
+
+
+def test_what_was_started_and_never_written_down_is_ended(tmp_path: Path) -> None:
+    """A server may be killed between the two, and its catalog be restored from a backup."""
+    command = Sleepers(tmp_path)
+    (tmp_path / "drv_stranger").mkdir()
+    (tmp_path / "drv_stranger.token").write_text("t")
+    environment = {**os.environ, DRIVER_MARK: "drv_stranger"}
+    process = subprocess.Popen(SLEEP, start_new_session=True, env=environment)
+    made: Any = command
+    try:
+        clock: Any = SimpleNamespace(now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+        pool = LocalPool(
+            Catalog(), clock, LocalLauncher(made), warm=0, limit=2, server="srv_1", wake=lambda: None
+        )
+        assert pool.adopt() == 0
+        process.wait(20)  # else it would sleep for a minute
+        assert list(tmp_path.iterdir()) == []
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_nobody_waits_for_the_pool_while_the_catalog_is_written() -> None:

@@ -17,7 +17,7 @@ from leatstream_jobs.attempt import Attempt
 from leatstream_jobs.driver import Driver, LogTail
 from leatstream_jobs.failures import Link
 from leatstream_jobs.host import Host
-from leatstream_jobs.protocol import ApiUnreachable, Client, EndsWithProcess, Fenced
+from leatstream_jobs.protocol import ApiUnreachable, Client, Contact, EndsWithProcess, Fenced
 from leatstream_jobs.shared_driver import Seat, SharedDriver
 
 STORE = StoreRef(name="s", kind="kafka", config={})
@@ -63,7 +63,7 @@ class Disk:
 
 
 def test_a_job_outlives_a_disk_that_is_full_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    driver: Any = SimpleNamespace()
+    driver: Any = Heard()
     spark: Any = SimpleNamespace()
     monkeypatch.setattr("leatstream_jobs.source_checks.SOURCE_CHECK", 0.0)
     attempt: Any = Attempt(driver, spark, SPEC.model_dump(mode="json"))
@@ -83,7 +83,8 @@ class Watched:
 
     def __init__(self) -> None:
         self.stopped = 0
-        self._jsq = SimpleNamespace(recentProgress=list)
+        nothing = SimpleNamespace(isDefined=lambda: False)
+        self._jsq = SimpleNamespace(recentProgress=list, exception=lambda: nothing)
 
     def stop(self) -> None:
         self.stopped += 1
@@ -105,19 +106,13 @@ class Heard:
     def __init__(self, lonely: bool = False) -> None:
         self.lonely, self.cut, self.beats = lonely, 0, []  # type: ignore[var-annotated]
         self.client, self.tail = self, LogTail()
-        self.orphan_seconds = 1.0
+        self.contact = Contact(-1.0 if lonely else 60.0)
 
     def heartbeat(self, body: dict[str, Any]) -> str:
         self.beats.append(body)
         if self.lonely:
             raise ApiUnreachable("it is away")
         return "continue"
-
-    def reached(self) -> None:
-        pass
-
-    def is_orphan(self) -> bool:
-        return self.lonely
 
     def cut_off(self, spark: Any, query: Any) -> None:
         self.cut += 1
@@ -182,13 +177,40 @@ def test_no_query_goes_on_that_nobody_watches(monkeypatch: pytest.MonkeyPatch) -
     assert host.cut == 1
 
 
-def test_an_orphan_stops_before_it_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_orphan_is_cut_off_before_it_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another may have its place by the time that it has stopped in order."""
     host = Heard(lonely=True)
     attempt, query = watched(monkeypatch, host, Store())
     said: list[int] = []
-    monkeypatch.setattr(query, "stop", lambda: said.append(len(host.beats)))
+    monkeypatch.setattr(host, "cut_off", lambda *_: said.append(len(host.beats)))
     attempt.run()
     assert said == [1], "only the beat that it began with; the API's silence would cost ten seconds more"
+    assert query.stopped == 0
+
+
+def test_a_query_that_is_not_wanted_any_more_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its DELETE may have removed what a first batch would make again."""
+    host = Heard()
+    attempt, _ = watched(monkeypatch, host, Store())
+    host.heartbeat = lambda body: host.beats.append(body) or "stop"  # type: ignore[method-assign,func-returns-value]
+    monkeypatch.setattr(attempt, "_start", lambda: pytest.fail("it started"))
+    assert attempt.run() == 0
+    assert [beat["state"] for beat in host.beats] == ["starting", "stopped"]
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_last_batch_that_fails_is_not_told_as_whole(monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
+    """Who takes over would write anew what the failed batch has written already."""
+    host = Keeping()
+    attempt, query = watched(monkeypatch, host, Store())
+    told: list[bool] = []
+    query._jsq.exception = lambda: SimpleNamespace(isDefined=lambda: fails, get=lambda: None)
+    monkeypatch.setattr("leatstream_jobs.attempt.chain_of", lambda _: [Link("a.b.TimeoutException", "")])
+    monkeypatch.setattr("leatstream_jobs.attempt.let_end", lambda *_: None)
+    monkeypatch.setattr("leatstream_jobs.attempt.works", lambda _: False)
+    monkeypatch.setattr(attempt, "_how_far", lambda *, in_order: told.append(in_order))
+    attempt.run()
+    assert told == [not fails]
 
 
 class Keeping(Heard):
@@ -198,7 +220,7 @@ class Keeping(Heard):
 
     def heartbeat(self, body: dict[str, Any]) -> str:
         super().heartbeat(body)
-        return "stay" if body.get("free") else "stop"
+        return "stay" if body.get("free") else "stop" if len(self.beats) > 1 else "continue"
 
     def is_free(self, _spark: Any) -> bool:
         if self.free is None:
@@ -256,8 +278,8 @@ def test_whoever_runs_attempts_has_what_they_ask_for(
 
     transport: Any = SimpleNamespace(another=SimpleNamespace)
     usual: Any = {"role": "shared", "slots": 1, "work_dir": tmp_path, "warm_up_kafka": None}
-    shared = SharedDriver(Client(transport, "d"), orphan_seconds=1.0, **usual)
-    alone = Driver(Client(transport, "d"), orphan_seconds=1.0, **usual)
+    shared = SharedDriver(Client(transport, "d", Contact(1.0)), **usual)
+    alone = Driver(Client(transport, "d", Contact(1.0)), **usual)
     nobody: Any = None
     needed = {name for name in (*Host.__annotations__, *vars(Host)) if not name.startswith("_")}
     assert {"client", "heartbeat_seconds", "connector"} <= needed
@@ -266,8 +288,8 @@ def test_whoever_runs_attempts_has_what_they_ask_for(
 
 
 def a_driver(place: Path) -> Driver:
-    client: Any = Client(SimpleNamespace(), "d")  # type: ignore[arg-type]
-    usual: Any = {"slots": 1, "warm_up_kafka": None, "orphan_seconds": 1.0}
+    client: Any = Client(SimpleNamespace(), "d", Contact(1.0))  # type: ignore[arg-type]
+    usual: Any = {"slots": 1, "warm_up_kafka": None}
     return Driver(client, role="dedicated", work_dir=place, **usual)
 
 

@@ -19,9 +19,7 @@ STORE = StoreRef(name="k", kind="kafka", config={"bootstrap_servers": "b:1"})
 @pytest.fixture
 def driver(tmp_path: Path) -> SharedDriver:
     client: Any = SimpleNamespace(another=lambda query_id: query_id)
-    return SharedDriver(
-        client, role="shared", slots=2, work_dir=tmp_path, warm_up_kafka=None, orphan_seconds=60.0
-    )
+    return SharedDriver(client, role="shared", slots=2, work_dir=tmp_path, warm_up_kafka=None)
 
 
 def test_a_connector_lasts_as_long_as_a_query_that_uses_it(driver: SharedDriver) -> None:

@@ -16,6 +16,7 @@ from leatstream_jobs.failures import Failure, refused
 from leatstream_jobs.protocol import (
     ApiUnreachable,
     Client,
+    Contact,
     Fenced,
     HttpTransport,
     NotKnown,
@@ -30,8 +31,13 @@ class Scripted:
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
         self.sent: list[tuple[str, dict[str, Any]]] = []
+        self.patience: list[float] = []
+
+    def another(self) -> Scripted:
+        return self
 
     def send(self, method: str, path: str, body: bytes, timeout: float) -> tuple[int, bytes]:
+        self.patience.append(timeout)
         self.sent.append((path, json.loads(body)))
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
@@ -42,7 +48,7 @@ class Scripted:
 
 def client(*answers: Any) -> tuple[Client, Scripted]:
     transport = Scripted(*answers)
-    return Client(transport, "d/1"), transport
+    return Client(transport, "d/1", Contact(0.2)), transport
 
 
 def test_calls_go_where_the_protocol_says() -> None:
@@ -126,7 +132,7 @@ def spec_document() -> dict[str, Any]:
 
 
 def driver(api: Client, tmp_path: Path) -> Driver:
-    return Driver(api, role="dedicated", slots=1, work_dir=tmp_path, warm_up_kafka=None, orphan_seconds=0.2)
+    return Driver(api, role="dedicated", slots=1, work_dir=tmp_path, warm_up_kafka=None)
 
 
 def attempt(api: Client, tmp_path: Path) -> Attempt:
@@ -159,11 +165,33 @@ def test_a_secret_that_cannot_be_opened_is_told_by_its_code() -> None:
     }
 
 
-def test_told_to_die_is_as_good_as_fenced(tmp_path: Path) -> None:
-    for answer in ((200, {"directive": "die"}), (409, {})):
-        api, _ = client(answer)
-        with pytest.raises(Fenced):
-            attempt(api, tmp_path)._beat()
+def test_another_attempt_that_has_taken_over_ends_this_one(tmp_path: Path) -> None:
+    api, _ = client((409, {}))
+    with pytest.raises(Fenced):
+        attempt(api, tmp_path)._beat()
+
+
+def test_the_server_that_is_there_tells_how_long_a_job_goes_on_without_it() -> None:
+    """Others take its queries over by the setting that it has now, not by that of the driver's start."""
+    api, transport = client((200, {"directive": "continue", "orphan_seconds": 5}), (200, {}))
+    assert api.contact.left() < 1
+    api.heartbeat({})
+    assert 4 < api.contact.left() <= 5
+    api.heartbeat({})
+    assert api.contact.limit == 5
+    assert transport.patience == [1.0, pytest.approx(5, abs=0.5)], (
+        "who is about to be lost waits for no answer"
+    )
+
+
+def test_polls_that_are_answered_do_not_count_for_a_query_whose_heartbeats_are_refused() -> None:
+    """Its lease runs out meanwhile, and another server starts it."""
+    api, _ = client((200, {"work": None}))
+    api.contact.limit = 60.0
+    one = api.another("q")
+    one.contact.limit = -1.0
+    api.poll({})
+    assert (api.contact.is_lost(), one.contact.is_lost()) == (False, True)
 
 
 def test_an_api_that_is_away_does_not_stop_a_query(tmp_path: Path) -> None:
@@ -179,7 +207,7 @@ def test_a_driver_without_an_api_ends_after_its_limit(tmp_path: Path) -> None:
     api, _ = client(*[ConnectionRefusedError()] * 50)
     lonely = driver(api, tmp_path)
     assert lonely._ask("idle") is None
-    lonely.orphan_seconds = -1
+    lonely.client.contact.limit = -1
     with pytest.raises(NotKnown):
         lonely._ask("idle")
 

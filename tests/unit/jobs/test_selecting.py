@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from leatstream.errors import JobError
-from leatstream_jobs.protocol import Client
+from leatstream_jobs.protocol import Client, Contact
 from leatstream_jobs.selecting import Reader
 
 _MOST = 1024 * 1024  # bytes of a body, in the API's gate
@@ -33,8 +33,8 @@ class Gate:
 
 def hand_over(gate: Gate, *texts: str) -> None:
     spec: Any = SimpleNamespace(query_id="stm_1", sink=SimpleNamespace(key_columns=()))
-    client = Client(gate, "d")  # type: ignore[arg-type]
-    reader = Reader(SimpleNamespace(client=client, reached=lambda: None), spec)  # type: ignore[arg-type]
+    client = Client(gate, "d", Contact(60.0))  # type: ignore[arg-type]
+    reader = Reader(SimpleNamespace(client=client), spec)  # type: ignore[arg-type]
     rows = [SimpleNamespace(key=None, value=text) for text in texts]
     frame: Any = SimpleNamespace(toLocalIterator=lambda: iter(rows))
     reader.write_batch(frame)

@@ -11,7 +11,7 @@ import pytest
 
 from leatstream_jobs import shared_driver
 from leatstream_jobs.failures import Link, spark_has_stopped
-from leatstream_jobs.protocol import Client, EndsWithProcess
+from leatstream_jobs.protocol import Client, Contact, EndsWithProcess
 from leatstream_jobs.shared_driver import Seat, SharedDriver
 
 
@@ -34,12 +34,11 @@ class Jvm:
 def driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     transport: Any = SimpleNamespace(another=SimpleNamespace)
     made: Any = SharedDriver(
-        Client(transport, "d"),
+        Client(transport, "d", Contact(1)),
         role="shared",
         slots=1,
         work_dir=tmp_path,
         warm_up_kafka=None,
-        orphan_seconds=1,
     )
 
     def end_all(why: str) -> None:

@@ -201,11 +201,10 @@ def test_drivers(units: SqlUnits) -> None:
     with units() as unit:
         unit.drivers.add(second)
         unit.drivers.add(first)
-        assert unit.drivers.find("d0") == second
         unit.drivers.update(replace(first, pid=8))
         assert unit.drivers.list() == [replace(first, pid=8), second]
         unit.drivers.delete("d1")
-        assert unit.drivers.find("d1") is None
+        assert unit.drivers.list() == [second]
         with pytest.raises(CatalogError):
             unit.drivers.update(first)
 

@@ -170,6 +170,17 @@ def test_another_sink_replaces_once_it_is_known() -> None:
     assert replacements(QUERY, prior, planned) == [("sink",)]
 
 
+def test_a_default_that_is_written_out_replaces_nothing() -> None:
+    stream = RESOURCES["leatstream_stream"]
+    prior = dict.fromkeys(stream.attributes) | {"name": "views", "topic": None}
+    written = prior | {"topic": "views"}
+    assert replacements(stream, prior, written) == []
+    assert replacements(stream, written, prior) == []
+    assert replacements(stream, prior, prior | {"topic": "other"}) == [("topic",)]
+    assert replacements(stream, prior | {"topic": "other"}, prior) == [("topic",)]
+    assert replacements(stream, prior, prior | {"topic": UNKNOWN}) == [("topic",)]
+
+
 def test_a_name_replaces() -> None:
     prior = without_unknown(propose(QUERY.attributes, query(), None))
     assert replacements(QUERY, prior, propose(QUERY.attributes, query(name="r"), prior)) == [("name",)]

@@ -66,7 +66,7 @@ async def poll(driver: Calling, report: Report) -> dict[str, Any]:
 
 
 @router.post("/heartbeat")
-async def heartbeat(driver: Calling, report: Report) -> dict[str, str]:
+async def heartbeat(driver: Calling, report: Report) -> dict[str, Any]:
     """Report on a query and hear what is wanted."""
     return await driver.ask(service.heartbeat, report)
 

@@ -79,6 +79,7 @@ class RelationBody(Body):
                         "primary_key": {"mode": "required", "description": "Columns that identify a row."},
                         "topic": {
                             "replace": True,
+                            "default_from": "name",
                             "description": "Entity behind the changelog; default: the changelog's name.",
                         },
                     },
@@ -108,6 +109,7 @@ class RelationBody(Body):
                         },
                         "topic": {
                             "replace": True,
+                            "default_from": "name",
                             "description": "Table of the store, as `table` or `schema.table`; default: the "
                             "relation's name.",
                         },
@@ -155,7 +157,7 @@ class RelationBody(Body):
     topic: Name | None = Field(
         None,
         description="Entity behind the stream; default: the stream's name.",
-        json_schema_extra=terraform(replace=True),
+        json_schema_extra=terraform(replace=True, default_from="name"),
     )
     value_format: Word | None = Field(
         None,

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from leatstream.errors import CatalogError
 from leatstream.model.names import Fqn, quote
+from leatstream.model.registered import Application
 from leatstream.ports import UnitOfWork
 
 
 def query_owner(unit: UnitOfWork, name: str) -> str | None:
     """The application that a query belongs to; none that is being deleted."""
-    apps = unit.applications.page(limit=100_000)
-    return next((a.name for a in apps if name in a.queries and not a.deleting), None)
+    return _owner(unit, lambda app: name in app.queries)
 
 
 def relation_owner(unit: UnitOfWork, fqn: Fqn) -> str | None:
     """The application that declares a relation; none that is being deleted."""
+    return _owner(unit, lambda app: str(fqn) in app.relations)
+
+
+def _owner(unit: UnitOfWork, has: Callable[[Application], bool]) -> str | None:
     apps = unit.applications.page(limit=100_000)
-    return next((a.name for a in apps if str(fqn) in a.relations and not a.deleting), None)
+    return next((app.name for app in apps if has(app) and not app.deleting), None)
 
 
 def refuse_changed_alone(unit: UnitOfWork, name: str) -> None:

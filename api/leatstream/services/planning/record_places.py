@@ -147,8 +147,7 @@ def key_columns(relation: Relation) -> list[Column]:
     """The columns that make the record key: the primary key's, or those of 'key.columns'."""
     if relation.primary_key:
         return [c for name in relation.primary_key if (c := relation.find_column(name)) is not None]
-    # A REST body's names are kept as they were written.
-    text = next((str(v) for k, v in relation.properties.items() if k.strip().lower() == KEYS), "")
+    text = str(relation.find_property(KEYS) or "")
     if relation.key_format is None or not text:
         return []
     whole = relation.find_column(text)

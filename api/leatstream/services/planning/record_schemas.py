@@ -45,7 +45,7 @@ def sink_schemas(
         StoreError: the registry cannot be asked.
     """
     found: dict[str, str] = {}
-    if sink.value_format in FORMATS and _SOURCE in {str(key).strip().lower() for key in sink.properties}:
+    if sink.value_format in FORMATS and sink.find_property(_SOURCE) is not None:
         detail = f"records of {sink.fqn} are described by a descriptor source, by which they are only read"
         raise RequestError("unsupported", detail, position=position, hint="use a schema registry")
     if sink.value_format in FORMATS and live.connector(sink.store).holds_schemas:
@@ -111,12 +111,11 @@ def descriptor_of(view: CatalogView, relation: Relation) -> DescriptorRef | None
     Raises:
         CatalogError: not-found, for a descriptor source that is gone.
     """
-    names = {str(key).strip().lower(): value for key, value in relation.properties.items()}
-    source = names.get(_SOURCE)
+    source = relation.find_property(_SOURCE)
     if relation.value_format != "protobuf" or source is None:
         return None
     files = view.require_descriptor_set(str(source))
-    return DescriptorRef(message=str(names.get(_MESSAGE) or ""), files=files)
+    return DescriptorRef(message=str(relation.find_property(_MESSAGE) or ""), files=files)
 
 
 def _described_columns(
@@ -130,8 +129,9 @@ def _described_columns(
     except UnfitSchema as error:
         detail = f"descriptor source {quote(source)}: {error}"
         raise RequestError("validation", detail, pointer=f"#/properties/{_MESSAGE}") from None
-    # The name as it is, whichever way it was written.
-    return replace(body, columns=columns, properties={**body.properties, _SOURCE: source, _MESSAGE: name})
+    # The names as they are, whichever way they were written.
+    others = {k: v for k, v in body.properties.items() if str(k).strip().lower() not in (_SOURCE, _MESSAGE)}
+    return replace(body, columns=columns, properties=others | {_SOURCE: source, _MESSAGE: name})
 
 
 def with_columns(

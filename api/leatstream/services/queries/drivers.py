@@ -240,8 +240,8 @@ def _runs(query: Query, driver_id: str) -> bool:
     return query.status.driver_id == driver_id and leader_of(query) is None
 
 
-def heartbeat(env: Environment, driver_id: str, report: Mapping[str, Any]) -> dict[str, str]:
-    """Take a driver's word on its query and answer what is wanted: continue, stop or die.
+def heartbeat(env: Environment, driver_id: str, report: Mapping[str, Any]) -> dict[str, Any]:
+    """Take a driver's word on its query and answer what is wanted: continue, stop or stay.
 
     Raises:
         EngineError: ``fenced``, if another attempt has taken over.
@@ -265,8 +265,13 @@ def heartbeat(env: Environment, driver_id: str, report: Mapping[str, Any]) -> di
     stays = _stays(env, driver_id, query, report)
     if stays or updated.status.state is not query.status.state:
         env.changed.notify()
-    # A replacement gives names to others, and their jobs go on.
-    return {"directive": "stay" if stays else _directive(updated), "query_name": updated.name}
+    return {
+        "directive": "stay" if stays else _directive(updated),
+        # A replacement gives names to others, and their jobs go on.
+        "query_name": updated.name,
+        # Its driver may have been started by a server with another limit; leases go by this one's.
+        "orphan_seconds": env.settings.orphan_seconds,
+    }
 
 
 def _stays(env: Environment, driver_id: str, query: Query, report: Mapping[str, Any]) -> bool:

@@ -16,6 +16,7 @@ from leatstream.errors import CatalogError, LeatstreamError
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Query, QueryKind, QueryState
 from leatstream.ports import UnitOfWork
+from leatstream.services.entity_drops import drop_unless_used
 from leatstream.services.environment import Environment
 from leatstream.services.queries.changing import change_query, not_started
 from leatstream.services.queries.joint_jobs import led
@@ -101,14 +102,20 @@ def _make_entity(env: Environment, query: Query) -> None:
         return
     if connector.tables:
         connector.create_table(relation.entity, relation.columns, relation.primary_key)
-        return
-    properties = {
-        p.name: int(relation.effective[p.name].value)
-        for p in connector.entity_properties
-        if p.name in relation.effective
-    }
-    configs = read_relation_properties(dict(relation.properties)).configs
-    connector.create_entity(relation.entity, properties, configs)
+    else:
+        properties = {
+            p.name: int(relation.effective[p.name].value)
+            for p in connector.entity_properties
+            if p.name in relation.effective
+        }
+        configs = read_relation_properties(dict(relation.properties)).configs
+        connector.create_entity(relation.entity, properties, configs)
+    with env.open_unit(write=False) as unit:
+        current = unit.queries.find_by_id(query.meta.id)
+    if current is None or (current.deleting and current.delete_sink_entity):
+        # Its DELETE was faster, and found nothing to drop.
+        entity = relation.entity
+        drop_unless_used(env, store.name, entity, lambda: connector.drop_entity(entity), relation)
 
 
 def finalize(env: Environment, query: Query, away: LeatstreamError | None = None) -> LeatstreamError | None:

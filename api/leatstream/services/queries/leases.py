@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 
 class SoleServer:
     """Looks after every query (``ports.Leases``)."""
@@ -12,5 +14,5 @@ class SoleServer:
     def hand_over(self, query_id: str) -> None:
         """There is nobody to take it."""
 
-    def close(self) -> None:
+    def close(self, kept: Collection[str] = ()) -> None:
         """Nothing was taken."""

@@ -147,6 +147,8 @@ def reconcile_all(env: Environment, aside: Aside = at_once) -> frozenset[str] | 
             query for query in unit.queries.page(limit=100_000) if mine is None or query.meta.id in mine
         ]
     note_crashes(env, queries)
+    # Who waits for a driver the longest gets the next one.
+    queries.sort(key=lambda query: query.status.since or query.meta.created_at)
     for query in queries:
         try:
             reconcile(env, query, aside)
@@ -301,7 +303,14 @@ def _launch(env: Environment, query: Query, aside: Aside) -> None:
         why = env.drivers.why_none()
     except EngineError as error:  # such as a cluster that is away: no fault of the query's
         driver, why = None, error.detail
+    told = query.status.entity_ready and query.status.message == f"{WAITING}{why}"
+    if first is None and driver is None and told:
+        # Nothing is to be told: hundreds may wait, and each would write.
+        env.leases.hand_over(query.meta.id)
+        return
     with change_query(env, query) as box:
+        if box and not box[0].is_wanted:
+            box.clear()  # nothing that is being removed may have a job, nor what was stopped meanwhile
         for current in box:
             status = replace(current.status, entity_ready=True)
             if first is not None:
