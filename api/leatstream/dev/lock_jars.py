@@ -1,7 +1,7 @@
 """Writes the committed jar locks: ``python -m leatstream.dev.lock_jars`` (needs the network).
 
-The set for PySpark is a list on purpose: the token provider has no release that matches the connector's
-own dependency, so resolving the connector transitively fails (see docs/adr on engine versions).
+The set for PySpark is a list on purpose: resolved with their dependencies, the jars bring a second copy of
+libraries that PySpark already ships (see docs/adr on engine versions).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SPARK = (
     "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
-    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.2.0",
     "org.apache.kafka:kafka-clients:3.9.2",
     "org.apache.commons:commons-pool2:2.13.1",
 )

@@ -52,7 +52,7 @@ class Registry:
 def test_the_spark_set_is_exactly_the_tried_one() -> None:
     assert [jar.coordinate for jar in locked("spark")] == [
         "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
-        "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+        "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.2.0",
         "org.apache.kafka:kafka-clients:3.9.2",
         "org.apache.commons:commons-pool2:2.13.1",
     ]
