@@ -228,7 +228,9 @@ class FirstViewAnalyzer:
     def take(self, driver_id: str) -> AnalysisRequest | None:
         return None
 
-    def complete(self, request_id: str, result: list[AnalyzedColumn] | AnalysisFailure) -> None:
+    def complete(
+        self, driver_id: str, request_id: str, result: list[AnalyzedColumn] | AnalysisFailure
+    ) -> None:
         self.results[request_id] = result
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import secrets
 import threading
 import time
 from collections import OrderedDict, deque
@@ -27,11 +27,10 @@ class AnalysisQueue:
         self._wake = wake
         self._condition = threading.Condition()
         self._waiting: deque[AnalysisRequest] = deque()
-        self._taken: dict[str, tuple[AnalysisRequest, float]] = {}
+        self._taken: dict[str, tuple[AnalysisRequest, float, str]] = {}
         self._done: dict[str, Result] = {}
         self._wanted: set[str] = set()
         self._known: OrderedDict[_Key, Result] = OrderedDict()
-        self._numbers = itertools.count(1)
 
     def analyze(
         self,
@@ -51,7 +50,7 @@ class AnalysisQueue:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
-            request = AnalysisRequest(f"a{next(self._numbers)}", tuple(views), sql, tuple(functions))
+            request = AnalysisRequest(secrets.token_urlsafe(16), tuple(views), sql, tuple(functions))
             self._waiting.append(request)
             self._wanted.add(request.id)
         self._wake()
@@ -84,20 +83,21 @@ class AnalysisQueue:
         """The next request; one taken by a driver that died is handed out again after a while."""
         now = time.monotonic()
         with self._condition:
-            for request, since in list(self._taken.values()):
+            for request, since, _ in list(self._taken.values()):
                 if now - since > _RESEND_SECONDS:
-                    self._taken[request.id] = (request, now)
+                    self._taken[request.id] = (request, now, driver_id)
                     return request
             while self._waiting:
                 request = self._waiting.popleft()
                 if request.id in self._wanted:
-                    self._taken[request.id] = (request, now)
+                    self._taken[request.id] = (request, now, driver_id)
                     return request
         return None
 
-    def complete(self, request_id: str, result: Result) -> None:
-        """Take an answer; unknown ids are ignored."""
+    def complete(self, driver_id: str, request_id: str, result: Result) -> None:
+        """Take an answer; ignored if another driver was given the request, or nobody waits for it."""
         with self._condition:
-            if request_id in self._wanted:
+            _, _, taker = self._taken.get(request_id, (None, 0.0, None))
+            if taker == driver_id and request_id in self._wanted:
                 self._done[request_id] = result
                 self._condition.notify_all()

@@ -34,8 +34,10 @@ class Analyzer(Protocol):
     def take(self, driver_id: str) -> AnalysisRequest | None:
         """The next request for a driver to answer, or None."""
 
-    def complete(self, request_id: str, result: list[AnalyzedColumn] | AnalysisFailure) -> None:
-        """A driver's answer; unknown ids are ignored (the asker has given up)."""
+    def complete(
+        self, driver_id: str, request_id: str, result: list[AnalyzedColumn] | AnalysisFailure
+    ) -> None:
+        """A driver's answer; ignored if it was not given this request, or the asker has given up."""
 
 
 class Leases(Protocol):

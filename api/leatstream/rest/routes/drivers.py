@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import APIRouter, Body, Depends, Path, Request
+from fastapi import APIRouter, Depends, Path, Request
+from pydantic import BaseModel
 
 from leatstream.rest.deps import DriverToken, Env
+from leatstream.rest.schemas.driver_reports import Analysis, Beat, Poll, Rows, SecretsWanted, SourcesWanted
 from leatstream.services.environment import Environment
 from leatstream.services.queries import drivers as service
 from leatstream.services.selects import interactive
@@ -19,7 +21,6 @@ from leatstream.services.selects import interactive
 router = APIRouter(prefix="/v1/drivers/{driver}", include_in_schema=False)
 
 DriverPath = Annotated[str, Path(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_-]+$")]
-Report = Annotated[dict[str, Any], Body()]
 T = TypeVar("T")
 _LONG_POLL = 20.0
 _LOOK_AGAIN = 2.0
@@ -53,36 +54,37 @@ Calling = Annotated[_Driver, Depends(_driver)]
 
 
 @router.post("/poll")
-async def poll(driver: Calling, report: Report) -> dict[str, Any]:
+async def poll(driver: Calling, body: Poll) -> dict[str, Any]:
     """Ask for work; an idle driver waits here for up to 20 s, holding neither thread nor transaction."""
+    report = _told(body)
     deadline = time.monotonic() + _LONG_POLL
     while True:
         seen = driver.env.changed.value
         work = await driver.ask(service.poll, report)
         left = deadline - time.monotonic()
-        if work is not None or report.get("state") != "idle" or left <= 0:
+        if work is not None or body.state != "idle" or left <= 0:
             return {"work": work}
         await driver.env.changed.wait_async(seen, min(left, _LOOK_AGAIN))
 
 
 @router.post("/heartbeat")
-async def heartbeat(driver: Calling, report: Report) -> dict[str, Any]:
+async def heartbeat(driver: Calling, body: Beat) -> dict[str, Any]:
     """Report on a query and hear what is wanted."""
-    return await driver.ask(service.heartbeat, report)
+    return await driver.ask(service.heartbeat, _told(body))
 
 
 @router.post("/analysis/{request_id}", status_code=204)
-async def complete_analysis(driver: Calling, request_id: str, body: Report) -> None:
+async def complete_analysis(driver: Calling, request_id: str, body: Analysis) -> None:
     """Deliver the analyzer's answer."""
-    await driver.ask(service.analysis_result, request_id, body)
+    await driver.ask(service.analysis_result, request_id, _told(body))
 
 
 @router.post("/rows")
-async def take_rows(driver: Calling, body: Report) -> dict[str, Any]:
+async def take_rows(driver: Calling, body: Rows) -> dict[str, Any]:
     """Take rows of a SELECT; while its reader is slower than its driver, the driver waits here."""
-    deadline = time.monotonic() + _ROOM
+    deadline, told = time.monotonic() + _ROOM, _told(body)
     while True:
-        answer = await driver.ask(interactive.take_rows, body)
+        answer = await driver.ask(interactive.take_rows, told)
         if answer is not None:
             return {"accepted": True, **answer}
         if time.monotonic() >= deadline:
@@ -91,23 +93,17 @@ async def take_rows(driver: Calling, body: Report) -> dict[str, Any]:
 
 
 @router.post("/secrets")
-async def resolve_secrets(driver: Calling, body: Report) -> dict[str, dict[str, str]]:
+async def resolve_secrets(driver: Calling, body: SecretsWanted) -> dict[str, dict[str, str]]:
     """Resolve the secret references of the driver's own query."""
-    asked = _texts(body, "references"), _query(body)
-    return {"values": await driver.ask(service.resolve_secrets, *asked)}
+    return {"values": await driver.ask(service.resolve_secrets, body.references, body.query_id)}
 
 
 @router.post("/function-sources")
-async def function_sources(driver: Calling, body: Report) -> dict[str, dict[str, str]]:
+async def function_sources(driver: Calling, body: SourcesWanted) -> dict[str, dict[str, str]]:
     """The source texts of the functions that the driver's own query calls."""
-    asked = _texts(body, "digests"), _query(body)
-    return {"sources": await driver.ask(service.function_sources, *asked)}
+    return {"sources": await driver.ask(service.function_sources, body.digests, body.query_id)}
 
 
-def _texts(body: dict[str, Any], name: str) -> list[str]:
-    return [str(text) for text in body.get(name) or ()]
-
-
-def _query(body: dict[str, Any]) -> str | None:
-    """For which of its queries a shared driver asks."""
-    return str(body["query_id"]) if body.get("query_id") else None
+def _told(body: BaseModel) -> dict[str, Any]:
+    """What the driver has sent, and nothing else."""
+    return body.model_dump(exclude_unset=True)

@@ -175,14 +175,20 @@ def fencing_token(query: Query) -> str:
 
 
 def analysis_result(env: Environment, driver_id: str, request_id: str, body: Mapping[str, Any]) -> None:
-    """Take an analyzer's answer."""
+    """Take an analyzer's answer to a request that it was given.
+
+    Raises:
+        AccessError: permission-denied, the driver is no analyzer.
+    """
+    if env.drivers.role(driver_id) != "analyzer":
+        raise AccessError("permission-denied", "this driver is no analyzer")
     failure = body.get("failure")
     if failure is not None:
         known = {k: v for k, v in failure.items() if k in AnalysisFailure.__dataclass_fields__}
-        env.analyzer.complete(request_id, AnalysisFailure(**known))
+        env.analyzer.complete(driver_id, request_id, AnalysisFailure(**known))
         return
     columns = [AnalyzedColumn(c["name"], c["type"], bool(c["nullable"])) for c in body.get("columns", [])]
-    env.analyzer.complete(request_id, columns)
+    env.analyzer.complete(driver_id, request_id, columns)
 
 
 def resolve_secrets(
