@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from java_classes import JOIN, SAME, jar, load, udf_class
 from starlette.testclient import TestClient
+
+from leatstream.services.queries.reconciler import reconcile_all
 
 STREAM = "CREATE STREAM pageviews (viewtime BIGINT NOT NULL, userid VARCHAR) WITH ('value.format'='json')"
 NO_TLS = "'type'=KAFKA, 'uris'='localhost:9092', 'tls.disabled'=TRUE"
@@ -225,14 +228,41 @@ def test_a_new_jar_must_have_what_functions_call(classes: Sql, client: TestClien
         assert words in answer.json()["detail"]
 
 
-def test_java_shares_no_driver(classes: Sql, client: TestClient) -> None:
-    """It runs inside the driver's JVM, where it could read what the other queries have, and end them."""
+def test_users_code_shares_no_driver(classes: Sql, shop: Sql, client: TestClient) -> None:
+    """Java runs inside the JVM, and Spark's Python workers serve every query of it, one after another."""
     classes(ECHO)
+    shop(TWICE)
     shared = "FROM pageviews QUERY WITH ('query.driver'='shared')"
-    problem = told(client, f"CREATE STREAM d AS SELECT echo(viewtime) AS a {shared}")
-    assert problem["code"] == "unsupported"
-    assert "function echo is in Java" in problem["errors"][0]["detail"]
-    assert problem["errors"][0]["position"]["line"] == 1
+    nested = f"FROM (SELECT twice(viewtime) AS v {shared.partition(' QUERY')[0]}) s"
+    for select, told_of in (
+        (f"SELECT echo(viewtime) AS a {shared}", "function echo is users' code"),
+        (f"SELECT twice(viewtime) AS a {shared}", "function twice is users' code"),
+        (
+            f"SELECT viewtime {shared.replace('QUERY', 'WHERE twice(viewtime) > 1 QUERY')}",
+            "function twice is",
+        ),
+        (f"SELECT v {nested} QUERY WITH ('query.driver'='shared')", "function twice is users' code"),
+        (f"SELECT twice(echo(viewtime)) AS a {shared}", "functions echo, twice are users' code"),
+    ):
+        problem = told(client, f"CREATE STREAM d AS {select}")
+        assert problem["code"] == "unsupported"
+        assert told_of in problem["errors"][0]["detail"]
+        assert problem["errors"][0]["position"]["line"] == 1
+
+
+def test_a_shared_query_of_an_older_version_gets_a_driver_of_its_own(shop: Sql, fresh: Any) -> None:
+    """It was planned when functions in Python could share."""
+    shop(TWICE)
+    shop("CREATE STREAM d AS SELECT twice(viewtime) AS a FROM pageviews")
+    fresh.drivers.tokens |= {"shared": "t", "alone": "t"}
+    fresh.drivers.shared["shared"] = []
+    with fresh.units() as unit:
+        (query,) = unit.queries.page(limit=10)
+        unit.queries.update(replace(query, job={**query.job, "driver": "shared"}))
+        unit.commit()
+    reconcile_all(fresh.env)
+    with fresh.units(write=False) as unit:
+        assert unit.queries.find_by_id(query.meta.id).status.driver_id == "alone"
 
 
 def test_two_jars_with_one_class_do_not_go_together(classes: Sql, client: TestClient) -> None:

@@ -8,7 +8,6 @@ from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Entity
 from leatstream.errors import Faults, RequestError
 from leatstream.formats.described import FORMATS as DESCRIBED
-from leatstream.model.functions import JAVA
 from leatstream.model.names import quote
 from leatstream.plan.job_spec import (
     READER_KIND,
@@ -76,7 +75,7 @@ def plan_job(
     isolation = isolation_of(properties)
     shared = isolation is Isolation.SHARED
     if shared:
-        _refuse_shared_java(logical, properties)
+        _refuse_shared_functions(logical, properties)
     _check_sources(live, logical)
     _check_sink(env, logical, sink.store)
     options = [read_source_options(scan.properties) for scan in logical.streams]
@@ -239,17 +238,17 @@ def _unbuilt(faults: Faults, properties: Properties, name: str, reason: str, ins
     faults.add("unsupported", f"{name}: {reason}", position=position, hint=f"use {instead}")
 
 
-def _refuse_shared_java(logical: LogicalPlan, properties: Properties) -> None:
-    """Java runs inside the driver's JVM, which keeps one version of a class and hides nothing from it."""
-    for use in logical.functions:
-        if use.function.language == JAVA:
-            raise RequestError(
-                "unsupported",
-                f"function {quote(use.function.name)} is in Java: it could read and end the queries that "
-                "share its driver",
-                hint=f"leave '{DRIVER}' out, or write the function in Python",
-                **properties[DRIVER].place,
-            )
+def _refuse_shared_functions(logical: LogicalPlan, properties: Properties) -> None:
+    """Users' code can read and change whatever is in its driver: Spark's Python workers serve all queries."""
+    names = sorted({quote(use.function.name) for use in logical.functions})
+    if names:
+        what = f"function {names[0]} is" if len(names) == 1 else f"functions {', '.join(names)} are"
+        raise RequestError(
+            "unsupported",
+            f"{what} users' code, which could read and change the queries that share its driver",
+            hint=f"leave '{DRIVER}' out: the query then has a driver of its own",
+            **properties[DRIVER].place,
+        )
 
 
 def _check_once(sources: Sequence[SourceSpec], properties: Properties) -> None:

@@ -39,8 +39,8 @@ def shares(query: Query) -> bool:
 
 
 def wants_to_share(query: Query) -> bool:
-    """Whether its statement says so."""
-    return query.job.get("driver") == Isolation.SHARED.value
+    """Whether its statement says so, and it runs no users' code, as queries planned by older versions may."""
+    return query.job.get("driver") == Isolation.SHARED.value and not query.job.get("functions")
 
 
 def sharing_of(unit: UnitOfWork, query: Query) -> Sharing | None:
