@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,18 +50,27 @@ def find_connection(
         NoServer: nothing names a server, or not with a URL and a token that can be sent.
     """
     environment = os.environ if environment is None else environment
-    ready = find_ready(directory or Path.cwd())
+    directory = directory or Path.cwd()
     named = (url or environment.get("LEATSTREAM_URL") or "").strip()
     token = _token_of(environment)
     if named:
         base = named.rstrip("/")
         _check_url(base, "--url" if url else "LEATSTREAM_URL")
-        if token is None and ready is not None and ready[1]["url"].rstrip("/") == base:
-            token = ready[1].get("token")  # only for the very server it was made for
+        if token is None:
+            token = _token_for(base, directory)
         return Connection(base, token, "--url" if url else "LEATSTREAM_URL")
+    ready = find_ready(directory)
     if ready is not None:
         path, body = ready
-        return Connection(body["url"].rstrip("/"), token or body.get("token"), str(path))
+        found = body["url"].rstrip("/")
+        if token is not None:
+            # Whoever made the directory, such as the author of a cloned repository, chose the address.
+            raise NoServer(
+                "LEATSTREAM_TOKEN is set, but LEATSTREAM_URL is not, and the token is not sent to the "
+                f"address that {path} names. Set LEATSTREAM_URL too, or unset LEATSTREAM_TOKEN to use that server."
+            )
+        _check_url(found, str(path))
+        return Connection(found, body.get("token"), str(path))
     raise NoServer("No server: set LEATSTREAM_URL and LEATSTREAM_TOKEN, or start one here with `leat dev`.")
 
 
@@ -101,18 +111,48 @@ def _no_url(url: str, origin: str) -> str:
     return f"{shown} ({origin}) is not the URL of a server: {like}."
 
 
+def _token_for(url: str, directory: Path) -> str | None:
+    """The token of the ``leat dev`` here, only for the very server it was made for."""
+    try:
+        ready = find_ready(directory)
+    except NoServer:  # a file that is not one's own gives nothing away, and nothing to use
+        return None
+    return ready[1].get("token") if ready is not None and ready[1]["url"].rstrip("/") == url else None
+
+
 def find_ready(directory: Path) -> tuple[Path, dict[str, str]] | None:
-    """The ready file of a live ``leat dev`` in this directory or above, with its contents."""
+    """The ready file of a live ``leat dev`` in this directory or above, with its contents.
+
+    Raises:
+        NoServer: one that ``leat dev`` of this account cannot have written.
+    """
     for folder in (directory, *directory.parents):
         path = folder / DATA_DIRECTORY / READY_FILE
         try:
-            body = json.loads(path.read_text(encoding="utf-8"))
+            with path.open(encoding="utf-8") as stream:
+                _check_owner(path, os.fstat(stream.fileno()))
+                body = json.load(stream)
             alive = _is_alive(int(body["pid"]))
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        if alive and isinstance(body.get("url"), str):
+        if alive and isinstance(body.get("url"), str) and isinstance(body.get("token"), str | None):
             return path, body
     return None
+
+
+def _check_owner(path: Path, found: os.stat_result) -> None:
+    """NoServer for a file that may come from somebody else: with a repository, or from a shared directory."""
+    mode = stat.S_IMODE(found.st_mode)
+    if found.st_uid != os.geteuid():
+        wrong = "it belongs to another user"
+    elif mode & 0o077:
+        wrong = f"its mode is {mode:04o}, and `leat dev` makes it with 0600"
+    else:
+        return
+    raise NoServer(
+        f"{path} is not used: {wrong}, so it may name a stranger's server. "
+        "Set LEATSTREAM_URL and LEATSTREAM_TOKEN, or start a server here with `leat dev`."
+    )
 
 
 def _is_alive(pid: int) -> bool:

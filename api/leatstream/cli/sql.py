@@ -35,6 +35,12 @@ def sql(
     atomic: Annotated[
         bool, typer.Option("--atomic", help="Keep the changes of all statements or of none.")
     ] = False,
+    allow_files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Folder whose files a script may send with 'file' = '@…', besides its own; may be repeated."
+        ),
+    ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Run SQL statements. Without any, -f or a pipe: a prompt."""
@@ -53,18 +59,34 @@ def sql(
 
         Prompt(client, names, output).run()
         return
-    run(client, text, names, output)
+    if execute is None:  # who wrote a script need not be who runs it
+        piped = file is None or str(file) == "-"
+        origin = "the piped text" if piped else str(file)
+        folder = Path() if piped or file is None else file.parent
+        files = attachments(text, folder, allow_files or (), origin)
+    else:
+        files = attachments(text)
+    run(client, text, names, output, files)
 
 
-def run(client: Client, text: str, names: Context, output: Output) -> Context:
+def run(
+    client: Client, text: str, names: Context, output: Output, files: dict[str, str] | None = None
+) -> Context:
     """Run statements, write their results, and return the context that USE may have changed.
+
+    Args:
+        client: of the service.
+        text: the statements.
+        names: the context.
+        output: form of the results.
+        files: that the statements name, in base64; None = a person has typed them, and may name any.
 
     Raises:
         ProblemAnswer: a statement failed; results of those before it have been written.
     """
     from leatstream.cli.client import ProblemAnswer
 
-    files = attachments(text)
+    files = attachments(text) if files is None else files
     body = {"sql": text, **names, **({"files": files} if files else {})}
     try:
         answer = client.call("POST", "/v1/statements", body=body)

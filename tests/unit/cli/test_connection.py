@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from leatstream.cli.connection import NoServer, find_connection
+from leatstream.dev.workspace import write_private
 
 
 def write_ready(directory: Path, pid: int | None = None) -> None:
@@ -18,7 +18,7 @@ def write_ready(directory: Path, pid: int | None = None) -> None:
         "pid": pid or os.getpid(),
     }
     (directory / ".leatstream").mkdir()
-    (directory / ".leatstream" / "ready.json").write_text(json.dumps(body))
+    write_private(directory / ".leatstream" / "ready.json", body)
 
 
 def test_flag_wins_over_environment(tmp_path: Path) -> None:
@@ -60,6 +60,44 @@ def test_damaged_ready_file_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / ".leatstream" / "ready.json").write_text("{")
     with pytest.raises(NoServer):
         find_connection(None, {}, tmp_path)
+
+
+def test_the_environment_s_token_is_not_sent_to_an_address_that_was_found(tmp_path: Path) -> None:
+    """A cloned repository can hold a ready file with any address, and pid 1 always lives."""
+    write_ready(tmp_path, pid=1)
+    below = tmp_path / "src"
+    below.mkdir()
+    with pytest.raises(NoServer, match="LEATSTREAM_TOKEN is set, but LEATSTREAM_URL is not") as caught:
+        find_connection(None, {"LEATSTREAM_TOKEN": "leat_real"}, below)
+    assert "leat_real" not in str(caught.value)
+    assert "unset LEATSTREAM_TOKEN" in str(caught.value)
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o660, 0o604, 0o620])
+def test_a_ready_file_that_others_could_have_made_is_refused(tmp_path: Path, mode: int) -> None:
+    write_ready(tmp_path)
+    (tmp_path / ".leatstream" / "ready.json").chmod(mode)
+    with pytest.raises(NoServer, match=f"its mode is 0{mode:03o}"):
+        find_connection(None, {}, tmp_path)
+    # Who names a server needs no such file, and gets nothing from it.
+    assert find_connection("http://127.0.0.1:9", {}, tmp_path).token is None
+
+
+def test_a_ready_file_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_ready(tmp_path)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(NoServer, match="it belongs to another user"):
+        find_connection(None, {}, tmp_path)
+
+
+@pytest.mark.parametrize("wrong", [{"url": "ftp://h"}, {"url": "http://u:pw@h"}])
+def test_a_found_address_is_checked_like_a_named_one(tmp_path: Path, wrong: dict[str, str]) -> None:
+    (tmp_path / ".leatstream").mkdir()
+    body = {"url": "http://h", "token": "t", "pid": os.getpid()} | wrong
+    write_private(tmp_path / ".leatstream" / "ready.json", body)
+    with pytest.raises(NoServer) as caught:
+        find_connection(None, {}, tmp_path)
+    assert "pw" not in str(caught.value)
 
 
 def test_token_does_not_show() -> None:
