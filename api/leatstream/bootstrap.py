@@ -29,6 +29,7 @@ from leatstream.services.signal import Signal
 from leatstream.services.stores import put_store, resolve_store_secrets
 from leatstream.settings import Settings
 from leatstream.storage.announcements import Announcements
+from leatstream.storage.catalog_check import check_catalog
 from leatstream.storage.checkpoint_directory import CheckpointDirectory
 from leatstream.storage.checkpoint_url import CheckpointUrl
 from leatstream.storage.hadoop_client import HadoopClient
@@ -150,7 +151,7 @@ def open_runtime(
         migrate_catalog: bring the catalog to the newest schema; else an old one is refused.
 
     Raises:
-        StackError: ``part-failed``, the catalog is old and may not be migrated.
+        StackError: ``part-failed``, the catalog is lost, damaged, or old and may not be migrated.
     """
     with ExitStack() as opened:
         runtime = _open(settings, url, driver_environment, opened, migrate_catalog=migrate_catalog)
@@ -172,6 +173,7 @@ def _open(
     locks = hold(data_dir, settings.catalog)
     for lock in locks:
         opened.callback(lock.close)
+    check_catalog(settings.catalog, data_dir, settings.checkpoints)
     if migrate_catalog:
         migrate(settings.catalog)
     elif not at_head(settings.catalog):

@@ -28,11 +28,15 @@ def migrate(
     to: Annotated[
         str, typer.Option(metavar="REVISION", callback=_known_form, help="The schema; head is the newest.")
     ] = "head",
+    new: Annotated[
+        bool, typer.Option("--new", help="Make an empty catalog where one is lost: all it held is lost too.")
+    ] = False,
 ) -> None:
     """Bring the catalog of LEATSTREAM_CATALOG_URL to a schema; an older one loses what it has no room for."""
     from leatstream.cli.serving import read_settings, warn_of_unknown
     from leatstream.storage import migrate as schemas
     from leatstream.storage.arrival import await_database
+    from leatstream.storage.catalog_check import check_catalog
     from leatstream.storage.sharing import hold, refuse_living_servers
 
     settings = read_settings()
@@ -43,6 +47,8 @@ def migrate(
             held.callback(lock.close)
         await_database(settings.catalog, 0)
         refuse_living_servers(settings.catalog, settings.lease_seconds)
+        data_dir = settings.data_dir.resolve()
+        check_catalog(settings.catalog, data_dir, settings.checkpoints, new=new)
         before = schemas.revision(settings.catalog)
         schemas.migrate(settings.catalog, to)
         typer.echo(f"{before} -> {schemas.revision(settings.catalog)}")

@@ -67,7 +67,8 @@ def find_connection(
             # Whoever made the directory, such as the author of a cloned repository, chose the address.
             raise NoServer(
                 "LEATSTREAM_TOKEN is set, but LEATSTREAM_URL is not, and the token is not sent to the "
-                f"address that {path} names. Set LEATSTREAM_URL too, or unset LEATSTREAM_TOKEN to use that server."
+                f"address that {path} names. Set LEATSTREAM_URL too, or unset LEATSTREAM_TOKEN to use that "
+                "server."
             )
         _check_url(found, str(path))
         return Connection(found, body.get("token"), str(path))
