@@ -52,6 +52,7 @@ def open_launcher(
             orphan_seconds=settings.driver_orphan_seconds,
             stop_seconds=settings.stop_grace_seconds,
             shared={"LEATSTREAM_DRIVER_MEMORY": settings.shared_memory},
+            inherited=settings.driver_environment,
         )
     )
 

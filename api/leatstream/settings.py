@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator, Field, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from leatstream.engine.driver_environment import read_names
 from leatstream.engine.memory import size
 
 # Spark does not start with less than 450 MiB, of which the JVM's collector keeps a part to itself.
@@ -66,6 +67,8 @@ class Settings(BaseSettings):
         driver_slots: task slots of a driver.
         driver_memory: heap of a driver's JVM.
         driver_jvm_options: flags of a driver's JVM; the default starts fast and stays small.
+        driver_environment: names of the server's variables that drivers on this machine inherit besides the
+            usual ones, parted by commas; ``AWS_*`` is all that begin so.
         msk_iam: give drivers Amazon's library for AWS_MSK_IAM.
         launcher: where drivers and their executors run.
         spark_master: ``spark://host:port`` of the launcher ``standalone``.
@@ -107,6 +110,7 @@ class Settings(BaseSettings):
     driver_slots: _Some = 8
     driver_memory: _Heap = "512m"
     driver_jvm_options: str = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss1m"
+    driver_environment: Annotated[tuple[str, ...], NoDecode] = ()
     msk_iam: bool = False
     launcher: Literal["local", "standalone", "yarn", "kubernetes"] = "local"
     spark_master: str = ""
@@ -146,6 +150,11 @@ class Settings(BaseSettings):
                 "Kubernetes set it for a Service called leatstream: say enableServiceLinks: false in the pod"
             )
         return value
+
+    @field_validator("driver_environment", mode="before")
+    @classmethod
+    def _names(cls, value: object) -> object:
+        return read_names(value) if isinstance(value, str) else value
 
     @field_validator("driver_api_url")
     @classmethod

@@ -12,6 +12,7 @@ from leatstream.model.types import DataType, from_spark, parse_type
 from leatstream.plan.job_spec import FunctionSpec
 from leatstream_jobs.java_functions import register_java
 from leatstream_jobs.user_code import Aggregate, Code, Scalar
+from leatstream_jobs.worker_python import workers_of_functions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +55,8 @@ def register(
         code = Code(
             spec.function, spec.file, source, spec.handler, spec.arguments, spec.returns, spec.timeout_seconds
         )
-        _register(spark, spec.name, Aggregate(code) if spec.aggregate else Scalar(code), spec.returns)
+        with workers_of_functions(spark):
+            _register(spark, spec.name, Aggregate(code) if spec.aggregate else Scalar(code), spec.returns)
 
 
 def register_shapes(spark: SparkSession, functions: Sequence[Mapping[str, str]]) -> None:

@@ -200,6 +200,7 @@ def test_queries_live_on_s3a(serve: Serve, tmp_path: Path, eventually: Any) -> N
             "SPARK_DIST_CLASSPATH": os.pathsep.join(map(str, s3a_jars())),
             "AWS_ACCESS_KEY_ID": "AKIAEXAMPLE",
             "AWS_SECRET_ACCESS_KEY": "example",
+            "LEATSTREAM_DRIVER_ENVIRONMENT": "AWS_*",
         }
         server = serve(**settings)
         with playground(server, "s3a") as play:

@@ -7,17 +7,17 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 
+from leatstream.engine.driver_environment import passed
 from leatstream.errors import EngineError
 
 # In the environment of a driver and of all that it starts.
 DRIVER_MARK = "LEATSTREAM_DRIVER_ID"
-_OURS = "LEATSTREAM_"
 _LOGS_KEPT = 40
 LOG_BYTES = 64 * 2**20  # that a driver's log may have before all but its end is dropped
 _LOG_END = 2**20
@@ -38,6 +38,7 @@ class DriverCommand:
         orphan_seconds: how long a driver goes on without the API.
         stop_seconds: how long a driver may take to end in order.
         shared: what the environment of a shared driver has instead.
+        inherited: names of the server's variables that drivers get besides those of the allow list.
     """
 
     url_file: Path
@@ -50,6 +51,7 @@ class DriverCommand:
     stop_seconds: float = 0.0
     cluster: Mapping[str, str] = field(default_factory=dict)
     shared: Mapping[str, str] = field(default_factory=dict)
+    inherited: Sequence[str] = ()
 
     def _environment(self, role: str) -> dict[str, str]:
         return {**self.environment, **(self.shared if role == "shared" else {})}
@@ -68,8 +70,7 @@ class DriverCommand:
         argv += ["--orphan-seconds", str(self.orphan_seconds), "--stop-seconds", str(self.stop_seconds)]
         if self.warm_up_kafka:
             argv += ["--warm-up-kafka", self.warm_up_kafka]
-        # Our own variables may hold the catalog's address or a token; a driver gets those it needs by name.
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}
+        environment = passed(os.environ, self.inherited)
         environment |= {**self._environment(role), DRIVER_MARK: driver_id}
         if role != "analyzer":  # it reads no data
             environment |= self.cluster

@@ -43,6 +43,10 @@ SOURCE = inspect.cleandoc(
     def kinds(a, b, c, d, e, f, g, h):
         return " ".join(type(x).__name__ for x in (a, b, c, d, e, f, g, h)) + f" {e.tzinfo}"
 
+    def names(text):
+        import os
+        return " ".join(sorted(os.environ))
+
     def halve(number):
         part = 10
         return part // number
@@ -100,6 +104,7 @@ FUNCTIONS = {
             "VARCHAR",
             "kinds",
         ),
+        function("x VARCHAR", "VARCHAR", "names"),
         function("x BIGINT", "BIGINT", "halve"),
         function("x BIGINT", "BIGINT", "text"),
         function("x BIGINT", "BIGINT", "late"),
@@ -167,6 +172,38 @@ def test_values_go_in_and_out_typed(spark: SparkSession) -> None:
     naive = datetime.datetime(2026, 1, 1, 12)
     row = (1, "x", Decimal("1.50"), datetime.date(2026, 1, 1), moment, naive, bytearray(b"x"), [1])
     assert answers(spark, plan, [row]) == ["int str Decimal date datetime datetime bytes list UTC"]
+
+
+def test_functions_run_apart_from_connectors_and_without_the_environment(spark: SparkSession) -> None:
+    """The others' workers have the driver's: there connectors read, perhaps with a cloud's keys."""
+    import os
+
+    (told,) = answers(spark, compiled("SELECT my_names(s) AS a FROM s"), [(1, "a")])
+    assert "LEATSTREAM_DRIVER_MEMORY" in os.environ
+    families = ("PYTHON", "PYSPARK", "SPARK", "LC_", "OMP_", "MALLOC_")
+    known = {
+        "PATH",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "TZDIR",
+        "TMPDIR",
+        "LD_LIBRARY_PATH",
+        "VIRTUAL_ENV",
+        "HOME",
+        "PWD",
+    }
+    assert [
+        n for n in told.split() if not n.startswith(families) and n not in {*known, "SHLVL", "_", "OLDPWD"}
+    ] == []
+
+    def shown(batches: Any) -> Any:
+        import pyarrow
+
+        yield from (pyarrow.RecordBatch.from_pydict({"name": sorted(os.environ)}) for _ in batches)
+
+    found = spark.range(1, numPartitions=1).mapInArrow(shown, "name string").collect()
+    assert "LEATSTREAM_DRIVER_MEMORY" in {row.name for row in found}
 
 
 RETURNS = [

@@ -71,15 +71,31 @@ def test_children_go_with_a_driver_that_is_dead_already(processes: list[subproce
 
 
 def test_a_driver_gets_no_secret_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the server's environment it gets what is on a list, and what the server's settings name."""
     import psutil
 
-    monkeypatch.setenv("LEATSTREAM_BOOTSTRAP_TOKEN", "leat_secret")
-    monkeypatch.setenv("LEATSTREAM_CATALOG_URL", "postgresql://u:secret@h/d")
+    for name in (
+        *(
+            "LEATSTREAM_BOOTSTRAP_TOKEN",
+            "LEATSTREAM_CATALOG_URL",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_SESSION_TOKEN",
+        ),
+        *("PGPASSWORD", "KUBECONFIG", "GOOGLE_APPLICATION_CREDENTIALS", "SPARK_AUTH_SECRET", "GH_PAT"),
+    ):
+        monkeypatch.setenv(name, "secret")
+    kept = {"TZ": "UTC", "LC_ALL": "C", "JAVA_TOOL_OPTIONS": "-Da=b", "SPARK_DIST_CLASSPATH": "/x.jar"}
+    kept |= {"HADOOP_CONF_DIR": "/conf", "PYTHONPATH": "/own", "no_proxy": "h", "MINE_KEY": "passed by name"}
+    kept |= {"OTHER_1": "by its beginning"}
+    for name, value in kept.items():
+        monkeypatch.setenv(name, value)
     sleeper = tmp_path / "python"
     sleeper.write_text("#!/bin/sh\nexec sleep 60\n")
     sleeper.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(sleeper))
-    command = DriverCommand(tmp_path / "url", tmp_path / "work", tmp_path / "logs", {"LEATSTREAM_X": "1"}, 2)
+    more = {"LEATSTREAM_X": "1"}
+    places = tmp_path / "url", tmp_path / "work", tmp_path / "logs"
+    command = DriverCommand(*places, more, 2, inherited=("MINE_KEY", "OTHER_*"))
     process = command.start("drv_d", "dedicated", "the-token")
     try:
         deadline = time.monotonic() + 20
@@ -87,8 +103,9 @@ def test_a_driver_gets_no_secret_of_the_server(tmp_path: Path, monkeypatch: pyte
         while DRIVER_MARK not in (environment := psutil.Process(process.pid).environ()):
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        assert not [k for k, v in environment.items() if "secret" in v and not k.startswith("PYTEST_")]
-        assert environment["LEATSTREAM_X"] == "1"
+        assert not [k for k, v in environment.items() if "secret" in v]
+        assert {**kept, **more}.items() <= environment.items()
+        assert not [k for k in environment if k.startswith("PYTEST_")]
         # The shell has become sleep by then or not; neither was given the token.
         assert "the-token" not in " ".join(psutil.Process(process.pid).cmdline())
         assert (tmp_path / "work" / "drv_d.token").stat().st_mode & 0o077 == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -41,3 +42,32 @@ def test_it_is_this_python_and_nobody_else_may_write_it(tmp_path: Path) -> None:
     argv = [str(program), "-c", "import sys; print(sys.executable); sys.exit(3)"]
     shown = subprocess.run(argv, env={}, capture_output=True, text=True, check=False)
     assert (shown.stdout.strip(), shown.returncode) == (sys.executable, 3)
+
+
+def test_functions_of_users_get_no_environment(tmp_path: Path) -> None:
+    """Only what Spark and Python need, and a home that is the driver's own."""
+    program = worker_python(tmp_path).with_name("python-of-functions")
+    secrets = {
+        "AWS_SECRET_ACCESS_KEY": "CANARY",
+        "PGPASSWORD": "CANARY",
+        "LEATSTREAM_SPARK_CONF": "CANARY",
+        "TWO_LINES": "first\nPATH=CANARY\nLANG=CANARY",
+        "HOME": "/home/CANARY",
+        "https_proxy": "http://u:CANARY@proxy",
+    }
+    needed = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": os.pathsep.join([*ZIPS, "/some where"]),
+        "PYTHON_WORKER_FACTORY_SECRET": "spark's own",
+        "SPARK_BUFFER_SIZE": "65536",
+        "LEATSTREAM_DRIVER_ID": "drv_1",
+        "LC_ALL": "C.UTF-8",
+    }
+    code = "import json, os; print(json.dumps(dict(os.environ)))"
+    shown = subprocess.run(
+        [str(program), "-c", code], env=secrets | needed, capture_output=True, text=True, check=True
+    )
+    assert "CANARY" not in shown.stdout
+    found = json.loads(shown.stdout)
+    assert {**needed, "PYTHONPATH": "/some where"}.items() <= found.items()
+    assert found["HOME"] == str(tmp_path / "tmp")

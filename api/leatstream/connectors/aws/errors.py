@@ -90,7 +90,8 @@ def store_error(
         return StoreError(
             "store-auth-failed",
             f"Store {store}: there are no AWS credentials for {what}.",
-            hint="Give access_key_id and secret_access_key, or credentials to the machine itself.",
+            hint="Give access_key_id and secret_access_key, or credentials to the machine itself; "
+            "drivers get those in variables only if LEATSTREAM_DRIVER_ENVIRONMENT names them (AWS_*).",
         )
     if code in _AUTH or status_of(error) in (401, 403):
         why, hint = _refusal(code, said)
