@@ -85,8 +85,10 @@ def _write(
     told = rules.body(resource.attributes, planned, config)
     # What is not known yet is the service's to say.
     document = {**resource.constants, **{key: value for key, value in told.items() if value is not UNKNOWN}}
+    within = time.monotonic() + _limit(kept, "update" if prior else "create")
+    path = fill_path(resource.path, planned)
     try:
-        answer = session.service().request("PUT", fill_path(resource.path, planned), document, condition).body
+        answer = session.service().request("PUT", path, document, condition, within=within).body
     except (ProblemError, ServiceDown, Cancelled) as problem:
         doubt = isinstance(problem, Cancelled) or problem.after_doubt
         # Where it cannot be seen, and was kept, the next plan would be empty whatever became of it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import ssl
 import threading
 import time
@@ -17,11 +18,19 @@ from leatstream_terraform import VERSION
 #: Longer than the service's longest long poll (60 s) and than a cold driver's first analysis.
 SOCKET_TIMEOUT = 90.0
 _RETRY_FOR = 30.0
+#: A store that is busy answers within this time; one whose address is wrong is reported soon.
+STORE_FOR = 12.0
+#: Seconds to wait for a service that is away, in place of 30.
+PATIENCE = "LEATSTREAM_RETRY_SECONDS"
 #: Nothing was done: any request may be sent again.
 _UNDONE = ("engine-unavailable", "catalog-busy", "catalog-full")
 #: A change that was just being written may have been kept: what may be done twice may be sent again.
 _IN_DOUBT = "catalog-unreachable"
+#: The service is there, and what it asked is not, for the moment.
+STORE_AWAY = ("store-unreachable", "registry-unreachable", "checkpoints-unreachable")
 _LONGEST_PAUSE = 4.0
+#: Ends of paths whose POST may be sent twice.
+_REPEATABLE = (":validate", ":restart")
 
 
 class ProblemError(Exception):
@@ -46,12 +55,17 @@ class ProblemError(Exception):
         """Whether it is the service's own weakness of the moment, or that of a proxy before it."""
         if self.code:
             return self.code in (*_UNDONE, _IN_DOUBT)
-        return self.status in (502, 503, 504)
+        return self.status in (408, 502, 503, 504)
+
+    @property
+    def store_away(self) -> bool:
+        """Whether a store did not answer the service in time."""
+        return self.code in STORE_AWAY
 
     @property
     def in_doubt(self) -> bool:
         """Whether a change may have been kept all the same: what a proxy says tells nothing of it."""
-        return self.passing and self.code not in _UNDONE
+        return self.store_away or (self.passing and self.code not in _UNDONE)
 
     @property
     def gone(self) -> bool:
@@ -86,17 +100,24 @@ def _reason(cause: Exception) -> str:
     return str(text)
 
 
-def _may_help(error: ProblemError | ServiceDown, method: str, path: str, patient: bool) -> bool:
+def _may_help(error: ProblemError | ServiceDown, method: str, path: str) -> bool:
     """Whether the same request may be sent again.
 
-    The command line has the same rule (``cli/client.py``), but for a PUT whose answer is lost: the provider
-    looks for what became of it, as Terraform would not know of the object.
+    The command line has the same rule (``cli/client.py``), but for a lost connection and a store that is
+    away: Terraform has many objects in work, and one that fails fails the run.
     """
-    patient = patient or method == "PUT"
-    if isinstance(error, ServiceDown):
-        return patient
-    again = method in ("GET", "PUT", "DELETE") or path.endswith(":validate")
-    return error.code in _UNDONE or (error.passing and (patient or (again and error.code == _IN_DOUBT)))
+    if isinstance(error, ProblemError) and error.code in _UNDONE:
+        return True
+    repeatable = method in ("GET", "PUT", "DELETE") or path.endswith(_REPEATABLE)
+    return repeatable and (isinstance(error, ServiceDown) or error.passing or error.store_away)
+
+
+def retry_for() -> float:
+    """Seconds to wait for a service that is away."""
+    try:
+        return max(0.0, float(os.environ.get(PATIENCE, "")))
+    except ValueError:
+        return _RETRY_FOR
 
 
 @dataclass
@@ -137,6 +158,7 @@ class Client:
         body: Any = None,
         headers: Mapping[str, str] | None = None,
         until: float | None = None,
+        within: float | None = None,
     ) -> Answer:
         """Send one request; waits and tries again while the service says that a retry may help.
 
@@ -145,8 +167,9 @@ class Client:
             path: below the base address.
             body: JSON document.
             headers: more headers.
-            until: on the monotonic clock; to this moment also a service that cannot be reached is ridden
-                out, as it is for a PUT in any case. Only for requests that may be sent twice.
+            until: on the monotonic clock: to this moment a service that is away is waited for, instead of
+                30 s from the first failure on.
+            within: on the monotonic clock: the end of the time that the object has in all.
 
         Raises:
             ProblemError: the service answered 4xx or 5xx.
@@ -154,6 +177,7 @@ class Client:
             Cancelled: Terraform asked to stop meanwhile.
         """
         end, pause, doubt = until, 0.25, False
+        store_end: float | None = None
         while True:
             try:
                 return self._once(method, path, body, headers or {})
@@ -161,10 +185,13 @@ class Client:
                 asked = error.retry_after if isinstance(error, ProblemError) else 0.0
                 now = time.monotonic()
                 # From the first failure on: an answer that never came took long enough already.
-                end = now + _RETRY_FOR if end is None else end
-                left = end - now
+                end = now + retry_for() if end is None else end
+                left = min(end, within or end) - now
+                if isinstance(error, ProblemError) and error.store_away:
+                    store_end = now + STORE_FOR if store_end is None else store_end
+                    left = min(left, store_end - now)
                 error.after_doubt = doubt = doubt or error.in_doubt
-                if left <= 0 or not _may_help(error, method, path, until is not None):
+                if left <= 0 or not _may_help(error, method, path):
                     raise
             self.sleep(min(max(pause, asked), left))
             pause = min(pause * 2, _LONGEST_PAUSE)

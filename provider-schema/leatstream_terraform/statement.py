@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from leatstream_terraform.codec import UNKNOWN, has_unknown
 from leatstream_terraform.diagnostics import Diagnostic, fault_text
 from leatstream_terraform.foresee import FOLLOWING, MISSING
-from leatstream_terraform.rest import ProblemError
+from leatstream_terraform.rest import STORE_AWAY, STORE_FOR, Client, ProblemError
 from leatstream_terraform.schema import Attribute, Resource
 from leatstream_terraform.session import Session
 from leatstream_terraform.wire import from_rest
@@ -40,18 +41,27 @@ def validate(session: Session, request: Mapping[str, Any]) -> Mapping[str, Any]:
     assume = {} if session.assume_refused else session.foreseen.assume(request)
     if assume:
         try:
-            return _answer(
-                client.request("POST", "/v1/statements:validate", {**request, "assume": assume}).body
-            )
+            return _answer(client, {**request, "assume": assume})
         except ProblemError as problem:
             if not _refuses_assume(problem):
                 raise
             session.assume_refused = True
-    return _answer(client.request("POST", "/v1/statements:validate", dict(request)).body)
+    return _answer(client, request)
 
 
-def _answer(document: Any) -> Mapping[str, Any]:
-    return document if isinstance(document, dict) else {}
+def _answer(client: Client, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The service's answer; asked again while only a store did not answer it in time."""
+    end: float | None = None
+    while True:
+        document = client.request("POST", "/v1/statements:validate", dict(request)).body
+        answer = document if isinstance(document, dict) else {}
+        faults = [fault for one in answer.get("statements") or [] for fault in one.get("problems") or []]
+        away = any(str(fault.get("code") or "").replace("_", "-") in STORE_AWAY for fault in faults)
+        now = time.monotonic()
+        end = now + STORE_FOR if end is None else end
+        if not away or now >= end:
+            return answer
+        client.sleep(1.0)
 
 
 def _refuses_assume(problem: ProblemError) -> bool:

@@ -293,6 +293,7 @@ def test_service_that_is_down_is_told_once(with_double: Any, double: Any, terraf
     terraform.write(BASE)
     terraform.init()
     double.stop()
+    terraform.extra_env["LEATSTREAM_RETRY_SECONDS"] = "0"
     said = terraform.fails("plan")
     assert said.count("does not answer") == 1
     assert double.url in said

@@ -159,3 +159,55 @@ def test_what_somebody_else_made_meanwhile_is_not_taken_for_ones_own(
     with_double.init()
     said = with_double.fails("apply", "-auto-approve")
     assert "import it" in said
+
+
+def test_every_request_outlives_a_server_that_starts_again(
+    with_double: Any, double: Any, problem: Any, source: None
+) -> None:
+    """Greetings, reads and dry runs failed the run at the first lost connection."""
+    plain, asked = double.handle, set()
+
+    def first_of_its_kind_is_lost(method: str, target: str, body: Any, headers: Any) -> Any:
+        call = (method, target.partition("?")[0])
+        if call not in asked:
+            asked.add(call)
+            raise ConnectionResetError("starts again")
+        return plain(method, target, body, headers)
+
+    double.handle = first_of_its_kind_is_lost
+    with_double.write(STORE + QUERY % "30s")
+    with_double.init()
+    with_double.apply()
+    asked.clear()
+    with_double.is_settled()
+    assert {("GET", "/v1/server"), ("GET", "/v1/queries/filtered")} <= asked
+    asked.clear()
+    with_double.write((STORE + QUERY % "30s").replace("SELECT *", "SELECT  userid"))
+    with_double.apply()
+    assert ("POST", "/v1/statements:validate") in asked
+    asked.clear()
+    with_double.destroy()
+    assert ("query", "filtered") not in double.objects
+
+
+def test_a_store_that_answers_late_fails_nothing(
+    with_double: Any, double: Any, problem: Any, source: None
+) -> None:
+    late = problem(503, "store-unreachable", "store kafka: no broker answered in 4 s")
+    with_double.write(STORE + QUERY % "30s")
+    with_double.init()
+    plain, left = double.validate, [True]
+
+    def validate(body: Any) -> Any:
+        if left:
+            left.clear()
+            fault = {"code": "store-unreachable", "detail": "no broker answered in 4 s"}
+            return {"valid": False, "statements": [{"kind": "x", "plan": None, "problems": [fault]}]}
+        return plain(body)
+
+    double.validate = validate
+    failing(double, "on_put", lambda asked: asked[0][0] == "query", late)
+    failing(double, "on_delete", lambda asked: asked[0][0] == "store", late)
+    with_double.apply()
+    with_double.is_settled()
+    with_double.destroy()

@@ -33,7 +33,12 @@ def test_an_unreachable_service_is_told_at_plan(
     tmp_path: Path, terraform_in: Callable[..., Any], synthesize_example: Callable[..., Path]
 ) -> None:
     folder = synthesize_example("cdktn", tmp_path / "cdktf.out", "localhost:9092")
-    terraform = terraform_in(folder, LEATSTREAM_URL="http://127.0.0.1:1", LEATSTREAM_TOKEN="none")
+    terraform = terraform_in(
+        folder,
+        LEATSTREAM_URL="http://127.0.0.1:1",
+        LEATSTREAM_TOKEN="none",
+        LEATSTREAM_RETRY_SECONDS="0",
+    )
     terraform.run("init")
     told = terraform.run("plan", "-input=false", good=(1,))
     assert "http://127.0.0.1:1 cannot be reached" in " ".join(told.split())
