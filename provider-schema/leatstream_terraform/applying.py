@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode
 
+from leatstream_terraform import impact
 from leatstream_terraform import plan as rules
 from leatstream_terraform.checks import duration
 from leatstream_terraform.codec import UNKNOWN, Key, Path
@@ -59,7 +60,7 @@ def apply(
     kept = Private(timeouts=private.timeouts)
     try:
         if prior is not None and not rules.needs_write(resource, prior, planned):
-            if private.unsettled:
+            if private.unsettled or impact.failed(resource, prior, planned) is not None:
                 return _finish(session, resource, planned, None, kept, "update")
             return Applied(rules.settle(planned, prior)[0], kept)
         return _write(session, resource, prior, planned, config, kept)
@@ -135,6 +136,7 @@ def _finish(
         except ProblemError as problem:
             raise Failed(*from_problem(problem.problem, {}, f"Cannot read {name}")) from problem
     result = Applied(_state(resource, planned, answer)[0], kept)
+    impact.told_by(resource, planned, answer, result.state)
     try:
         if resource.wait:
             answer = _wait(session, resource, planned, answer, kept, phase)
@@ -152,6 +154,7 @@ def _finish(
         planned, from_rest(resource.attributes, answer, rules.without_unknown(planned))
     )
     result.state = state
+    impact.told_by(resource, planned, answer, state)
     result.diagnostics += [_differs(resource, change, name) for change in changes] + _health(
         resource, answer, name
     )
@@ -264,7 +267,7 @@ def _wait(
         if state in failed:
             raise Failed(
                 Diagnostic(
-                    f"{label(resource, planned)} {state}", _cause(status) + _after_failure(resource, phase)
+                    f"{label(resource, planned)} {state}", _cause(status) + _after_failure(phase)
                 )
             )
         left = until - time.monotonic()
@@ -302,14 +305,9 @@ def _again(
     return started or answer
 
 
-def _after_failure(resource: Resource, phase: str) -> str:
+def _after_failure(phase: str) -> str:
     """What to do about it; of a new object Terraform says itself that it will be replaced."""
-    if phase != "update":
-        return ""
-    if (resource.wait or {}).get("restart"):
-        return "\n\nOnce the cause is mended, the next apply starts it again."
-    noun = resource.name.removeprefix("leatstream_").upper()
-    return f"\n\nOnce the cause is mended, RESTART {noun} in SQL starts it again; Terraform does not."
+    return "" if phase != "update" else "\n\nOnce the cause is mended, the next apply starts it again."
 
 
 def _cause(status: Mapping[str, Any]) -> str:

@@ -121,6 +121,8 @@ def _resource(
                 attributes[name] = computed
     if hint.get("timeouts"):
         attributes["timeouts"] = timeouts(hint["timeouts"])
+    if hint.get("change"):
+        attributes["change"] = CHANGE
     unknown = [one for one in hint.get("attributes", {}) if one not in reader.seen]
     if unknown:
         raise ValueError(
@@ -135,6 +137,25 @@ def _resource(
         **{name: hint[name] for name in _RESOURCE if name in hint},
         "attributes": attributes,
     }
+
+
+#: What the last update did to the job; the provider keeps it, so that policies find it in the plan.
+CHANGE: dict[str, Any] = {
+    "nesting": "single",
+    "mode": "computed",
+    "provider_only": True,
+    "semantic": "change",
+    "description": "What the last update does to the running job, known at plan; null until the first update.",
+    "attributes": {
+        "class": {
+            "type": "string",
+            "mode": "computed",
+            "description": "none, hot, restart-keep-state, restart-from-offsets, new-state, blue-green or "
+            "start-again (of a job that failed).",
+        },
+        "reason": {"type": "string", "mode": "computed", "description": "Why, one sentence."},
+    },
+}
 
 
 def timeouts(phases: list[str]) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leatstream_terraform import plan as rules
-from leatstream_terraform import statement
+from leatstream_terraform import impact, statement
 from leatstream_terraform.checks import check
-from leatstream_terraform.codec import Path
+from leatstream_terraform.codec import UNKNOWN, Path
 from leatstream_terraform.diagnostics import Diagnostic, from_problem, has_error
 from leatstream_terraform.rest import ProblemError
 from leatstream_terraform.schema import Attribute, Resource
@@ -63,17 +63,22 @@ def plan(
     answer = Planned(state, private)
     if prior is None:
         statement.blank(resource, state)
+        impact.set_change(resource, state, None)
         _ask(session, resource, answer, state, None)
         statement.preview(session, resource, state)
         session.foreseen.note(resource, state, config)
     else:
         keep_implied(resource.attributes, state, prior)
         answer.replace = rules.replacements(resource, prior, state)
+        cause = impact.failed(resource, prior, state)
         if answer.replace or rules.needs_write(resource, prior, state):
             _update(session, resource, prior, answer, state, config)
-        elif private.unsettled:
-            # An update in place that writes nothing and waits for the one before.
+        elif private.unsettled or cause is not None:
+            # An update in place that writes nothing: it starts a failed job, or waits for the update before.
             rules.forget(resource, state, inferred=False)
+            impact.unchanged(resource, state)
+        if cause is not None and not answer.replace and not has_error(answer.diagnostics):
+            answer.diagnostics.append(impact.start_again(resource, state, cause))
     return answer
 
 
@@ -92,10 +97,14 @@ def _update(
     ]
     changed = any(state.get(name) != prior.get(name) for name in statement.depends_on(resource))
     rules.forget(resource, state, inferred=changed)
+    if changed:
+        impact.set_change(resource, state, UNKNOWN)
+    else:
+        impact.unchanged(resource, state)
     if changed or answer.replace:
         _ask(session, resource, answer, state, prior)
         sql = resource.with_semantic("sql")
-        if sql is not None and statement.is_refused(answer.diagnostics):
+        if sql is not None and impact.is_refused(resource, state):
             answer.replace.append((sql.name,))
         answer.replace += [p for p in rules.replacements(resource, prior, state) if p not in answer.replace]
     if answer.replace:

@@ -108,7 +108,7 @@ def _may_help(error: ProblemError | ServiceDown, method: str, path: str) -> bool
     """
     if isinstance(error, ProblemError) and error.code in _UNDONE:
         return True
-    repeatable = method in ("GET", "PUT", "DELETE") or path.endswith(_REPEATABLE)
+    repeatable = method in ("GET", "PUT", "DELETE") or path.partition("?")[0].endswith(_REPEATABLE)
     return repeatable and (isinstance(error, ServiceDown) or error.passing or error.store_away)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from leatstream_terraform.codec import UNKNOWN, has_unknown
 from leatstream_terraform.diagnostics import Diagnostic, fault_text
 from leatstream_terraform.foresee import FOLLOWING, MISSING
+from leatstream_terraform.impact import of_plan
 from leatstream_terraform.rest import STORE_AWAY, STORE_FOR, Client, ProblemError
 from leatstream_terraform.schema import Attribute, Resource
 from leatstream_terraform.session import Session
@@ -138,7 +139,7 @@ def infer(
     plan = told.get("plan") or {}
     if prior is None and plan.get("change"):
         _loosen(resource, planned)
-    return _change(plan, item) if prior is not None else []
+    return of_plan(resource, planned, plan, item) if prior is not None else []
 
 
 def preview(session: Session, resource: Resource, planned: dict[str, Any]) -> None:
@@ -203,15 +204,6 @@ def _loosen(resource: Resource, planned: dict[str, Any]) -> None:
             )
 
 
-def is_refused(diagnostics: list[Diagnostic]) -> bool:
-    """Tell whether the service has said that the object cannot change in place."""
-    return any(one.summary == _affected("refused") for one in diagnostics)
-
-
-def _affected(kind: str) -> str:
-    return f"The running job is affected: {kind}"
-
-
 def _ask(session: Session, resource: Resource, request: dict[str, Any]) -> Mapping[str, Any]:
     """Validate; a sink that only stands in the way because the same plan replaces its query is no fault."""
     answer = validate(session, request)
@@ -223,15 +215,6 @@ def _ask(session: Session, resource: Resource, request: dict[str, Any]) -> Mappi
         if leaving is not None and leaving != request.get("name"):
             return validate(session, {**request, "name": leaving})
     return answer
-
-
-def _change(plan: Mapping[str, Any], item: Attribute) -> list[Diagnostic]:
-    change = plan.get("change")
-    kind = change.get("class") if isinstance(change, Mapping) else None
-    if not isinstance(change, Mapping) or kind in (None, "none", "hot"):
-        return []
-    text = f"{change.get('reason') or 'The statement changes.'}"
-    return [Diagnostic(_affected(kind), text, (item.name,), "warning")]
 
 
 def _errors(

@@ -89,6 +89,8 @@ class Double:
                 return 200, {"name": "double", "version": "0", "api_version": "v1"}
             if parts.path == "/v1/statements:validate":
                 return 200, self.validate(body)
+            if parts.path.endswith(":restart"):
+                return 202, self.restart(names(parts.path.rpartition("/")[2].partition(":")[0])[0])
             if parts.path.endswith("/logs"):
                 return 200, {"lines": ["starting", "java.lang.IllegalStateException: boom"]}
             for kind, pattern in ROUTES:
@@ -139,6 +141,12 @@ class Double:
             )
         del self.objects[key]
         return 204, None
+
+    def restart(self, name: str) -> Any:
+        self.log.append(("POST", f"/v1/queries/{name}:restart", None))
+        found = self.objects["query", name]
+        found["status"] |= {"state": "starting", "message": None}
+        return _public(found)
 
     # ---- objects -------------------------------------------------------------------------------------------
 

@@ -94,6 +94,78 @@ def test_sql_is_compared_by_meaning(with_double: Any, double: Any, sql: str, cha
     terraform.is_settled()
 
 
+def test_a_failed_job_is_a_difference(with_double: Any, double: Any) -> None:
+    """The plan was empty, and exit code 0, while the pipeline was dead."""
+    terraform = with_double
+    terraform.write(BASE + QUERY)
+    terraform.init()
+    terraform.apply()
+    status = double.objects["query", "filtered"]["status"]
+    status |= {"state": "failed", "message": "topic pageviews is gone"}
+    done = terraform.run("plan", "-no-color", "-detailed-exitcode", "-out=plan.bin", ok=(2,))
+    said = " ".join(done.stdout.split())
+    assert "leatstream_query filtered failed and is started again" in said
+    assert "topic pageviews is gone" in said
+    plan = terraform.plan()
+    assert plan.actions() == {"leatstream_query.filtered": ["update"]}
+    after = plan.change("leatstream_query.filtered")["after"]
+    assert after["change"] == {"class": "start-again", "reason": "the job failed: topic pageviews is gone"}
+    # It fails again: the apply fails, and the next plan is not empty.
+    double.log.clear()
+    double.next_state["filtered"] = "failed"
+    said = terraform.fails("apply", "-auto-approve")
+    assert "leatstream_query filtered failed" in said
+    assert "java.lang.IllegalStateException: boom" in said
+    assert [path for _, path, _ in double.log] == ["/v1/queries/filtered:restart"], "once"
+    assert terraform.plan().actions() == {"leatstream_query.filtered": ["update"]}
+    double.next_state["filtered"] = "running"
+    terraform.apply()
+    terraform.is_settled()
+    # A failed job that shall not run is none.
+    terraform.write(BASE + QUERY.replace("  timeouts", '  desired_state = "stopped"\n  timeouts'))
+    terraform.apply()
+    double.objects["query", "filtered"]["status"]["state"] = "failed"
+    terraform.is_settled()
+
+
+def test_each_query_that_is_affected_is_told_and_in_the_plan(with_double: Any, double: Any) -> None:
+    """Terraform shows one of several warnings with the same summary, and a policy saw no class at all."""
+    terraform = with_double
+    second = QUERY.replace("filtered", "other")
+    terraform.write(BASE + QUERY + second)
+    terraform.init()
+    first = terraform.plan()
+    assert first.change("leatstream_query.other")["after"]["change"] is None
+    terraform.apply()
+    terraform.is_settled()
+    plain = double.validate
+
+    def validate(body: Any) -> Any:
+        told = plain(body)
+        lost = {"class": "new-state", "reason": f"{body.get('name')} keeps state"}
+        told["statements"][0]["plan"]["change"] = lost
+        return told
+
+    double.validate = validate
+    terraform.write(BASE + (QUERY + second).replace("> 5", "> 6"))
+    said = " ".join(terraform.run("plan", "-no-color").stdout.split())
+    plan = terraform.plan()
+    for name in ("filtered", "other"):
+        assert f"leatstream_query {name}: the running job is affected: new-state" in said
+        told = {"class": "new-state", "reason": f"{name} keeps state"}
+        assert plan.change(f"leatstream_query.{name}")["after"]["change"] == told
+    assert "similar" not in said
+    terraform.apply()
+    terraform.is_settled()
+    assert terraform.state()["leatstream_query.other"]["change"]["class"] == "new-state"
+    commented = BASE + (QUERY + second).replace("> 5", "> 6").replace("  timeouts", '  comment = "x"\n  timeouts')
+    terraform.write(commented)
+    plan = terraform.plan()
+    assert plan.change("leatstream_query.other")["after"]["change"]["class"] == "none"
+    terraform.apply()
+    terraform.is_settled()
+
+
 def test_import_by_block_settles_and_restarts_nothing(
     with_double: Any, double: Any, terraform_at: Any
 ) -> None:

@@ -212,9 +212,16 @@ def test_what_fails_anew_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch
     assert "the next apply starts it again" in errors(done)
     sql = "BEGIN APPLICATION q CREATE STREAM a AS SELECT * FROM b; END APPLICATION"
     prior = bad | {"sql": sql, "comment": "new"}
-    service = Script(monkeypatch, ("GET", prior))
-    done = applied(service, prior, prior, APPLICATION, Private(unsettled=True))
-    assert "RESTART APPLICATION" in errors(done)
+    service = Script(
+        monkeypatch,
+        ("GET", prior),
+        ("POST /v1/applications/q:restart?only_failed=true", prior | {"status": {"state": "pending"}}),
+        ("GET", prior),
+        ("/logs", {"lines": ["a: java.lang.Boom"]}),
+    )
+    done = applied(service, prior, prior, APPLICATION)
+    assert "boom" in errors(done)
+    assert "a: java.lang.Boom" in errors(done)
     assert done.private.unsettled
 
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 
 from leatstream.model.registered import Application
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE
 from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
 from leatstream.rest.problem import about_sql
+from leatstream.rest.routes.queries import Tail
 from leatstream.rest.schemas.applications import ApplicationBody, ApplicationList, ApplicationView
+from leatstream.rest.schemas.queries import QueryLogs
 from leatstream.rest.waiting import WaitFor, WaitTime, look_until
 from leatstream.services.applications import catalog as service
 from leatstream.services.applications import removal
 from leatstream.services.environment import Environment
 
 router = APIRouter(prefix="/v1", tags=["applications"])
+
+OnlyFailed = Annotated[bool, Query(description="Leave those alone that have not failed.")]
 
 
 def _view(env: Environment, application: Application, response: Response) -> ApplicationView:
@@ -66,6 +70,21 @@ def put_application(
     if stored.created:
         response.headers["Location"] = location("applications", stored.item.name)
     return _view(env, stored.item, response)
+
+
+@router.post("/applications/{application}:restart", status_code=202, responses=WRITING_STORE)
+def restart_application(
+    env: Env, caller: Caller, application: NamePath, response: Response, only_failed: OnlyFailed = False
+) -> ApplicationView:
+    """Start its queries again from their last checkpoints."""
+    service.restart_application(env, caller, application, only_failed)
+    return _view(env, service.get_application(env, caller, application), response)
+
+
+@router.get("/applications/{application}/logs", responses=READING)
+def get_application_logs(env: Env, caller: Caller, application: NamePath, tail: Tail = 50) -> QueryLogs:
+    """Show the last log lines of its queries, of those that failed if any has."""
+    return QueryLogs(lines=service.application_logs(env, caller, application, tail))
 
 
 @router.delete(

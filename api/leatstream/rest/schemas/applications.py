@@ -32,8 +32,11 @@ class ApplicationBody(Body):
                 "follow": "desired_state",
                 "targets": {"running": ["running", "completed"], "stopped": ["stopped"]},
                 "failed": ["failed"],
+                "logs": "logs",
+                "restart": "restart?only_failed=true",
             },
             timeouts=["create", "update", "delete"],
+            change=True,
             omit=["plan"],
             attributes={
                 "queries": {"infer": "plan.queries[].name"},

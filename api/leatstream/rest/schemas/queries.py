@@ -51,6 +51,7 @@ class QueryBody(Body):
                 "restart": "restart",
             },
             timeouts=["create", "update", "delete"],
+            change=True,
             omit=["statement_canonical", "statement_hash"],
             attributes={
                 "kind": {"infer": "kind", "replace": True},

@@ -220,13 +220,28 @@ def stop_application(env: Environment, principal: Principal, name: str) -> None:
     _turn(env, principal, name, DesiredState.STOPPED, stop)
 
 
-def restart_application(env: Environment, principal: Principal, name: str) -> None:
-    """Start every query of it again, from its checkpoint."""
+def restart_application(
+    env: Environment, principal: Principal, name: str, only_failed: bool = False
+) -> None:
+    """Start every query of it again, from its checkpoint; or only those that have failed."""
 
     def restart(inner: Environment, query: Query) -> None:
-        restart_query(inner, principal, query.name, within=(query.name,))
+        if not only_failed or query.status.state is QueryState.FAILED:
+            restart_query(inner, principal, query.name, within=(query.name,))
 
     _turn(env, principal, name, DesiredState.RUNNING, restart)
+
+
+def application_logs(env: Environment, principal: Principal, name: str, tail: int) -> list[str]:
+    """The last log lines of each query that failed, or of each if none has, with the query's name in front."""
+    found = show_application(env, principal, name).queries
+    failed = [query for query in found if query.status.state is QueryState.FAILED] or found
+    share = max(1, tail // max(1, len(failed)))
+    return [
+        f"{query.name}: {line}"
+        for query in failed
+        for line in queries.query_logs(env, principal, query.name, share)
+    ][:tail]
 
 
 def _turn(
