@@ -98,6 +98,38 @@ def check_equality(join: BoundJoin, left: list[Input], binding: Binding) -> None
     )
 
 
+def equalities(join: BoundJoin) -> list[exp.Expression]:
+    """The equalities between both sides that ON joins by AND: by these Spark finds rows."""
+    return [part for part in conjuncts(join.on) if isinstance(part, exp.EQ) and _compares_sides(part, join)]
+
+
+def guarded_condition(join: BoundJoin) -> exp.Expression:
+    """ON, where each equality inside OR, NOT and the like is NULL for NULL whatever becomes of it.
+
+    Spark's optimizer moves such equalities out, where rows are found by them, and there NULL equals NULL.
+    """
+    condition = join.on.copy()
+    outside = {id(part) for part in conjuncts(condition)}
+    compared = [
+        node
+        for node in condition.walk()
+        if isinstance(node, exp.EQ | exp.NEQ) and id(node) not in outside and _compares_sides(node, join)
+    ]
+    for node in reversed(compared):
+        one, other = (
+            exp.Not(this=exp.Is(this=exp.Paren(this=side.copy()), expression=exp.Null()))
+            for side in (node.this, node.expression)
+        )
+        known = exp.If(this=exp.And(this=one, expression=other), true=node.copy())
+        node.replace(exp.Case(ifs=[known]))
+    return condition
+
+
+def _compares_sides(node: exp.Expression, join: BoundJoin) -> bool:
+    one, other = refs(node.this), refs(node.expression)
+    return bool(one and other) and one != other and {join.right.ref} in (one, other)
+
+
 def _has_full_join(query: BoundQuery | None) -> bool:
     if isinstance(query, BoundUnion):
         return any(map(_has_full_join, query.branches))

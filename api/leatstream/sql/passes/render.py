@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from leatstream.model.objects import DELETED, ROWKEY, ROWTIME, UNTIL
 from leatstream.plan.logical import INTERVAL_JOIN, LOOKUP_JOINS, TEMPORAL_JOIN, JoinType
+from leatstream.sql.passes.joins import equalities, guarded_condition
 from leatstream.sql.passes.quoting import name
 from leatstream.sql.passes.render_expressions import WINDOW, ExpressionRenderer, cumulated
 from leatstream.sql.passes.scope import (
@@ -199,7 +200,7 @@ class Renderer(ExpressionRenderer):
         self.put(f" {words[JoinType.LEFT if join.kept else join.type]} JOIN ")
         self._input(join.right)
         self.put(" ON (")
-        self.expr(join.on)
+        self.expr(guarded_condition(join) if join.kind == INTERVAL_JOIN else join.on)
         left, right = f"{name(join.left_ref)}.{name(ROWTIME)}", f"{name(join.right.ref)}.{name(ROWTIME)}"
         self.put(")")
         if join.kind == TEMPORAL_JOIN:
@@ -210,6 +211,9 @@ class Renderer(ExpressionRenderer):
             before, after = (f"INTERVAL {ms} MILLISECONDS" for ms in (join.before_ms, join.after_ms))
             # Two comparisons of plain columns: Spark reads the bound of its state from this form.
             self.put(f" AND {right} >= {left} - {before} AND {right} <= {left} + {after}")
+            # Spark finds rows by these as keys of its state, where NULL is a value that equals itself.
+            for side in (side for part in equalities(join) for side in (part.this, part.expression)):
+                self.form(" AND {1} IS NOT NULL", [side])
 
 
 def _passes_outside(group: BoundGroup | None) -> bool:
