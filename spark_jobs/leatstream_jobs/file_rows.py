@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from leatstream.connectors.s3.options import read_options
+from leatstream.connectors.s3.options import FRACTIONS, read_options
 from leatstream.connectors.s3.write import PARTITION
 from leatstream.errors import JobError
 from leatstream.formats import json
@@ -34,24 +34,24 @@ def file_rows(rows: DataFrame, sink: SinkSpec) -> DataFrame:
     by_name = dict(
         zip((column.name for column in sink.columns), zip(sink.columns, values, strict=True), strict=True)
     )
-    wanted = read_options(sink.options, sink.value_format).partition_by
-    parts = [_text(*by_name[name]).alias(f"{PARTITION}{i}") for i, name in enumerate(wanted)]
-    return numbered.select(*_contents(sink, values), *parts)
+    options = read_options(sink.options, sink.value_format)
+    parts = [_text(*by_name[name]).alias(f"{PARTITION}{i}") for i, name in enumerate(options.partition_by)]
+    return numbered.select(*_contents(sink, values, comma=options.decimal_comma), *parts)
 
 
-def _contents(sink: SinkSpec, values: Sequence[Column]) -> list[Column]:
+def _contents(sink: SinkSpec, values: Sequence[Column], *, comma: bool) -> list[Column]:
     pairs = list(zip(sink.columns, values, strict=True))
     if sink.value_format == "json":
         return [json.encode(sink.columns, values).alias("value")]
     if sink.value_format == "csv":
-        return [_text(column, value).alias(column.name) for column, value in pairs]
+        return [_text(column, value, comma=comma).alias(column.name) for column, value in pairs]
     if sink.value_format in ("parquet", "avro"):
         return [value.alias(column.name) for column, value in pairs]
     raise JobError("job-rejected", f"Files cannot be written in {sink.value_format}.")
 
 
-def _text(column: ColumnSpec, value: Column) -> Column:
-    """A value as text, in the forms that JSON has for it; NULL stays NULL."""
+def _text(column: ColumnSpec, value: Column, *, comma: bool = False) -> Column:
+    """A value as text, in the forms that JSON has for it; NULL stays NULL. ``comma``: in place of points."""
     from pyspark.sql import functions as F
 
     kind = parse_type(column.type)
@@ -60,4 +60,6 @@ def _text(column: ColumnSpec, value: Column) -> Column:
     if kind.kind in ("BYTES", "VARBINARY"):
         return F.base64(value)
     text = value.cast("string")
+    if comma and kind.kind in FRACTIONS:
+        return F.translate(text, ".", ",")
     return F.concat(text, F.lit("Z")) if kind.kind == "TIMESTAMP_LTZ" else text

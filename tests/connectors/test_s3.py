@@ -317,7 +317,7 @@ def put(address: str, key: str, body: bytes) -> None:
 
 
 def reader(connector: Connector, entity: str, files: int = 100, position: str = "earliest") -> Any:
-    from leatstream.connectors.s3.files import Layout
+    from leatstream.connectors.s3.layout import Layout
     from leatstream.connectors.s3.positions import Bounds
     from leatstream.connectors.s3.source import S3Reader, SourcePlan
 

@@ -167,6 +167,11 @@ REFUSED = [
         "CSV",
     ),
     (
+        "CREATE STREAM o WITH ('store'='lake','value.format'='csv','s3.csv.decimal.comma'='yes') AS SELECT a FROM t",
+        "invalid-property",
+        "TRUE or FALSE",
+    ),
+    (
         "CREATE STREAM o WITH ('store'='lake','topic'='a/b') AS SELECT a FROM t",
         "invalid-property",
         "prefix",

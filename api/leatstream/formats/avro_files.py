@@ -37,12 +37,15 @@ class UnreadableFile(ValueError):
 # -- reading -------------------------------------------------------------------------------------------------
 
 
-def json_rows(file: IO[bytes], columns: Sequence[Column]) -> Iterator[bytes]:
-    """The rows of a file as JSON objects of the columns; what is no row is a sentence that says why.
+def json_rows(
+    file: IO[bytes], columns: Sequence[Column], check: Callable[[Sequence[str]], None] = lambda _: None
+) -> Iterator[bytes]:
+    """The rows of a file as JSON objects of its columns; what is no row is a sentence that says why.
 
     Args:
         file: opened for reading; errors that are not about its content pass through.
         columns: in order, taken by their names; none = every field that a column type can hold.
+        check: takes the names of the file's fields; raises UnreadableFile if they do not fit the columns.
 
     Raises:
         UnreadableFile: it is no Avro, damaged, packed by what is not known, or does not fit the columns;
@@ -55,6 +58,9 @@ def json_rows(file: IO[bytes], columns: Sequence[Column]) -> Iterator[bytes]:
         if not smallest(schema):
             raise UnfitSchema("its records take no bytes")
         wanted = tuple(columns) or _columns_of(schema)
+        if schema.kind == "record":
+            check(schema.fields)
+            wanted = tuple(column for column in wanted if column.name in schema.fields)
         reader = AvroReader.of(schema, [c.name for c in wanted], [c.type for c in wanted])
     except UnfitSchema as error:
         raise UnreadableFile(f"its schema cannot be used: {error}") from None

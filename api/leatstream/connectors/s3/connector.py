@@ -152,20 +152,21 @@ class S3Connector(Connector):
         """Rows of the files as JSON objects, without keys; file and row are the position."""
         from pyspark.sql import functions as F
 
-        from leatstream.connectors.s3.files import Layout
+        from leatstream.connectors.s3.layout import Layout
         from leatstream.connectors.s3.positions import Bounds
         from leatstream.connectors.s3.source import DDL, S3Reader, SourcePlan
         from leatstream.connectors.scan_source import read_scan
 
         options = s3_options.read_options(source.options, source.value_format)
-        declared = tuple(Column(c.name, parse_type(c.type)) for c in source.columns)
-        columns = {c.name: c.type.kind for c in declared}
+        columns = {c.name: parse_type(c.type) for c in source.columns}
         most = int(spark.conf.get(MAX_OFFSETS, "500000") or "500000") * _ROW_BYTES
         plan = SourcePlan(
             store=self.name,
             config=self.settings,
             entity=source.entity,
-            layout=Layout(source.value_format, columns, options.header, options.delimiter, declared),
+            layout=Layout(
+                source.value_format, columns, options.header, options.delimiter, options.decimal_comma
+            ),
             starting_position=source.starting_position,
             starting_ms=source.starting_timestamp_ms,
             bounds=Bounds(options.batch_files, min(options.batch_bytes, most), options.late_ms),

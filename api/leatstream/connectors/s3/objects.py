@@ -7,6 +7,15 @@ from typing import Any
 
 from leatstream.connectors.s3.admin import Found
 
+
+class StoreAway(Exception):
+    """S3 did not answer; ``cause`` is botocore's error, which may be an OSError as a damaged file's is."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(type(cause).__name__)
+        self.cause = cause
+
+
 RANGE = 8 * 1024 * 1024
 _TRIES = 3
 
@@ -57,9 +66,10 @@ def fetch(client: Any, bucket: str, file: Found, start: int, length: int) -> byt
     """Bytes of the listed version; tried again when the connection breaks in the middle.
 
     Raises:
-        botocore's own errors; precondition failed where the file is another one by now.
+        botocore's ClientError; precondition failed where the file is another one by now.
+        StoreAway: the connection breaks again and again, or there is none.
     """
-    from botocore.exceptions import HTTPClientError, IncompleteReadError
+    from botocore.exceptions import BotoCoreError, HTTPClientError, IncompleteReadError
 
     end = min(start + length, file.size) - 1
     if end < start:
@@ -70,7 +80,7 @@ def fetch(client: Any, bucket: str, file: Found, start: int, length: int) -> byt
         try:
             data: bytes = client.get_object(**wanted)["Body"].read()
             return data
-        except (HTTPClientError, IncompleteReadError):
-            if attempt + 1 == _TRIES:
-                raise
+        except (BotoCoreError, IncompleteReadError) as error:
+            if attempt + 1 == _TRIES or not isinstance(error, HTTPClientError | IncompleteReadError):
+                raise StoreAway(error) from None
     raise AssertionError("unreachable")

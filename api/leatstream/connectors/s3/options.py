@@ -9,10 +9,11 @@ from typing import Any
 
 from leatstream.connectors.entities import OptionFault
 
-HEADER, DELIMITER = "s3.csv.header", "s3.csv.delimiter"
+HEADER, DELIMITER, DECIMAL_COMMA = "s3.csv.header", "s3.csv.delimiter", "s3.csv.decimal.comma"
 PARTITION_BY, MAX_BYTES, INTERVAL = "s3.partition.by", "s3.file.max.bytes", "s3.interval.millis"
 COMPRESSION = "s3.compression"
 LATE, BATCH_FILES, BATCH_BYTES = "s3.late.files.millis", "s3.batch.max.files", "s3.batch.max.bytes"
+FRACTIONS = frozenset({"FLOAT", "DOUBLE", "DECIMAL"})  # types that a decimal comma is for
 VALUE_FORMATS = ("json", "csv", "parquet", "avro")
 _COMPRESSIONS = {
     "json": ("none", "gzip"),
@@ -29,6 +30,7 @@ class Options:
     """The properties, typed, with their defaults.
 
     Attributes:
+        decimal_comma: whether fractions in CSV have a comma and no point.
         partition_by: columns that make directories ``column=value``.
         file_bytes: a file that has grown to this is closed, and another begun.
         interval_ms: how often files are written.
@@ -38,6 +40,7 @@ class Options:
 
     header: bool
     delimiter: str
+    decimal_comma: bool
     partition_by: tuple[str, ...]
     compression: str
     file_bytes: int
@@ -52,6 +55,7 @@ def read_options(given: Mapping[str, str], value_format: str) -> Options:
     return Options(
         header=given.get(HEADER, "true") == "true",
         delimiter=given.get(DELIMITER, ","),
+        decimal_comma=given.get(DECIMAL_COMMA) == "true",
         partition_by=tuple(given[PARTITION_BY].split("\n")) if PARTITION_BY in given else (),
         compression=given.get(COMPRESSION, _COMPRESSIONS[value_format][0]),
         file_bytes=int(given.get(MAX_BYTES, 128 * _MIB)),
@@ -143,6 +147,7 @@ def _number(least: int, most: int) -> Callable[[Any, Sequence[str], str], str]:
 _READERS: dict[str, Callable[[Any, Sequence[str], str], str]] = {
     HEADER: _flag,
     DELIMITER: _delimiter,
+    DECIMAL_COMMA: _flag,
     PARTITION_BY: _columns,
     COMPRESSION: _compression,
     MAX_BYTES: _number(_MIB, 4096 * _MIB),

@@ -2,96 +2,70 @@
 
 from __future__ import annotations
 
-import base64
-import json
-from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, date, datetime
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from json.encoder import encode_basestring_ascii as quoted
+from typing import IO
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from leatstream.connectors.s3.arrow_texts import Misfit, texts
+from leatstream.connectors.s3.matching import check_columns
+from leatstream.formats.avro_files import UnreadableFile
+from leatstream.model.types import DataType
 
-_BEYOND = b"a value is beyond the years 1 to 9999"
+_ROWS = 5_000
 
 
-def objects(batch: pa.RecordBatch, kinds: Mapping[str, str]) -> Iterator[bytes]:
-    """The rows of a batch as JSON objects, in the forms that ``formats.json`` reads.
+def parquet_values(
+    file: IO[bytes], columns: Mapping[str, DataType], path: Mapping[str, str]
+) -> Iterator[bytes]:
+    """The rows of a file as JSON objects, in the forms that ``formats.json`` reads.
 
-    A DECIMAL is a text, which loses no digit; instants are in UTC; bytes are base64, or text for a VARCHAR.
-    A row with a time beyond the years 1 to 9999 is no JSON, and so an undecodable record.
+    Args:
+        file: opened for reading; errors that are not about its content pass through.
+        columns: declared; none = every column.
+        path: the columns that the file's place gives, which need not stand in it.
+
+    Raises:
+        UnreadableFile: it is damaged, or its columns are not of the declared ones.
     """
     import pyarrow as pa
-
-    columns = []
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if pa.types.is_timestamp(column.type):
-            unit = "us" if column.type.unit == "ns" else column.type.unit
-            column = column.cast(pa.timestamp(unit, column.type.tz and "UTC"), safe=False)
-        if pa.types.is_binary(column.type) and kinds.get(name) == "VARCHAR":
-            column = _as_text(column)
-        columns.append(column)
-    table = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-    for row in _as_python(table):
-        yield _BEYOND if row is None else _object(row)
-
-
-def _as_python(table: pa.RecordBatch) -> list[dict[str, Any] | None]:
-    """The rows; None for one with a time that Python does not know."""
-    try:
-        return list(table.to_pylist(maps_as_pydicts="lossy"))
-    except OverflowError:
-        if table.num_rows == 1:
-            return [None]
-    return [row for i in range(table.num_rows) for row in _as_python(table.slice(i, 1))]
-
-
-def _object(row: dict[str, Any]) -> bytes:
-    try:
-        return json.dumps(row, default=_plain, allow_nan=False).encode()
-    except ValueError:
-        return json.dumps(_finite(row), default=_plain).encode()
-
-
-def _as_text(column: Any) -> Any:
-    import pyarrow as pa
+    from pyarrow import parquet
 
     try:
-        return column.cast(pa.string())
-    except pa.ArrowInvalid:
-        return column
+        # Spark's older times reach beyond what nanoseconds can count.
+        opened = parquet.ParquetFile(pa.PythonFile(file, mode="r"), coerce_int96_timestamp_unit="us")
+        present = opened.schema_arrow.names
+        check_columns(present, columns, path)
+        names = [name for name in columns if name in present] if columns else present
+        if not names:
+            yield from (b"{}" for _ in range(opened.metadata.num_rows))
+            return
+        for batch in opened.iter_batches(batch_size=_ROWS, columns=names if columns else None):
+            found = [batch.schema.get_field_index(name) for name in names] if columns else range(len(names))
+            kinds = [columns.get(name) for name in names]
+            arrays = [batch.column(i) for i in found]
+            yield from _objects(names, [_texts(*one) for one in zip(names, arrays, kinds, strict=True)])
+    except UnreadableFile:
+        raise
+    except (pa.ArrowException, EOFError, ValueError) as error:
+        raise UnreadableFile(f"it is no Parquet, or damaged ({type(error).__name__})") from None
 
 
-def _plain(value: Any) -> Any:
-    for kind, written in _WRITTEN:
-        if isinstance(value, kind):
-            return written(value)
-    return str(value)
+def _texts(name: str, values: object, kind: DataType | None) -> list[str | None]:
+    """The column as JSON texts."""
+    try:
+        return texts(values, kind)
+    except UnreadableFile as error:
+        raise UnreadableFile(f"column {name}: {error}") from None
+    except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
+        raise UnreadableFile(f"column {name} cannot be read ({type(error).__name__})") from None
 
 
-def _moment(value: datetime) -> str:
-    if value.tzinfo is None:
-        return value.isoformat(" ")
-    return value.astimezone(UTC).replace(tzinfo=None).isoformat(" ") + "Z"
-
-
-# A datetime is a date too.
-_WRITTEN: tuple[tuple[type, Callable[[Any], str]], ...] = (
-    (datetime, _moment),
-    (date, lambda value: value.isoformat()),
-    (Decimal, lambda value: format(value, "f")),
-    (bytes, lambda value: base64.b64encode(value).decode()),
-)
-
-
-def _finite(value: Any) -> Any:
-    """The value with NaN and the infinities as the texts that JSON has for them here."""
-    if isinstance(value, float):
-        if value != value:
-            return "NaN"
-        if value in (float("inf"), float("-inf")):
-            return "Infinity" if value > 0 else "-Infinity"
-        return value
-    if isinstance(value, dict):
-        return {name: _finite(item) for name, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list) else value
+def _objects(names: Sequence[str], columns: Sequence[list[str | None]]) -> Iterator[bytes]:
+    heads = [f"{quoted(name)}:" for name in names]
+    for row in zip(*columns, strict=True):
+        wrong = next((i for i, text in enumerate(row) if isinstance(text, Misfit)), None)
+        if wrong is not None:
+            yield f"column {names[wrong]}: {row[wrong]}".encode()
+        else:
+            members = (head + (text or "null") for head, text in zip(heads, row, strict=True))
+            yield ("{" + ",".join(members) + "}").encode()

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from leatstream.connectors.entities import Record
 from leatstream.connectors.s3.admin import Found, S3Admin, format_of
 from leatstream.connectors.s3.errors import is_changed, is_gone, s3_error
-from leatstream.connectors.s3.files import Layout, Row, rows
-from leatstream.connectors.s3.objects import open_file
+from leatstream.connectors.s3.files import rows
+from leatstream.connectors.s3.layout import Layout, Row
+from leatstream.connectors.s3.objects import StoreAway, open_file
 from leatstream.errors import StoreError
 
 _PAUSE = 0.5  # seconds between two looks
@@ -47,14 +48,17 @@ def _read(admin: S3Admin, entity: str, file: Found) -> Iterator[Record]:
     from botocore.exceptions import BotoCoreError, ClientError
 
     told = format_of(file.key)
+    path = file.key[len(admin.prefix(entity)) :]
     try:
         opened = open_file(admin.client(_TIMEOUT), admin.config.bucket, file)
-        for chunk in rows(file.key, opened, Layout(told or "json")):
+        for chunk in rows(path, opened, Layout(told or "json")):
             yield from (_record(file, entity, admin, row) for row in chunk)
     except (BotoCoreError, ClientError) as error:
         if is_gone(error) or is_changed(error):
             return  # it is not the file any more that was listed
         raise s3_error(admin.store, f"reading {file.key}", error, admin.config, _TIMEOUT) from None
+    except StoreAway as error:
+        raise s3_error(admin.store, f"reading {file.key}", error.cause, admin.config, _TIMEOUT) from None
 
 
 def _record(file: Found, entity: str, admin: S3Admin, row: Row) -> Record:

@@ -18,8 +18,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
 from leatstream.connectors.s3.admin import Found, S3Admin
 from leatstream.connectors.s3.errors import is_changed, is_gone, s3_error
-from leatstream.connectors.s3.files import Layout, Row, rows
-from leatstream.connectors.s3.objects import open_file
+from leatstream.connectors.s3.files import rows
+from leatstream.connectors.s3.layout import Layout, Row
+from leatstream.connectors.s3.objects import StoreAway, open_file
 from leatstream.connectors.s3.positions import Bounds, advance, batch_of, beginning, begun, pending
 from leatstream.connectors.s3.settings import S3Config, s3_client
 from leatstream.connectors.store_marks import marked
@@ -145,16 +146,17 @@ class S3Reader(DataSourceStreamReader):
         for item in partition.files:
             file = Found(*item)
             with said(plan.store, plan.config, f"reading {file.key}"):
-                for chunk in _rows(client, plan, file):
-                    yield _batch(chunk, file.key[len(prefix) :], file.modified)
+                path = file.key[len(prefix) :]
+                for chunk in _rows(client, plan, file, path):
+                    yield _batch(chunk, path, file.modified)
 
 
-def _rows(client: Any, plan: SourcePlan, file: Found) -> Iterator[list[Row]]:
+def _rows(client: Any, plan: SourcePlan, file: Found, path: str) -> Iterator[list[Row]]:
     from botocore.exceptions import ClientError
 
     number = 0
     try:
-        for chunk in rows(file.key, open_file(client, plan.config.bucket, file), plan.layout):
+        for chunk in rows(path, open_file(client, plan.config.bucket, file), plan.layout):
             number = chunk[-1].number + 1
             yield chunk
     except ClientError as error:
@@ -189,6 +191,9 @@ def said(store: str, config: S3Config, what: str, role: str = "source") -> Itera
         yield
     except (BotoCoreError, ClientError, ResponseParserError) as error:
         told = s3_error(store, what, error, config, _TIMEOUT)
+        raise RuntimeError(marked(role, told)) from None
+    except StoreAway as error:
+        told = s3_error(store, what, error.cause, config, _TIMEOUT)
         raise RuntimeError(marked(role, told)) from None
     except StoreError as error:
         raise RuntimeError(marked(role, error)) from None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from leatstream.connectors.s3.options import Options
+from leatstream.connectors.s3.path_columns import NOWHERE
 from leatstream.connectors.s3.settings import S3Config, s3_client
 from leatstream.connectors.s3.source import said
 from leatstream.formats.arrow_types import plain_array
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PARTITION = "__leat_part_"
-NOWHERE = "__HIVE_DEFAULT_PARTITION__"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _PART = 8 * 1024 * 1024  # bytes; S3 asks for 5 MiB at least, of all parts but the last
 _MOST_OPEN = 32  # files of one task; of more partitions the one longest open is closed
