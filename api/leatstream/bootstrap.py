@@ -226,6 +226,7 @@ def _open(
             slots=slots(settings),
             orphan_seconds=settings.driver_orphan_seconds,
             watermark_delay_ms=settings.watermark_delay_ms,
+            error_excerpts=settings.error_excerpts,
             keep_replaced=settings.keep_replaced_seconds,
             keep_checkpoints=settings.keep_checkpoints_seconds,
             default_store=settings.default_store,

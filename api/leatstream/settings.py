@@ -91,6 +91,7 @@ class Settings(BaseSettings):
         warm_up_kafka: broker that drivers warm up against.
         default_store: store of statements that name none.
         watermark_delay_ms: how late records of a join or window may be.
+        error_excerpts: whether errors may show short pieces of a record's values.
     """
 
     model_config = SettingsConfigDict(env_prefix="LEATSTREAM_", extra="ignore")
@@ -141,6 +142,7 @@ class Settings(BaseSettings):
     warm_up_kafka: str | None = None
     default_store: str | None = None
     watermark_delay_ms: int = Field(default=10_000, ge=0)
+    error_excerpts: bool = True
 
     @field_validator("port", mode="before")
     @classmethod

@@ -67,7 +67,7 @@ class Attempt:
         self._contact = driver.client.contact
         self._spark = spark
         self._spec = JobSpec.model_validate(document)
-        self._diagnosis = Diagnosis(spark, self._spec, driver)
+        self._diagnosis = Diagnosis(spark, self._spec, driver, self._connect)
         self._progress = Progress(self._spec.sources)
         # The clock of one that is silent is not to go ahead of that of the query which writes.
         self._idle = IdleSources([] if self._spec.silent else self._spec.sources, self._spec.checkpoint)

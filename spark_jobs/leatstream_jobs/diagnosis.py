@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from leatstream.plan.job_spec import JobSpec
+from leatstream.connectors.base import Connector
+from leatstream.plan.job_spec import JobSpec, StoreRef
+from leatstream_jobs.failed_records import with_record_faults
 from leatstream_jobs.failures import Failure, Link, chain_of, classify, spark_has_stopped
 from leatstream_jobs.session import jvm_process
 
@@ -29,12 +31,16 @@ class Diagnosis:
         spark: the query's session.
         spec: of the query.
         host: is told of a JVM that has ended, before anybody else is; what it raises then passes.
+        connect: opens a store, to look at the record that a query has failed at.
     """
 
-    def __init__(self, spark: SparkSession, spec: JobSpec, host: Host) -> None:
+    def __init__(
+        self, spark: SparkSession, spec: JobSpec, host: Host, connect: Callable[[StoreRef], Connector]
+    ) -> None:
         self._spark = spark
         self._spec = spec
         self._host = host
+        self._connect = connect
 
     def of_error(self, error: BaseException, spec: JobSpec | None = None) -> Failure:
         """What an error in Python means, which mostly is one of the JVM.
@@ -57,7 +63,7 @@ class Diagnosis:
     def of_chain(self, chain: Sequence[Link], spec: JobSpec | None = None) -> Failure:
         """What has failed; not the end of a batch that only the end of the JVM has cut off."""
         if not spark_has_stopped(chain):
-            return classify(chain, spec or self._spec)
+            return with_record_faults(classify(chain, spec or self._spec), spec or self._spec, self._connect)
         process, end = jvm_process(self._spark), time.monotonic() + _TO_EXIT
         while process is not None and process.poll() is None and time.monotonic() < end:
             time.sleep(_LOOK)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+NO_TOPIC = ("UnknownTopicOrPartition", "UnknownTopicId")
 GONE = (
-    "UnknownTopicOrPartition",
-    "UnknownTopicId",
+    *NO_TOPIC,
     "KAFKA_DATA_LOSS",
     "OffsetOutOfRange",
     "Cannot fetch record for offset",

@@ -20,6 +20,7 @@ from leatstream.errors import (
     StoreError,
 )
 from leatstream.plan.job_spec import JobSpec, SourceSpec
+from leatstream.plan.record_place import RecordPlace
 from leatstream_jobs import failure_words as words
 from leatstream_jobs.marked_faults import find_marked
 
@@ -52,6 +53,9 @@ class Failure:
 
     Attributes:
         newest_attempt: a later one than this, that the sink knows of.
+        record: the one that it failed at, where that is known.
+        columns: of that record, those that are to blame.
+        shown: the detail with excerpts of values, for the report alone: no log has them.
     """
 
     code: str
@@ -59,17 +63,24 @@ class Failure:
     condition: str | None = None
     retryable: bool | None = None
     newest_attempt: int | None = None
+    record: RecordPlace | None = None
+    columns: tuple[str, ...] = ()
+    shown: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """``{code, detail, retryable, condition?, newest_attempt?}``."""
+        """``{code, detail, retryable, condition?, newest_attempt?, record?, columns?}``."""
         known = JobError.kinds[self.code].retryable
         body: dict[str, Any] = {
             "code": self.code,
-            "detail": redacted(self.detail),
+            "detail": redacted(self.shown or self.detail),
             "retryable": known if self.retryable is None else self.retryable,
         }
         if self.newest_attempt is not None:
             body["newest_attempt"] = self.newest_attempt
+        if self.record is not None:
+            body["record"] = self.record.as_json()
+        if self.columns:
+            body["columns"] = list(self.columns)
         return body | ({"condition": self.condition} if self.condition else {})
 
 
@@ -106,7 +117,7 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
     marked = find_marked(chain, text, spec)
     if marked is not None:
         # The same record or row fails again after every restart.
-        return Failure(marked.code, marked.sentence, marked.condition, retryable=False)
+        return Failure(marked.code, marked.sentence, marked.condition, retryable=False, record=marked.record)
     store = find_mark(text)
     if store is not None:
         return _of_store(*store)
@@ -119,6 +130,8 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
         return Failure("disk-full", f"There is no room left on the disk of {where}.", condition)
     if any(word in text for word in words.GONE) and not _names(words.STATE_GONE, condition, text):
         topics = " and ".join(sorted({f"{s.entity} ({s.relation})" for s in spec.sources}))
+        if any(word in text for word in words.NO_TOPIC):
+            condition = "SOURCE_ENTITY_GONE"
         return Failure("source-gone", f"A source's records are gone: {topics}. Spark says: {said}", condition)
     if "RecordTooLargeException" in text or "MSG_SIZE_TOO_LARGE" in text:
         whom = f"A record for {spec.sink.relation} is larger than"

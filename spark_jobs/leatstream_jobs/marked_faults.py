@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leatstream.plan.job_spec import JobSpec
+from leatstream.plan.job_spec import JobSpec, SourceSpec
+from leatstream.plan.record_place import RecordPlace
 
 if TYPE_CHECKING:
     from leatstream_jobs.failures import Link
@@ -28,6 +29,7 @@ class MarkedFault:
     sentence: str
     condition: str
     code: str = "job-failed"
+    record: RecordPlace | None = None
 
 
 def find_marked(chain: Sequence[Link], text: str, spec: JobSpec) -> MarkedFault | None:
@@ -40,7 +42,7 @@ def find_marked(chain: Sequence[Link], text: str, spec: JobSpec) -> MarkedFault 
     """
     undecodable = _UNDECODABLE_MARK.search(text)
     if undecodable:
-        return MarkedFault(_undecodable(undecodable, spec), "UNDECODABLE_RECORD", "undecodable-record")
+        return _undecodable(undecodable, spec)
     function = _FUNCTION_MARK.search(text)
     if function:
         return _of_function(function)
@@ -62,7 +64,18 @@ def find_marked(chain: Sequence[Link], text: str, spec: JobSpec) -> MarkedFault 
     return None
 
 
-def _undecodable(mark: re.Match[str], spec: JobSpec) -> str:
+def unread(source: SourceSpec, where: str, why: str) -> str:
+    """The sentence of a record that cannot be read; ``why`` is one or more faults in words."""
+    form = source.value_format.upper()
+    return f"The record at {where} is not {form} with the columns of {source.relation}: {why}."
+
+
+def _undecodable(mark: re.Match[str], spec: JobSpec) -> MarkedFault:
+    sentence, record = _of_record(mark, spec)
+    return MarkedFault(sentence, "UNDECODABLE_RECORD", "undecodable-record", record)
+
+
+def _of_record(mark: re.Match[str], spec: JobSpec) -> tuple[str, RecordPlace | None]:
     source = next((s for s in spec.sources if s.view == mark[1]), spec.sources[0])
     try:
         position = json.loads(mark[2])
@@ -73,28 +86,25 @@ def _undecodable(mark: re.Match[str], spec: JobSpec) -> str:
         return (
             f"A row of table {table.entity} ({table.relation}) has a value that its declared columns cannot "
             "hold, such as infinity or a year before 1. Declare that column VARCHAR, or leave it out."
-        )
+        ), None
     if position.get("fault"):
         return (
             f"File {position.get('file')} of {source.relation} cannot be read as "
             f"{source.value_format.upper()}: {position['fault']}. Put it right or away, or skip such files "
             "with 'source.deserialization.error.handling'='IGNORE'."
-        )
-    place = ", ".join(f"{k} {v}" for k, v in position.items() if k != "timestamp_type")
-    why = _reason(mark[3])
-    return (
-        f"A record of {source.relation} is not {source.value_format.upper()} with the declared columns and "
-        f"types: {place}{why}. Correct the columns, or skip such records with "
-        "'source.deserialization.error.handling'='IGNORE'."
-    )
+        ), None
+    record = RecordPlace.of_position(source.entity, position) if source.feed is None else None
+    others = ", ".join(f"{k} {v}" for k, v in position.items() if k not in ("timestamp_type", "fault"))
+    where = others if record is None else record.told()
+    return unread(source, where, _reason(mark[3]) or "it does not fit their types"), record
 
 
-def _reason(text: str | None) -> str:
+def _reason(text: str | None) -> str | None:
     try:
         told = json.loads(text or "{}").get("reason")
     except ValueError:
         told = None
-    return f" ({told})" if told else ""
+    return str(told) if told else None
 
 
 def _of_function(mark: re.Match[str]) -> MarkedFault:

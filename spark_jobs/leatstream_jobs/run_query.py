@@ -173,6 +173,7 @@ def _check_slots(sources: list[tuple[Any, Connector]], slots: int) -> None:
             raise JobError(
                 "source-gone",
                 f"Entity {source.entity} of {source.relation} does not exist in {source.store.name}.",
+                condition="SOURCE_ENTITY_GONE",
             )
         needed += entity.properties.get("topic.partitions") or 1
     if needed > slots:

@@ -71,7 +71,7 @@ def read(
         raise JobError(
             "job-rejected", f"Value format {source.value_format} of {source.relation} is not supported yet."
         )
-    raw = connector.read_stream(spark, source, realtime=realtime)
+    raw = without_skipped(connector.read_stream(spark, source, realtime=realtime), source)
     if source.value_format in DESCRIBED and carried not in DESCRIBED:
         # Such as Avro files, whose rows come as JSON.
         source = source.model_copy(update={"value_format": carried})
@@ -105,6 +105,22 @@ def register(
         frame = timed(frame, source.watermark_delay_ms)
     frame.createOrReplaceTempView(source.view)
     return scan
+
+
+def without_skipped(raw: DataFrame, source: SourceSpec) -> DataFrame:
+    """The records but those that a person has told the query to skip, at each reading of them."""
+    from pyspark.sql import functions as F
+
+    if not source.skip:
+        return raw
+    place = F.col(ROWMETA)
+    sharded = "shard" in raw.select(f"{ROWMETA}.*").columns
+    partition, offset = ("shard", "sequence_number") if sharded else ("partition", "offset")
+    skipped = F.lit(False)
+    for name, offsets in source.skip.items():
+        here = place.getField(partition).cast("string") == name
+        skipped = skipped | (here & place.getField(offset).cast("string").isin(offsets))
+    return raw.where(~F.coalesce(skipped, F.lit(False)))
 
 
 def measured(records: DataFrame, metric: str) -> DataFrame:

@@ -260,3 +260,132 @@ def test_a_deleted_topic_of_a_query_is_no_source_nor_target(running: Any, client
         answer = sql(client, text)
         assert answer.status_code == 404, answer.text
         assert answer.json()["code"] == "entity-not-found"
+
+
+def fail_at(world: Any, record: str | None = "a:1:42", name: str = "q", **error: Any) -> None:
+    found = queries.get_query(world.env, ANN, name)
+    report = {"query_id": found.meta.id, "attempt": found.status.attempt, "state": "failed"}
+    report["fencing_token"] = drivers.fencing_token(found)
+    body = {
+        "code": "undecodable-record",
+        "detail": "column n is BIGINT",
+        "retryable": False,
+        "columns": ["n"],
+    }
+    if record is not None:
+        topic, partition, offset = record.split(":")
+        body["record"] = {"entity": topic, "partition": partition, "offset": offset}
+    drivers.heartbeat(world.env, found.status.driver_id, report | {"error": body | error})
+
+
+def test_the_failure_names_the_record_and_the_commands_that_cure_it(running: Any, client: TestClient) -> None:
+    fail_at(running)
+    error = client.get("/v1/queries/q").json()["status"]["error"]
+    assert error["record"] == {"entity": "a", "partition": "1", "offset": "42"}
+    assert error["columns"] == ["n"]
+    for command in (
+        "RESTART QUERY q SKIP RECORD 'a:1:42'",
+        "RESTART QUERIES FAILED BY 'a:1:42' SKIP RECORD",
+        "leat query restart q --skip-record a:1:42",
+        "leat query restart --skip-record a:1:42",
+        "IGNORE_AND_LOG",
+    ):
+        assert command in error["hint"]
+
+
+def test_a_record_is_skipped_for_good(running: Any, client: TestClient) -> None:
+    """The place is in every later JobSpec: after a fault, a restart from anywhere, and a new version."""
+    fail_at(running)
+    assert sql(client, "RESTART QUERY q SKIP RECORD 'a:1:42'").status_code == 200
+    reconcile_all(running.env)
+    assert spec(running).sources[0].skip == {"1": ["42"]}
+    status = client.get("/v1/queries/q").json()["status"]
+    assert [one["record"] for one in status["skipped_records"]] == ["a:1:42"]
+    assert spec(running).checkpoint.endswith("g1")
+    fail_at(running, "a:0:7")
+    answer = client.post("/v1/queries/q:restart", json={"skip_record": "a:0:7"})
+    assert answer.status_code == 202, answer.text
+    reconcile_all(running.env)
+    assert spec(running).sources[0].skip == {"1": ["42"], "0": ["7"]}
+    # Once more is no fault, and from another place the same records are left out.
+    assert client.post("/v1/queries/q:restart", json={"skip_record": "a:0:7"}).status_code == 202
+    assert client.post("/v1/queries/q:restart", json={"from": "earliest"}).status_code == 202
+    assert spec(running).sources[0].skip == {"1": ["42"], "0": ["7"]}
+    body = {"sql": "CREATE STREAM b AS SELECT n + 1 AS n FROM d.public.a", "database": "d", "store": "k"}
+    assert client.put("/v1/queries/q", json=body).status_code == 200
+    assert spec(running).sources[0].skip == {"1": ["42"], "0": ["7"]}
+
+
+@pytest.mark.parametrize(
+    ("record", "says"),
+    [
+        ("a:1:43", "has failed at the record a:1:42, not at a:1:43"),
+        ("b:1:42", "has failed at the record a:1:42, not at b:1:42"),
+        ("a:1", "a record is written topic:partition:offset"),
+        ("a:1:-1", "a record is written topic:partition:offset"),
+        ("", "a record is written topic:partition:offset"),
+        ("a:x:42", "a record is written topic:partition:offset"),
+    ],
+)
+def test_only_the_record_that_failed_is_skipped(
+    running: Any, client: TestClient, record: str, says: str
+) -> None:
+    fail_at(running)
+    answer = client.post("/v1/queries/q:restart", json={"skip_record": record})
+    assert answer.status_code == 422, answer.text
+    assert says in answer.json()["detail"]
+    refused = sql(client, f"RESTART QUERY q SKIP RECORD '{record}'")
+    assert says in refused.json()["detail"]
+    assert refused.json()["errors"][0]["position"]["column"] == 29
+    dry = client.post("/v1/statements:validate", json={"sql": f"RESTART QUERY q SKIP RECORD '{record}'"})
+    assert says in dry.json()["statements"][0]["problems"][0]["detail"]
+    assert query(running).skipped == ()
+    assert query(running).status.state == "failed"
+
+
+def test_a_query_that_has_not_failed_at_a_record_skips_none(running: Any, client: TestClient) -> None:
+    answer = client.post("/v1/queries/q:restart", json={"skip_record": "a:1:42"})
+    assert "has not failed at a record" in answer.json()["detail"]
+    both = client.post("/v1/queries/q:restart", json={"skip_record": "a:1:42", "from": "earliest"})
+    assert both.status_code == 422
+    nowhere = client.post("/v1/queries/q:restart", json={"timestamp": "2026-01-31T12:00:00Z"})
+    assert nowhere.status_code == 422
+
+
+def test_all_queries_of_one_cause_start_again(running: Any, client: TestClient) -> None:
+    for name in ("c", "e"):
+        text = f"CREATE STREAM {name} AS SELECT * FROM a QUERY WITH ('query.name'='q{name}')"
+        assert sql(client, text).status_code == 200
+    reconcile_all(running.env)
+    for name in ("q", "qc"):
+        fail_at(running, name=name)
+    fail_at(running, None, name="qe", code="source-gone")
+    unknown = client.post("/v1/queries:restart", json={"failed_by": "a:1:1"})
+    assert unknown.status_code == 404
+    assert "a:1:42, source-gone" in unknown.json()["errors"][0]["hint"]
+    nonsense = client.post("/v1/queries:restart", json={"failed_by": "source-gone", "skip_record": True})
+    assert nonsense.status_code == 422
+    answer = client.post("/v1/queries:restart", json={"failed_by": "a:1:42", "skip_record": True})
+    assert (answer.status_code, answer.json()) == (202, {"queries": ["q", "qc"]})
+    for name in ("q", "qc"):
+        found = queries.get_query(running.env, ANN, name)
+        assert (found.status.state, [s.place for s in found.skipped]) == ("pending", ["a:1:42"])
+    result = sql(client, "RESTART QUERIES FAILED BY 'source-gone'").json()["results"][0]
+    assert result["rows"] == [["qe"]]
+    assert queries.get_query(running.env, ANN, "qe").skipped == ()
+
+
+def test_a_topic_that_is_gone_is_to_be_made_again_before_the_restart(
+    running: Any, client: TestClient
+) -> None:
+    fail_at(running)
+    client.post("/v1/queries/q:restart", json={"skip_record": "a:1:42"})
+    reconcile_all(running.env)
+    fail_at(running, None, code="source-gone", condition="SOURCE_ENTITY_GONE", detail="gone")
+    hint = client.get("/v1/queries/q").json()["status"]["error"]["hint"]
+    assert hint.startswith("make the topic again (CREATE ENTITY a IN STORE k WITH (")
+    assert "then RESTART QUERY q FROM EARLIEST" in hint
+    assert "leat query delete q" in hint
+    # The offsets of the new topic are other records.
+    assert client.post("/v1/queries/q:restart", json={"from": "earliest"}).status_code == 202
+    assert query(running).skipped == ()

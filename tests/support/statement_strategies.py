@@ -178,7 +178,11 @@ _STARTS = st.one_of(
         VALUES,
     ),
 )
-_RESTARTS = _plain(s.RestartQuery, name=ONE, start=st.none() | _STARTS)
+_QUOTED = TEXTS.map(lambda text: _value(text, "string"))
+_RESTARTS = st.one_of(
+    _plain(s.RestartQuery, name=ONE, start=st.none() | _STARTS),
+    _plain(s.RestartQuery, name=ONE, skip=_QUOTED),
+)
 _REGISTERED = (
     *(s.CreateStore, s.CreateSecret, s.CreateSchemaRegistry, s.CreateDescriptorSource),
     s.CreateFunctionSource,
@@ -255,5 +259,6 @@ STATEMENTS: dict[type[s.Statement], st.SearchStrategy[Any]] = {
     s.Print: _plain(s.Print, **_STORED, properties=MAYBE_GIVEN),
     s.TerminateQuery: _plain(s.TerminateQuery, name=ONE, savepoint=st.none() | ONE),
     s.RestartQuery: _RESTARTS,
+    s.RestartQueries: _plain(s.RestartQueries, cause=_QUOTED, skip=_FLAG),
     s.Select: _SELECTED,
 }

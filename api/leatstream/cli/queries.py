@@ -72,7 +72,9 @@ def history(
 @app.command()
 def restart(
     context: typer.Context,
-    name: Name,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[QUERY]", help="Left out: every query that one cause has ended.")
+    ] = None,
     start: Annotated[
         str | None,
         typer.Option(
@@ -82,18 +84,62 @@ def restart(
             '\'{"source": {"0": 12}}\'; else from its checkpoint.',
         ),
     ] = None,
+    skip_record: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RECORD",
+            help="Leave out the record that it has failed at, from now on: topic:partition:offset. Without "
+            "QUERY: in every query that has failed at it.",
+        ),
+    ] = None,
+    failed_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CAUSE",
+            help="Restart every failed query of this cause: a record, as topic:partition:offset, or the code "
+            "or condition of its error, such as source-gone.",
+        ),
+    ] = None,
     wait: WaitOption = True,
     timeout: TimeoutOption = 120.0,
 ) -> None:
-    """Restart the job from its checkpoint, or from another place in its sources."""
+    """Restart the job from its checkpoint, from another place in its sources, or past a record."""
     client = open_client(context)
+    if name is None:
+        _restart_failed(client, start, skip_record, failed_by, timeout if wait else None)
+        return
+    if failed_by is not None:
+        raise typer.BadParameter("it names the queries: leave QUERY out", param_hint="--failed-by")
     before = client.call("GET", path(name))["status"]["job"]
-    asked = client.call("POST", path(name) + ":restart", body=_place(start) if start is not None else None)
+    body = (_place(start) if start is not None else {}) | (
+        {"skip_record": skip_record} if skip_record is not None else {}
+    )
+    asked = client.call("POST", path(name) + ":restart", body=body or None)
     if start is not None:
         stderr().print(printable(asked["status"]["message"] or ""), markup=False)
     if wait:
         _wait_for_new_attempt(client, name, before, timeout)
     stderr().print(f"Query {name} {'runs again' if wait else 'is restarting'}.", markup=False)
+
+
+def _restart_failed(
+    client: Client, start: str | None, skip_record: str | None, failed_by: str | None, timeout: float | None
+) -> None:
+    """Restart the queries of one cause, and wait for all of them."""
+    if start is not None:
+        raise typer.BadParameter("it is for one query: name it", param_hint="--from")
+    if (skip_record is None) == (failed_by is None):
+        raise typer.BadParameter("name a query, or give one of --failed-by and --skip-record")
+    body = {"failed_by": skip_record or failed_by, "skip_record": skip_record is not None}
+    names = client.call("POST", "/v1/queries:restart", body=body)["queries"]
+    shown = ", ".join(names)
+    if timeout is not None:
+        deadline = time.monotonic() + timeout
+        for name in names:
+            found = wait_for(client, name, waiting.ends_of("running"), max(0.0, deadline - time.monotonic()))
+            _refuse_failure(name, "running", found)
+    told = "again" if timeout is not None else "soon"
+    stderr().print(printable(f"{len(names)} queries run {told}: {shown}."), markup=False)
 
 
 @app.command()

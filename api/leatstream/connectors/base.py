@@ -187,6 +187,13 @@ class Connector(ABC):
         Ends after ``limit`` records, or after ``idle_timeout`` seconds without one.
         """
 
+    def find_record(self, entity: str, partition: str, offset: str, timeout: float) -> Record | None:
+        """One record, by the place that the store has given it.
+
+        None where it is gone, does not come in time, or the store does not find records by their places.
+        """
+        return None
+
     def write_records(self, entity: str, records: Sequence[NewRecord], timeout: float = 10.0) -> None:
         """Write a few records and wait until the store has them, in order per key.
 

@@ -291,6 +291,15 @@ class StartFrom:
     checkpoint_generation: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class SkippedRecord:
+    """A record that a person has told a query to leave out; ``place``: see ``plan.record_place``."""
+
+    place: str
+    at: datetime
+    by: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointOrigin:
     """What a checkpoint is a copy of: a savepoint, or the checkpoint of another query.
@@ -326,6 +335,7 @@ class Query:
         kept_until: when it goes, with its rows and its checkpoint.
         on_hold: whether it stands still for a moment, whatever the user wants, as another takes over.
         hand_over: where it has taken over from another (``plan.hand_over``); it writes nothing before.
+        skipped: records that its job leaves out, whenever it reads them.
     """
 
     meta: Meta
@@ -352,6 +362,7 @@ class Query:
     kept_until: datetime | None = None
     on_hold: bool = False
     hand_over: Mapping[str, Any] | None = None
+    skipped: tuple[SkippedRecord, ...] = ()
     deleting: bool = False
     status: QueryStatus = field(default_factory=QueryStatus)
 

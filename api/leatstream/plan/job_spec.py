@@ -119,6 +119,7 @@ class SourceSpec(_Document):
         headers_column: the one that is filled from the record's headers.
         options: in the store kind's own words, such as ``s3.csv.header``; checked by its connector.
         headers: whether the view has ``__leat_rowheaders`` MAP<STRING, BINARY> too.
+        skip: records that are left out, each time that they are read: partition, or shard, to their offsets.
     """
 
     view: str
@@ -145,6 +146,7 @@ class SourceSpec(_Document):
     options: dict[str, str] = Field(default_factory=dict)
     feed: ChangeFeed | None = None
     headers: bool = False
+    skip: dict[str, list[str]] = Field(default_factory=dict)
 
     @property
     def fetches_headers(self) -> bool:
@@ -370,6 +372,7 @@ class JobSpec(_Document):
         members: the queries of ``leads`` as the attempt runs them; empty in the catalog.
         silent: whether nothing is written: the job only makes its state, to take over from another version.
         hand_over: where it takes over, so that nothing is written up to there; None = it writes everything.
+        excerpts: whether an error may show short pieces of a record's values.
     """
 
     version: Literal[1] = 1
@@ -403,6 +406,7 @@ class JobSpec(_Document):
     members: list[MemberSpec] = Field(default_factory=list)
     silent: bool = False
     hand_over: HandOver | None = None
+    excerpts: bool = True
 
     @property
     def checkpoint_name(self) -> str:

@@ -122,6 +122,7 @@ class RuntimeSettings:
         keep_checkpoints: seconds that a query's old checkpoints are kept once its present one is at work.
         max_restarts: restarts in a row before a query is given up as failed.
         default_store: store taken when neither statement nor context names one.
+        error_excerpts: whether errors may show short pieces of a record's values.
     """
 
     checkpoint_root: str
@@ -141,6 +142,7 @@ class RuntimeSettings:
     keep_replaced: float = 86_400.0
     keep_checkpoints: float = 86_400.0
     default_store: str | None = None
+    error_excerpts: bool = True
 
 
 STILL_SECONDS = 120.0

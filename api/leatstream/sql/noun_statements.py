@@ -204,13 +204,26 @@ class NounStatements(Leat.Parser):
             if first.text.lower() == "terminate":
                 return s.TerminateApplication(**self._base(first), name=name)
             return s.RestartApplication(**self._base(first), name=name)
+        if first.text.lower() == "restart" and self.take("queries"):
+            self.expect("failed", "by")
+            cause = self._quoted("the cause, such as 'orders:3:42' or 'source-gone'")
+            return s.RestartQueries(**self._base(first), cause=cause, skip=self.take("skip", "record"))
         self.expect("query")
         name = self._one("a query's name")
         if first.text.lower() == "terminate":
             savepoint = self._one("a savepoint's name") if self.take("with", "savepoint") else None
             return s.TerminateQuery(**self._base(first), name=name, savepoint=savepoint)
+        if self.take("skip", "record"):
+            skip = self._quoted("a record, such as 'orders:3:42'")
+            return s.RestartQuery(**self._base(first), name=name, skip=skip)
         start = self._start_point()
         return s.RestartQuery(**self._base(first), name=name, start=start)
+
+    def _quoted(self, what: str) -> s.Value:
+        first = self._curr
+        if first.token_type != TokenType.STRING:
+            self.unexpected(what)
+        return self.value(self.place(first))
 
     def _rollback_statement(self, first: Token) -> s.Statement:
         self._advance()

@@ -500,10 +500,19 @@ class StartPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartQuery(Statement):
-    """RESTART QUERY name [FROM …]"""
+    """RESTART QUERY name [FROM … | SKIP RECORD record]"""
 
     name: Name
     start: StartPoint | None = None
+    skip: Value | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartQueries(Statement):
+    """RESTART QUERIES FAILED BY cause [SKIP RECORD]"""
+
+    cause: Value
+    skip: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import signal
@@ -189,8 +190,8 @@ def test_a_join_keeps_only_the_state_it_needs_and_a_forgotten_driver_ends(
     wait_gone(java)
 
 
-def test_an_undecodable_record_fails_the_query_and_its_content_stays_unsaid(
-    pool: Pool, job: Any, topic: Callable[..., str], produce: Any, api: SmallApi
+def test_an_undecodable_record_fails_the_query_and_is_skipped_if_told_so(
+    pool: Pool, job: Any, topic: Callable[..., str], produce: Any, rows: Any, api: SmallApi
 ) -> None:
     source, sink = topic(1), topic(1)
     produce(source, *documents(range(3)), b'{"id":"geheim"}')
@@ -201,11 +202,23 @@ def test_an_undecodable_record_fails_the_query_and_its_content_stays_unsaid(
     assert error["code"] == "undecodable-record"
     assert error["retryable"] is False
     assert f"topic {source}, partition 0, offset 3" in error["detail"]
-    everything = str(api.beats[driver.id]) + driver.said()
-    assert "geheim" not in everything
+    assert 'column id is BIGINT, the record has the string "geheim"' in error["detail"]
+    assert (error["record"], error["columns"]) == (
+        {"entity": source, "partition": "0", "offset": "3"},
+        ["id"],
+    )
+    everything = str([beat["log"] for beat in api.beats[driver.id]]) + driver.said()
+    assert "geheim" not in everything  # excerpts are for the report, not for logs
     assert "\tat " not in everything
     assert "Traceback" not in everything
     assert driver.process.wait(40) == 1
+    produce(source, {"id": 7, "name": "behind it"})
+    skipping = copy.deepcopy(spec) | {"attempt": 2, "fencing_token": "second"}
+    skipping["sources"][0]["skip"] = {"0": ["3"]}
+    second = pool.take()
+    second.run(skipping)
+    assert {row["id"] for row in rows(sink, 4)} == {0, 1, 2, 7}
+    pool.give_back(second)
 
 
 def test_the_analyzer_answers_and_ends_when_it_is_no_longer_known(pool: Pool, api: SmallApi) -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from leatstream.connectors.base import Connector
+from leatstream.connectors.entities import Record
+from leatstream.errors import StoreError
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, Mode, SinkSpec, SourceSpec, StoreRef
+from leatstream_jobs.failed_records import with_record_faults
 from leatstream_jobs.failures import Link, classify, redacted, source_gone
 
 STORE = StoreRef(name="s", kind="kafka", config={})
@@ -236,3 +240,42 @@ def test_what_a_pattern_cannot_compute(condition: str, word: str) -> None:
 def test_a_source_that_went_is_named() -> None:
     assert "does not exist any more" in source_gone(SOURCE, recreated=False).detail
     assert "made anew" in source_gone(SOURCE, recreated=True).detail
+
+
+def test_an_undecodable_record_is_named_and_read_again() -> None:
+    """The driver looks at the record only after the failure, and says which column is to blame."""
+    failure = classify([Link("x", f"[USER_RAISED_EXCEPTION] {MARK}")], SPEC)
+    assert str(failure.record) == "t:1:42"
+    asked: list[object] = []
+
+    class Store:
+        def find_record(self, *place: object) -> Record:
+            asked.append(place)
+            return Record(None, b'{"a":"yesterday"}', 1, 42, None)
+
+    told = with_record_faults(failure, SPEC, lambda _: Store())  # type: ignore[arg-type, return-value]
+    assert asked == [("t", "1", "42", 5.0)]
+    assert told.shown == (
+        "The record at topic t, partition 1, offset 42 is not JSON with the columns of d.s.r: "
+        'column a is BIGINT, the record has the string "yesterday".'
+    )
+    assert "yesterday" not in told.detail  # which is logged
+    body = told.as_json()
+    assert body["detail"] == told.shown
+    assert body["record"] == {"entity": "t", "partition": "1", "offset": "42"}
+    assert body["columns"] == ["a"]
+    quiet = with_record_faults(failure, SPEC.model_copy(update={"excerpts": False}), lambda _: Store())  # type: ignore[arg-type, return-value]
+    assert "yesterday" not in str(quiet.as_json())
+
+
+def test_a_record_that_cannot_be_read_again_leaves_the_engines_words() -> None:
+    failure = classify(
+        [Link("x", MARK.replace("} LEAT", '} {"reason":"its key cannot be read"} LEAT'))], SPEC
+    )
+
+    def away(_: StoreRef) -> Connector:
+        raise StoreError("store-unreachable", "away")
+
+    told = with_record_faults(failure, SPEC, away)
+    assert told.detail.endswith("with the columns of d.s.r: its key cannot be read.")
+    assert told.columns == ()

@@ -16,7 +16,7 @@ from leatstream.connectors.kafka.admin import PARTITIONS, REPLICAS, KafkaAdmin, 
 from leatstream.connectors.kafka.groups import Groups
 from leatstream.connectors.kafka.login import MSK_LIBRARY
 from leatstream.connectors.kafka.producing import LARGEST, produce
-from leatstream.connectors.kafka.records import records
+from leatstream.connectors.kafka.records import record_at, records
 from leatstream.connectors.kafka.settings import SECRET_ADDRESSES, KafkaConfig, java_settings
 from leatstream.connectors.kafka.traffic import KafkaTraffic
 from leatstream.connectors.kafka.transactions import KafkaBatchWriter, forget_batches
@@ -191,6 +191,10 @@ class KafkaConnector(Connector):
         if self.admin.topic(entity, 5.0) is None:
             raise StoreError("entity-not-found", f"Topic {entity} does not exist in store {self.name}.")
         return records(self.admin, entity, from_beginning, limit, idle_timeout)
+
+    def find_record(self, entity: str, partition: str, offset: str, timeout: float) -> Record | None:
+        """The committed record at an offset."""
+        return record_at(self.admin, entity, int(partition), int(offset), timeout)
 
     def write_records(self, entity: str, records: Sequence[NewRecord], timeout: float = 10.0) -> None:
         """Produce them idempotently, partitioned by key as the jobs do."""

@@ -54,10 +54,29 @@ def records(
         consumer.close()
 
 
-def _consumer(admin: KafkaAdmin, topic: str, from_beginning: bool) -> Consumer:
-    from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+def record_at(admin: KafkaAdmin, topic: str, partition: int, offset: int, timeout: float) -> Record | None:
+    """The committed record at an offset; None where there is none, or none that came in time."""
+    from confluent_kafka import TopicPartition
 
-    consumer = Consumer(
+    end = time.monotonic() + timeout
+    consumer = _reader(admin)
+    try:
+        consumer.assign([TopicPartition(topic, partition, offset)])
+        while (left := end - time.monotonic()) > 0:
+            message = consumer.poll(min(left, 0.5))
+            if message is not None:
+                found = message.error() is None and message.offset() == offset
+                return _record(message) if found else None
+        return None
+    finally:
+        consumer.close()
+
+
+def _reader(admin: KafkaAdmin) -> Consumer:
+    """A consumer of what is committed, that has no partitions yet."""
+    from confluent_kafka import Consumer
+
+    return Consumer(
         admin.settings()
         | {
             "group.id": "leatstream-print",
@@ -71,6 +90,12 @@ def _consumer(admin: KafkaAdmin, topic: str, from_beginning: bool) -> Consumer:
             "queued.max.messages.kbytes": 2048,
         }
     )
+
+
+def _consumer(admin: KafkaAdmin, topic: str, from_beginning: bool) -> Consumer:
+    from confluent_kafka import OFFSET_BEGINNING, TopicPartition
+
+    consumer = _reader(admin)
     found = admin.topic(topic, 5.0)
     wanted = []
     for partition in sorted(found.partitions) if found else []:

@@ -42,6 +42,8 @@ from leatstream.rest.schemas.queries import (
     QueryView,
     ReplaceBody,
     RestartBody,
+    RestartedQueries,
+    RestartFailedBody,
     page_view,
 )
 from leatstream.rest.streams import EVENTS
@@ -53,6 +55,7 @@ from leatstream.services.queries import log as query_log
 from leatstream.services.queries import removal as remove
 from leatstream.services.queries import restart as restarting
 from leatstream.services.queries.definition import definition_of
+from leatstream.services.queries.restart_failed import restart_failed
 from leatstream.sql.canonical import canonical
 
 router = APIRouter(prefix="/v1", tags=["queries"])
@@ -84,11 +87,19 @@ def list_queries(
 def restart_query(
     env: Env, caller: Caller, query: NamePath, response: Response, body: RestartBody | None = None
 ) -> QueryView:
-    """Start the job again from its last checkpoint, or from another place in its sources.
+    """Start the job again from its last checkpoint, from another place in its sources, or past a record.
 
-    What that loses and repeats stands in `status.message`.
+    What another place loses and repeats stands in `status.message`.
     """
-    return _view(restarting.restart_query(env, caller, query, body.to_domain() if body else None), response)
+    wish, skip = (body.to_domain(), body.skip_record) if body is not None else (None, None)
+    return _view(restarting.restart_query(env, caller, query, wish, skip=skip), response)
+
+
+@router.post("/queries:restart", status_code=202, responses=WRITING_STORE)
+def restart_failed_queries(env: Env, caller: Caller, body: RestartFailedBody) -> RestartedQueries:
+    """Start every query again that has failed by one cause, such as one record of a topic that many read."""
+    found = restart_failed(env, caller, body.failed_by, skip=body.skip_record)
+    return RestartedQueries(queries=[query.name for query in found])
 
 
 @router.post("/queries/{query}:replace", status_code=202, responses=WRITING_STORE)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt
 
+from leatstream.errors import RequestError
 from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, QueryStatus
 from leatstream.rest.schemas.base import (
     OMIT,
@@ -144,13 +145,24 @@ class QueryPatch(Body):
         return found
 
 
+RecordText = Annotated[str, Field(max_length=500, examples=["orders:3:42"])]
+
+
 class RestartBody(Body):
-    """Where a query begins when it is started again. It gets a new checkpoint; the old one is kept."""
+    """How a query is started again: from another place, or past a record; else from its checkpoint.
+
+    From another place it gets a new checkpoint; the old one is kept.
+    """
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"from": "earliest"}]})
 
-    from_: Literal["earliest", "latest", "timestamp", "offsets"] = Field(
-        alias="from", description="The place in every source."
+    from_: Literal["earliest", "latest", "timestamp", "offsets"] | None = Field(
+        None, alias="from", description="The place in every source."
+    )
+    skip_record: RecordText | None = Field(
+        None,
+        description="The record that the query has failed at, as topic, partition and offset: it is left out "
+        "from now on. Not together with `from`.",
     )
     timestamp: Annotated[str, Field(max_length=40)] | None = Field(
         None,
@@ -164,9 +176,38 @@ class RestartBody(Body):
         "is left out is read from its beginning.",
     )
 
-    def to_domain(self) -> StartWish:
-        """The wish for the services."""
+    def to_domain(self) -> StartWish | None:
+        """The wish for the services; None = from its checkpoint."""
+        if self.from_ is None and self.timestamp is None and self.offsets is None:
+            return None
+        if self.skip_record is not None:
+            detail = "a query is started from another place, or past a record, not both at once"
+            raise RequestError("validation", detail, pointer="#/skip_record")
+        if self.from_ is None:
+            raise RequestError("validation", "'from' says where to start", pointer="#/from")
         return StartWish(self.from_, self.timestamp, self.offsets)
+
+
+class RestartFailedBody(Body):
+    """Which failed queries are started again, from their checkpoints."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"failed_by": "orders:3:42", "skip_record": True}]}
+    )
+
+    failed_by: Annotated[str, Field(min_length=1, max_length=500)] = Field(
+        description="What they have failed by: a record, as topic, partition and offset, or the `code` or "
+        "`condition` of their `status.error`."
+    )
+    skip_record: StrictBool = Field(
+        False, description="Whether they leave out, from now on, the record that `failed_by` names."
+    )
+
+
+class RestartedQueries(View):
+    """The queries that are started again."""
+
+    queries: list[str] = Field(description="Their names.")
 
 
 class ReplaceBody(Body):
@@ -194,6 +235,22 @@ class JobView(View):
     mode_reason: str | None = Field(None, description="Why.")
 
 
+class RecordPlaceView(View):
+    """Where a record is."""
+
+    entity: str = Field(description="Topic or data stream.")
+    partition: str = Field(description="Number of the partition, or id of the shard.")
+    offset: str = Field(description="Offset, or sequence number.")
+
+
+class SkippedRecordView(View):
+    """A record that a person has told the query to leave out."""
+
+    record: str = Field(description="Topic, partition and offset.")
+    at: datetime = Field(description="When that was said.")
+    by: str = Field(description="Who said it.")
+
+
 class JobErrorView(View):
     """Why the job failed."""
 
@@ -202,6 +259,8 @@ class JobErrorView(View):
     retryable: bool = Field(False, description="Whether a restart may cure it.")
     condition: str | None = Field(None, description="The engine's own name of the error.")
     hint: str | None = Field(None, description="What a person can do about it.")
+    record: RecordPlaceView | None = Field(None, description="The record that the job has failed at.")
+    columns: list[str] | None = Field(None, description="Columns of that record that are to blame.")
 
 
 class Condition(View):
@@ -235,6 +294,9 @@ class QueryStatusView(View):
     )
     job: JobView | None = Field(None, description="The job that runs the query.")
     metrics: dict[str, Any] = Field(description="Last progress.", json_schema_extra=OMIT)
+    skipped_records: list[SkippedRecordView] | None = Field(
+        None, description="Records that the query leaves out.", json_schema_extra=OMIT
+    )
 
     @classmethod
     def from_domain(cls, query: Query) -> QueryStatusView:
@@ -262,6 +324,8 @@ class QueryStatusView(View):
                 mode_reason=query.plan.get("mode_reason"),
             ),
             metrics=dict(status.metrics),
+            skipped_records=[SkippedRecordView(record=s.place, at=s.at, by=s.by) for s in query.skipped]
+            or None,
         )
 
 

@@ -155,6 +155,7 @@ def _green(
         plan=planned.as_json(SWAPPED),
         job=planned.job.model_dump(mode="json"),
         code=dict(planned.code),
+        skipped=old.skipped,
         beside=old.meta.id,
         beside_relation=replace(planned.sink, meta=meta, created_by_query=meta.id),
         status=QueryStatus(state=QueryState.PENDING, since=now, message=_waits(old.name)),

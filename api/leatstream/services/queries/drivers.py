@@ -23,8 +23,9 @@ from leatstream.services.queries.handing_over import taking_over_of
 from leatstream.services.queries.joint_jobs import leader_of, led
 from leatstream.services.queries.losses import after_loss, ended, seen_running
 from leatstream.services.queries.notes import keep_query
-from leatstream.services.queries.restart import way_out
 from leatstream.services.queries.shared_drivers import APART, fills_memory, set_apart
+from leatstream.services.queries.skipping import skipped_of
+from leatstream.services.queries.ways_out import way_out
 from leatstream.services.selects import interactive
 
 _SAMPLE_SECONDS = 15.0
@@ -97,6 +98,7 @@ def build_spec(env: Environment, unit: UnitOfWork, query: Query) -> JobSpec:
                 "store": fresh_ref(unit, s.store.name) or s.store,
                 "feed": _feed(query, s, index, checkpoint),
                 **_begin(query, s),
+                "skip": skipped_of(query, s.entity),
             }
         )
         for index, s in enumerate(spec.sources)
@@ -111,6 +113,7 @@ def build_spec(env: Environment, unit: UnitOfWork, query: Query) -> JobSpec:
             "attempt": query.status.attempt,
             "fencing_token": fencing_token(query),
             "checkpoint": checkpoint,
+            "excerpts": env.settings.error_excerpts,
             "sources": sources,
             "lookups": lookups,
             "sink": _sink(env, unit, query, spec.sink, query.checkpoint_generation),
@@ -360,5 +363,5 @@ def _terminal(env: Environment, query: Query, status: Any, state: str, report: M
 
 
 def _with_hint(query: Query, error: Mapping[str, Any]) -> dict[str, Any]:
-    hint = way_out(query, str(error.get("code")))
+    hint = way_out(query, error)
     return {**error, "hint": hint} if hint is not None else dict(error)

@@ -16,16 +16,12 @@ from leatstream.services.authorization import OPERATE, READ, authorize
 from leatstream.services.environment import Environment, Principal
 from leatstream.services.functions.jobs import with_present_sources
 from leatstream.services.queries.catalog import get_query, refuse_deleting, require_query
-from leatstream.services.queries.joint_jobs import refuse_alone
+from leatstream.services.queries.joint_jobs import leader_of, refuse_alone
 from leatstream.services.queries.notes import RESTART_ASKED, keep_query
+from leatstream.services.queries.skipping import skipping
 
 POSITIONS = ("earliest", "latest", "timestamp", "offsets")
 _FAR = 253_402_300_800_000  # the year 10000, milliseconds
-_HINTS = {
-    "source-gone": "the checkpoint does not fit what the source has now",
-    "checkpoint-damaged": "the checkpoint cannot be used any more; it is kept as it is",
-    "disk-full": "make room where checkpoints and the driver's files are; it starts again by itself",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +59,7 @@ def restart_query(
     name: str,
     wish: StartWish | None = None,
     within: Collection[str] = (),
+    skip: str | None = None,
 ) -> Query:
     """Start again, whatever the state; also brings a stopped query back.
 
@@ -73,22 +70,31 @@ def restart_query(
         wish: where; None = from the last checkpoint. With it a new checkpoint is begun, and the old one is
             removed some time after the new one is at work (``old_checkpoints``).
         within: names of queries that are restarted together with this one.
+        skip: the record that the query has failed at, which its job leaves out from now on; None = none.
+            Of a query that is part of another's job, the whole job is started again.
 
     Raises:
         CatalogError: not-found, invalid-transition.
-        RequestError: validation or unsupported, when it cannot start there.
+        RequestError: validation or unsupported, when it cannot start there, or cannot skip that.
     """
     authorize(principal, OPERATE, "query", name)
     with env.open_unit() as unit:
         before = require_query(unit, name)
         refuse_deleting(before)
-        if name not in within:
+        if skip is not None:
+            before = unit.queries.find_by_id(leader_of(before) or "") or before
+        elif name not in within:
             refuse_alone(unit, before)
         query, message = before, RESTART_ASKED
+        if skip is not None:
+            query = skipping(query, skip, principal.name, env.clock.now())
+            message = f"{RESTART_ASKED}, without the record {skip}"
         if wish is not None:
             start = replace(start_of(query, wish), checkpoint_generation=query.checkpoint_generation + 1)
             message = f"{RESTART_ASKED}, {plan_of_start(query, start).told()}"
             query = replace(query, checkpoint_generation=start.checkpoint_generation, start=start)
+            if (query.status.error or {}).get("code") == "source-gone":
+                query = replace(query, skipped=())  # in a topic that was made again these are other records
         status = replace(
             query.status, error=None, message=message, restarts=0, outages=0, next_attempt_at=None
         )
@@ -181,21 +187,6 @@ def plan_of_start(query: Query, start: StartFrom) -> RestartPlan:
         again = f"what was read since is read again and written to {query.sink} once more"
     state = "the state of joins, windows and groups starts empty" if keeps_state(job) else "it keeps no state"
     return RestartPlan(f"from {where}", before, again, state)
-
-
-def way_out(query: Query, code: str) -> str | None:
-    """What to do about a failure that only a person can cure; None where there is nothing special."""
-    why = _HINTS.get(code)
-    if why is None:
-        return None
-    if code == "disk-full":
-        return why
-    if any(source.get("feed") for source in query.job.get("sources", ())):
-        return f"{why}: delete the query and create it again"
-    return (
-        f"{why}: RESTART QUERY {quote(query.name)} FROM EARLIEST, LATEST, TIMESTAMP '…' or OFFSETS '…'; "
-        "DESCRIBE before it tells what is lost and what is repeated"
-    )
 
 
 def _wrong(detail: str, pointer: str) -> RequestError:

@@ -42,7 +42,7 @@ from leatstream.services.statements.functions import (
 )
 from leatstream.services.statements.records import check_json, check_values
 from leatstream.services.statements.registered import NOUN_OF
-from leatstream.services.statements.restarts import check_start
+from leatstream.services.statements.restarts import check_all, check_start
 from leatstream.services.stores import check_config, refuse_moved_secrets, split_secrets
 from leatstream.services.table_shapes import check_shape, read_shape
 from leatstream.services.views import check_index, find_index, index_fqn, require_index
@@ -305,6 +305,10 @@ def _restart_query(env: Environment, view: CatalogView, s: ast.RestartQuery, con
         check_start(query, s)
 
 
+def _restart_queries(_: Environment, __: CatalogView, s: ast.RestartQueries, ___: Context) -> None:
+    check_all(s)
+
+
 def _of_entity(env: Environment, view: CatalogView, s: ast.Print | ast.Generate, context: Context) -> None:
     _exists(env, view, "entity", s, context)
 
@@ -389,6 +393,7 @@ _CHECKS: dict[type[ast.Statement], _Check] = {
     ast.DescribeQuery: _of_query,
     ast.TerminateQuery: _of_query,
     ast.RestartQuery: _restart_query,
+    ast.RestartQueries: _restart_queries,
     ast.RollbackQuery: _of_query,
     ast.Select: _select,
 }

@@ -32,7 +32,7 @@ from leatstream.services.statements.bodies import (
 from leatstream.services.statements.drops import drop
 from leatstream.services.statements.functions import create_function, create_function_source
 from leatstream.services.statements.listings import described, listed, records_table
-from leatstream.services.statements.restarts import described_restart, restart
+from leatstream.services.statements.restarts import described_restart, restart, restart_all
 from leatstream.services.statements.results import Run, StatementResult
 from leatstream.services.statements.validation import kind_of, plan_of
 from leatstream.services.statements.writes import (
@@ -250,6 +250,7 @@ _HANDLERS: dict[type[ast.Statement], Callable[[Run, Any], StatementResult]] = {
     ast.Print: _print,
     ast.TerminateQuery: _terminate,
     ast.RestartQuery: restart,
+    ast.RestartQueries: restart_all,
     ast.RollbackQuery: rollback,
     ast.Select: _select,
 }

@@ -205,7 +205,14 @@ def _restart(statement: s.RestartQuery) -> str:
     start, text = statement.start, ""
     if start is not None:
         text = _words("FROM", start.word.upper(), value(start.value) if start.value is not None else "")
+    if statement.skip is not None:
+        text = f"SKIP RECORD {value(statement.skip)}"
     return _words("RESTART QUERY", dotted(statement.name), text)
+
+
+def _restart_failed(statement: s.RestartQueries) -> str:
+    skip = "SKIP RECORD" if statement.skip else ""
+    return _words("RESTART QUERIES FAILED BY", value(statement.cause), skip)
 
 
 def _named(verb: str) -> Callable[[Any], str]:
@@ -252,6 +259,7 @@ WRITERS: dict[type[s.Statement], Callable[[Any], str]] = {
     s.Print: _print,
     s.TerminateQuery: _terminate,
     s.RestartQuery: _restart,
+    s.RestartQueries: _restart_failed,
     s.RollbackQuery: _named("ROLLBACK QUERY"),
     s.Select: lambda x: _QUERIES.query(x.select),
 }

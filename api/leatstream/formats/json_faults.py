@@ -1,0 +1,196 @@
+"""Why one record's JSON is no row of a relation: found in Python, off the path that records take.
+
+Spark's reader (``formats.json``) only decides whether a record can be read. This says which columns are to
+blame, for the error of a query that one record has ended, and for records that statements spell out.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from leatstream.formats.excerpts import Number, described
+from leatstream.model.types import DataType, parse_type
+from leatstream.plan.job_spec import ColumnSpec
+
+_BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
+_WHOLE = re.compile(r"-?[0-9]+\Z")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
+_MOMENT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2}(:[0-9]{2})?)(\.[0-9]{1,9})?(.*)\Z")
+_ZONE = re.compile(r" ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)?\Z")
+_CLOCK = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?\Z")
+_NO_NUMBER = ("NaN", "Infinity", "-Infinity", "+Infinity", "INF", "-INF", "+INF")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFault:
+    """One thing that is wrong with a record.
+
+    Attributes:
+        column: the column, or the path inside it, such as ``items[2].price``; None = the record as a whole.
+        expected: the type that was declared for it.
+        found: the value; only with ``has_value``.
+        why: what is wrong, of a record as a whole, or where the value alone does not say it.
+    """
+
+    column: str | None = None
+    expected: str | None = None
+    found: Any = None
+    has_value: bool = False
+    why: str | None = None
+
+    def told(self, *, shown: bool) -> str:
+        """The fault in words; ``shown`` = values may be shown."""
+        if self.column is None:
+            return str(self.why)
+        if not self.has_value:
+            return f"column {self.column} {self.why}"
+        value = described(self.found, self.column, shown=shown)
+        more = f" ({self.why})" if self.why else ""
+        return f"column {self.column} is {self.expected}, the record has {value}{more}"
+
+
+def faults_of(columns: Sequence[ColumnSpec], text: bytes) -> list[RecordFault]:
+    """Everything that is wrong with a record's value, or key, of these columns; empty = none was found."""
+    try:
+        words = text.decode()
+    except UnicodeDecodeError as error:
+        return [RecordFault(why=f"it is not UTF-8 (byte {error.start + 1} of {len(text)})")]
+    if not words.strip():
+        return [RecordFault(why="it is empty")]
+    reader = json.JSONDecoder(parse_int=Number, parse_float=Number)
+    begin = len(words) - len(words.lstrip(" \t\r\n"))
+    try:
+        document, end = reader.raw_decode(words, begin)
+    except RecursionError:
+        return [RecordFault(why="it is nested too deeply")]
+    except json.JSONDecodeError as error:
+        return [RecordFault(why=f"it is not JSON (at character {error.pos + 1} of {len(words)})")]
+    if not isinstance(document, dict):
+        return [RecordFault(why="it is JSON, but not one object")]
+    if words[end:].strip(" \t\r\n"):
+        more = len(words) - end
+        return [RecordFault(why=f"{more} characters follow the object, which ends at character {end}")]
+    return [fault for column in columns for fault in _of_column(column, document)]
+
+
+def _of_column(column: ColumnSpec, document: dict[str, Any]) -> Iterator[RecordFault]:
+    value = document.get(column.name)
+    if value is None:
+        if column.not_null:
+            how = "null in the record" if column.name in document else "missing in the record"
+            yield RecordFault(column.name, why=f"is NOT NULL, and is {how}")
+        return
+    yield from _misfits(column.name, parse_type(column.type), value)
+
+
+def _misfits(path: str, kind: DataType, value: Any) -> Iterator[RecordFault]:
+    """What of a value, which is not null at the top, does not fit the type."""
+    if value is None or kind.kind == "VARCHAR":
+        return
+    if kind.kind in ("ARRAY", "MAP", "STRUCT"):
+        if not isinstance(value, list if kind.kind == "ARRAY" else dict):
+            yield RecordFault(path, str(kind), value, has_value=True)
+            return
+        for place, part, item in _inside(path, kind, value):
+            yield from _misfits(place, part, item)
+        return
+    why = _scalar(kind, value)
+    if why is not None:
+        yield RecordFault(path, str(kind), value, has_value=True, why=why or None)
+
+
+def _inside(path: str, kind: DataType, value: Any) -> Iterator[tuple[str, DataType, Any]]:
+    if kind.kind == "ARRAY":
+        yield from ((f"{path}[{n}]", kind.arguments[0], item) for n, item in enumerate(value))
+    elif kind.kind == "STRUCT":
+        pairs = zip(kind.fields, kind.arguments, strict=True)
+        yield from ((f"{path}.{name}", part, value.get(name)) for name, part in pairs)
+    else:
+        yield from ((f"{path}[…]", kind.arguments[1], item) for item in value.values())
+
+
+def _scalar(kind: DataType, value: Any) -> str | None:
+    """Why a value does not fit; empty where both kinds say it, None where it fits."""
+    name = kind.kind
+    if name == "BOOLEAN":
+        return None if isinstance(value, bool) else ""
+    if name in _BITS:
+        return _whole(value, _BITS[name])
+    if name in ("FLOAT", "DOUBLE", "REAL"):
+        return None if isinstance(value, Number) or value in _NO_NUMBER or isinstance(value, float) else ""
+    if name == "DECIMAL":
+        return _decimal(kind, value)
+    if not isinstance(value, str) or isinstance(value, Number):
+        return ""
+    if name in ("BYTES", "VARBINARY"):
+        return _base64(value)
+    if name == "DATE":
+        return None if _is_day(value) else "a DATE is written as 2026-01-31"
+    if name == "TIME":
+        return None if _CLOCK.match(value) else "a TIME is written as 13:05:00"
+    if name in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        return None if _is_moment(value) else f"a {name} is written as 2026-01-31T13:05:00"
+    return None
+
+
+def _whole(value: Any, bits: int) -> str | None:
+    if not isinstance(value, Number):
+        return "a number is not quoted" if isinstance(value, str) and _WHOLE.match(value) else ""
+    if not _WHOLE.match(value):
+        return "it is no whole number"
+    if len(value) > 40 or not -(2 ** (bits - 1)) <= int(value) < 2 ** (bits - 1):
+        return "it is out of range"
+    return None
+
+
+def _decimal(kind: DataType, value: Any) -> str | None:
+    if isinstance(value, bool) or not isinstance(value, str):
+        return ""
+    try:
+        number = Decimal(value)
+    except InvalidOperation:
+        return ""
+    if not number.is_finite():
+        return ""
+    precision, scale = (*kind.parameters, 0)[:2] if kind.parameters else (10, 0)
+    _, digits, exponent = number.normalize().as_tuple()
+    if number and isinstance(exponent, int):
+        if -exponent > scale:
+            return f"it has more than {scale} digits after the point"
+        if len(digits) + exponent > precision - scale:
+            return f"it has more than {precision - scale} digits before the point"
+    return None
+
+
+def _base64(text: str) -> str | None:
+    try:
+        base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return "bytes are written in base64"
+    return None
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return bool(_DAY.match(text)) and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def _is_moment(text: str) -> bool:
+    found = _MOMENT.match(text)
+    if found is None:
+        return _is_day(text)
+    try:
+        datetime.fromisoformat(f"{found[1]}T{found[2]}")
+    except ValueError:
+        return False
+    return bool(_ZONE.match(found[5]) or "/" in found[5])

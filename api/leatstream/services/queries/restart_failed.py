@@ -1,0 +1,73 @@
+"""Starting again every query that one cause has ended."""
+
+from __future__ import annotations
+
+from leatstream.errors import CatalogError, RequestError
+from leatstream.model.objects import Query, QueryState
+from leatstream.plan.record_place import RecordPlace
+from leatstream.services.authorization import OPERATE, authorize
+from leatstream.services.environment import Environment, Principal
+from leatstream.services.queries.joint_jobs import leader_of
+from leatstream.services.queries.restart import restart_query
+from leatstream.services.queries.skipping import failed_at
+
+
+def causes_of(query: Query) -> tuple[str, ...]:
+    """The words for why a query has failed, the most exact first: record, condition, code."""
+    error = query.status.error or {}
+    found = (failed_at(query), error.get("condition"), error.get("code"))
+    return tuple(str(one) for one in found if one)
+
+
+def restart_failed(env: Environment, principal: Principal, cause: str, *, skip: bool = False) -> list[Query]:
+    """Restart, from their checkpoints, all failed queries of one cause.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        cause: a record such as ``orders:3:42``, or the code or condition of ``status.error``.
+        skip: whether the record, which ``cause`` is then, is left out from now on.
+
+    Returns:
+        The queries; of those that are one job, the one that leads.
+
+    Raises:
+        RequestError: validation, if a record is to be skipped and ``cause`` is none.
+        CatalogError: not-found, if no query has failed so.
+    """
+    authorize(principal, OPERATE, "queries")
+    wanted = check_cause(cause, skip=skip)
+    failed = _failed(env)
+    meant = [query for query in failed if wanted in causes_of(query)]
+    if not meant:
+        known = sorted({causes_of(query)[0] for query in failed if causes_of(query)})
+        raise CatalogError(
+            "not-found",
+            f"no query has failed by {wanted}",
+            hint=f"failed queries have the causes {', '.join(known)}" if known else "no query has failed",
+        )
+    return [
+        restart_query(env, principal, query.name, within=(query.name,), skip=wanted if skip else None)
+        for query in meant
+    ]
+
+
+def check_cause(cause: str, *, skip: bool) -> str:
+    """The cause in its one spelling; RequestError validation, if it names no record that could be skipped."""
+    place = RecordPlace.parse(cause.strip())
+    if skip and place is None:
+        raise RequestError(
+            "validation",
+            f"{cause!r} names no record that could be skipped",
+            pointer="#/failed_by",
+            hint="a record is written topic:partition:offset, such as orders:3:42",
+        )
+    return str(place or cause.strip())
+
+
+def _failed(env: Environment) -> list[Query]:
+    with env.open_unit(write=False) as unit:
+        queries = unit.queries.page(limit=100_000)
+    return [
+        q for q in queries if q.status.state is QueryState.FAILED and not q.deleting and leader_of(q) is None
+    ]
