@@ -47,6 +47,26 @@ def test_another_place_asks_for_the_secret_again(
     assert store.put("/v1/stores/k", json=changed).status_code == 200
 
 
+def test_another_way_of_sending_it_asks_for_it_again(client: TestClient) -> None:
+    """SCRAM only proves that one knows the password; PLAIN sends it."""
+    sasl = {"mechanism": "scram_sha_512", "username": "u"}
+    kafka = {"bootstrap_servers": "a:1", "security_protocol": "sasl_plaintext"}
+    body = {"kafka": {**kafka, "sasl": {**sasl, "password": "first-one"}}}
+    assert client.put("/v1/stores/k", json=body).status_code == 201
+    plain = {"kafka": {**kafka, "sasl": {**sasl, "mechanism": "plain"}}}
+    refused = client.put("/v1/stores/k", json=plain)
+    assert refused.status_code == 422
+    (fault,) = refused.json()["errors"]
+    assert fault["pointer"] == "#/kafka/sasl/password"
+    assert "sasl.mechanism" in fault["detail"]
+    sql = "UPDATE STORE k WITH ('kafka.sasl.hash_function' = PLAIN)"
+    assert "must be given again" in client.post("/v1/statements", json={"sql": sql}).text
+    same = {"kafka": {**kafka, "sasl": sasl}}
+    assert client.put("/v1/stores/k", json=same).status_code == 200
+    plain["kafka"]["sasl"]["password"] = "first-one"
+    assert client.put("/v1/stores/k", json=plain).status_code == 200
+
+
 def test_the_same_place_keeps_it(store: TestClient) -> None:
     fewer = store.put("/v1/stores/k", json=_with(bootstrap_servers="b:2", oauth={"scope": "kafka"}))
     assert (fewer.status_code, fewer.json()["generation"]) == (200, 2), fewer.text

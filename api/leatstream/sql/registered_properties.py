@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from leatstream.model.registered import SecretName
+from leatstream.sql.concealing import TELLING
 from leatstream.sql.property_values import Given, PropertyReader
 
 _SECRET_KEYS = ("type", "description", "secret_string")
-_TELLING = ("secret", "password", "passphrase", "token", "credential", "private")
 _KINDS = ("confluent", "confluent_cloud", "apicurio")
 _USERS = {
     "confluent": "confluent.username",
@@ -68,7 +68,7 @@ def read_secret_properties(given: Given, *, update: bool = False) -> SecretPrope
         # Notes are shown, so a misspelt 'secret_string' must never become one.
         if get_close_matches(key, _SECRET_KEYS, n=1, cutoff=0.6):
             reader.unknown(key, _SECRET_KEYS)
-        elif any(word in key for word in _TELLING):
+        elif any(word in key for word in TELLING):
             hint = "the value that nobody may read stands in 'secret_string'"
             reader.wrong(key, f"{key!r} would be shown to everyone: it is a note beside the secret.", hint)
         else:

@@ -32,6 +32,7 @@ from leatstream.connectors.kafka.login import (
 SECRET_ADDRESSES = {
     "bootstrap_servers": None,
     "security_protocol": "plaintext",
+    "sasl.mechanism": None,  # PLAIN sends in clear what SCRAM only proves
     "sasl.oauth.token_url": None,
     "sasl.oauth.ca_certificate": None,
     "tls.ca_certificate": None,

@@ -337,5 +337,8 @@ class ValidationAnswer(View):
 
     valid: bool
     statements: list[ValidatedStatement]
-    canonical: str = Field(description="The text without comments, in one spelling.")
+    canonical: str = Field(
+        description="The text without comments, in one spelling. Secrets stand as `***`; it is empty for a "
+        "text that cannot be read."
+    )
     hash: str = Field(description="Equal for texts of the same meaning.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -35,7 +36,8 @@ from leatstream.services.statements.bodies import relation_definition
 from leatstream.services.statements.checks import after, check_statement
 from leatstream.services.stores import check_config, split_secrets
 from leatstream.sql import statements as ast
-from leatstream.sql.canonical import canonical, same_meaning, statement_hash
+from leatstream.sql.canonical import same_meaning
+from leatstream.sql.concealing import shown
 from leatstream.sql.parser import parse
 from leatstream.sql.relation_properties import read_relation_properties
 
@@ -44,7 +46,7 @@ _CONTINUOUS = ast.CreateAs | ast.InsertInto
 
 @dataclass(frozen=True, slots=True)
 class ValidationOutcome:
-    """Whether the text may run, per statement its plan and problems, and the text's canonical form."""
+    """Whether the text may run, per statement its plan and problems, and the text as it may be shown."""
 
     valid: bool
     statements: list[dict[str, Any]]
@@ -86,7 +88,7 @@ def validate(
         application_statements.assume_all(assumed, own)
     except LeatstreamError as error:
         found.append({"kind": "unknown", "plan": None, "problems": problems_of(error)})
-        return ValidationOutcome(False, found, canonical(sql), statement_hash(sql))
+        return _outcome(sql, found)
     if properties and not (len(statements) == 1 and isinstance(statements[0], _CONTINUOUS)):
         detail = "properties are those of one query, and the text is not one query's"
         raise RequestError("validation", detail, pointer="#/properties")
@@ -104,8 +106,16 @@ def validate(
             except LeatstreamError as error:
                 problems = problems_of(error.at(statement.position))
                 found.append({"kind": kind, "plan": None, "problems": problems})
+    return _outcome(sql, found)
+
+
+def _outcome(sql: str, found: list[dict[str, Any]]) -> ValidationOutcome:
+    """With the text as it may be shown, and the hash of that, as passwords can be guessed from hashes."""
+    text = shown(sql)
     valid = all(not s["problems"] for s in found)
-    return ValidationOutcome(valid, found, canonical(sql), statement_hash(sql))
+    return ValidationOutcome(
+        valid, found, text, hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    )
 
 
 def kind_of(statement: ast.Statement) -> str:
