@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from leatstream.model.objects import ROWMETA
 from leatstream.model.types import DataType, from_spark, parse_type
+from leatstream_jobs.snapshot_rows import by_sequence
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -117,7 +118,7 @@ def place(frame: DataFrame) -> Column:
     fields = getattr(frame.schema[ROWMETA].dataType, "names", [])
     meta = F.col(ROWMETA)
     if "sequence_number" in fields:
-        return F.concat(meta["shard"], F.lpad(meta["sequence_number"], 64, "0"))
+        return F.concat(meta["shard"], by_sequence(meta["sequence_number"]))
     if "file" in fields:
         return F.concat(meta["file"], F.lpad(meta["offset"].cast("string"), 20, "0"))
     if "offset" in fields:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 FORMATS = ("json", "primitive", *DESCRIBED)
+_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,19 @@ def reading(source: SourceSpec, registry: RegistryAddress | None) -> Reading:
         JobError: job-rejected, for columns that the formats have no form for.
     """
     found = _of_value_and_key(source, registry)
+    if source.value_format == "json":
+        found = replace(found, reason=_with_packed(found.reason))
     headers = record_headers.headers_spec(source)
     return found if headers is None else _with_headers(source, headers, found)
+
+
+def _with_packed(reason: Column | None) -> Column:
+    """The reason, of a value that is gzip another one: producers and log services pack what they send."""
+    from pyspark.sql import functions as F
+
+    packed = F.startswith(F.col(json.TEXT).cast("binary"), F.lit(_GZIP))
+    told = F.when(packed, F.lit("its value is packed with gzip, which is not unpacked"))
+    return told if reason is None else told.otherwise(reason)
 
 
 def _with_headers(source: SourceSpec, column: ColumnSpec, found: Reading) -> Reading:

@@ -79,8 +79,19 @@ def place(frame: DataFrame) -> Column:
 
     fields = frame.schema[ROWMETA].dataType.fieldNames()  # type: ignore[attr-defined]
     meta = F.col(ROWMETA)
-    # Kinesis numbers are texts of digits, and only the longer ones are larger for certain.
-    return F.lpad(meta["sequence_number"], 64, "0") if "sequence_number" in fields else meta["offset"]
+    return by_sequence(meta["sequence_number"]) if "sequence_number" in fields else meta["offset"]
+
+
+def by_sequence(number: Column) -> Column:
+    """A sequence number of Kinesis so that texts compare as the numbers do.
+
+    They are digits, of which only the longer ones are larger for certain; behind a point stands the place in
+    an aggregate.
+    """
+    from pyspark.sql import functions as F
+
+    whole, inner = F.substring_index(number, ".", 1), F.regexp_extract(number, r"\.(\d+)$", 1)
+    return F.concat(F.lpad(whole, 64, "0"), F.lpad(inner, 8, "0"))
 
 
 def newest(frame: DataFrame, keys: Sequence[str], by: Column | None = None) -> DataFrame:

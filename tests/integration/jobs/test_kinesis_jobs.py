@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from aws_server import REGION, aws_server
+from kinesis_aggregate import aggregate
 from small_api import Pool, SmallApi
 
 from leatstream.connectors.kinesis.connector import KinesisConnector
@@ -108,7 +109,11 @@ def test_kinesis_to_kafka_survives_a_kill_and_notices_that_the_stream_is_gone(
     pool.prepare()
     again.run(spec | {"attempt": 2})
     rows(sink, 1500)
-    put(kinesis, source, range(1500, 1600))
+    # As the Kinesis Producer Library sends them: several in one.
+    packed = [(f"k{i}", json.dumps({"id": i, "name": f"n{i}"}).encode()) for i in range(1500, 1600)]
+    client = kinesis.admin.client(30.0)
+    client.put_record(StreamName=source, PartitionKey="a", Data=aggregate(packed[:70]))
+    client.put_record(StreamName=source, PartitionKey="b", Data=aggregate(packed[70:]))
     rows(sink, 1600)
     assert {r["id"] for r in rows(sink, 1600)} == set(range(1600))
     for directory in (tmp_path, driver.place, again.place):

@@ -153,6 +153,11 @@ POSITIONS: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
         [
             {"shard": "shardId-000000000000", "sequence_number": "9" * 55},
             {"shard": "shardId-000000000000", "sequence_number": "1" + "0" * 55},
+            # Records of an aggregate have its number and their place in it.
+            {"shard": "shardId-000000000000", "sequence_number": "2" + "0" * 55 + ".0"},
+            {"shard": "shardId-000000000000", "sequence_number": "2" + "0" * 55 + ".9"},
+            {"shard": "shardId-000000000000", "sequence_number": "2" + "0" * 55 + ".10"},
+            {"shard": "shardId-000000000000", "sequence_number": "2" + "0" * 54 + "1"},
             {"shard": "shardId-000000000001", "sequence_number": "1" * 55},
         ],
     ),

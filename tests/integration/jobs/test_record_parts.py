@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import uuid
 from functools import reduce
@@ -134,6 +135,26 @@ def test_a_tombstone_is_read_by_the_format_of_its_key(spark: SparkSession, store
         frame = scans.decoded(records, spec, f"gone_{key}", registry_of(store, {}))
         found = [(r.id, r.v, r["__leat_deleted"]) for r in frame.collect()]
         assert sorted(found, key=str) == [(8, None, True), (None, None, True)]
+
+
+def test_a_value_that_is_packed_says_so(spark: SparkSession) -> None:
+    """Log services send gzip, which is no JSON as it stands."""
+    values = [gzip.compress(b'{"id": 1}'), b'{"id": 2}', b"garbage"]
+    records = raw(spark.createDataFrame([(None, value) for value in values], "key BINARY, value BINARY"))
+    spec = SourceSpec(
+        view="leat_src_0",
+        relation="demo.public.s",
+        store=StoreRef(name="s", kind="kinesis", config={}),
+        entity="t",
+        columns=COLUMNS,
+        value_format="json",
+        on_error="ignore",
+    )
+    frame = scans.decoded(records, spec, "packed")
+    told = scans.undecodable(scans.Scan(spec, None, None, records, frame)).collect()  # type: ignore[arg-type]
+    reasons = [json.loads(bytes(row.value))["reason"] for row in told]
+    assert [row.id for row in frame.collect()] == [2]
+    assert ["gzip" in reason for reason in reasons] == [True, False]
 
 
 def test_plain_values_end_a_strict_query(spark: SparkSession, store: StoreRef) -> None:

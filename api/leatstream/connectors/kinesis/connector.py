@@ -57,6 +57,7 @@ class KinesisConnector(Connector):
     value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf", "json_schema")
     # A partition key is a digest of what cannot be one, and by chance where there is no key.
     exact_keys: ClassVar[bool] = False
+    place_members: ClassVar[Mapping[str, str]] = {"shard": "STRING", "sequence_number": "STRING"}
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kinesis"]
     Config: ClassVar[type[BaseModel]] = KinesisConfig
     secret_addresses: ClassVar[Mapping[str, Any]] = {"endpoint_url": None}

@@ -9,6 +9,7 @@ from typing import Any
 from leatstream.connectors.aws.errors import code_of, is_throttled
 from leatstream.connectors.entities import Record
 from leatstream.connectors.kinesis.admin import KinesisAdmin
+from leatstream.connectors.kinesis.aggregates import apart
 from leatstream.connectors.kinesis.shards import BEGINNING, EXPIRED, list_shards
 from leatstream.errors import StoreError
 
@@ -41,10 +42,11 @@ def records(
                 continue
             for item in answer["Records"]:
                 got, last[shard] = True, item["SequenceNumber"]
-                yield _record(shard, item)
-                seen += 1
-                if limit is not None and seen >= limit:
-                    return
+                for record in _records(shard, item):
+                    yield record
+                    seen += 1
+                    if limit is not None and seen >= limit:
+                        return
             behind = not answer["Records"] and answer.get("MillisBehindLatest", 0) > 0
             got = got or behind
             _advance(admin, stream, iterators, last, shard, answer)
@@ -119,12 +121,7 @@ def _advance(
             iterators[child["ShardId"]] = _iterator(admin, stream, child["ShardId"], BEGINNING)
 
 
-def _record(shard: str, item: Any) -> Record:
+def _records(shard: str, item: Any) -> list[Record]:
     arrived = item.get("ApproximateArrivalTimestamp")
-    return Record(
-        key=item["PartitionKey"].encode(),
-        value=item["Data"],
-        partition=shard,
-        offset=item["SequenceNumber"],
-        timestamp=int(arrived.timestamp() * 1000) if arrived else None,
-    )
+    timestamp = int(arrived.timestamp() * 1000) if arrived else None
+    return [Record(key, value, shard, number, timestamp) for key, value, number in apart(item)]

@@ -23,6 +23,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
 from leatstream.connectors.aws.errors import store_error
+from leatstream.connectors.kinesis.aggregates import apart
 from leatstream.connectors.kinesis.settings import KinesisConfig, kinesis_client
 from leatstream.connectors.kinesis.shards import START, Gone, Walk, reread
 from leatstream.connectors.store_marks import marked
@@ -164,14 +165,16 @@ class KinesisReader(DataSourceStreamReader):
 
 
 def batch_of(shard: str, records: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
-    """Kinesis's records as Arrow."""
+    """Kinesis's records as Arrow; those that are several make as many rows."""
+    found = [(record.get("ApproximateArrivalTimestamp"), *one) for record in records for one in apart(record)]
+    arrived, keys, values, numbers = zip(*found, strict=True) if found else ((), (), (), ())
     return pa.record_batch(
         [
-            pa.array([r["PartitionKey"].encode() for r in records], pa.binary()),
-            pa.array([r["Data"] for r in records], pa.binary()),
-            pa.array([r.get("ApproximateArrivalTimestamp") for r in records], _SCHEMA.field(2).type),
-            pa.array([shard] * len(records), pa.string()),
-            pa.array([r["SequenceNumber"] for r in records], pa.string()),
+            pa.array(keys, pa.binary()),
+            pa.array(values, pa.binary()),
+            pa.array(arrived, _SCHEMA.field(2).type),
+            pa.repeat(pa.scalar(shard, pa.string()), len(found)),
+            pa.array(numbers, pa.string()),
         ],
         schema=_SCHEMA,
     )
