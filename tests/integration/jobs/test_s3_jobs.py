@@ -32,6 +32,8 @@ from leatstream.connectors.writers import BatchTarget, Written
 from leatstream.formats.avro_columns import schema_text
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
+from leatstream.plan.job_spec import ColumnSpec, SinkSpec, StoreRef
+from leatstream_jobs.file_rows import file_rows
 
 SECRET, REFERENCE = "a-secret-of-aws", "secret://catalog/2/secret_access_key"
 COLUMNS, OUT = "id BIGINT NOT NULL, name VARCHAR", "id BIGINT, name VARCHAR"
@@ -122,6 +124,7 @@ def test_csv_with_directories_and_files_that_cannot_be_read(
     put(aws, source, "day=1/2.json.gz", gzip.compress("\n".join(lines[5:]).encode()))
     put(aws, source, "3.json.gz", gzip.compress(b'{"id": 10, "name": ""}\n' * 5_000)[:40])
     put(aws, source, "4.json", b'{"id": "eleven"}\n{"id": 12, "name": ""}\n')
+    put(aws, source, "name=q/5.json", b'{"id": 20}{"id": 21, "name": "r"}')
     put(aws, source, "_note", b"nothing to read")
     scan = {"entity": source, "columns": COLUMNS, "store": store}
     there = job([scan | {"on_error": "ignore"}], middle, ALL, OUT)
@@ -132,14 +135,14 @@ def test_csv_with_directories_and_files_that_cannot_be_read(
     driver.run(there, timeout=120)
     progress = driver.wait_progress(lambda p: p["skipped_rows_total"] >= 2)
     assert progress["skipped_rows_total"] == 2
-    assert progress["sources"][0]["end_offsets"] == {"files": "4"}
+    assert progress["sources"][0]["end_offsets"] == {"files": "5"}
     assert progress["input_bytes_total"] >= sum(map(len, lines))
     pool.give_back(driver)
     written = bodies(aws, middle)
-    assert progress["output_rows_total"] == 11
+    assert progress["output_rows_total"] == 13
     assert progress["output_bytes_total"] == sum(map(len, written.values()))
     folders = {name.rsplit("/", 1)[0] for name in written}
-    assert folders == {"name=a b%2Fc", "name=__HIVE_DEFAULT_PARTITION__"}
+    assert folders == {"name=a b%2Fc", "name=__HIVE_DEFAULT_PARTITION__", "name=q", "name=r"}
     texts = [gzip.decompress(body).decode() for body in written.values()]
     assert all(text.startswith('"id";"name"\n') for text in texts)
 
@@ -147,8 +150,8 @@ def test_csv_with_directories_and_files_that_cannot_be_read(
     scan["options"] = {"s3.csv.delimiter": ";"}
     back = pool.take()
     back.run(job([scan], sink, ALL, OUT) | {"checkpoint": (tmp_path / "back").as_uri()}, timeout=120)
-    found = {r["id"]: r["name"] for r in rows(sink, 11)}
-    assert found == {i: "a b/c" if i % 2 else None for i in range(10)} | {12: ""}
+    found = {r["id"]: r["name"] for r in rows(sink, 13)}
+    assert found == {i: "a b/c" if i % 2 else None for i in range(10)} | {12: "", 20: "q", 21: "r"}
     pool.give_back(back)
 
     strict = pool.take()
@@ -161,6 +164,30 @@ def test_csv_with_directories_and_files_that_cannot_be_read(
     error = strict.last["error"]
     assert error["code"] == "undecodable-record"
     assert "3.json.gz" in error["detail"] or "4.json" in error["detail"]
+
+
+def test_fractions_are_written_with_commas_in_csv_only(spark: SparkSession) -> None:
+    """Not in directories, nor in the JSON of nested columns."""
+    kinds = {"d": "DECIMAL(10,2)", "f": "DOUBLE", "v": "VARCHAR", "a": "ARRAY<DOUBLE>"}
+    values = "CAST(-1.50 AS DECIMAL(10,2)), CAST(2.5 AS DOUBLE), '1.5', array(CAST(0.5 AS DOUBLE))"
+    rows = spark.sql(
+        f"SELECT {values}, CAST(NULL AS BINARY) AS __leat_rowkey, current_timestamp() AS __leat_rowtime"
+    )
+    sink = SinkSpec(
+        relation="d.s.o",
+        store=StoreRef(name="files", kind="s3", config={}),
+        entity="o",
+        columns=[ColumnSpec(name=name, type=kind) for name, kind in kinds.items()],
+        value_format="csv",
+        options={"s3.csv.decimal.comma": "true", "s3.partition.by": "d"},
+    )
+    assert tuple(file_rows(rows.toDF(*kinds, "__leat_rowkey", "__leat_rowtime"), sink).first() or ()) == (
+        "-1,50",
+        "2,5",
+        "1.5",
+        "[0.5]",
+        "-1.50",
+    )
 
 
 TYPES = {
