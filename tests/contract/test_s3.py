@@ -104,6 +104,28 @@ def test_streams_over_files_are_sources_and_sinks(client: TestClient) -> None:
     assert not any(name.startswith("key.") for name in properties)
 
 
+def test_a_row_knows_its_file(client: TestClient, fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine analyzes what ``rowmeta()`` has of this kind of store, and of no other."""
+    seen: list[str] = []
+    plain = fresh.env.analyzer.analyze
+
+    def analyze(views: Any, *more: Any) -> Any:
+        seen[:] = [view.ddl for view in views]
+        return plain(views, *more)
+
+    monkeypatch.setattr(fresh.env.analyzer, "analyze", analyze)
+    run(client, STREAM.format("f", "dir", "json", ""))
+    for relation, members in (
+        ("f", "`timestamp_type`: INT, `file`: STRING>"),
+        ("t", "`timestamp_type`: INT>"),
+    ):
+        sql = f"CREATE STREAM o WITH ('store'='lake','value.format'='json') AS SELECT a, b FROM {relation}"
+        _, problems = planned(client, sql)
+        assert problems == []
+        assert seen
+        assert seen[0].endswith(members)
+
+
 def test_joins_with_changelogs_go_into_files(client: TestClient) -> None:
     """What they give is a stream; groups of a changelog would have to be taken back, which files cannot."""
     run(

@@ -44,7 +44,7 @@ def test_kafka_to_parquet_and_back(play: Any, aws: str, eventually: Any) -> None
     play.run(
         "back",
         f"CREATE STREAM back WITH ('topic'='{sink}', 'value.format'='json', 'topic.partitions'=1, "
-        "'topic.replicas'=1) AS SELECT n, s FROM files WITH ('starting.position'='earliest')",
+        "'topic.replicas'=1) AS SELECT n, s, rowmeta()->file AS file FROM files WITH ('starting.position'='earliest')",
     )
     play.produce(topic, [{"n": i, "s": f"s{i}"} for i in range(500)])
     play.consume(sink, 500, distinct="n")
@@ -53,7 +53,7 @@ def test_kafka_to_parquet_and_back(play: Any, aws: str, eventually: Any) -> None
     play.produce(topic, [{"n": i, "s": f"s{i}"} for i in range(500, 1000)])
     found = play.consume(sink, 1000, seconds=120, distinct="n")
     assert {r["n"] for r in found} == set(range(1000))
-    assert all(r["s"] == f"s{r['n']}" for r in found)
+    assert all(r["s"] == f"s{r['n']}" and r["file"].endswith(".parquet") for r in found)
     assert play.query(name)["status"]["job"]["attempt"] > job["attempt"]
 
     s3 = s3_of(aws)

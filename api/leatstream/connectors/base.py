@@ -50,6 +50,7 @@ class Connector(ABC):
             by batch.
         takes_rows: sinks are given rows, for ``row_writer``, and not encoded records.
         holds_schemas: what is written by a schema holds it, so that no schema registry is asked.
+        place_members: what the kind adds to the position of a record, ``rowmeta()``, with Spark types.
     """
 
     kind: ClassVar[str]
@@ -64,6 +65,7 @@ class Connector(ABC):
     streams: ClassVar[bool] = False
     takes_rows: ClassVar[bool] = False
     holds_schemas: ClassVar[bool] = False
+    place_members: ClassVar[Mapping[str, str]] = {}
     secret_addresses: ClassVar[Mapping[str, Any]] = {}
     """Dotted paths of the settings that say whom secrets are told, and how safely, to their defaults."""
 

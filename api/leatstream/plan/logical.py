@@ -37,6 +37,8 @@ class Scan:
         alias: what the user calls it in the statement.
         properties: source properties of its WITH clause, canonical keys, checked.
         headers: whether the headers of its records are read.
+        place: what is known of where its records lie beyond what every kind of store knows: members of
+            ``rowmeta()``, with their Spark types.
     """
 
     view: str
@@ -45,6 +47,7 @@ class Scan:
     position: Position
     properties: Mapping[str, str] = field(default_factory=dict)
     headers: bool = False
+    place: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,7 @@ from __future__ import annotations
 from leatstream.model.objects import DELETED, ROWHEADERS, ROWKEY, ROWMETA, ROWTIME, UNTIL, RelationKind
 from leatstream.plan.logical import Scan, ViewSchema
 
-HIDDEN_DDL = (
-    f"`{ROWTIME}` TIMESTAMP, `{ROWKEY}` BINARY,"
-    f" `{ROWMETA}` STRUCT<`topic`: STRING, `partition`: INT, `offset`: BIGINT, `timestamp_type`: INT>"
-)
+_PLACE = {"topic": "STRING", "partition": "INT", "offset": "BIGINT", "timestamp_type": "INT"}
 
 KEYED_DDL = f"`{DELETED}` BOOLEAN, `{UNTIL}` TIMESTAMP"
 
@@ -26,4 +23,6 @@ def view_schema(scan: Scan) -> ViewSchema:
     columns = [f"`{c.name.replace('`', '``')}` {c.type.spark()}" for c in scan.relation.columns]
     keyed = [KEYED_DDL] if scan.relation.kind is RelationKind.CHANGELOG else []
     more = [HEADERS_DDL] if scan.headers else []
-    return ViewSchema(scan.view, ", ".join([*columns, HIDDEN_DDL, *keyed, *more]))
+    place = ", ".join(f"`{name}`: {kind}" for name, kind in {**_PLACE, **scan.place}.items())
+    hidden = f"`{ROWTIME}` TIMESTAMP, `{ROWKEY}` BINARY, `{ROWMETA}` STRUCT<{place}>"
+    return ViewSchema(scan.view, ", ".join([*columns, hidden, *keyed, *more]))

@@ -48,6 +48,7 @@ class S3Connector(Connector):
     keyed: ClassVar[bool] = False
     takes_rows: ClassVar[bool] = True
     holds_schemas: ClassVar[bool] = True
+    place_members: ClassVar[Mapping[str, str]] = {"file": "STRING"}
 
     def __init__(self, name: str, config: BaseModel) -> None:
         super().__init__(name, config)

@@ -16,7 +16,7 @@ from leatstream.model.objects import Query, RelationKind
 from leatstream.plan.logical import LogicalPlan
 from leatstream.services.catalog_view import CatalogView, qualify
 from leatstream.services.environment import Context, Environment, Principal
-from leatstream.services.planning.analysis import analyze, with_types
+from leatstream.services.planning.analysis import analyze, with_places, with_types
 from leatstream.services.session_defaults import used
 from leatstream.services.statements.changelog_inserts import writes_by_key
 from leatstream.sql import statements as ast
@@ -174,7 +174,7 @@ class Virtuals:
                 changelog=given.changelog,
                 find_function=view.find_function,
             )
-            logical = with_types(env, logical)
+            logical = with_types(env, with_places(env, view, logical))
             analyze(env, logical)
         name = key(given.name)
         if not given.changelog and logical.left_most.relation.kind is RelationKind.CHANGELOG:

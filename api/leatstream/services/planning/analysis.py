@@ -7,7 +7,8 @@ from dataclasses import replace
 from leatstream.errors import Faults
 from leatstream.model.names import quote
 from leatstream.model.objects import HIDDEN_PREFIX
-from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, LogicalPlan
+from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, LogicalPlan, Scan
+from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Environment
 from leatstream.services.planning.sink_columns import check_comparable, same_kind
 from leatstream.sql.analysis import explain_failure
@@ -21,6 +22,17 @@ def analyze(env: Environment, logical: LogicalPlan) -> list[AnalyzedColumn]:
     if logical.distinct:
         check_comparable(columns, logical.left_most.position)
     return columns
+
+
+def with_places(env: Environment, view: CatalogView, logical: LogicalPlan) -> LogicalPlan:
+    """The plan with what each source's kind of store knows of where records lie."""
+
+    def placed(scan: Scan) -> Scan:
+        store = view.find_store(scan.relation.store)
+        connector_class = env.connector_classes.get(store.kind) if store is not None else None
+        return scan if connector_class is None else replace(scan, place=connector_class.place_members)
+
+    return replace(logical, scans=tuple(map(placed, logical.scans)))
 
 
 def with_types(env: Environment, logical: LogicalPlan) -> LogicalPlan:

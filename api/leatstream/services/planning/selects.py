@@ -15,7 +15,7 @@ from leatstream.plan.logical import LogicalPlan
 from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Context, Environment
 from leatstream.services.functions.jobs import function_specs
-from leatstream.services.planning.analysis import analyze, check_lookup_types, with_types
+from leatstream.services.planning.analysis import analyze, check_lookup_types, with_places, with_types
 from leatstream.services.planning.draft import Draft, require_sources
 from leatstream.services.planning.job import plan_job
 from leatstream.services.planning.live_stores import LiveStores
@@ -62,7 +62,7 @@ def plan_select(env: Environment, view: CatalogView, statement: Select, context:
         EngineError: no driver is there to analyze.
     """
     live = LiveStores(env, view)
-    logical = with_types(env, _bind_select(statement, view, context))
+    logical = with_types(env, with_places(env, view, _bind_select(statement, view, context)))
     draft = Draft(env, view, context, live, logical, RelationProperties(), {}, analyze(env, logical))
     require_sources(draft)
     check_lookup_types(env, logical)
