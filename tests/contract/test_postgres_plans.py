@@ -19,6 +19,8 @@ TABLES = """
 CREATE SCHEMA plans;
 CREATE TABLE plans.fits (id bigint PRIMARY KEY, name text, at timestamp, made timestamptz NOT NULL DEFAULT now());
 CREATE TABLE plans.unlike (id text, at boolean, must integer NOT NULL, number bigint GENERATED ALWAYS AS IDENTITY);
+CREATE TABLE plans.parent (id bigint PRIMARY KEY, name text, twice text GENERATED ALWAYS AS (name || name) STORED);
+CREATE TABLE plans.child () INHERITS (plans.parent);
 GRANT ALL ON SCHEMA plans TO shop;
 GRANT ALL ON ALL TABLES IN SCHEMA plans TO shop
 """
@@ -115,6 +117,21 @@ def test_properties_that_do_not_fit(client: TestClient, properties: str, words: 
     for problem, word in zip(problems, words, strict=True):
         assert word in problem["detail"]
         assert problem["position"]["line"] == 1
+
+
+def test_changes_that_the_log_does_not_have_are_told_at_once(client: TestClient) -> None:
+    """First rows would come of the children and of the computed column, and no change of them ever."""
+    columns = "(id BIGINT, name VARCHAR, twice VARCHAR, PRIMARY KEY (id))"
+    declared = f"CREATE CHANGELOG rows {columns} WITH ('store'='pg', 'topic'='plans.parent')"
+    made = client.post("/v1/statements", json={"sql": declared, **CONTEXT})
+    assert made.status_code == 200, made.text
+    sink = "CREATE CHANGELOG c WITH ('store'='k', 'topic.partitions'=1, 'topic.replicas'=1) AS"
+    problems = validated(client, f"{sink} SELECT id, name FROM rows")["problems"]
+    assert [p["code"] for p in problems] == ["validation", "validation"]
+    assert "plans.child inherit from it" in problems[0]["detail"]
+    assert "UNION ALL" in problems[0]["hint"]
+    assert "twice of demo.public.rows is a generated column" in problems[1]["detail"]
+    assert all(problem["position"] for problem in problems)
 
 
 def test_every_misfit_of_a_table_is_told_at_once(client: TestClient) -> None:

@@ -19,6 +19,7 @@ class TableColumn:
         filled: whether it may be left out of a row although it is NOT NULL: it has a default.
         generated: whether the store alone writes it.
         enum: whether its type is an enumeration.
+        computed: whether its values follow from other columns of the row.
     """
 
     name: str
@@ -29,6 +30,7 @@ class TableColumn:
     generated: bool = False
     enum: bool = False
     comment: str | None = None
+    computed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class Table:
     """What an entity with columns has.
 
     Attributes:
+        apart: why not all changes of its rows can be read as its own, with the tables that hold these rows;
+            empty where they can.
         unique: column names of each unique key that rows can be matched by, the primary key's first.
         details: what else is told of it: name to value.
     """
@@ -44,6 +48,7 @@ class Table:
     primary_key: tuple[str, ...] = ()
     unique: tuple[tuple[str, ...], ...] = ()
     details: Mapping[str, str | int | None] = field(default_factory=dict)
+    apart: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from leatstream.connectors.entities import Entity, Table, TableColumn
-from leatstream.connectors.postgres.cdc import check_source, readable
-from leatstream.connectors.postgres.types import read_type
+from leatstream.connectors.postgres.cdc import check_source
+from leatstream.connectors.postgres.types import read_type, readable
 from leatstream.errors import Position, RequestError, StoreError
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Column, Meta, Relation, RelationKind
@@ -105,6 +105,16 @@ def test_a_table_that_does_not_tell_its_rows_apart() -> None:
     details: dict[str, Any] = {"replica_identity": "nothing"}
     ((code, said),) = faults(changelog(ROW), replace(TABLE, details=details))
     assert (code, "replica identity" in said) == ("validation", True)
+
+
+def test_rows_whose_changes_are_not_in_its_log() -> None:
+    apart = replace(TABLE, apart="public.child inherit from it, and the log has their changes as theirs")
+    for found in (changelog(ROW), stream('"op" VARCHAR')):
+        ((code, said),) = faults(found, apart)
+        assert (code, "cannot all be read: public.child inherit" in said) == ("validation", True)
+    computed = replace(TABLE, columns=(TABLE.columns[0], replace(TABLE.columns[1], computed=True)))
+    ((code, said),) = faults(changelog(ROW), computed)
+    assert (code, "name of d.s.r is a generated column" in said) == ("validation", True)
 
 
 def test_a_stream_is_of_envelopes() -> None:

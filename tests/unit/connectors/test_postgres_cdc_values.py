@@ -40,6 +40,21 @@ JSONB, JSONBS, JSONS = 3802, 3807, 199
         ("BYTES", 17, b"\\x00ff", "AP8="),
         ("TIMESTAMP_LTZ", 1184, b"2026-01-02 03:04:05.6+00", "2026-01-02 03:04:05.6Z"),
         ("TIMESTAMP", 1114, b"2026-01-02 03:04:05", "2026-01-02 03:04:05"),
+        # Nothing that a reader could take for another date.
+        ("DATE", 1082, b"2026-01-02", "2026-01-02"),
+        ("DATE", 1082, b"0044-03-15", "0044-03-15"),
+        ("DATE", 1082, b"0044-03-15 BC", "out of range: 0044-03-15 BC"),
+        ("DATE", 1082, b"10000-01-01", "out of range: 10000-01-01"),
+        ("DATE", 1082, b"infinity", "out of range: infinity"),
+        ("ARRAY<DATE>", 1182, b"{-infinity,2026-01-02}", ["out of range: -infinity", "2026-01-02"]),
+        ("TIMESTAMP", 1114, b"0044-03-15 10:00:00 BC", "out of range: 0044-03-15 10:00:00 BC"),
+        ("TIMESTAMP", 1114, b"294276-12-31 23:59:59", "out of range: 294276-12-31 23:59:59"),
+        ("TIMESTAMP_LTZ", 1184, b"0044-03-15 10:00:00+00 BC", "out of range: 0044-03-15 10:00:00+00 BC"),
+        ("TIMESTAMP_LTZ", 1184, b"10000-01-01 00:00:00+00", "out of range: 10000-01-01 00:00:00Z"),
+        ("TIMESTAMP_LTZ", 1184, b"-infinity", "out of range: -infinity"),
+        ("VARCHAR", 1082, b"0044-03-15 BC", "0044-03-15 BC"),
+        # The text of a column that is boolean no more.
+        ("BOOLEAN", 25, b"true", "true"),
         ("ARRAY<INTEGER>", 1007, b"{1,NULL,3}", [1, None, 3]),
         ("ARRAY<VARCHAR>", 1009, rb'{"a \"b\"\\",NULL,"NULL",c,""}', ['a "b"\\', None, "NULL", "c", ""]),
         ("ARRAY<ARRAY<BOOLEAN>>", 1000, b"{{t,f},{NULL,t}}", [[True, False], [None, True]]),
@@ -50,6 +65,11 @@ JSONB, JSONBS, JSONS = 3802, 3807, 199
 )
 def test_values(kind: str, oid: int, value: bytes, expected: object) -> None:
     assert json.loads(writer(parse_type(kind), oid)(value)) == expected
+
+
+def test_bytes_that_are_no_text_stay_as_they_are() -> None:
+    """The reader finds the record undecodable; another character would be another value."""
+    assert writer(parse_type("VARCHAR"), 25)(b'caf\xe9 "x"') == b'"caf\xe9 \\"x\\""'
 
 
 @pytest.mark.parametrize("broken", [b"", b"1", b"{1", b'{"a', b"{1}x", b"{{1}"])

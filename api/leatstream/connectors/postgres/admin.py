@@ -34,7 +34,8 @@ SELECT a.attname,
   CASE WHEN t.typtype = 'd' THEN format_type(t.typbasetype, t.typtypmod)
   ELSE format_type(a.atttypid, a.atttypmod) END,
   a.attnotnull OR t.typnotnull, a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL,
-  a.attgenerated <> '' OR a.attidentity = 'a', t.typtype = 'e', col_description(a.attrelid, a.attnum)
+  a.attgenerated <> '' OR a.attidentity = 'a', t.typtype = 'e', col_description(a.attrelid, a.attnum),
+  a.attgenerated <> ''
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
@@ -46,6 +47,28 @@ FROM pg_index i
 WHERE i.indrelid = %s AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL
 AND i.indexprs IS NULL ORDER BY i.indisprimary DESC, i.indexrelid
 """
+# The rows of a table are also those of the tables that inherit from it, which the log has under their own
+# names, and of its partitions, of which the log lacks those that are foreign or unlogged.
+_APART = """
+SELECT array(
+  SELECT h.inhrelid::regclass::text FROM pg_inherits h JOIN pg_class p ON p.oid = h.inhparent
+  WHERE p.oid = to_regclass(%(table)s) AND p.relkind = 'r' ORDER BY 1),
+array(
+  SELECT k.oid::regclass::text FROM pg_class k WHERE (k.relkind = 'f' OR k.relpersistence <> 'p')
+  AND (k.oid = to_regclass(%(table)s)
+    OR k.oid IN (SELECT relid FROM pg_partition_tree(to_regclass(%(table)s)))) ORDER BY 1)
+"""
+
+
+def rows_apart(connection: psycopg.Connection[Any], entity: str) -> str:
+    """Why not all changes of a table's rows can be read as the table's; empty where they can."""
+    name = identifier(entity).as_string(connection)
+    children, unlogged = connection.execute(_APART, {"table": name}).fetchone() or ([], [])
+    if children:
+        return f"{', '.join(children)} inherit from it, and the log has the changes of their rows as theirs"
+    return (
+        f"the log does not have the changes of {', '.join(unlogged)}, unlogged or foreign" if unlogged else ""
+    )
 
 
 def split_entity(entity: str) -> tuple[str, str]:
@@ -134,6 +157,7 @@ class PostgresAdmin:
             columns = connection.execute(_COLUMNS, (oid,)).fetchall()
             keys = connection.execute(_KEYS, (oid,)).fetchall()
             size = connection.execute("SELECT pg_total_relation_size(%s::oid)", (oid,)).fetchone()
+            apart = rows_apart(connection, entity)
         primary = next((tuple(names) for is_primary, names in keys if is_primary), ())
         details = _rows(head[3]) | {"bytes": size[0] if size else None}
         details["replica_identity"] = _IDENTITIES[head[4]]
@@ -144,6 +168,7 @@ class PostgresAdmin:
             primary_key=primary,
             unique=tuple(tuple(names) for _, names in keys),
             details=details,
+            apart=apart,
         )
         return Entity(entity_name(head[0], head[1]), configs=_configs(head[4]), table=table)
 

@@ -15,9 +15,9 @@ from urllib.parse import unquote, urlparse
 from leatstream.connectors.base import MAX_OFFSETS
 from leatstream.connectors.entities import Entity, SourceWatch, Table
 from leatstream.connectors.postgres.cdc_records import AFTER, BEFORE, ORIGINS, Form
-from leatstream.connectors.postgres.cdc_server import ChangeServer
+from leatstream.connectors.postgres.cdc_server import APART_HINT, ChangeServer
 from leatstream.connectors.postgres.settings import PostgresConfig
-from leatstream.connectors.postgres.types import base_of
+from leatstream.connectors.postgres.types import readable
 from leatstream.errors import Faults, JobError, Position, StoreError
 from leatstream.model.names import quote
 from leatstream.model.objects import Column, Relation, RelationKind
@@ -32,23 +32,6 @@ if TYPE_CHECKING:
 
 _ENVELOPE = {"op": ("VARCHAR",), "ts_ms": ("BIGINT",)} | dict.fromkeys((BEFORE, AFTER, *ORIGINS), ("STRUCT",))
 _ORIGIN = {"db": "VARCHAR", "schema": "VARCHAR", "table": "VARCHAR", "lsn": "BIGINT"}
-_READ = {
-    "boolean": ("BOOLEAN",),
-    "smallint": ("SMALLINT", "INTEGER", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE"),
-    "integer": ("INTEGER", "BIGINT", "DECIMAL", "DOUBLE"),
-    "bigint": ("BIGINT", "DECIMAL"),
-    "oid": ("BIGINT",),
-    "real": ("FLOAT", "DOUBLE"),
-    "double precision": ("DOUBLE",),
-    "numeric": ("DECIMAL", "DOUBLE"),
-    "date": ("DATE",),
-    "time without time zone": ("TIME",),
-    "timestamp without time zone": ("TIMESTAMP",),
-    "timestamp with time zone": ("TIMESTAMP_LTZ",),
-    "bytea": ("BYTES", "VARBINARY"),
-    "json": ("STRUCT", "MAP", "ARRAY"),
-    "jsonb": ("STRUCT", "MAP", "ARRAY"),
-}
 
 
 # -- plan ----------------------------------------------------------------------------------------------------
@@ -95,6 +78,9 @@ def check_source(
 
 def _check_table(relation: Relation, table: Table, faults: Faults, position: Position | None) -> None:
     name = f"table {relation.entity} of store {quote(relation.store)}"
+    if table.apart:
+        detail = f"the changes of {name} cannot all be read: {table.apart}"
+        faults.add("validation", detail, position=position, hint=APART_HINT)
     if not table.primary_key:
         hint = f"ALTER TABLE {relation.entity} ADD PRIMARY KEY (…)"
         detail = f"{name} has no primary key, which tells its rows apart"
@@ -151,25 +137,20 @@ def _check_columns(
             detail = f"table {relation.entity} has no column {quote(name)} ({prefix}{name} of {relation.fqn})"
             known = ", ".join(quote(c) for c in there)
             faults.add("unknown-column", detail, position=position, hint=f"there is {known}")
+        elif found.computed:
+            detail = (
+                f"{prefix}{name} of {relation.fqn} is a generated column of the table, which its log does "
+                "not have"
+            )
+            faults.add(
+                "validation", detail, position=position, hint="leave it out and compute it in the query"
+            )
         elif not readable(kind, found.native):
             detail = (
                 f"{prefix}{name} of {relation.fqn} is {kind}; the table's column is {found.native}, which "
                 f"can be read as {found.type} or VARCHAR"
             )
             faults.add("type-mismatch", detail, position=position)
-
-
-def readable(kind: DataType, native: str) -> bool:
-    """Whether values of a table's column can be read as this type; all of them can as text."""
-    if kind.kind == "VARCHAR":
-        return True
-    base, _ = base_of(native)
-    if base.endswith("[]"):
-        leaf = kind
-        while leaf.kind == "ARRAY":
-            leaf = leaf.arguments[0]
-        return kind.kind == "ARRAY" and readable(leaf, base[:-2])
-    return kind.kind in _READ.get(base, ())
 
 
 # -- driver --------------------------------------------------------------------------------------------------

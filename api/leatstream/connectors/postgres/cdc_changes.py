@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from leatstream.connectors.postgres.cdc_position import Key, Position
 from leatstream.connectors.postgres.cdc_records import Form, Record, Shaper
 from leatstream.connectors.postgres.cdc_server import ChangeServer
+from leatstream.connectors.postgres.cdc_shape import read_shape
 from leatstream.connectors.postgres.cdc_table import SourceTable, current_rows, key_ranges
 from leatstream.connectors.postgres.pgoutput import (
     UNCHANGED,
@@ -66,7 +67,7 @@ class ChangeReader:
         """Records of the transactions behind the position, up to and with that which ends at ``upto``.
 
         Raises:
-            StoreError: the table has been emptied or keeps too little of its old rows.
+            StoreError: the table has been emptied or altered, or keeps too little of its old rows.
             MalformedMessage: bytes that are no message.
         """
         records: list[Record] = []
@@ -87,7 +88,11 @@ class ChangeReader:
                 shaper, new = self._shapers.get(message.relation), message.new
                 if shaper is None:
                     continue
-                if judged or waiting or (message.op == "u" and new is not None and UNCHANGED in new):
+                if shaper.lacking:
+                    message = shaper.completed(message)
+                    new = message.new
+                unsent = (message.op == "u" or shaper.lacking) and new is not None and UNCHANGED in new
+                if judged or waiting or unsent:
                     waiting.append(_Event(shaper, message, at, lsn, xid=xid if judged else -1))
                 elif new is None or message.key is not None or message.old is not None:
                     self._write(_Event(shaper, message, at, lsn), records)
@@ -127,9 +132,16 @@ class ChangeReader:
     def _shape(self, message: object) -> None:
         if not isinstance(message, RelationShape):
             return
-        mine = (message.schema, message.name) == (self.table.schema, self.table.name)
-        shape = [(column.name, column.type) for column in message.columns]
-        self._shapers[message.oid] = Shaper(self.form, self.table, shape) if mine else None
+        self._shapers[message.oid] = None
+        if message.oid == self.table.oid:
+            shaper, self.table = read_shape(self.server, self.form, self.table, message)
+            self._shapers[message.oid] = shaper
+        elif (message.schema, message.name) == (self.table.schema, self.table.name):
+            raise StoreError(
+                "entity-not-found",
+                f"Store {self.server.store}: table {self.server.entity} is another one now than that whose "
+                "changes the log has: it was dropped and made again, or changed its name with another.",
+            )
 
     def _emptied(self, message: Truncate, at: int, lsn: int) -> list[Record]:
         shapers = [s for s in (self._shapers.get(oid) for oid in message.relations) if s is not None]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from leatstream.connectors.postgres.cdc_position import Key, Mark
 from leatstream.connectors.postgres.cdc_table import SourceTable
 from leatstream.connectors.postgres.cdc_values import declared, key_writer, row_writer
-from leatstream.connectors.postgres.pgoutput import Unchanged, Values
+from leatstream.connectors.postgres.pgoutput import UNCHANGED, Change, Unchanged, Values
 from leatstream.connectors.postgres.types import read_type
 from leatstream.errors import StoreError
 from leatstream.model.types import DataType
@@ -68,9 +68,15 @@ class Form:
 
 
 class Shaper:
-    """Makes records of the rows of a table that has these columns, in this order."""
+    """Makes records of the rows of a table that has these columns, in this order.
 
-    def __init__(self, form: Form, table: SourceTable, shape: Sequence[tuple[str, int]]) -> None:
+    ``lacking``: of how many columns, the last ones, the log has no values.
+    """
+
+    def __init__(
+        self, form: Form, table: SourceTable, shape: Sequence[tuple[str, int]], lacking: int = 0
+    ) -> None:
+        self.lacking = lacking
         # The log names domains, whose values are written as those of their own types.
         bases = {column.oid: column.base for column in table.columns}
         shape = [(name, bases.get(oid, oid)) for name, oid in shape]
@@ -102,6 +108,12 @@ class Shaper:
             {"db": form.database, "schema": table.schema, "table": table.name}, ensure_ascii=False
         ).encode()[:-1]
         self._origins = [json.dumps(name).encode() + b":" + origin for name in ORIGINS if name in columns]
+
+    def completed(self, change: Change) -> Change:
+        """A change of the log with places for the columns that the log lacks."""
+        old, key = (values and values + [None] * self.lacking for values in (change.old, change.key))
+        new = change.new and change.new + [UNCHANGED] * self.lacking
+        return change._replace(old=old, key=key, new=new)
 
     def key_of(self, values: Values) -> Key:
         """The primary key as text."""

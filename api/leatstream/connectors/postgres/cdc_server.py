@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leatstream.connectors.postgres.admin import split_entity
+from leatstream.connectors.postgres.admin import rows_apart, split_entity
 from leatstream.connectors.postgres.errors import store_error
 from leatstream.connectors.postgres.pgoutput import format_lsn, parse_lsn
 from leatstream.connectors.postgres.settings import PostgresConfig, connect
@@ -23,7 +23,16 @@ if TYPE_CHECKING:
 TIMEOUT = 20.0
 # How long transactions that are open when a slot is made may stay so.
 PATIENCE = 60.0
+APART_HINT = (
+    "declare a relation over each of the tables and write UNION ALL; partitions (PARTITION BY) are read with "
+    "their table"
+)
 _HEADER = 19
+_PUBLISHED = """
+SELECT p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate, to_jsonb(t) ->> 'rowfilter'
+FROM pg_publication_tables t JOIN pg_publication p ON p.pubname = t.pubname
+WHERE t.pubname = %s AND t.schemaname = %s AND t.tablename = %s
+"""
 _SLOT = """
 SELECT confirmed_flush_lsn::text, restart_lsn::text, plugin, database = current_database(), active_pid,
   to_jsonb(s) ->> 'wal_status', to_jsonb(s) ->> 'safe_wal_size'
@@ -167,8 +176,31 @@ class ChangeServer:
         return slot
 
     def require_publication(self) -> None:
-        """See that the publication has the table: of one that it lacks the log just tells nothing."""
-        if not self.has_publication():
+        """See that the log has every change of the table's rows: of one that it lacks it tells nothing.
+
+        Raises:
+            StoreError: entity-not-found without the table in the publication; store-rejected where some
+                changes are missing.
+        """
+        schema, name = split_entity(self.entity)
+        with self.doing(f"looking at publication {self.publication}"):
+            found = self.connection.execute(_PUBLISHED, (self.publication, schema, name)).fetchone()
+            apart = rows_apart(self.connection, self.entity)
+        if found is not None and apart:
+            raise StoreError(
+                "store-rejected",
+                f"Store {self.store}: the changes of table {self.entity} cannot all be read: {apart}.",
+                hint=APART_HINT,
+            )
+        if found is not None and found != (True, None):
+            raise StoreError(
+                "store-rejected",
+                f"Store {self.store}: publication {self.publication} leaves out changes of table "
+                f"{self.entity}: it has a row filter, or does not publish all kinds of changes.",
+                hint="ALTER PUBLICATION … SET (publish = 'insert, update, delete, truncate'), and SET TABLE "
+                "without WHERE; a query's own WHERE chooses rows",
+            )
+        if found is None:
             raise StoreError(
                 "entity-not-found",
                 f"Store {self.store}: the publication {self.publication} of table {self.entity} is not there "

@@ -25,6 +25,7 @@ from leatstream.connectors.postgres.cdc_position import Position, read_offset
 from leatstream.connectors.postgres.cdc_records import Form, Record, Shaper, first_rows
 from leatstream.connectors.postgres.cdc_rows import FirstRows, check_order
 from leatstream.connectors.postgres.cdc_server import ChangeServer
+from leatstream.connectors.postgres.cdc_shape import check_table
 from leatstream.connectors.postgres.cdc_table import SourceTable, get_table
 from leatstream.connectors.postgres.pgoutput import MalformedMessage, format_lsn
 from leatstream.connectors.postgres.settings import PostgresConfig
@@ -110,7 +111,7 @@ class ChangeStream(DataSourceStreamReader):
         plan = self._plan
         with said():
             server = self._open()
-            self._check_columns()
+            check_table(server, plan.form, self._described())
             if plan.first_rows:
                 check_order(server, self._described())
             server.drop_older(plan.own)
@@ -120,17 +121,6 @@ class ChangeStream(DataSourceStreamReader):
             server.require_publication()
             begin = server.make_slot()
             return Position(begin, complete=not plan.first_rows).as_offset(plan.entity)
-
-    def _check_columns(self) -> None:
-        """A column may go later, but is there at the start; what the server computes is not in its log."""
-        there = {column.name for column in self._described().columns}
-        missing = [name for name, _ in self._plan.form.images() if name not in there]
-        if missing:
-            raise StoreError(
-                "store-rejected",
-                f"Store {self._plan.store}: table {self._plan.entity} has no column {missing[0]}, or it is "
-                "generated: the log does not have it.",
-            )
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Bound of one micro-batch."""
@@ -194,6 +184,7 @@ class ChangeStream(DataSourceStreamReader):
             raise self._taken(slot.confirmed)
         self._confirmed, self._seen = slot.confirmed, 0
         self._table = get_table(server)
+        check_table(server, self._plan.form, self._table)
         # No batch is needed any more.
         directory.mkdir(parents=True, exist_ok=True)
         for path in directory.iterdir():
@@ -261,6 +252,7 @@ class ChangeStream(DataSourceStreamReader):
         reader = ChangeReader(server, self._described(), self._plan.form, position)
         path = self._path(position, position)
         count = self._keep(path, reader.read(server.peek(end, most)))
+        self._table = reader.table
         if count:
             self._check_alone()
             found = position.moved(reader.end)
@@ -294,7 +286,7 @@ class ChangeStream(DataSourceStreamReader):
     def _check_alone(self) -> None:
         """What another reader has taken from the slot is not in what was just read."""
         own = max(self._confirmed, self._asked())
-        at = self._open().require_slot().confirmed
+        at = self._open().require_all().confirmed
         if at > own:
             raise self._taken(at)
 

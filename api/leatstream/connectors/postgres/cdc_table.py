@@ -9,6 +9,7 @@ from typing import Any
 from leatstream.connectors.postgres.admin import beside_values, split_entity
 from leatstream.connectors.postgres.cdc_position import Key
 from leatstream.connectors.postgres.cdc_server import ChangeServer
+from leatstream.connectors.postgres.pgoutput import RelationColumn
 from leatstream.errors import StoreError
 
 _COLUMNS = """
@@ -17,48 +18,73 @@ SELECT a.attname, a.atttypid::bigint, format_type(a.atttypid, a.atttypmod),
   CASE WHEN a.attcollation <> t.typcollation THEN
     (SELECT quote_ident(n.nspname) || '.' || quote_ident(l.collname) FROM pg_collation l
      JOIN pg_namespace n ON n.oid = l.collnamespace WHERE l.oid = a.attcollation) END,
+  CASE WHEN t.typtype = 'd' THEN format_type(t.typbasetype, t.typtypmod)
+  ELSE format_type(a.atttypid, a.atttypmod) END,
   (SELECT array_position((i.indkey::int2[])[0:i.indnkeyatts - 1], a.attnum) FROM pg_index i
-   WHERE i.indrelid = a.attrelid AND i.indisprimary)
+   WHERE i.indrelid = a.attrelid AND i.indisprimary),
+  a.attrelid::bigint
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
 ORDER BY a.attnum
+"""
+_NATIVE = """
+SELECT CASE WHEN t.typtype = 'd' THEN format_type(t.typbasetype, t.typtypmod)
+  ELSE format_type(u.oid, u.mod) END
+FROM unnest(%s::oid[], %s::int[]) WITH ORDINALITY AS u(oid, mod, n)
+LEFT JOIN pg_type t ON t.oid = u.oid ORDER BY n
 """
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column of the table; ``type`` and ``collation`` as SQL writes them, ``base`` the type of a domain."""
+    """A column of the table.
+
+    Attributes:
+        type, collation: as SQL writes them.
+        base: the type of a domain.
+        native: its name.
+    """
 
     name: str
     oid: int
     type: str
     base: int
     collation: str | None
+    native: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """The table as it is now."""
+    """The table as it is now; ``oid`` is what the log calls it, whatever its name was."""
 
+    oid: int
     schema: str
     name: str
     columns: tuple[TableColumn, ...]
     key: tuple[TableColumn, ...]
 
 
-def get_table(server: ChangeServer) -> SourceTable:
-    """The table; StoreError entity-not-found."""
+def get_table(server: ChangeServer, *, beside: bool = False) -> SourceTable:
+    """The table; StoreError entity-not-found. ``beside``: while the log is being read."""
     from psycopg import sql
 
     schema, name = split_entity(server.entity)
     with server.doing(f"describing table {server.entity}"):
-        quoted = sql.Identifier(schema, name).as_string(server.connection)
-        rows = server.connection.execute(_COLUMNS, (quoted,)).fetchall()
+        connection = server.beside if beside else server.connection
+        quoted = sql.Identifier(schema, name).as_string(connection)
+        rows = connection.execute(_COLUMNS, (quoted,)).fetchall()
     if not rows:
         raise StoreError("entity-not-found", f"Store {server.store}: table {server.entity} does not exist.")
-    columns = [(TableColumn(*row[:5]), row[5]) for row in rows]
+    columns = [(TableColumn(*row[:6]), row[6]) for row in rows]
     keyed = sorted(((place, c) for c, place in columns if place is not None), key=lambda one: one[0])
-    return SourceTable(schema, name, tuple(c for c, _ in columns), tuple(c for _, c in keyed))
+    return SourceTable(rows[0][7], schema, name, tuple(c for c, _ in columns), tuple(c for _, c in keyed))
+
+
+def native_types(server: ChangeServer, columns: Sequence[RelationColumn]) -> list[str]:
+    """The types of a log's columns, those of domains for them, as ``format_type`` writes them."""
+    with server.doing(f"describing types of {server.entity}"):
+        asked = ([c.type for c in columns], [c.modifier for c in columns])
+        return [str(row[0]) for row in server.beside.execute(_NATIVE, asked).fetchall()]
 
 
 def current_rows(

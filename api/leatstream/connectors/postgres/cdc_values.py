@@ -23,6 +23,7 @@ _SPECIAL = re.compile(rb'[\x00-\x1f"\\]')
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 _NUMBERS = ("DECIMAL", "FLOAT", "DOUBLE")
 _PACKED = {"SMALLINT": ">h", "INTEGER": ">i", "BIGINT": ">q", "DOUBLE": ">d"}
+_BOOLEANS = {b"t": b"true", b"f": b"false"}
 Write = Callable[[bytes], bytes]
 Row = Callable[[Values], bytes]
 
@@ -31,7 +32,10 @@ def text(value: bytes) -> bytes:
     """A JSON string."""
     if _SPECIAL.search(value) is None:
         return b'"' + value + b'"'
-    return json.dumps(value.decode("utf-8", "replace"), ensure_ascii=False).encode()
+    # Bytes that are no UTF-8 stay, and make the record undecodable: a database may be SQL_ASCII.
+    return json.dumps(value.decode("utf-8", "surrogateescape"), ensure_ascii=False).encode(
+        "utf-8", "surrogateescape"
+    )
 
 
 def number(value: bytes) -> bytes:
@@ -40,7 +44,7 @@ def number(value: bytes) -> bytes:
 
 
 def _boolean(value: bytes) -> bytes:
-    return b"true" if value == b"t" else b"false"
+    return _BOOLEANS.get(value) or text(value)
 
 
 def _binary(value: bytes) -> bytes:
@@ -53,9 +57,16 @@ def _binary(value: bytes) -> bytes:
     return b'"' + b64encode(bytes.fromhex(value[2:].decode("ascii"))) + b'"'
 
 
+def _dated(value: bytes) -> bytes:
+    """A date, with its time or without; what is none from the years 1 to 9999 must be no other value."""
+    if value[4:5] != b"-" or value.endswith(b"BC"):  # also infinity
+        return b'"out of range: ' + value + b'"'
+    return b'"' + value + b'"'
+
+
 def _instant(value: bytes) -> bytes:
     """The session's time zone is UTC, which PostgreSQL writes ``+00``."""
-    return b'"' + (value[:-3] + b"Z" if value.endswith(b"+00") else value) + b'"'
+    return _dated(value[:-3] + b"Z" if value.endswith(b"+00") else value)
 
 
 def _bare(value: bytes) -> bytes:
@@ -74,6 +85,8 @@ def writer(kind: DataType, type_oid: int) -> Write:
         return _binary
     if kind.kind == "TIMESTAMP_LTZ":
         return _instant
+    if kind.kind in ("DATE", "TIMESTAMP"):
+        return _dated
     if kind.arguments and type_oid in JSON_TYPES:
         return _bare
     if kind.kind == "ARRAY":

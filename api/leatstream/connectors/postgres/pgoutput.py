@@ -50,11 +50,12 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class RelationColumn:
-    """A column; ``key``: of the replica identity."""
+    """A column; ``key``: of the replica identity; ``modifier``: of its type, as ``format_type`` takes it."""
 
     name: str
     type: int
     key: bool
+    modifier: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +199,8 @@ def _relation(data: bytes) -> tuple[RelationShape, int]:
     for _ in range(count):
         key = bool(data[at] & 1)
         column, at = _text(data, at + 1)
-        columns.append(RelationColumn(column, _COUNT.unpack_from(data, at)[0], key))
-        _LONG.unpack_from(data, at + 4)
+        (oid_of_type,), (modifier,) = _COUNT.unpack_from(data, at), _LONG.unpack_from(data, at + 4)
+        columns.append(RelationColumn(column, oid_of_type, key, modifier))
         at += 8
     return RelationShape(oid, schema or "pg_catalog", name, identity, tuple(columns)), at
 

@@ -55,6 +55,24 @@ _WIDER = {
     "BYTES": ("bytea",),
     "VARBINARY": ("bytea",),
 }
+# PostgreSQL's name to the types of ours that a column may be declared as, beside VARCHAR.
+_READABLE = {
+    "boolean": ("BOOLEAN",),
+    "smallint": ("SMALLINT", "INTEGER", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE"),
+    "integer": ("INTEGER", "BIGINT", "DECIMAL", "DOUBLE"),
+    "bigint": ("BIGINT", "DECIMAL"),
+    "oid": ("BIGINT",),
+    "real": ("FLOAT", "DOUBLE"),
+    "double precision": ("DOUBLE",),
+    "numeric": ("DECIMAL", "DOUBLE"),
+    "date": ("DATE",),
+    "time without time zone": ("TIME",),
+    "timestamp without time zone": ("TIMESTAMP",),
+    "timestamp with time zone": ("TIMESTAMP_LTZ",),
+    "bytea": ("BYTES", "VARBINARY"),
+    "json": ("STRUCT", "MAP", "ARRAY"),
+    "jsonb": ("STRUCT", "MAP", "ARRAY"),
+}
 _PLACES = re.compile(r"(.*?)\s*\((\d+)(?:,\s*(-?\d+))?\)(.*)\Z")
 
 
@@ -86,6 +104,19 @@ def read_type(native: str) -> DataType:
     if base == "character varying":
         return DataType("VARCHAR", numbers)
     return DataType(_READ.get(base, "VARCHAR"))
+
+
+def readable(kind: DataType, native: str) -> bool:
+    """Whether values of a table's column can be read as this type; all of them can as text."""
+    if kind.kind == "VARCHAR":
+        return True
+    base, _ = base_of(native)
+    if base.endswith("[]"):
+        leaf = kind
+        while leaf.kind == "ARRAY":
+            leaf = leaf.arguments[0]
+        return kind.kind == "ARRAY" and readable(leaf, base[:-2])
+    return kind.kind in _READABLE.get(base, ())
 
 
 def column_type(kind: DataType) -> str:
