@@ -133,6 +133,18 @@ def test_undecodable_records_fail_the_job_or_are_skipped_and_counted(play: Any, 
     failed = play.wait(f"{play.name}_terminates", "failed")
     assert failed["status"]["error"]["code"] == "undecodable-record"
     assert "not json at all" not in str(failed["status"])
+    for why in ("it is not JSON", 'column n is BIGINT, the record has the string "text"', "is missing"):
+        failed = play.wait(f"{play.name}_terminates", "failed")
+        error = failed["status"]["error"]
+        assert why in error["detail"]
+        record = ":".join(error["record"][part] for part in ("entity", "partition", "offset"))
+        assert f"leat query restart --skip-record {record}" in error["hint"]
+        body = {"failed_by": record, "skip_record": True}
+        assert play.http.post("/v1/queries:restart", json=body).json() == {
+            "queries": [f"{play.name}_terminates"]
+        }
+    assert sorted(r["n"] for r in play.consume(f"{play.name}.t", 2)) == [1, 2]
+    assert len(play.query(f"{play.name}_terminates")["status"]["skipped_records"]) == 3
     eventually(
         lambda: play.query(f"{play.name}_lenient")["status"]["metrics"].get("skipped_rows_total") == 3,
         what="three skipped records",

@@ -516,3 +516,47 @@ def test_capabilities_tell_all_that_the_service_tells(service: Service, leat: Le
             assert {n: told[row["kind"]][n] for n in names} == {n: "yes" if row[n] else "" for n in names}
             assert told[row["kind"]]["delivery"] == ", ".join(one["name"] for one in row["delivery"])
             assert told[row["kind"]]["properties"] == ", ".join(row["properties"])
+
+
+def test_query_restart_past_a_record(service: Service, leat: Leat) -> None:
+    service.answer("GET", "/v1/queries/q", query("failed"))
+    service.answer("POST", "/v1/queries/q:restart", query("pending"), status=202)
+    assert leat("query", "restart", "q", "--skip-record", "orders:3:42", "--no-wait").status == 0
+    assert service.last_body == {"skip_record": "orders:3:42"}
+
+
+@pytest.mark.parametrize(
+    ("options", "body"),
+    [
+        (("--failed-by", "source-gone"), {"failed_by": "source-gone", "skip_record": False}),
+        (("--skip-record", "orders:3:42"), {"failed_by": "orders:3:42", "skip_record": True}),
+    ],
+)
+def test_restart_of_all_queries_of_one_cause(
+    service: Service, leat: Leat, options: tuple[str, ...], body: dict[str, Any]
+) -> None:
+    service.answer("POST", "/v1/queries:restart", {"queries": ["q", "r"]}, status=202)
+    said = leat("query", "restart", *options, "--no-wait")
+    assert (said.status, json.loads(service.requests[0].content)) == (0, body)
+    assert "q, r" in said.err
+    service.answer("GET", "/v1/queries/q", query("running"))
+    service.answer("GET", "/v1/queries/r", query("failed"))
+    waited = leat("query", "restart", *options)
+    assert waited.status != 0
+    assert "Query r is failed" in waited.err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--failed-by", "x", "--skip-record", "t:0:1"),
+        ("--skip-record", "t:0:1", "--from", "earliest"),
+        ("q", "--failed-by", "x"),
+    ],
+)
+def test_restarts_that_say_too_little_or_too_much(
+    service: Service, leat: Leat, options: tuple[str, ...]
+) -> None:
+    assert leat("query", "restart", *options).status == 2
+    assert service.requests == []
