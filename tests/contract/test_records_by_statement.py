@@ -346,3 +346,19 @@ def test_nothing_to_generate_from(sql: Sql, fresh: Any) -> None:
     assert "JSON object" in sql.refused("GENERATE TEMPLATE FOR ENTITY t")["detail"]
     assert sql.refused("GENERATE COLUMNS FROM ENTITY t WITH ('limit'=0)")["code"] == "invalid-property"
     assert sql.refused("GENERATE COLUMNS FROM ENTITY t WITH ('x'=0)")["code"] == "invalid-property"
+
+
+def test_a_record_that_a_stream_cannot_read_is_told_at_once(sql: Sql) -> None:
+    """It is written as it is said, and would end each query that reads the stream."""
+    sql("CREATE STREAM copied AS SELECT id FROM s QUERY WITH ('query.name'='copy')")
+    sql(
+        "CREATE STREAM lenient AS SELECT id FROM s WITH ('source.deserialization.error.handling'='IGNORE') "
+        "QUERY WITH ('query.name'='lenient')"
+    )
+    warnings = sql("""INSERT INTO ENTITY t VALUE('{"id": "yesterday", "name": "n"}')""")["object"]["warnings"]
+    why = 'cannot read this record: column id is BIGINT, the record has the string "yesterday"'
+    assert warnings == [
+        f"stream demo.public.s {why}. It ends query copy",
+        f"stream demo.public.v {why}",
+    ]
+    assert "warnings" not in sql("""INSERT INTO ENTITY t VALUE('{"id": 1, "name": "n"}')""")["object"]

@@ -10,14 +10,16 @@ from leatstream.connectors.entities import NewRecord
 from leatstream.errors import Faults, Position, RequestError
 from leatstream.formats.described import FORMATS
 from leatstream.formats.json import check_type
+from leatstream.formats.json_faults import faults_of
 from leatstream.model.names import quote
-from leatstream.model.objects import Column, Relation, RelationKind
+from leatstream.model.objects import Column, Query, QueryState, Relation, RelationKind
+from leatstream.plan.job_spec import ColumnSpec
 from leatstream.services.authorization import WRITE, authorize
 from leatstream.services.catalog_view import CatalogView, did_you_mean, qualify
 from leatstream.services.entities import get_entity
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.planning.live_stores import LiveStores
-from leatstream.services.planning.record_places import key_columns
+from leatstream.services.planning.record_places import headers_column, key_columns, key_only
 from leatstream.services.statements.described_records import make_records
 from leatstream.services.stores import get_store
 from leatstream.sql.constants import Constant, Misfit, value_of
@@ -76,8 +78,13 @@ def insert_values(env: Environment, principal: Principal, statement: InsertValue
     return str(relation.fqn)
 
 
-def insert_json(env: Environment, principal: Principal, store: str, entity: str, s: InsertEntity) -> None:
+def insert_json(
+    env: Environment, principal: Principal, store: str, entity: str, s: InsertEntity
+) -> list[str]:
     """Write the one record of an INSERT INTO ENTITY, its JSON as it is written.
+
+    Returns:
+        Warnings: which relations over the entity cannot read the record, and which queries that ends.
 
     Raises:
         RequestError: ``validation`` when the text is no JSON object, ``invalid-property``.
@@ -87,6 +94,41 @@ def insert_json(env: Environment, principal: Principal, store: str, entity: str,
     authorize(principal, WRITE, "entity", entity)
     get_entity(env, principal, store, entity)
     env.connect(get_store(env, principal, store)).write_records(entity, [record], _WRITE_TIMEOUT)
+    return _unreadable(env, store, entity, record.value or b"")
+
+
+def _unreadable(env: Environment, store: str, entity: str, value: bytes) -> list[str]:
+    with env.open_unit(write=False) as unit:
+        over = [
+            relation
+            for relation in unit.relations.page(limit=10_000)
+            if (relation.store, relation.entity, relation.value_format) == (store, entity, "json")
+        ]
+        queries = unit.queries.page(limit=100_000) if over else ()
+    found = []
+    for relation in over:
+        elsewhere = (*key_only(relation), headers_column(relation))
+        columns = [
+            ColumnSpec(name=column.name, type=str(column.type), not_null=column.not_null)
+            for column in relation.columns
+            if column.name not in elsewhere
+        ]
+        faults = faults_of(columns, value)
+        if faults:
+            why = "; ".join(fault.told(shown=env.settings.error_excerpts) for fault in faults)
+            names = [quote(query.name) for query in queries if _ends_at(query, relation)]
+            ends = (
+                f". It ends {'query' if len(names) == 1 else 'queries'} {', '.join(names)}" if names else ""
+            )
+            found.append(f"{relation.kind.value} {relation.fqn} cannot read this record: {why}{ends}")
+    return found
+
+
+def _ends_at(query: Query, relation: Relation) -> bool:
+    """Whether a record that the relation cannot read ends the query, which runs."""
+    sources = query.job.get("sources") or ()
+    strict = any(s.get("relation") == str(relation.fqn) and s.get("on_error") == "terminate" for s in sources)
+    return strict and query.is_wanted and query.status.state is not QueryState.FAILED
 
 
 def check_json(s: InsertEntity) -> NewRecord:

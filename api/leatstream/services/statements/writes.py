@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 from leatstream.errors import LeatstreamError
 from leatstream.model.names import Fqn
@@ -34,10 +35,9 @@ def insert_values(run: Run, s: ast.InsertValues) -> StatementResult:
 def insert_entity(run: Run, s: ast.InsertEntity) -> StatementResult:
     """INSERT INTO ENTITY: one record, as it is."""
     store, name = store_of(run.env, s.store, run.context), entity_name(s.name)
-    records.insert_json(run.env, run.principal, store, name, s)
-    return StatementResult(
-        "insert_entity", object={"noun": "entity", "name": name, "store": store, "records": 1}
-    )
+    warnings = records.insert_json(run.env, run.principal, store, name, s)
+    thing: dict[str, Any] = {"noun": "entity", "name": name, "store": store, "records": 1}
+    return StatementResult("insert_entity", object=thing | ({"warnings": warnings} if warnings else {}))
 
 
 def update_store(run: Run, s: ast.UpdateStore) -> StatementResult:
