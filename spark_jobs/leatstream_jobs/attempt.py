@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.registry import open_connector
@@ -34,6 +34,7 @@ from leatstream_jobs.protocol import (
     Fenced,
     NotKnown,
 )
+from leatstream_jobs.pulse import Pulse
 from leatstream_jobs.running import is_running
 from leatstream_jobs.source_checks import SourceChecks
 from leatstream_jobs.traffic import Traffic
@@ -80,7 +81,10 @@ class Attempt:
         self._failure: Failure | None = None
         self._started: run_query.Started | None = None
         self._secrets: dict[str, str] = {}
-        self._sources = SourceChecks(spark, self._spec.checkpoint, self._progress.watches)
+        self._pulse = Pulse(self._spec)
+        self._sources = SourceChecks(
+            spark, self._spec.checkpoint, self._progress.watches, self._pulse.answered
+        )
         self._next_heartbeat = 0.0
         self._directive = "continue"
         self._completed = False
@@ -180,11 +184,20 @@ class Attempt:
             if self._spec.mode is Mode.REALTIME:
                 self._look_live()
             self._idle.look(self._spark, query, self._progress, fresh=fresh)
+            reports = self._progress.unmeasured()
+            self._feel_pulse(query, reports)
             if self._spec.mode is not Mode.REALTIME:
-                reports = self._progress.unmeasured()
                 self._size.look(self._spark, query, reports)
                 self._polling.look(query, reports)
                 self._progress.batch_limit = self._size.limit
+
+    def _feel_pulse(self, query: StreamingQuery, reports: Sequence[Mapping[str, Any]]) -> None:
+        java: Any = query._jsq
+        status, jvm = java.status(), cast(Any, self._spark._jvm)
+        # Spark's loop sets another status each time that it asks the sources, with the same words or not.
+        mark = getattr(jvm, "java.lang.System").identityHashCode(status)
+        live = self._progress.live
+        self._pulse.look([mark, live.read if live else None], str(status.message()), reports)
 
     def _look_live(self) -> None:
         """Figures for people only: an error here must not end a query that works."""
@@ -371,6 +384,8 @@ class Attempt:
             body["free"] = True
         if self._reached is not None:
             body["reached"] = self._reached
+        if self._state == "running":
+            body["pulse"] = self._pulse.as_json()
         progress = self._progress.as_json()
         if progress is not None and self._traffic is not None:
             traffic = self._traffic.as_json(self._progress)

@@ -28,10 +28,20 @@ class SourceChecks:
 
     Attributes:
         watches: what the sources' stores keep for this reader, by view.
+
+    Args:
+        answered: is told of each store whether it has answered, or why not.
     """
 
-    def __init__(self, spark: SparkSession, checkpoint: str, watches: dict[str, SourceWatch | None]) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        checkpoint: str,
+        watches: dict[str, SourceWatch | None],
+        answered: Callable[[str, str | None], None],
+    ) -> None:
         self.watches = watches
+        self._answered = answered
         self._known = SourceIdentities(spark, checkpoint)
         self._identities: dict[str, str] = {}
         self._kept = False
@@ -62,7 +72,9 @@ class SourceChecks:
             except StoreError as error:
                 # A store that is away for a while is no reason to fail: Spark's own clients wait for it too.
                 _LOG.warning("source %s could not be checked: %s", scan.source.relation, error.detail)
+                self._answered(scan.source.store.name, error.detail)
                 continue
+            self._answered(scan.source.store.name, None)
             before = self._identities.setdefault(scan.source.view, now or "")
             if now is None or now != before:
                 return source_gone(scan.source, recreated=now is not None)

@@ -389,3 +389,53 @@ def test_a_topic_that_is_gone_is_to_be_made_again_before_the_restart(
     # The offsets of the new topic are other records.
     assert client.post("/v1/queries/q:restart", json={"from": "earliest"}).status_code == 202
     assert query(running).skipped == ()
+
+
+def test_a_query_that_stands_still_says_so(running: Any, client: TestClient) -> None:
+    """Its figures have an age, its rates are no rates, and a condition, a message and a metric tell."""
+    told = {"input_rows_total": 5, "input_rows_per_second": 10.1, "batch_id": 1}
+    beat(
+        running,
+        "running",
+        progress=told,
+        pulse={"age_seconds": 1.0, "rhythm_seconds": 20.0, "waits_for": None},
+    )
+    status = client.get("/v1/queries/q").json()["status"]
+    assert status["metrics"]["input_rows_per_second"] == 10.1
+    assert status["metrics"]["age_seconds"] < 20
+    condition = {c["type"]: c for c in status["conditions"]}["Progressing"]
+    assert (condition["status"], status["message"]) == (True, None)
+
+    why = "store k does not answer: no Kafka broker answered at b:1 within 3 s"
+    beat(
+        running,
+        "running",
+        progress=told,
+        pulse={"age_seconds": 58.0, "rhythm_seconds": 20.0, "waits_for": why},
+    )
+    status = client.get("/v1/queries/q").json()["status"]
+    assert status["state"] == "running"
+    assert status["metrics"]["input_rows_per_second"] is None
+    assert status["metrics"]["input_rows_total"] == 5
+    assert 58 <= status["metrics"]["age_seconds"] < 90
+    condition = {c["type"]: c for c in status["conditions"]}["Progressing"]
+    assert (condition["status"], condition["message"]) == (False, why)
+    assert status["message"].startswith("no progress for 5")
+    assert status["message"].endswith(why)
+    assert client.get("/v1/queries").json()["items"][0]["status"]["message"] == status["message"]
+    state = dict(sql(client, "DESCRIBE QUERY STATE q").json()["results"][0]["rows"])
+    assert why in state["message"]
+    scraped = client.get("/metrics").text
+    line = next(
+        x for x in scraped.splitlines() if x.startswith('leatstream_query_progress_age_seconds{query="q"}')
+    )
+    assert float(line.split()[-1]) >= 58
+    assert 'leatstream_query_input_rows_per_second{query="q"}' not in scraped
+    # A restart, or the next sign of life, ends it.
+    beat(
+        running,
+        "running",
+        progress=told,
+        pulse={"age_seconds": 0.0, "rhythm_seconds": 20.0, "waits_for": None},
+    )
+    assert client.get("/v1/queries/q").json()["status"]["message"] is None

@@ -112,6 +112,7 @@ _NUMBERS: tuple[tuple[str, Any, str], ...] = (
     ("processed_rows_per_second", GaugeMetricFamily, "Rate of processing."),
     ("output_rows_per_second", GaugeMetricFamily, "Rate of writing, where rows are counted."),
     ("batch_duration_seconds", GaugeMetricFamily, "Duration of the last batch."),
+    ("progress_age_seconds", GaugeMetricFamily, "Seconds since the query last did something."),
     ("batch_limit", GaugeMetricFamily, "Records of each source that the next batch takes at most."),
     (
         "memory_bytes",
@@ -143,6 +144,8 @@ _COUNTED = (
 
 def _figure(query: Query, name: str) -> Any:
     told = query.status.metrics
+    if name == "progress_age_seconds":
+        return told.get("age_seconds")
     if name == "batch_duration_seconds":
         took = told.get("batch_duration_ms")
         return None if took is None else took / 1000

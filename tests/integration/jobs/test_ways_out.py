@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from attempts import Host, attempt, written
 from confluent_kafka import Producer
@@ -15,7 +18,7 @@ from pyspark.sql import SparkSession
 from statement_cases import job_of
 
 from leatstream.connectors.kafka.connector import KafkaConnector
-from leatstream_jobs import source_checks
+from leatstream_jobs import pulse, source_checks
 
 pytestmark = pytest.mark.spark
 SQL = "SELECT id, __leat_rowkey, __leat_rowtime FROM leat_src_0"
@@ -64,6 +67,54 @@ def test_a_topic_made_anew_while_nobody_looked(
     again = copy_job(job, source, sink, tmp_path / "g2", **begin)
     assert attempt(spark, again | {"attempt": 4}, written(3))["state"] == "stopped"
     assert [r["id"] for r in rows(sink, 8)][5:] == [107, 108, 109]
+
+
+class Hanging:
+    """Stops the broker's process once the query has written its rows, and lets it go on once that is told."""
+
+    def __init__(self, bootstrap: str) -> None:
+        port = int(bootstrap.rpartition(":")[2])
+        listening = (c for c in psutil.net_connections("tcp") if c.status == psutil.CONN_LISTEN)
+        self.broker = next(c.pid for c in listening if c.laddr.port == port)
+        self.told: list[str | None] = []
+
+    def __call__(self, beat: Mapping[str, Any]) -> bool:
+        waits = (beat.get("pulse") or {}).get("waits_for")
+        if not self.told and written(3)(beat):
+            assert waits is None
+            os.kill(self.broker, signal.SIGSTOP)
+            self.told.append(None)
+        elif self.told == [None] and waits is not None:
+            os.kill(self.broker, signal.SIGCONT)
+            self.told.append(str(waits))
+        return len(self.told) == 2 and waits is None
+
+    def go_on(self) -> None:
+        """Whatever has happened, the broker is the other tests' too."""
+        os.kill(self.broker, signal.SIGCONT)
+
+
+def test_a_broker_that_hangs_is_told_while_the_query_runs(
+    spark: SparkSession,
+    job: Any,
+    topic: Callable[..., str],
+    produce: Any,
+    bootstrap: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pulse, "UNANSWERED", 0.5)
+    source, sink = topic(1), topic(1)
+    produce(source, *numbers(1, 2, 3))
+    broker = Hanging(bootstrap)
+    try:
+        last = attempt(spark, copy_job(job, source, sink, tmp_path / "g1"), broker)
+    finally:
+        broker.go_on()
+    assert last["state"] == "stopped"
+    _, waits = broker.told
+    assert waits is not None
+    assert waits.startswith("store store does not answer: ")
 
 
 def test_records_that_expired_before_they_were_read(

@@ -267,7 +267,7 @@ class Condition(View):
     """One aspect of a query's state."""
 
     type: str = Field(
-        description="EntityReady, JobRunning, SlotBehind, TakingOver, OnHold, Kept or Deleting."
+        description="EntityReady, JobRunning, Progressing, SlotBehind, TakingOver, OnHold, Kept or Deleting."
     )
     status: bool
     message: str | None = None
@@ -334,6 +334,9 @@ def _conditions(query: Query, status: QueryStatus) -> list[Condition]:
         Condition(type="EntityReady", status=status.entity_ready),
         Condition(type="JobRunning", status=status.state is QueryState.RUNNING, message=status.message),
     ]
+    if status.state is QueryState.RUNNING and "waits_for" in status.metrics:
+        waits = status.metrics["waits_for"]
+        found.append(Condition(type="Progressing", status=waits is None, message=waits))
     if query.kept_until is not None:
         until = query.kept_until.isoformat(timespec="seconds")
         found.append(Condition(type="Kept", status=True, message=f"until {until}, for ROLLBACK QUERY"))

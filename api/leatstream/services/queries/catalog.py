@@ -43,6 +43,7 @@ from leatstream.services.queries.definition import QueryDefinition, definition_o
 from leatstream.services.queries.joint_jobs import refuse_alone
 from leatstream.services.queries.notes import keep_query, note_version
 from leatstream.services.queries.origin import origin_of, refuse_unbegun
+from leatstream.services.queries.pulse import as_seen
 from leatstream.services.queries.replacement import (
     check_replacement,
     refuse_unswapped,
@@ -286,10 +287,10 @@ def _initial_status(desired: DesiredState, now: Any) -> QueryStatus:
 
 
 def get_query(env: Environment, principal: Principal, name: str) -> Query:
-    """The query; CatalogError not-found."""
+    """The query as it is seen now; CatalogError not-found."""
     authorize(principal, READ, "query", name)
     with env.open_unit(write=False) as unit:
-        return require_query(unit, name)
+        return as_seen(require_query(unit, name), env.clock.now())
 
 
 def require_query(unit: UnitOfWork, name: str) -> Query:
@@ -334,7 +335,9 @@ def list_queries(
     """One page of queries by name."""
     authorize(principal, READ, "queries")
     with env.open_unit(write=False) as unit:
-        return repository_page(unit.queries, lambda q: q.name, "queries", page_size, page_token)
+        page = repository_page(unit.queries, lambda q: q.name, "queries", page_size, page_token)
+    now = env.clock.now()
+    return replace(page, items=[as_seen(query, now) for query in page.items])
 
 
 def all_queries(env: Environment) -> Iterator[Query]:
@@ -343,7 +346,8 @@ def all_queries(env: Environment) -> Iterator[Query]:
     while True:
         with env.open_unit(write=False) as unit:
             page = unit.queries.page(after=after, limit=_PART)
-        yield from page
+        now = env.clock.now()
+        yield from (as_seen(query, now) for query in page)
         if len(page) < _PART:
             return
         after = page[-1].name

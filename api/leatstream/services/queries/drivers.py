@@ -23,6 +23,7 @@ from leatstream.services.queries.handing_over import taking_over_of
 from leatstream.services.queries.joint_jobs import leader_of, led
 from leatstream.services.queries.losses import after_loss, ended, seen_running
 from leatstream.services.queries.notes import keep_query
+from leatstream.services.queries.pulse import as_seen, with_pulse
 from leatstream.services.queries.shared_drivers import APART, fills_memory, set_apart
 from leatstream.services.queries.skipping import skipped_of
 from leatstream.services.queries.ways_out import way_out
@@ -299,7 +300,8 @@ def _sampled(unit: UnitOfWork, query: Query, now: datetime) -> Query:
     before = status.progress_at
     if not status.metrics or (before is not None and (now - before).total_seconds() < _SAMPLE_SECONDS):
         return query
-    progress = QueryProgress(at=now, attempt=status.attempt, metrics=status.metrics)
+    metrics = as_seen(query, now).status.metrics
+    progress = QueryProgress(at=now, attempt=status.attempt, metrics=metrics)
     unit.query_log.add_progress(query.meta.id, progress)
     return replace(query, status=replace(status, progress_at=now))
 
@@ -321,7 +323,7 @@ def _observe(env: Environment, query: Query, report: Mapping[str, Any]) -> Query
     status = replace(
         query.status,
         heartbeat_at=now,
-        metrics=dict(report.get("progress") or query.status.metrics),
+        metrics=with_pulse(report.get("progress") or query.status.metrics, report.get("pulse"), now),
         log_tail=(*query.status.log_tail, *lines)[-LOG_LINES:],
         reached=report.get("reached") if state in _TERMINAL else None,
     )

@@ -10,6 +10,7 @@ from leatstream.errors import CatalogError
 from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, Query, QueryProgress, QueryState, QueryStatus
 from leatstream.ports import UnitOfWork
+from leatstream.services.queries.pulse import as_seen
 
 _ENDED = (QueryState.FAILED, QueryState.COMPLETED)
 
@@ -87,7 +88,7 @@ def sampled(unit: UnitOfWork, before: Query, after: Query) -> None:
     """What the job told is kept for each of its queries."""
     at = after.status.progress_at
     if at is not None and at != before.status.progress_at:
-        sample = QueryProgress(at=at, attempt=after.status.attempt, metrics=after.status.metrics)
+        sample = QueryProgress(at=at, attempt=after.status.attempt, metrics=as_seen(after, at).status.metrics)
         unit.query_log.add_progress(after.meta.id, sample)
 
 

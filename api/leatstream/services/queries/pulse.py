@@ -1,0 +1,64 @@
+"""Whether a running query gets on: how old its figures are, and what it waits for.
+
+The driver says how long ago the query last did something, and what it waits for if that is too long ago
+(``leatstream_jobs.pulse``). What is shown of a query is as of the moment it is asked for: figures age between
+two heartbeats too, and rates of a query that stands still are no rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from leatstream.model.objects import Query, QueryState
+
+# A heartbeat comes each second, in crowded drivers every eight.
+_UNHEARD = 15.0
+
+
+def with_pulse(metrics: Mapping[str, Any], pulse: Mapping[str, Any] | None, now: datetime) -> dict[str, Any]:
+    """The figures of a heartbeat with the time that they are of."""
+    if not pulse:
+        return dict(metrics)
+    as_of = now - timedelta(seconds=float(pulse.get("age_seconds") or 0.0))
+    return {
+        **metrics,
+        "as_of": as_of.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "rhythm_seconds": pulse.get("rhythm_seconds"),
+        "waits_for": pulse.get("waits_for"),
+    }
+
+
+def age_of(query: Query, now: datetime) -> float | None:
+    """Seconds since the query last did something; None where nobody knows."""
+    as_of = query.status.metrics.get("as_of")
+    return max(0.0, (now - datetime.fromisoformat(str(as_of))).total_seconds()) if as_of else None
+
+
+def waits_for(query: Query, now: datetime) -> str | None:
+    """What a running query waits for, in words; None while it gets on, or does not run."""
+    metrics, age = query.status.metrics, age_of(query, now)
+    if query.status.state is not QueryState.RUNNING or age is None:
+        return None
+    if metrics.get("waits_for"):
+        return str(metrics["waits_for"])
+    late = age > float(metrics.get("rhythm_seconds") or 0.0) + _UNHEARD
+    return "its driver has said nothing of it" if late else None
+
+
+def as_seen(query: Query, now: datetime) -> Query:
+    """The query with its figures' age; of one that stands still no rates, and a message that says so."""
+    age = age_of(query, now)
+    if age is None:
+        return query
+    waits = waits_for(query, now)
+    metrics = {**query.status.metrics, "age_seconds": round(age, 1), "waits_for": waits}
+    status = replace(query.status, metrics=metrics)
+    if waits is not None:
+        rates = {name: None for name in metrics if name.endswith("_per_second")}
+        told = f"no progress for {age:.0f} s: {waits}"
+        message = f"{told}; {status.message}" if status.message else told
+        status = replace(status, metrics={**metrics, **rates}, message=message)
+    return replace(query, status=status)
