@@ -124,13 +124,17 @@ class Client:
                 raise ProblemAnswer(json.loads(line)["error"])
             yield line
 
-    def rows(self, path: str) -> Generator[str]:
+    def rows(self, path: str, *, waits: bool = False) -> Generator[str]:
         """Rows of a SELECT as NDJSON lines, as they come; the last one tells the end.
+
+        Args:
+            path: where they come.
+            waits: whether lines between them say what is waited for.
 
         Raises:
             ProblemAnswer: at once, or in the midst when the job fails.
         """
-        for line in self._lines(path, None):
+        for line in self._lines(path, {"waits": "true"} if waits else None):
             if line.startswith('{"error"'):
                 raise ProblemAnswer(json.loads(line)["error"])
             yield line

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from leatstream.cli.output import Output, cell, printable, stderr
+from leatstream.cli.wait_line import WaitLine
 
 if TYPE_CHECKING:
     from leatstream.cli.client import Client
@@ -37,9 +38,16 @@ def follow(client: Client, result: Mapping[str, Any], output: Output) -> None:
     """
     writer = _Writer(result, output)
     try:
-        with contextlib.closing(client.rows(str(result["rows"]))) as lines:
+        with (
+            WaitLine("waiting for rows") as waits,
+            contextlib.closing(client.rows(str(result["rows"]), waits=waits.shown)) as lines,
+        ):
             for line in lines:
                 item = json.loads(line, parse_float=Decimal)  # no digit is lost
+                if "waits" in item:
+                    waits.text = str(item["waits"])
+                    continue
+                waits.end()
                 if "end" in item:
                     _say(f"{_count(item['end']['rows'])}: {_WHY.get(item['end']['reason'], 'ended')}.")
                     return

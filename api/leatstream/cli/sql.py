@@ -12,6 +12,7 @@ from leatstream.cli.attachments import attachments
 from leatstream.cli.output import Output, printable, write_json, write_ndjson, write_object, write_rows
 from leatstream.cli.selecting import follow, is_stream
 from leatstream.cli.session import OutputOption, open_client
+from leatstream.cli.wait_line import WaitLine
 
 if TYPE_CHECKING:
     from leatstream.cli.client import Client
@@ -89,7 +90,8 @@ def run(
     files = attachments(text) if files is None else files
     body = {"sql": text, **names, **({"files": files} if files else {})}
     try:
-        answer = client.call("POST", "/v1/statements", body=body)
+        with WaitLine("waiting for the server"):
+            answer = client.call("POST", "/v1/statements", body=body)
     except ProblemAnswer as failure:
         failure.sql = text
         if output is not Output.JSON:
@@ -124,7 +126,9 @@ def write_results(results: list[dict[str, Any]], output: Output) -> None:
 
 
 def _warn(thing: dict[str, Any]) -> None:
-    """A store is kept even if it does not answer, so the statement has succeeded."""
+    """The statement has succeeded, but not all is well: a store does not answer, a record cannot be read."""
+    for text in thing.get("warnings") or []:
+        typer.echo(printable(f"warning: {text}"), err=True)
     if thing.get("state") == "errored":
         told = f"warning: the {thing['noun']} is kept, but cannot be used yet. {thing.get('message') or ''}"
         typer.echo(printable(told.rstrip()), err=True)

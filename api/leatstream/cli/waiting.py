@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leatstream.cli.nouns import Noun
+from leatstream.cli.wait_line import WaitLine
 
 if TYPE_CHECKING:
     from leatstream.cli.client import Client
@@ -56,13 +57,22 @@ def wait_for(
     Raises:
         WaitTimeout: it is not so within ``timeout``.
     """
+    wanted = list(states)
+    what = f"waiting for {noun.name} {name} to be {' or '.join(wanted[:1]) or 'gone'}"
+    with WaitLine(what) as line:
+        return _wait_for(client, noun, name, wanted, timeout, line)
+
+
+def _wait_for(
+    client: Client, noun: Noun, name: str, wanted: list[str], timeout: float, line: WaitLine
+) -> dict[str, Any] | None:
     from leatstream.cli.client import ProblemAnswer
 
-    wanted = list(states)
-    deadline = time.monotonic() + timeout
+    what, deadline = line.text, time.monotonic() + timeout
     while True:
         left = deadline - time.monotonic()
-        poll = f"{max(0, min(_POLL, int(left)))}s"
+        # A person sees what is waited for as it changes; a script only asks for the end.
+        poll = f"{max(0, min(1 if line.shown else _POLL, int(left)))}s"
         try:
             long_poll = {"wait_for": ",".join(wanted), "timeout": poll} if wanted else None
             found = client.call("GET", noun.path(name), params=long_poll)
@@ -73,6 +83,7 @@ def wait_for(
         state = found["status"]["state"]
         if state in wanted:
             return dict(found)
+        line.text = ": ".join(filter(None, (f"{what}, now {state}", found["status"].get("message"))))
         if left <= 0:
             why = found["status"].get("message") or ""
             told = f"{noun.name.capitalize()} {name} is {state}, not {' or '.join(wanted) or 'gone'}"

@@ -16,7 +16,7 @@ from fastapi.responses import StreamingResponse
 from leatstream.connectors.entities import Record
 from leatstream.errors import LeatstreamError
 from leatstream.rest.problem import fault_json
-from leatstream.services.selects.interactive import End
+from leatstream.services.selects.interactive import End, Waits
 from leatstream.services.selects.selections import Row
 
 NDJSON = "application/x-ndjson"
@@ -148,20 +148,33 @@ async def _close(records: Iterator[Any]) -> None:
             await to_thread.run_sync(close)
 
 
-def respond_rows(rows: Iterator[Row | End | None], media_type: str) -> StreamingResponse:
-    """Stream the rows of a SELECT until it ends or the client goes; then the iterator is closed."""
+def respond_rows(
+    rows: Iterator[Row | End | Waits], media_type: str, *, waits: bool = False
+) -> StreamingResponse:
+    """Stream the rows of a SELECT until it ends or the client goes; then the iterator is closed.
+
+    With ``waits``, lines between them say what is waited for.
+    """
     headers = {"X-Accel-Buffering": "no"}
-    return StreamingResponse(_row_chunks(rows, media_type), media_type=media_type, headers=headers)
+    chunks = _row_chunks(rows, media_type, waits)
+    return StreamingResponse(chunks, media_type=media_type, headers=headers)
 
 
-async def _row_chunks(rows: Iterator[Row | End | None], media_type: str) -> AsyncIterator[bytes]:
+async def _row_chunks(
+    rows: Iterator[Row | End | Waits], media_type: str, waits: bool
+) -> AsyncIterator[bytes]:
     events = media_type == EVENTS
     # An empty line or comment: finds out whether the client is there, and lets it see the answer's head.
     idle = b": idle\n\n" if events else b"\n"
     try:
         yield idle
         while (item := await _step(rows)) is not _END:
-            yield idle if item is None else _row_chunk(item, events)
+            if not isinstance(item, Waits):
+                yield _row_chunk(item, events)
+            elif waits and not events:
+                yield f"{_dump({'waits': item.text})}\n".encode()
+            else:
+                yield idle
     except LeatstreamError as error:
         yield _failure(error, media_type)
     finally:

@@ -87,6 +87,13 @@ async def read_rows(
         str | None,
         Query(pattern=DURATION_PATTERN, description="End after so long without a row, such as `10s`."),
     ] = None,
+    waits: Annotated[
+        bool,
+        Query(
+            description="NDJSON only: while there is no row, say once a second what is waited for, in lines "
+            'such as `{"waits": "waiting for a driver"}`.'
+        ),
+    ] = False,
     accept: Annotated[str | None, Header(include_in_schema=False)] = None,
 ) -> Response:
     """Read the rows of a SELECT as they come: NDJSON, or server-sent events for `Accept: text/event-stream`.
@@ -101,4 +108,4 @@ async def read_rows(
     )
     rows = await run_in_threadpool(interactive.read_rows, env, caller, statement, limits)
     wanted = streams.EVENTS if accept and streams.EVENTS in accept else streams.NDJSON
-    return streams.respond_rows(rows, wanted)
+    return streams.respond_rows(rows, wanted, waits=waits)

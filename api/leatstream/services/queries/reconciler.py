@@ -31,6 +31,7 @@ from leatstream.services.queries.notes import keep_query
 from leatstream.services.queries.origin import awaits_checkpoint
 from leatstream.services.queries.shared_drivers import (
     APART,
+    HANDED,
     WAITING,
     bring_back,
     is_the_silent_one,
@@ -323,7 +324,7 @@ def _launch(env: Environment, query: Query, aside: Aside) -> None:
                     status,
                     state=QueryState.STARTING,
                     since=now,
-                    message=None,
+                    message=f"{WAITING}it is starting Spark" if not env.drivers.serving(driver) else HANDED,
                     attempt=current.status.attempt + 1,
                     driver_id=driver,
                     pid=env.drivers.process_id(driver),

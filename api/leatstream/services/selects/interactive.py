@@ -47,6 +47,13 @@ class End:
     rows: int
 
 
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """There is no row yet: what is waited for, in words."""
+
+    text: str
+
+
 def is_selection(query_id: str | None) -> bool:
     """Whether what a driver was given is an interactive SELECT."""
     return bool(query_id) and str(query_id).startswith(f"{PREFIX}_")
@@ -85,8 +92,10 @@ def begin(
 
 def read_rows(
     env: Environment, principal: Principal, selection_id: str, limits: Limits
-) -> Iterator[Row | End | None]:
-    """The rows as they come, None about once a second without any, and the end. Closing it ends the SELECT.
+) -> Iterator[Row | End | Waits]:
+    """The rows as they come, what is waited for about once a second without any, and the end.
+
+    Closing it ends the SELECT.
 
     Raises:
         CatalogError: not-found, also for those of others; invalid-transition, when it has a reader.
@@ -107,7 +116,7 @@ def read_rows(
     return _rows(env, selection, limits)
 
 
-def _rows(env: Environment, selection: Selection, limits: Limits) -> Iterator[Row | End | None]:
+def _rows(env: Environment, selection: Selection, limits: Limits) -> Iterator[Row | End | Waits]:
     most = min(limits.rows or selection.limit or _MOST_BYTES, selection.limit or _MOST_BYTES)
     count = size = 0
     last = time.monotonic()
@@ -140,9 +149,18 @@ def _rows(env: Environment, selection: Selection, limits: Limits) -> Iterator[Ro
                 yield End("idle", count)
                 return
             if not rows:
-                yield None
+                yield Waits(_awaited(env, selection, count))
     finally:
         stop(env, selection)
+
+
+def _awaited(env: Environment, selection: Selection, rows: int) -> str:
+    if rows:
+        return "waiting for the next row"
+    if selection.heard is not None:
+        return "waiting for the first row"
+    starting = bool(selection.driver) and env.drivers.serving(selection.driver) == 0
+    return "waiting for a driver, which is starting Spark" if starting else "waiting for a driver"
 
 
 def _failure(problem: Mapping[str, Any]) -> LeatstreamError:
