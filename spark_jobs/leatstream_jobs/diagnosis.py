@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from leatstream.connectors.base import Connector
 from leatstream.plan.job_spec import JobSpec, StoreRef
 from leatstream_jobs.failed_records import with_record_faults
+from leatstream_jobs.failed_values import with_record
 from leatstream_jobs.failures import Failure, Link, chain_of, classify, spark_has_stopped
 from leatstream_jobs.session import jvm_process
 
@@ -63,7 +64,9 @@ class Diagnosis:
     def of_chain(self, chain: Sequence[Link], spec: JobSpec | None = None) -> Failure:
         """What has failed; not the end of a batch that only the end of the JVM has cut off."""
         if not spark_has_stopped(chain):
-            return with_record_faults(classify(chain, spec or self._spec), spec or self._spec, self._connect)
+            job = spec or self._spec
+            failure = with_record_faults(classify(chain, job), job, self._connect)
+            return with_record(failure, chain, self._spark, job, self._connect)
         process, end = jvm_process(self._spark), time.monotonic() + _TO_EXIT
         while process is not None and process.poll() is None and time.monotonic() < end:
             time.sleep(_LOOK)

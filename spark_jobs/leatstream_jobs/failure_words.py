@@ -136,13 +136,13 @@ REJECTED = (
     "SparkUnsupportedOperationException",
 )
 # Spark's arithmetic and cast errors: the same record fails again after every restart.
-VALUE = (
-    "DIVIDE_BY_ZERO",
-    "ARITHMETIC_OVERFLOW",
-    "CAST_INVALID_INPUT",
-    "CAST_OVERFLOW",
-    "NUMERIC_VALUE_OUT_OF_RANGE",
-    "INVALID_ARRAY_INDEX",
-    "DATETIME_OVERFLOW",
-    "CANNOT_PARSE_TIMESTAMP",
-)
+VALUE = {
+    "DIVIDE_BY_ZERO": "a number is divided by zero",
+    "ARITHMETIC_OVERFLOW": "the result is too large for its type",
+    "CAST_INVALID_INPUT": "a text is no value of the type that it is cast to",
+    "CAST_OVERFLOW": "a value is too large for the type that it is cast to",
+    "NUMERIC_VALUE_OUT_OF_RANGE": "a number has more digits than its DECIMAL takes",
+    "INVALID_ARRAY_INDEX": "an array has no element of this number",
+    "DATETIME_OVERFLOW": "a time is beyond the years that can be kept",
+    "CANNOT_PARSE_TIMESTAMP": "a text is no time of the pattern",
+}

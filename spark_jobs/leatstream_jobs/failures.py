@@ -19,6 +19,8 @@ from leatstream.errors import (
     LeatstreamError,
     StoreError,
 )
+from leatstream.formats.excerpts import described, is_private
+from leatstream.model.types import from_spark
 from leatstream.plan.job_spec import JobSpec, SourceSpec
 from leatstream.plan.record_place import RecordPlace
 from leatstream_jobs import failure_words as words
@@ -33,18 +35,28 @@ _USER = re.compile(r"(\w://[^\s/:@]*:)[^\s/@]+(?=@)")
 _ABORTED = re.compile(r"Job aborted due to stage failure:.*?most recent failure: [^:]*:\s*", re.S)
 _CLASS = re.compile(r"^(?:[a-z_]\w*\.)+[A-Z]\w*(?:\$\w+)?:\s*")
 _NOISE = re.compile(r"\n\s*at .*|\nDriver stacktrace:.*|\n===? .*|\nCaused by: .*|SQLSTATE: \w{5}", re.S)
+_VALUE_QUOTED = re.compile(
+    r"The value '(?P<value>.*?)' of the type \"STRING\" cannot be cast to \"(?P<type>[^\"]+)\"", re.S
+)
+_IDENTIFIER = re.compile(r"\w+")
 _LIMIT = 600
 _DEEP = 40  # frames of one exception
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One exception of a chain, outermost first; ``frames`` are the innermost places of its stack."""
+    """One exception of a chain, outermost first.
+
+    Attributes:
+        frames: the innermost places of its stack.
+        context: the SQL that it is about: first and last character, and the text between.
+    """
 
     name: str
     message: str
     condition: str | None = None
     frames: tuple[str, ...] = ()
+    context: tuple[int, int, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +68,7 @@ class Failure:
         record: the one that it failed at, where that is known.
         columns: of that record, those that are to blame.
         shown: the detail with excerpts of values, for the report alone: no log has them.
+        span: of the job's SQL, first and last character of what could not be computed.
     """
 
     code: str
@@ -66,6 +79,7 @@ class Failure:
     record: RecordPlace | None = None
     columns: tuple[str, ...] = ()
     shown: str | None = None
+    span: tuple[int, int] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """``{code, detail, retryable, condition?, newest_attempt?, record?, columns?}``."""
@@ -79,6 +93,8 @@ class Failure:
             body["newest_attempt"] = self.newest_attempt
         if self.record is not None:
             body["record"] = self.record.as_json()
+        if self.span is not None:
+            body["span"] = list(self.span)
         if self.columns:
             body["columns"] = list(self.columns)
         return body | ({"condition": self.condition} if self.condition else {})
@@ -94,8 +110,9 @@ def chain_of(error: Any) -> list[Link]:
     links: list[Link] = []
     while java is not None and len(links) < 12:
         name = java.getClass().getName()
-        condition = java.getCondition() if _is_spark_throwable(java) else None
-        links.append(Link(name, str(java.getMessage() or ""), condition, _frames(java)))
+        of_spark = _is_spark_throwable(java)
+        condition, context = (java.getCondition(), _context(java)) if of_spark else (None, None)
+        links.append(Link(name, str(java.getMessage() or ""), condition, _frames(java), context))
         java = java.getCause()
     return links
 
@@ -170,12 +187,36 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
         detail = f"State in the checkpoint {spec.checkpoint} could not be loaded: {said}"
         return Failure("job-failed", detail, STATE_UNREADABLE, retryable=True)
     if any(word in (condition or "") for word in words.VALUE):
-        # Spark's own sentence quotes the value, which may be anybody's data.
-        detail = f"A value could not be computed ({condition}); TRY_CAST or CASE keeps such a record out."
-        return Failure("job-failed", detail, condition, retryable=False)
+        return of_value(chain, condition or "", spec)
     if any(word in text or word in (condition or "") for word in words.REJECTED):
         return Failure("job-rejected", f"Spark refused the query: {said}", condition)
     return Failure("job-failed", f"The job ended with an error: {said}", condition)
+
+
+def of_value(chain: Sequence[Link], condition: str, spec: JobSpec) -> Failure:
+    """A value that could not be computed; Spark's own sentence quotes it, and it may be anybody's data."""
+    said = next((word for name, word in words.VALUE.items() if name in condition), condition)
+    cure = "TRY_CAST or CASE keeps such a record out"
+    link = next((link for link in reversed(chain) if link.context is not None), None)
+    fragment = link.context[2] if link is not None and link.context is not None else ""
+    value = _VALUE_QUOTED.search(link.message) if link is not None else None
+    shown = None
+    if value is not None and not any(map(is_private, _IDENTIFIER.findall(fragment))):
+        told = described(value["value"], "", shown=spec.excerpts)
+        shown = f"{told} is no {_product_type(value['type'])} ({condition}); {cure}."
+    span = None
+    if link is not None and link.context is not None:
+        start, stop, text = link.context
+        span = (start, stop) if spec.sql[start : stop + 1] == text else None
+    detail = f"{said} ({condition}); {cure}."
+    return Failure("job-failed", detail, condition, retryable=False, shown=shown, span=span)
+
+
+def _product_type(spark: str) -> str:
+    try:
+        return str(from_spark(spark.lower()))
+    except ValueError:
+        return spark
 
 
 def _of_store(role: str, code: str, sentence: str) -> Failure:
@@ -243,6 +284,13 @@ def _unreadable(link: Link) -> bool:
 def _frames(java: Any) -> tuple[str, ...]:
     trace = java.getStackTrace()
     return tuple(f"{f.getClassName()}.{f.getMethodName()}" for f in trace[: min(len(trace), _DEEP)])
+
+
+def _context(java: Any) -> tuple[int, int, str] | None:
+    found = [
+        c for c in (java.getQueryContext() or []) if str(c.contextType()) == "SQL" and c.startIndex() >= 0
+    ]
+    return (found[0].startIndex(), found[0].stopIndex(), str(found[0].fragment())) if found else None
 
 
 def _innermost(chain: Sequence[Link]) -> str:

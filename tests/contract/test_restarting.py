@@ -439,3 +439,32 @@ def test_a_query_that_stands_still_says_so(running: Any, client: TestClient) -> 
         pulse={"age_seconds": 0.0, "rhythm_seconds": 20.0, "waits_for": None},
     )
     assert client.get("/v1/queries/q").json()["status"]["message"] is None
+
+
+def test_a_value_that_cannot_be_computed_names_expression_and_position(
+    running: Any, client: TestClient
+) -> None:
+    text = (
+        "CREATE STREAM g AS\n SELECT n + 1 AS m,\n   100 / (n - 3) AS r FROM a QUERY WITH ('query.name'='qg')"
+    )
+    assert sql(client, text).status_code == 200
+    reconcile_all(running.env)
+    found = queries.get_query(running.env, ANN, "qg")
+    run = found.job["sql"]
+    start = run.index("100 / ")
+    with running.env.open_unit(write=False) as unit:
+        assert drivers.build_spec(running.env, unit, found).places == []
+    fail_at(
+        running,
+        None,
+        name="qg",
+        code="job-failed",
+        condition="DIVIDE_BY_ZERO",
+        detail="a number is divided by zero (DIVIDE_BY_ZERO).",
+        span=[start, run.index(" AS `r`") - 1],
+    )
+    error = client.get("/v1/queries/qg").json()["status"]["error"]
+    assert error["expression"] == "100 / (n - 3)"
+    assert (error["position"]["line"], error["position"]["column"]) == (3, 4)
+    assert error["detail"].startswith("100 / (n - 3) (line 3, column 4): a number is divided by zero")
+    assert "span" not in error

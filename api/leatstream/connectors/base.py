@@ -196,6 +196,19 @@ class Connector(ABC):
         """
         return None
 
+    def ends(self, entity: str, timeout: float) -> Mapping[int, int]:
+        """The offset behind the last record of each partition, of kinds that have such."""
+        return {}
+
+    def read_range(
+        self, spark: SparkSession, source: SourceSpec, parts: Sequence[tuple[int, int, int]]
+    ) -> DataFrame:
+        """Records as ``read_stream`` gives them, of partitions from an offset to the one behind the last.
+
+        Only of kinds that have ``ends``.
+        """
+        raise NotImplementedError
+
     def write_records(self, entity: str, records: Sequence[NewRecord], timeout: float = 10.0) -> None:
         """Write a few records and wait until the store has them, in order per key.
 

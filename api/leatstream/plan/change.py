@@ -27,7 +27,14 @@ class Change:
 # Names of one attempt, and words for people: no part of what the job does.
 _IDENTITY = {"query_id": "", "query_name": "", "attempt": 0, "fencing_token": "", "generation": 0}
 # What other queries are part of the job says the application (services.applications.joint).
-_WORDS: dict[str, Any] = {"checkpoint": "", "mode_reason": "", "state": {}, "leads": [], "led_by": None}
+_WORDS: dict[str, Any] = {
+    "checkpoint": "",
+    "mode_reason": "",
+    "state": {},
+    "leads": [],
+    "led_by": None,
+    "places": [],
+}
 _OTHER_KEYS = (
     "its record keys get another form, so what was written under the old ones is neither replaced nor taken"
     " back: let a new query write a new topic to be rid of it"

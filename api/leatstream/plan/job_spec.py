@@ -373,6 +373,8 @@ class JobSpec(_Document):
         silent: whether nothing is written: the job only makes its state, to take over from another version.
         hand_over: where it takes over, so that nothing is written up to there; None = it writes everything.
         excerpts: whether an error may show short pieces of a record's values.
+        places: where the parts of ``sql`` come from: first and last character there, then offset and length
+            in the user's text; for errors at run time, and no business of the driver.
     """
 
     version: Literal[1] = 1
@@ -407,6 +409,7 @@ class JobSpec(_Document):
     silent: bool = False
     hand_over: HandOver | None = None
     excerpts: bool = True
+    places: list[tuple[int, int, int, int]] = Field(default_factory=list)
 
     @property
     def checkpoint_name(self) -> str:

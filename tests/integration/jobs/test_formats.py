@@ -24,6 +24,7 @@ from leatstream.model.objects import Column
 from leatstream.model.types import DataType, parse_type
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, SourceSpec, StoreRef
 from leatstream_jobs import run_query, scans
+from leatstream_jobs.failed_values import with_record
 from leatstream_jobs.failures import chain_of, classify
 
 ALL_TYPES = (
@@ -465,7 +466,8 @@ def test_real_failures_are_told_apart(
             assert time.monotonic() < end
             time.sleep(0.05)
         java: Any = query._jsq
-        found = classify(chain_of(java.exception().get()), spec).as_json()
+        chain = chain_of(java.exception().get())
+        found = with_record(classify(chain, spec), chain, spark, spec, lambda _: kafka).as_json()
         assert "\tat " not in found["detail"]
         return found
 
@@ -474,6 +476,8 @@ def test_real_failures_are_told_apart(
     assert failure(f"SELECT id, id AS id2, {end}")["code"] == "job-rejected"
     zero = failure(f"SELECT 1 / (id - 3) AS x, {end}", "x DOUBLE")
     assert (zero["code"], zero["retryable"], zero["condition"]) == ("job-failed", False, "DIVIDE_BY_ZERO")
+    assert zero["span"] == [7, 18]  # 1 / (id - 3)
+    assert zero["record"] == {"entity": entity, "partition": "0", "offset": "3"}
     null = failure(f"SELECT n AS x, {end}", "x VARCHAR NOT NULL")
     assert (null["code"], null["retryable"]) == ("job-failed", False)
     assert "column x" in null["detail"]

@@ -117,6 +117,41 @@ def test_a_broker_that_hangs_is_told_while_the_query_runs(
     assert waits.startswith("store store does not answer: ")
 
 
+def test_a_value_that_cannot_be_computed_names_its_record(
+    spark: SparkSession,
+    job: Any,
+    topic: Callable[..., str],
+    produce: Any,
+    rows: Any,
+    tmp_path: Path,
+) -> None:
+    """The record is found by halves of the batch that has failed, behind those that are done; then skipped."""
+    source, sink = topic(2), topic(1)
+    checkpoint = (tmp_path / "g1").as_uri()
+    sql = "SELECT CAST(k AS BIGINT) + 1 AS id, __leat_rowkey, __leat_rowtime FROM leat_src_0"
+    spec = dict(
+        job(
+            [{"entity": source, "columns": "id VARCHAR, k VARCHAR"}],
+            sink,
+            sql,
+            "id BIGINT",
+            checkpoint=checkpoint,
+        )
+    )
+    produce(source, *({"id": str(n), "k": str(n)} for n in range(20)))
+    assert attempt(spark, spec, written(20))["state"] == "stopped"
+    produce(source, *({"id": str(n), "k": "n/a" if n == 77 else str(n)} for n in range(20, 120)))
+    error = attempt(spark, spec | {"attempt": 2})["error"]
+    assert error["condition"] == "CAST_INVALID_INPUT"
+    place = error["record"]
+    assert 'the string "n/a" is no BIGINT' in error["detail"]
+    assert f"topic {source}, partition {place['partition']}, offset {place['offset']}" in error["detail"]
+    scan = {**spec["sources"][0], "skip": {place["partition"]: [place["offset"]]}}
+    skipping = spec | {"attempt": 3, "sources": [scan]}
+    assert attempt(spark, skipping, written(99))["state"] == "stopped"
+    assert {r["id"] for r in rows(sink, 119)} >= set(range(1, 121)) - {78}
+
+
 def test_records_that_expired_before_they_were_read(
     spark: SparkSession,
     job: Any,

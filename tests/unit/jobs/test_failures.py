@@ -279,3 +279,38 @@ def test_a_record_that_cannot_be_read_again_leaves_the_engines_words() -> None:
     told = with_record_faults(failure, SPEC, away)
     assert told.detail.endswith("with the columns of d.s.r: its key cannot be read.")
     assert told.columns == ()
+
+
+CAST = (
+    '[CAST_INVALID_INPUT] The value \'{}\' of the type "STRING" cannot be cast to "BIGINT" because it is malformed.'
+    " Correct the value as per the syntax. SQLSTATE: 22018"
+)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "shown"),
+    [
+        ("k", "abc", 'the string "abc" is no BIGINT'),
+        ("k", "it's, o'clock", "the string \"it's, o'clock\" is no BIGINT"),
+        ("password", "hunter2", None),
+        ("k", "sk_live_4eC39HqLyjWDarjtT1zdp7dc", "the string of 32 characters (not shown) is no BIGINT"),
+    ],
+)
+def test_a_value_that_cannot_be_computed_names_the_expression(
+    column: str, value: str, shown: str | None
+) -> None:
+    fragment = f"CAST(`t0`.`{column}` AS BIGINT)"
+    spec = SPEC.model_copy(update={"sql": f"SELECT {fragment} AS x FROM leat_src_0 AS `t0`"})
+    context = (7, 6 + len(fragment), fragment)
+    chain = [
+        Link("StreamingQueryException", CAST.format(value)),
+        Link("x", CAST.format(value), "CAST_INVALID_INPUT", (), context),
+    ]
+    failure = classify(chain, spec)
+    assert value not in failure.detail
+    assert failure.span == context[:2]
+    body = failure.as_json()
+    assert (shown or "a text is no value of the type that it is cast to") in body["detail"]
+    assert ("hunter2" in body["detail"], "sk_live" in body["detail"]) == (False, False)
+    # The words of other SQL than the job's have no place in it.
+    assert classify([Link("x", "", "DIVIDE_BY_ZERO", (), (0, 3, "1/0 "))], spec).span is None

@@ -16,7 +16,7 @@ from leatstream.connectors.kafka.admin import PARTITIONS, REPLICAS, KafkaAdmin, 
 from leatstream.connectors.kafka.groups import Groups
 from leatstream.connectors.kafka.login import MSK_LIBRARY
 from leatstream.connectors.kafka.producing import LARGEST, produce
-from leatstream.connectors.kafka.records import record_at, records
+from leatstream.connectors.kafka.records import ends_of, record_at, records
 from leatstream.connectors.kafka.settings import SECRET_ADDRESSES, KafkaConfig, java_settings
 from leatstream.connectors.kafka.traffic import KafkaTraffic
 from leatstream.connectors.kafka.transactions import KafkaBatchWriter, forget_batches
@@ -48,6 +48,14 @@ _HEADERS = (
     "map_from_entries(filter(headers, (h, i) ->"
     " NOT exists(slice(headers, i + 2, size(headers)), later -> later.key = h.key)))"
 )
+
+
+def _records(frame: DataFrame, source: SourceSpec) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    position = F.struct("topic", "partition", "offset", F.col("timestampType").alias("timestamp_type"))
+    more = [F.expr(_HEADERS).alias(ROWHEADERS)] if source.fetches_headers else []
+    return frame.select("key", "value", "timestamp", position.alias("__leat_rowmeta"), *more)
 
 
 class KafkaConnector(Connector):
@@ -278,17 +286,29 @@ class KafkaConnector(Connector):
 
     def read_stream(self, spark: SparkSession, source: SourceSpec, *, realtime: bool) -> DataFrame:
         """Raw records of the topic, with topic, partition, offset and timestamp_type as position."""
-        from pyspark.sql import functions as F
-
         self._check_library(spark)
         options = self.source_options(source, realtime)
         options["groupIdPrefix"] = spark.conf.get(READER, "leatstream") or "leatstream"
         if not realtime:
             options["maxOffsetsPerTrigger"] = spark.conf.get(MAX_OFFSETS, "500000") or "500000"
-        frame = spark.readStream.format("kafka").options(**options).load()
-        position = F.struct("topic", "partition", "offset", F.col("timestampType").alias("timestamp_type"))
-        more = [F.expr(_HEADERS).alias(ROWHEADERS)] if source.fetches_headers else []
-        return frame.select("key", "value", "timestamp", position.alias("__leat_rowmeta"), *more)
+        return _records(spark.readStream.format("kafka").options(**options).load(), source)
+
+    def ends(self, entity: str, timeout: float) -> Mapping[int, int]:
+        """The offset behind the last record of each partition."""
+        return ends_of(self.admin, entity, timeout)
+
+    def read_range(
+        self, spark: SparkSession, source: SourceSpec, parts: Sequence[tuple[int, int, int]]
+    ) -> DataFrame:
+        """Records of the topic, as ``read_stream`` gives them, between offsets."""
+        options = self.source_options(source, realtime=False)
+        del options["subscribe"]
+        options["assign"] = json.dumps({source.entity: [partition for partition, _, _ in parts]})
+        options["startingOffsets"] = json.dumps({source.entity: {str(p): first for p, first, _ in parts}})
+        options["endingOffsets"] = json.dumps({source.entity: {str(p): end for p, _, end in parts}})
+        for name in ("startingTimestamp", "startingOffsetsByTimestampStrategy"):
+            options.pop(name, None)
+        return _records(spark.read.format("kafka").options(**options).load(), source)
 
     def write_stream(self, frame: DataFrame, sink: SinkSpec, *, realtime: bool) -> DataStreamWriter:
         """A writer to the topic, or to that of the frame's column ``topic``; at least once."""

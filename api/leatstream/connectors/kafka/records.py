@@ -72,6 +72,22 @@ def record_at(admin: KafkaAdmin, topic: str, partition: int, offset: int, timeou
         consumer.close()
 
 
+def ends_of(admin: KafkaAdmin, topic: str, timeout: float) -> dict[int, int]:
+    """The offset behind the last record of each partition."""
+    from confluent_kafka import TopicPartition
+
+    found, consumer = admin.topic(topic, timeout), _reader(admin)
+    try:
+        return {
+            partition: consumer.get_watermark_offsets(
+                TopicPartition(topic, partition), timeout=timeout, cached=False
+            )[1]
+            for partition in sorted(found.partitions if found else ())
+        }
+    finally:
+        consumer.close()
+
+
 def _reader(admin: KafkaAdmin) -> Consumer:
     """A consumer of what is committed, that has no partitions yet."""
     from confluent_kafka import Consumer

@@ -235,6 +235,15 @@ class JobView(View):
     mode_reason: str | None = Field(None, description="Why.")
 
 
+class PositionView(View):
+    """A stretch of a statement."""
+
+    line: int = Field(description="Counts from 1.")
+    column: int = Field(description="Counts from 1, in characters.")
+    offset: int = Field(description="Counts from 0, in characters.")
+    length: int = Field(description="In characters.")
+
+
 class RecordPlaceView(View):
     """Where a record is."""
 
@@ -261,6 +270,8 @@ class JobErrorView(View):
     hint: str | None = Field(None, description="What a person can do about it.")
     record: RecordPlaceView | None = Field(None, description="The record that the job has failed at.")
     columns: list[str] | None = Field(None, description="Columns of that record that are to blame.")
+    expression: str | None = Field(None, description="The part of the statement that could not be computed.")
+    position: PositionView | None = Field(None, description="Where that is in the statement.")
 
 
 class Condition(View):

@@ -35,6 +35,7 @@ from leatstream.services.planning.query_properties import (
     target_batch_ms,
     wanted_mode,
 )
+from leatstream.services.planning.run_time_places import places_of
 from leatstream.services.planning.specs import lookup_spec, operator_spec, source_spec, watermark_delay
 from leatstream.services.planning.views import VIEW_STORE
 from leatstream.sql.relation_properties import RelationProperties
@@ -135,6 +136,7 @@ def plan_job(
         target_batch_ms=target_batch_ms(properties, mode),
         checkpoint="",
         state=dict(logical.state),
+        places=places_of(logical, sql),
         conf={"spark.sql.shuffle.partitions": _shuffle_partitions(logical, partitions)},
         trigger_interval_ms=max(_interval(env, sink), _SHARED_INTERVAL if shared else 0),
         available_now=once,

@@ -18,6 +18,7 @@ from leatstream.plan.job_spec import ChangeFeed, JobSpec, MemberSpec, SinkSpec, 
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, reader_prefix, view_table
+from leatstream.services.planning.run_time_places import in_users_words
 from leatstream.services.planning.specs import fresh_ref
 from leatstream.services.queries.handing_over import taking_over_of
 from leatstream.services.queries.joint_jobs import leader_of, led
@@ -115,6 +116,7 @@ def build_spec(env: Environment, unit: UnitOfWork, query: Query) -> JobSpec:
             "fencing_token": fencing_token(query),
             "checkpoint": checkpoint,
             "excerpts": env.settings.error_excerpts,
+            "places": [],
             "sources": sources,
             "lookups": lookups,
             "sink": _sink(env, unit, query, spec.sink, query.checkpoint_generation),
@@ -352,7 +354,7 @@ def _terminal(env: Environment, query: Query, status: Any, state: str, report: M
     if isinstance(newest, int) and newest > status.attempt:
         # A catalog from a backup: the sink takes no attempt with a number below what it has seen.
         status = replace(status, attempt=newest)
-    error = _with_hint(query, error)
+    error = _with_hint(query, in_users_words(query, error))
     if not wanted:
         return ended(status, QueryState.STOPPED, now)
     if error.get("retryable"):
