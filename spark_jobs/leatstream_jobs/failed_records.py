@@ -6,6 +6,7 @@ Python; where it cannot be had, or Python finds nothing wrong with it, the engin
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -33,12 +34,15 @@ def with_record_faults(failure: Failure, spec: JobSpec, connect: Connect) -> Fai
     source = next((s for s in spec.sources if s.entity == record.entity), None)
     if source is None:
         return failure
+    found = None
     try:
         found = connect(source.store).find_record(record.entity, record.partition, record.offset, _TO_READ)
         faults = record_faults(source, found) if found is not None else []
     except Exception as error:
         _LOG.info("the record %s could not be read again: %s", record, type(error).__name__)
         return failure
+    if not faults and found is not None:
+        faults = time_faults(source, found)
     if not faults:
         return failure
     columns = tuple(dict.fromkeys(fault.column for fault in faults if fault.column is not None))
@@ -50,6 +54,16 @@ def _sentence(source: SourceSpec, record: RecordPlace, faults: Sequence[RecordFa
     why = "; ".join(fault.told(shown=shown) for fault in faults[:_TOLD])
     more = f"; {len(faults) - _TOLD} more" if len(faults) > _TOLD else ""
     return unread(source, record.told(), f"{why}{more}")
+
+
+def time_faults(source: SourceSpec, record: Record) -> Sequence[RecordFault]:
+    """What is wrong with the event time of a record that has no other fault."""
+    column = next((c for c in value_columns(source) if c.name == source.timestamp), None)
+    if column is None or record.value is None or source.value_format != "json":
+        return []
+    why = "it is the event time of the relation, and holds none"
+    value = json.loads(record.value).get(column.name)
+    return [RecordFault(column.name, column.type, value, has_value=True, why=why)]
 
 
 def record_faults(source: SourceSpec, record: Record) -> Sequence[RecordFault]:

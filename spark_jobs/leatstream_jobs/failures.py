@@ -67,7 +67,7 @@ class Failure:
         newest_attempt: a later one than this, that the sink knows of.
         record: the one that it failed at, where that is known.
         columns: of that record, those that are to blame.
-        shown: the detail with excerpts of values, for the report alone: no log has them.
+        shown: the detail with excerpts of values, for who looks at the query: no log and no message has them.
         span: of the job's SQL, first and last character of what could not be computed.
     """
 
@@ -82,17 +82,19 @@ class Failure:
     span: tuple[int, int] | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """``{code, detail, retryable, condition?, newest_attempt?, record?, columns?}``."""
+        """``{code, detail, retryable, condition?, newest_attempt?, shown?, record?, columns?, span?}``."""
         known = JobError.kinds[self.code].retryable
         body: dict[str, Any] = {
             "code": self.code,
-            "detail": redacted(self.shown or self.detail),
+            "detail": redacted(self.detail),
             "retryable": known if self.retryable is None else self.retryable,
         }
         if self.newest_attempt is not None:
             body["newest_attempt"] = self.newest_attempt
         if self.record is not None:
             body["record"] = self.record.as_json()
+        if self.shown is not None:
+            body["shown"] = redacted(self.shown)
         if self.span is not None:
             body["span"] = list(self.span)
         if self.columns:

@@ -10,7 +10,7 @@ import logging
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.base import Connector
@@ -18,7 +18,8 @@ from leatstream.connectors.registry import open_connector
 from leatstream.errors import JobError, LeatstreamError
 from leatstream.plan.job_spec import READER_KIND, JobSpec, StoreRef
 from leatstream_jobs import run_query
-from leatstream_jobs.failures import Failure, chain_of, classify
+from leatstream_jobs.failed_records import with_record_faults
+from leatstream_jobs.failures import Failure, Link, chain_of, classify
 from leatstream_jobs.last_batch import stop
 from leatstream_jobs.protocol import ApiUnreachable, Fenced, NotKnown, TooLarge, as_sent
 from leatstream_jobs.session import own_session
@@ -190,7 +191,7 @@ class Selecting:
         if self._reader.error is not None:
             problem = self._problem(self._reader.error)
         elif java.isDefined():
-            problem = dict(classify(chain_of(java.get()), self._spec).as_json())
+            problem = self._classified(chain_of(java.get()))
         else:
             problem = dict(Failure("job-failed", "The SELECT ended, although nobody stopped it.").as_json())
         self._reader.send([], problem)
@@ -198,7 +199,10 @@ class Selecting:
     def _problem(self, error: BaseException) -> dict[str, Any]:
         if isinstance(error, LeatstreamError):
             return {"code": error.code, "detail": error.detail}
-        return dict(classify(chain_of(error), self._spec).as_json())
+        return self._classified(chain_of(error))
+
+    def _classified(self, chain: Sequence[Link]) -> dict[str, Any]:
+        return with_record_faults(classify(chain, self._spec), self._spec, self._connect).as_json()
 
     def _clear(self, query: StreamingQuery | None) -> None:
         self._reader.stopped = True

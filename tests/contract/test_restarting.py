@@ -279,8 +279,13 @@ def fail_at(world: Any, record: str | None = "a:1:42", name: str = "q", **error:
 
 
 def test_the_failure_names_the_record_and_the_commands_that_cure_it(running: Any, client: TestClient) -> None:
-    fail_at(running)
-    error = client.get("/v1/queries/q").json()["status"]["error"]
+    fail_at(running, shown='column n is BIGINT, the record has the string "x"')
+    status = client.get("/v1/queries/q").json()["status"]
+    error = status["error"]
+    # The excerpt is for who looks at the error; the message goes into events, lists and states of tools.
+    assert error["detail"].endswith('the string "x"')
+    assert status["message"] == "column n is BIGINT"
+    assert '"x"' not in client.get("/v1/queries/q/events").text
     assert error["record"] == {"entity": "a", "partition": "1", "offset": "42"}
     assert error["columns"] == ["n"]
     for command in (

@@ -144,7 +144,7 @@ def test_a_value_that_cannot_be_computed_names_its_record(
     error = attempt(spark, spec | {"attempt": 2})["error"]
     assert error["condition"] == "CAST_INVALID_INPUT"
     place = error["record"]
-    assert 'the string "n/a" is no BIGINT' in error["detail"]
+    assert 'the string "n/a" is no BIGINT' in error["shown"]
     assert f"topic {source}, partition {place['partition']}, offset {place['offset']}" in error["detail"]
     scan = {**spec["sources"][0], "skip": {place["partition"]: [place["offset"]]}}
     skipping = spec | {"attempt": 3, "sources": [scan]}

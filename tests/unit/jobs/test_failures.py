@@ -261,7 +261,7 @@ def test_an_undecodable_record_is_named_and_read_again() -> None:
     )
     assert "yesterday" not in told.detail  # which is logged
     body = told.as_json()
-    assert body["detail"] == told.shown
+    assert (body["detail"], body["shown"]) == (told.detail, told.shown)
     assert body["record"] == {"entity": "t", "partition": "1", "offset": "42"}
     assert body["columns"] == ["a"]
     quiet = with_record_faults(failure, SPEC.model_copy(update={"excerpts": False}), lambda _: Store())  # type: ignore[arg-type, return-value]
@@ -310,7 +310,30 @@ def test_a_value_that_cannot_be_computed_names_the_expression(
     assert value not in failure.detail
     assert failure.span == context[:2]
     body = failure.as_json()
-    assert (shown or "a text is no value of the type that it is cast to") in body["detail"]
-    assert ("hunter2" in body["detail"], "sk_live" in body["detail"]) == (False, False)
+    assert "a text is no value of the type that it is cast to" in body["detail"]
+    assert (shown is None) == ("shown" not in body)
+    assert (shown or "") in body.get("shown", "")
+    assert ("hunter2" in str(body), "sk_live" in str(body)) == (False, False)
     # The words of other SQL than the job's have no place in it.
     assert classify([Link("x", "", "DIVIDE_BY_ZERO", (), (0, 3, "1/0 "))], spec).span is None
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "value", "told"),
+    [
+        ("t", b'{"a": 1, "t": "tomorrow"}', 'column t is VARCHAR, the record has the string "tomorrow"'),
+        ("t", b'{"t": "tomorrow", "a": "x"}', 'column a is BIGINT, the record has the string "x"'),
+    ],
+)
+def test_an_event_time_that_is_none_is_told(timestamp: str, value: bytes, told: str) -> None:
+    columns = [*COLUMNS, ColumnSpec(name="t", type="VARCHAR")]
+    source = SOURCE.model_copy(update={"columns": columns, "timestamp": timestamp})
+    spec = SPEC.model_copy(update={"sources": [source]})
+
+    class Store:
+        def find_record(self, *_: object) -> Record:
+            return Record(None, value, 1, 42, None)
+
+    failure = with_record_faults(classify([Link("x", MARK)], spec), spec, lambda _: Store())  # type: ignore[arg-type, return-value]
+    assert failure.shown is not None
+    assert told in failure.shown

@@ -313,11 +313,10 @@ class QueryStatusView(View):
     def from_domain(cls, query: Query) -> QueryStatusView:
         """The status of a query."""
         status = query.status
-        error = (
-            JobErrorView.model_validate({"code": "job-failed", "detail": "", **status.error})
-            if status.error
-            else None
-        )
+        error = None
+        if status.error:
+            told = {"code": "job-failed", "detail": "", **status.error}
+            error = JobErrorView.model_validate({**told, "detail": told.pop("shown", told["detail"])})
         return cls(
             state=status.state,
             desired_state=query.desired_state,

@@ -16,6 +16,10 @@ _WHY = {
 }
 _FULL = "make room where checkpoints and the driver's files are; it starts again by itself"
 _HANDLING = "'source.deserialization.error.handling'"
+READ_IT = (
+    f"correct the columns of the relation, or skip all such records with {_HANDLING} = 'IGNORE', or with "
+    "'IGNORE_AND_LOG', which keeps them in a topic"
+)
 # No such entity is there now: a restart has nothing to read.
 _GONE = frozenset(("SOURCE_ENTITY_GONE", "entity-not-found"))
 
@@ -28,6 +32,8 @@ def way_out(query: Query, error: Mapping[str, Any]) -> str | None:
     record = error.get("record")
     if record:
         return _past(query, RecordPlace(**record), undecodable=code == "undecodable-record")
+    if code == "undecodable-record":
+        return READ_IT
     if code not in _WHY:
         return None
     feeds = any(source.get("feed") for source in query.job.get("sources", ()))
@@ -44,12 +50,7 @@ def way_out(query: Query, error: Mapping[str, Any]) -> str | None:
 def _past(query: Query, record: RecordPlace, *, undecodable: bool) -> str:
     """How to get past one record."""
     name = quote(query.name)
-    cure = (
-        f"correct the columns of the relation, or skip all such records with {_HANDLING} = 'IGNORE', or with "
-        "'IGNORE_AND_LOG', which keeps them in a topic"
-        if undecodable
-        else "change the statement (TRY_CAST, CASE)"
-    )
+    cure = READ_IT if undecodable else "change the statement (TRY_CAST, CASE)"
     return (
         f"to skip this record: RESTART QUERY {name} SKIP RECORD '{record}'; in every query that it has ended:"
         f" RESTART QUERIES FAILED BY '{record}' SKIP RECORD (leat query restart {shlex.quote(query.name)} "

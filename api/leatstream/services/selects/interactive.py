@@ -16,6 +16,7 @@ from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Context, Environment, Principal, new_id
 from leatstream.services.planning.selects import PlannedSelect, plan_select
 from leatstream.services.planning.specs import fresh_ref
+from leatstream.services.queries.ways_out import READ_IT
 from leatstream.services.selects.selections import (
     LONGEST_SECONDS,
     UNREAD_SECONDS,
@@ -166,7 +167,9 @@ def _awaited(env: Environment, selection: Selection, rows: int) -> str:
 def _failure(problem: Mapping[str, Any]) -> LeatstreamError:
     code = str(problem.get("code"))
     family = JobError if code in JobError.kinds else EngineError
-    return family(code if code in family.kinds else "engine-unavailable", str(problem.get("detail")))
+    detail = str(problem.get("shown") or problem.get("detail"))
+    hint = f"{READ_IT}, behind the relation in FROM" if code == "undecodable-record" else None
+    return family(code if code in family.kinds else "engine-unavailable", detail, hint=hint)
 
 
 def stop(env: Environment, selection: Selection, problem: Mapping[str, Any] | None = None) -> None:
