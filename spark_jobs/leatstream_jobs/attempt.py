@@ -68,7 +68,7 @@ class Attempt:
         self._contact = driver.client.contact
         self._spark = spark
         self._spec = JobSpec.model_validate(document)
-        self._diagnosis = Diagnosis(spark, self._spec, driver, self._connect)
+        self._diagnosis = Diagnosis(spark, self._spec, driver, self._connect, self._beat_quietly)
         self._progress = Progress(self._spec.sources)
         # The clock of one that is silent is not to go ahead of that of the query which writes.
         self._idle = IdleSources([] if self._spec.silent else self._spec.sources, self._spec.checkpoint)
@@ -166,6 +166,7 @@ class Attempt:
             if self._failure is not None:
                 return
             if time.monotonic() >= self._next_heartbeat:
+                self._feel_pulse(query)  # what came before may have waited for a store
                 self._beat()
             if self._contact.is_lost():
                 _LOG.warning("the API has not answered for %g s; the query is cut off", self._contact.limit)
@@ -191,13 +192,18 @@ class Attempt:
                 self._polling.look(query, reports)
                 self._progress.batch_limit = self._size.limit
 
-    def _feel_pulse(self, query: StreamingQuery, reports: Sequence[Mapping[str, Any]]) -> None:
+    def _feel_pulse(self, query: StreamingQuery, reports: Sequence[Mapping[str, Any]] = ()) -> None:
+        """For people only: an error here must not end a query that works."""
         java: Any = query._jsq
-        status, jvm = java.status(), cast(Any, self._spark._jvm)
-        # Spark's loop sets another status each time that it asks the sources, with the same words or not.
-        mark = getattr(jvm, "java.lang.System").identityHashCode(status)
+        try:
+            status, jvm = java.status(), cast(Any, self._spark._jvm)
+            # Spark's loop sets another status each time that it asks the sources, with the same words or not.
+            mark, message = getattr(jvm, "java.lang.System").identityHashCode(status), str(status.message())
+        except Exception as error:
+            _LOG.debug("the status could not be read: %s", type(error).__name__)
+            return
         live = self._progress.live
-        self._pulse.look([mark, live.read if live else None], str(status.message()), reports)
+        self._pulse.look([mark, live.read if live else None], message, reports)
 
     def _look_live(self) -> None:
         """Figures for people only: an error here must not end a query that works."""

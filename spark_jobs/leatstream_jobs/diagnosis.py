@@ -33,15 +33,22 @@ class Diagnosis:
         spec: of the query.
         host: is told of a JVM that has ended, before anybody else is; what it raises then passes.
         connect: opens a store, to look at the record that a query has failed at.
+        breathe: is called now and then while that takes its time.
     """
 
     def __init__(
-        self, spark: SparkSession, spec: JobSpec, host: Host, connect: Callable[[StoreRef], Connector]
+        self,
+        spark: SparkSession,
+        spec: JobSpec,
+        host: Host,
+        connect: Callable[[StoreRef], Connector],
+        breathe: Callable[[], None],
     ) -> None:
         self._spark = spark
         self._spec = spec
         self._host = host
         self._connect = connect
+        self._breathe = breathe
 
     def of_error(self, error: BaseException, spec: JobSpec | None = None) -> Failure:
         """What an error in Python means, which mostly is one of the JVM.
@@ -66,7 +73,7 @@ class Diagnosis:
         if not spark_has_stopped(chain):
             job = spec or self._spec
             failure = with_record_faults(classify(chain, job), job, self._connect)
-            return with_record(failure, chain, self._spark, job, self._connect)
+            return with_record(failure, chain, self._spark, job, self._connect, self._breathe)
         process, end = jvm_process(self._spark), time.monotonic() + _TO_EXIT
         while process is not None and process.poll() is None and time.monotonic() < end:
             time.sleep(_LOOK)

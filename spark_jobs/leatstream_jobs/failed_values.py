@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOG = logging.getLogger("leatstream_jobs")
-_TIME = 10.0  # seconds; no heartbeat is sent meanwhile
+_TIME = 30.0  # seconds
 _COMMITTED = re.compile(r"Current Committed Offsets: (.*?)\n", re.S)
 _AVAILABLE = re.compile(r"Current Available Offsets: (.*?)\n", re.S)
 
@@ -44,14 +44,24 @@ def with_record(
     spark: SparkSession,
     spec: JobSpec,
     connect: Callable[[StoreRef], Connector],
+    breathe: Callable[[], None],
 ) -> Failure:
-    """The failure of a value, with the record where it can be found; any other as it is."""
+    """The failure of a value, with the record where it can be found; any other as it is.
+
+    Args:
+        failure: as it was classified.
+        chain: it was classified from.
+        spark: the query's session.
+        spec: of the query.
+        connect: opens its store.
+        breathe: is called between two steps: the driver is to be heard meanwhile.
+    """
     if failure.span is None or not _can_be_run_again(spec):
         return failure
     try:
-        record = _search(failure, chain, spark, spec, connect(spec.sources[0].store))
+        record = _search(failure, chain, spark, spec, connect(spec.sources[0].store), breathe)
     except Exception as error:
-        _LOG.info("the record of the failure was not found: %s", type(error).__name__)
+        _LOG.warning("the record of the failure was not found: %s", type(error).__name__)
         return failure
     if record is None:
         return failure
@@ -67,7 +77,12 @@ def _can_be_run_again(spec: JobSpec) -> bool:
 
 
 def _search(
-    failure: Failure, chain: Sequence[Link], spark: SparkSession, spec: JobSpec, connector: Connector
+    failure: Failure,
+    chain: Sequence[Link],
+    spark: SparkSession,
+    spec: JobSpec,
+    connector: Connector,
+    breathe: Callable[[], None],
 ) -> RecordPlace | None:
     source, end = spec.sources[0], time.monotonic() + _TIME
     ends = connector.ends(source.entity, 5.0)
@@ -87,6 +102,7 @@ def _search(
     def fails(some: Sequence[Part]) -> bool:
         if time.monotonic() > end:
             raise _GivenUp
+        breathe()
         raw = connector.read_range(spark, source, some)
         frame = scans.decoded(scans.without_skipped(raw, source), source, None)
         frame.createOrReplaceTempView(source.view)

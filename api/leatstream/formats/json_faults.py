@@ -12,8 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from leatstream.formats.excerpts import Number, described
@@ -22,11 +21,16 @@ from leatstream.plan.job_spec import ColumnSpec
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
 _WHOLE = re.compile(r"-?[0-9]+\Z")
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
-_MOMENT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2}(:[0-9]{2})?)(\.[0-9]{1,9})?(.*)\Z")
-_ZONE = re.compile(r" ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)?\Z")
-_CLOCK = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?\Z")
-_NO_NUMBER = ("NaN", "Infinity", "-Infinity", "+Infinity", "INF", "-INF", "+INF")
+_QUOTED = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\Z", re.ASCII)
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z", re.ASCII)
+_MOMENT = re.compile(
+    r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})[T ](?P<time>[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?)"
+    r"( ?(Z|(?P<sign>[+-])(?P<hours>[0-9]{2})(:?(?P<minutes>[0-9]{2}))?))?\Z",
+    re.ASCII,
+)
+_CLOCK = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?\Z", re.ASCII)
+_NO_NUMBER = ("NaN", "Infinity", "-Infinity")
+_DEEPEST = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +67,46 @@ def faults_of(columns: Sequence[ColumnSpec], text: bytes) -> list[RecordFault]:
         words = text.decode()
     except UnicodeDecodeError as error:
         return [RecordFault(why=f"it is not UTF-8 (byte {error.start + 1} of {len(text)})")]
-    if not words.strip():
+    blanks = " \t\r\n"
+    if not words.removeprefix("\ufeff").strip(blanks):
         return [RecordFault(why="it is empty")]
-    reader = json.JSONDecoder(parse_int=Number, parse_float=Number)
-    begin = len(words) - len(words.lstrip(" \t\r\n"))
+    reader = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=_refuse)
+    begin = len(words) - len(words.removeprefix("\ufeff").lstrip(blanks))
     try:
         document, end = reader.raw_decode(words, begin)
     except RecursionError:
         return [RecordFault(why="it is nested too deeply")]
     except json.JSONDecodeError as error:
         return [RecordFault(why=f"it is not JSON (at character {error.pos + 1} of {len(words)})")]
+    except ValueError as error:
+        return [RecordFault(why=f"it is not JSON ({error})")]
     if not isinstance(document, dict):
         return [RecordFault(why="it is JSON, but not one object")]
-    if words[end:].strip(" \t\r\n"):
+    if words[end:].strip(blanks):
         more = len(words) - end
         return [RecordFault(why=f"{more} characters follow the object, which ends at character {end}")]
+    whole = _of_whole(document)
+    if whole is not None:
+        return [RecordFault(why=whole)]
     return [fault for column in columns for fault in _of_column(column, document)]
+
+
+def _refuse(word: str) -> Any:
+    raise ValueError(f"{word} is no JSON number")
+
+
+def _of_whole(document: dict[str, Any]) -> str | None:
+    """What no record may have anywhere, declared or not."""
+    level: list[Any] = [document]
+    for _ in range(_DEEPEST):
+        parts = [(*one.keys(), *one.values()) if isinstance(one, dict) else one for one in level]
+        inside = [item for part in parts for item in part]
+        if any("\ud800" <= c <= "\udfff" for text in inside if isinstance(text, str) for c in text):
+            return "a text in it has half a character (a lone surrogate)"
+        level = [item for item in inside if isinstance(item, dict | list)]
+        if not level:
+            return None
+    return f"it is nested more than {_DEEPEST} levels deep"
 
 
 def _of_column(column: ColumnSpec, document: dict[str, Any]) -> Iterator[RecordFault]:
@@ -124,8 +152,8 @@ def _scalar(kind: DataType, value: Any) -> str | None:
         return None if isinstance(value, bool) else ""
     if name in _BITS:
         return _whole(value, _BITS[name])
-    if name in ("FLOAT", "DOUBLE", "REAL"):
-        return None if isinstance(value, Number) or value in _NO_NUMBER or isinstance(value, float) else ""
+    if name in ("FLOAT", "DOUBLE"):
+        return None if isinstance(value, Number) or value in _NO_NUMBER else ""
     if name == "DECIMAL":
         return _decimal(kind, value)
     if not isinstance(value, str) or isinstance(value, Number):
@@ -146,27 +174,24 @@ def _whole(value: Any, bits: int) -> str | None:
         return "a number is not quoted" if isinstance(value, str) and _WHOLE.match(value) else ""
     if not _WHOLE.match(value):
         return "it is no whole number"
-    if len(value) > 40 or not -(2 ** (bits - 1)) <= int(value) < 2 ** (bits - 1):
+    if len(value) > 20 or not -(2 ** (bits - 1)) <= int(value) < 2 ** (bits - 1):
         return "it is out of range"
     return None
 
 
 def _decimal(kind: DataType, value: Any) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, str):
-        return ""
-    try:
-        number = Decimal(value)
-    except InvalidOperation:
-        return ""
-    if not number.is_finite():
+    if not isinstance(value, str) or not _QUOTED.match(value):
         return ""
     precision, scale = (*kind.parameters, 0)[:2] if kind.parameters else (10, 0)
-    _, digits, exponent = number.normalize().as_tuple()
-    if number and isinstance(exponent, int):
-        if -exponent > scale:
-            return f"it has more than {scale} digits after the point"
-        if len(digits) + exponent > precision - scale:
-            return f"it has more than {precision - scale} digits before the point"
+    mantissa, _, exponent = value.lower().partition("e")
+    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    digits = (whole + fraction).lstrip("0")
+    power = int(exponent or "0") - len(fraction) + len(digits) - len(digits.rstrip("0"))
+    digits = digits.rstrip("0")
+    if digits and -power > scale:
+        return f"it has more than {scale} digits after the point"
+    if digits and len(digits) + power > precision - scale:
+        return f"it has more than {precision - scale} digits before the point"
     return None
 
 
@@ -187,10 +212,13 @@ def _is_day(text: str) -> bool:
 
 def _is_moment(text: str) -> bool:
     found = _MOMENT.match(text)
-    if found is None:
-        return _is_day(text)
-    try:
-        datetime.fromisoformat(f"{found[1]}T{found[2]}")
-    except ValueError:
+    if found is None or not _is_day(found["day"]):
         return False
-    return bool(_ZONE.match(found[5]) or "/" in found[5])
+    minutes = int(found["minutes"] or 0)
+    away = timedelta(hours=int(found["hours"] or 0), minutes=minutes)
+    try:
+        at = datetime.fromisoformat(f"{found['day']}T{found['time'].partition('.')[0]}")
+        _ = at + away if found["sign"] == "-" else at - away
+    except (ValueError, OverflowError):
+        return False
+    return found["time"][:2] != "24" and minutes <= 59 and away <= timedelta(hours=18)

@@ -467,7 +467,9 @@ def test_real_failures_are_told_apart(
             time.sleep(0.05)
         java: Any = query._jsq
         chain = chain_of(java.exception().get())
-        found = with_record(classify(chain, spec), chain, spark, spec, lambda _: kafka).as_json()
+        found = with_record(
+            classify(chain, spec), chain, spark, spec, lambda _: kafka, lambda: None
+        ).as_json()
         assert "\tat " not in found["detail"]
         return found
 

@@ -157,3 +157,21 @@ def test_no_value_is_shown_where_the_server_says_so() -> None:
 @pytest.mark.parametrize("name", ["viewtime", "n", "customer", "passenger", "mapping", "pinned", "amount"])
 def test_plain_columns_are_shown(name: str) -> None:
     assert not is_private(name)
+
+
+def test_what_is_blamed_is_what_readers_refuse() -> None:
+    """The table that every reader of JSON is held to: a fault is found in each record that none reads."""
+    cases = pytest.importorskip("value_cases")
+    differing = []
+    for case in cases.CASES:
+        found = faults_of([column("c", case.type)], f'{{"c":{case.text}}}'.encode())
+        if bool(found) != (case.value is cases.UNDECODABLE):
+            differing.append((case.type, case.text, [fault.told(shown=True) for fault in found]))
+    for case in cases.RECORDS:
+        columns = [
+            column(name, kind.removesuffix(" NOT NULL"), kind.endswith(" NOT NULL"))
+            for name, kind in case.columns
+        ]
+        if bool(faults_of(columns, case.record)) != (case.row is cases.UNDECODABLE):
+            differing.append((case.columns, case.record[:80], case.row))
+    assert differing == []
