@@ -19,6 +19,7 @@ _UNWRITTEN_MARK = re.compile(r"LEAT_UNENCODABLE (.*?) LEAT_UNENCODABLE_END", re.
 _JAVA_FUNCTION = re.compile(r"`(leat_fn_\d+) ")
 _FUNCTION_MARK = re.compile(r"LEAT_FUNCTION (\{.*?\}) LEAT_FUNCTION_END", re.S)
 _PATTERN_MARK = re.compile(r"LEAT_PATTERN (\w+) LEAT_PATTERN_END")
+_HIDDEN = ("timestamp_type", "fault", "reason")  # of a position: what does not say where a record is
 _NULL_MARK = re.compile(r"LEAT_NULL_COLUMN (.*?) LEAT_NULL_COLUMN_END", re.S)
 
 
@@ -94,7 +95,7 @@ def _of_record(mark: re.Match[str], spec: JobSpec) -> tuple[str, RecordPlace | N
             "with 'source.deserialization.error.handling'='IGNORE'."
         ), None
     record = RecordPlace.of_position(source.entity, position) if source.feed is None else None
-    others = ", ".join(f"{k} {v}" for k, v in position.items() if k not in ("timestamp_type", "fault"))
+    others = ", ".join(f"{k} {v}" for k, v in position.items() if k not in _HIDDEN)
     where = others if record is None else record.told()
     return unread(source, where, _reason(mark[3]) or "it does not fit their types"), record
 

@@ -17,7 +17,7 @@ from leatstream.formats import json, primitive
 from leatstream.formats.described import FORMATS as DESCRIBED
 from leatstream.formats.described import Description
 from leatstream.formats.registry_client import RegistryAddress
-from leatstream.model.objects import DELETED
+from leatstream.model.objects import DELETED, ROWMETA
 from leatstream.plan.job_spec import ColumnSpec, DescriptorRef, SourceSpec, value_columns
 from leatstream_jobs import described_records, record_headers
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 FORMATS = ("json", "primitive", *DESCRIBED)
+FILES = "s3"  # the kind of store that says itself why a row is none, as ``reason`` of its position
 _GZIP = b"\x1f\x8b"
 
 
@@ -53,9 +54,14 @@ def reading(source: SourceSpec, registry: RegistryAddress | None) -> Reading:
     Raises:
         JobError: job-rejected, for columns that the formats have no form for.
     """
+    from pyspark.sql import functions as F
+
     found = _of_value_and_key(source, registry)
     if source.value_format == "json":
         found = replace(found, reason=_with_packed(found.reason))
+    if source.store.kind == FILES:
+        why = F.col(ROWMETA).getField("reason")
+        found = replace(found, reason=why if found.reason is None else F.coalesce(why, found.reason))
     headers = record_headers.headers_spec(source)
     return found if headers is None else _with_headers(source, headers, found)
 

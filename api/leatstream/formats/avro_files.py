@@ -34,13 +34,17 @@ class UnreadableFile(ValueError):
     """A file that cannot be read on; its text says why and quotes nothing of its records."""
 
 
+class NoRow(bytes):
+    """Instead of a row's object: a sentence that says why it is none, and quotes nothing of it."""
+
+
 # -- reading -------------------------------------------------------------------------------------------------
 
 
 def json_rows(
     file: IO[bytes], columns: Sequence[Column], check: Callable[[Sequence[str]], None] = lambda _: None
 ) -> Iterator[bytes]:
-    """The rows of a file as JSON objects of its columns; what is no row is a sentence that says why.
+    """The rows of a file as JSON objects of its columns; what is no row is a NoRow.
 
     Args:
         file: opened for reading; errors that are not about its content pass through.
@@ -78,7 +82,7 @@ def _row(columns: Sequence[Column], reader: AvroReader, record: Any) -> bytes:
         for column, getter in zip(columns, reader.getters, strict=True):
             values.append(None if getter is None else from_plain(getter(record), column.type))
     except Undecodable as error:
-        return str(error).encode()
+        return NoRow(str(error).encode())
     return json_record(columns, values)
 
 

@@ -93,7 +93,7 @@ def test_kinesis_to_kafka_survives_a_kill_and_notices_that_the_stream_is_gone(
     spec = job([scan], sink, ALL, OUT, max_offsets_per_trigger=300)
     driver = pool.take()
     pool.prepare()
-    driver.run(spec)
+    driver.run(spec, timeout=180)
     progress = driver.wait_progress(lambda p: p["input_rows_total"] >= 500)
     assert progress["input_rows_total"] == 500
     record = '{{"id": {0}, "name": "n{0}"}}'

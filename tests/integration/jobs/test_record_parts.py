@@ -16,9 +16,10 @@ from pyspark.sql import functions as F
 from leatstream.formats import registered_schema
 from leatstream.model.objects import Column as ModelColumn
 from leatstream.model.types import parse_type
-from leatstream.plan.job_spec import ColumnSpec, RegistryRef, SinkSpec, SourceSpec, StoreRef
+from leatstream.plan.job_spec import ColumnSpec, JobSpec, RegistryRef, SinkSpec, SourceSpec, StoreRef
 from leatstream_jobs import scans, sink_rows
 from leatstream_jobs.described_sink import RecordForm, registry_of
+from leatstream_jobs.marked_faults import find_marked
 
 FORMATS = ("json", "avro", "protobuf", "primitive")
 COLUMNS = [ColumnSpec(name="id", type="BIGINT", not_null=True), ColumnSpec(name="v", type="VARCHAR")]
@@ -155,6 +156,39 @@ def test_a_value_that_is_packed_says_so(spark: SparkSession) -> None:
     reasons = [json.loads(bytes(row.value))["reason"] for row in told]
     assert [row.id for row in frame.collect()] == [2]
     assert ["gzip" in reason for reason in reasons] == [True, False]
+
+
+def test_a_row_of_a_file_says_itself_why_it_is_none(spark: SparkSession) -> None:
+    """Such as one of a CSV file that has too few fields."""
+    said = F.when(F.col("value") == b"no row", F.lit("a row of 1 fields, not 2")).alias("reason")
+    records = raw(
+        spark.createDataFrame(
+            [(None, v) for v in (b"no row", b'{"id": 2}', b"{")], "key BINARY, value BINARY"
+        )
+    )
+    position = F.struct(F.lit("d").alias("topic"), F.lit("1.csv").alias("file"), said)
+    spec = SourceSpec(
+        view="leat_src_0",
+        relation="demo.public.s",
+        store=StoreRef(name="s", kind="s3", config={}),
+        entity="d",
+        columns=COLUMNS,
+        value_format="csv",
+        on_error="ignore",
+    )
+    files = records.withColumn("__leat_rowmeta", position)
+    frame = scans.decoded(files, spec, "files")
+    told = scans.undecodable(scans.Scan(spec, None, None, files, frame)).collect()  # type: ignore[arg-type]
+    reasons = [json.loads(bytes(row.value))["reason"] for row in told]
+    assert [row.id for row in frame.collect()] == [2]
+    assert [reason == "a row of 1 fields, not 2" for reason in reasons] == [True, False]
+    with pytest.raises(Exception, match="LEAT_UNDECODABLE") as caught:
+        scans.decoded(files.limit(1), spec.model_copy(update={"on_error": "terminate"}), None).collect()
+    job = JobSpec.model_construct(sources=[spec], lookups=[])
+    fault = find_marked([], str(caught.value), job)
+    assert fault is not None
+    assert fault.sentence.count("a row of 1 fields, not 2") == 1
+    assert "1.csv" in fault.sentence
 
 
 def test_plain_values_end_a_strict_query(spark: SparkSession, store: StoreRef) -> None:

@@ -65,7 +65,7 @@ def test_what_does_not_fit_stays_undecodable() -> None:
     found = csv(b"id,name\nfive,x\n1,\xff\n1\n3,z\n", {"id": "BIGINT", "name": "VARCHAR"})
     assert {"id": "five", "name": "x"} in found
     assert {"id": 3, "name": "z"} in found
-    assert b"a value is not UTF-8" in found
+    assert b"column name: a value is not UTF-8" in found
     assert b"a row of 1 fields, not 2" in found
 
 
@@ -215,6 +215,14 @@ def test_a_quoted_field_that_does_not_end_takes_no_rows_along_in_silence(rest: s
     assert found[-1].fault == "a quoted field does not end"
 
 
+def test_a_file_of_one_column_has_its_nulls() -> None:
+    """As this product writes them: a line without anything is a row whose field is empty."""
+    for text in ("v\na\n\nb\n\n", "\nv\na\n\nb\n\n", "v\r\na\r\n\r\nb\r\n\r\n"):
+        assert csv(text, {"v": "VARCHAR"}) == [{"v": "a"}, {}, {"v": "b"}, {}]
+    assert csv("\na", {"v": "VARCHAR"}, header=False) == [{}, {"v": "a"}]
+    assert csv("v\n", {"v": "VARCHAR"}) == []
+
+
 def test_rows_that_are_none_stand_where_they_are_in_the_file() -> None:
     text = b"id,name\n1,a\n\n2\n3,c,\xff\n4,d\n5\n"
     found = read(text, layout("csv", {"id": "BIGINT", "name": "VARCHAR"}))
@@ -225,6 +233,8 @@ def test_rows_that_are_none_stand_where_they_are_in_the_file() -> None:
         (3, b'{"id":4,"'),
         (4, b"a row of "),
     ]
+    reasons = ["a row of 1 fields, not 2", "a row of 3 fields, not 2", None, "a row of 1 fields, not 2"]
+    assert [row.reason for row in found] == [None, *reasons]
 
 
 @pytest.mark.parametrize(
@@ -243,7 +253,7 @@ def test_rows_that_are_none_stand_where_they_are_in_the_file() -> None:
 )
 def test_decimal_commas(text: str, kind: str, value: str | None) -> None:
     given = layout("csv", {"v": kind}, delimiter=";", decimal_comma=True)
-    wanted = f'{{"v":{value}}}' if value else "v is written with a point, not with a decimal comma"
+    wanted = f'{{"v":{value}}}' if value else "column v: a fraction has a point and no decimal comma"
     assert values(f"v\n{text}\n".encode(), given) == [wanted.encode()]
 
 

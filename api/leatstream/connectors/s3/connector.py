@@ -181,6 +181,7 @@ class S3Connector(Connector):
             F.lit(1).alias("timestamp_type"),
             "file",
             "fault",
+            "reason",
         )
         key = F.lit(None).cast("binary").alias("key")
         return frame.select(key, "value", "timestamp", position.alias("__leat_rowmeta"))

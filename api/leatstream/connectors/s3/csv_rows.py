@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import csv as text_csv
 import io
-import json
-import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
+from leatstream.connectors.s3.csv_fields import RowWriter, row_writer
 from leatstream.connectors.s3.json_lines import LONGEST
 from leatstream.connectors.s3.layout import Layout
 from leatstream.connectors.s3.matching import check_header
-from leatstream.connectors.s3.options import FRACTIONS
-from leatstream.formats.avro_files import UnreadableFile
-from leatstream.model.types import DataType
+from leatstream.formats.avro_files import NoRow, UnreadableFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,14 +25,10 @@ if TYPE_CHECKING:
 _BLOCKS = (8 * 1024 * 1024, 32 * 1024 * 1024, 2 * LONGEST)  # bytes: a row may be as long as half a block
 _BOM = "\ufeff".encode()
 _SLICE = 5_000  # rows
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
-_NUMBERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL"})
-_NESTED = frozenset({"ARRAY", "MAP", "STRUCT"})
 
 
 def csv_values(file: IO[bytes], layout: Layout, path: Mapping[str, str]) -> Iterator[bytes]:
-    """The rows of a file as JSON objects; one that is no row is a sentence that says why.
+    """The rows of a file as JSON objects; one that is none is a NoRow.
 
     Args:
         file: can be read again from its beginning.
@@ -123,10 +116,14 @@ class _Reading:
         named = [str(i) for i in range(len(self.names))]
         places = {name: named[self.names.index(name)] for name in wanted}
         found = csv.open_csv(
-            pa.PythonFile(_Latin(self.file, b"\n" + last), mode="r"),
+            pa.PythonFile(_Latin(self.file, last), mode="r"),
             csv.ReadOptions(use_threads=False, block_size=self.block, column_names=named),
             csv.ParseOptions(
-                delimiter=self.layout.delimiter, newlines_in_values=True, invalid_row_handler=self._wrong
+                delimiter=self.layout.delimiter,
+                newlines_in_values=True,
+                # Of a file of one column they are rows: an empty field is NULL.
+                ignore_empty_lines=len(self.names) > 1,
+                invalid_row_handler=self._wrong,
             ),
             csv.ConvertOptions(
                 column_types=dict.fromkeys(named, pa.binary()),
@@ -144,12 +141,12 @@ class _Reading:
             self.closed = row.text.startswith(self.end.decode())
         else:
             told = f"a row of {row.actual_columns} fields, not {row.expected_columns}"
-            self.bad.append((row.number, told.encode()))
+            self.bad.append((row.number, NoRow(told.encode())))
         return "skip"
 
 
 class _Latin:
-    """A file's bytes as if they were Latin-1, in UTF-8, with a text behind its end.
+    """A file's bytes as if they were Latin-1, in UTF-8, with a line behind its last one.
 
     pyarrow ends the file at a row of too many fields that is not UTF-8, and passes over a byte-order mark.
     """
@@ -160,84 +157,46 @@ class _Latin:
         self._file = file
         self._end = end
         self._begun = False
+        self._last = b"\n"
 
     def read(self, count: int) -> bytes:
         """The next bytes: at most ``count``, as a byte may become two."""
         data = self._file.read(count // 2)
         if not self._begun:
             self._begun, data = True, data.removeprefix(_BOM)
-        if not data:
-            data, self._end = self._end[:count], self._end[count:]
+        if data:
+            self._last = data[-1:]
+        else:
+            line = self._end if self._last in b"\r\n" or not self._end else b"\n" + self._end
+            data, self._end = line, b""
         return data if data.isascii() else data.decode("latin-1").encode()
-
-
-def _original(value: bytes) -> str:
-    """The text of a field; UnicodeDecodeError."""
-    return value.decode() if value.isascii() else value.decode().encode("latin-1").decode()
 
 
 def _values(reading: _Reading) -> Iterator[bytes]:
     """The rows in their order; UnreadableFile where a quoted field takes in the rest of the file."""
-    number = 1  # as pyarrow counts the file's rows
+    number, heading = 1, reading.header  # the number as pyarrow counts the file's rows
+    written: RowWriter | None = None
     for batch in reading.batches():
-        for start in range(0, batch.num_rows, _SLICE):
-            some = batch.slice(start, _SLICE)
+        written = written or row_writer(batch.schema.names, reading.layout, reading.path)
+        # It is the last row that takes in what follows.
+        count = batch.num_rows - (1 if _swallows(batch, reading.end) else 0)
+        for start in range(0, count, _SLICE):
+            some = batch.slice(start, min(_SLICE, count - start))
             columns = [some.column(i).to_pylist() for i in range(some.num_columns)]
             for fields in zip(*columns, strict=True):
                 while reading.bad and reading.bad[0][0] <= number:
                     number += 1
                     yield reading.bad.pop(0)[1]
-                if number > 1 or not reading.header:
-                    if _swallows(fields, reading.end):
-                        break
-                    yield _object(batch.schema.names, fields, reading.layout, reading.path)
                 number += 1
+                if heading:
+                    heading = all(value is None for value in fields)
+                else:
+                    yield written(fields)
     yield from (told for _, told in reading.bad)
     if not reading.closed:
         raise UnreadableFile("a quoted field does not end")
 
 
-def _swallows(fields: Sequence[Any], end: bytes) -> bool:
-    return any(value is not None and len(value) > len(end) and value.endswith(end) for value in fields)
-
-
-def _object(names: Sequence[str], fields: Sequence[Any], layout: Layout, path: Mapping[str, str]) -> bytes:
-    """A row as a JSON object; an empty field is NULL, an empty text in quotes is a text."""
-    found: list[str] = []
-    for name, given in zip(names, fields, strict=True):
-        if given is None:
-            if name in path:
-                found.append(f"{json.dumps(name)}:null")
-            continue
-        try:
-            text = _original(given)
-        except UnicodeDecodeError:
-            return b"a value is not UTF-8"
-        kind = layout.columns.get(name)
-        if kind is not None and kind.kind in FRACTIONS and layout.decimal_comma:
-            if "." in text:
-                return f"{name} is written with a point, not with a decimal comma".encode()
-            text = text.replace(",", ".")
-        found.append(f"{json.dumps(name)}:{json_text(text, kind)}")
-    return ("{" + ",".join(found) + "}").encode()
-
-
-def json_text(text: str, kind: DataType | None) -> str:
-    """The text of a field as JSON has a value of this type; what is none of it is a text, which does not fit.
-
-    Where no type is declared, what looks like a number or a truth value is shown as one.
-    """
-    bare, word = text.strip(), kind.kind if kind is not None else ""
-    if (word in _NUMBERS or not word) and _NUMBER.match(bare):
-        return bare
-    if word == "DECIMAL" and _DECIMAL.match(bare):
-        return json.dumps(bare)
-    if word in ("BOOLEAN", "") and bare.lower() in ("true", "false"):
-        return bare.lower()
-    if word in _NESTED:
-        try:
-            json.loads(bare)
-        except (ValueError, RecursionError):
-            return json.dumps(text)
-        return bare
-    return json.dumps(text)
+def _swallows(batch: pa.RecordBatch, end: bytes) -> bool:
+    last = [column[-1].as_py() for column in batch.columns] if batch.num_rows else []
+    return any(value is not None and value.endswith(end) for value in last)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO
 
 from leatstream.connectors.s3.csv_rows import csv_values
@@ -19,7 +19,7 @@ from leatstream.connectors.s3.layout import Layout, Row
 from leatstream.connectors.s3.matching import check_columns
 from leatstream.connectors.s3.parquet_rows import parquet_values
 from leatstream.connectors.s3.path_columns import path_members, with_members
-from leatstream.formats.avro_files import UnreadableFile, json_rows
+from leatstream.formats.avro_files import NoRow, UnreadableFile, json_rows
 from leatstream.model.objects import Column
 
 MOST_ROWS, MOST_BYTES = 5_000, 4 * 1024 * 1024  # of one chunk
@@ -36,13 +36,13 @@ def rows(path: str, file: IO[bytes], layout: Layout) -> Iterator[list[Row]]:
         file: opened for reading, can be read again; errors that are not about the content pass through.
         layout: its format.
     """
-    return _chunks(_numbered(_values(path, file, layout)))
+    return _chunks(_numbered(lambda: _values(path, file, layout)))
 
 
 def _values(path: str, file: IO[bytes], layout: Layout) -> Iterator[bytes]:
     """The rows as JSON objects; UnreadableFile and the errors of unpacking where the file is damaged."""
     members = path_members(path, layout.columns)
-    yield from with_members(_READERS[layout.format](path, file, layout, members), members)
+    return with_members(_READERS[layout.format](path, file, layout, members), members)
 
 
 def _json(path: str, file: IO[bytes], _: Layout, __: Mapping[str, str]) -> Iterator[bytes]:
@@ -76,11 +76,11 @@ def _avro(_: str, file: IO[bytes], layout: Layout, members: Mapping[str, str]) -
 _READERS = {"json": _json, "csv": _csv, "parquet": _parquet, "avro": _avro}
 
 
-def _numbered(values: Iterator[bytes]) -> Iterator[Row]:
+def _numbered(values: Callable[[], Iterator[bytes]]) -> Iterator[Row]:
     number = 0
     try:
-        for value in values:
-            yield Row(number, value)
+        for value in values():
+            yield Row(number, value, None, value.decode() if isinstance(value, NoRow) else None)
             number += 1
     except UnreadableFile as error:
         yield Row(number, str(error).encode(), str(error))

@@ -26,7 +26,8 @@ def json_values(file: IO[bytes]) -> Iterator[bytes]:
     while line := file.readline(max(_PART, objects.waiting)):
         if not objects.waiting:
             line = line.removeprefix(_BOM)  # files that were joined have it in the middle, too
-            if line.endswith(b"\n") and not _JOINT.search(line):
+            # Mostly there is one brace only, which is quicker to find.
+            if line.endswith(b"\n") and (line.find(b"{", 1) < 0 or not _JOINT.search(line)):
                 if line := line.strip():
                     yield line
                 continue

@@ -35,8 +35,10 @@ class Row:
         number: of the row in its file, from 0.
         value: a JSON object, if all is well.
         fault: why the file cannot be read here.
+        reason: why this row alone is none, where that is known.
     """
 
     number: int
     value: bytes
     fault: str | None = None
+    reason: str | None = None

@@ -8,7 +8,7 @@ from typing import IO
 
 from leatstream.connectors.s3.arrow_texts import Misfit, texts
 from leatstream.connectors.s3.matching import check_columns
-from leatstream.formats.avro_files import UnreadableFile
+from leatstream.formats.avro_files import NoRow, UnreadableFile
 from leatstream.model.types import DataType
 
 _ROWS = 5_000
@@ -65,7 +65,7 @@ def _objects(names: Sequence[str], columns: Sequence[list[str | None]]) -> Itera
     for row in zip(*columns, strict=True):
         wrong = next((i for i, text in enumerate(row) if isinstance(text, Misfit)), None)
         if wrong is not None:
-            yield f"column {names[wrong]}: {row[wrong]}".encode()
+            yield NoRow(f"column {names[wrong]}: {row[wrong]}".encode())
         else:
             members = (head + (text or "null") for head, text in zip(heads, row, strict=True))
             yield ("{" + ",".join(members) + "}").encode()

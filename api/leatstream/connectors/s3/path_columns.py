@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
-from leatstream.connectors.s3.csv_rows import json_text
+from leatstream.connectors.s3.csv_fields import json_text
 from leatstream.formats.avro_files import UnreadableFile
 from leatstream.model.types import DataType
 

@@ -26,7 +26,7 @@ from leatstream.connectors.s3.settings import S3Config, s3_client
 from leatstream.connectors.store_marks import marked
 from leatstream.errors import StoreError
 
-DDL = "value BINARY, timestamp TIMESTAMP, file STRING, row BIGINT, fault STRING"
+DDL = "value BINARY, timestamp TIMESTAMP, file STRING, row BIGINT, fault STRING, reason STRING"
 _SCHEMA = pa.schema(
     [
         ("value", pa.binary()),
@@ -34,6 +34,7 @@ _SCHEMA = pa.schema(
         ("file", pa.string()),
         ("row", pa.int64()),
         ("fault", pa.string()),
+        ("reason", pa.string()),
     ]
 )
 _TIMEOUT, _ATTEMPTS = 20.0, 3
@@ -176,6 +177,7 @@ def _batch(chunk: Sequence[Row], file: str, modified: int) -> pa.RecordBatch:
             pa.repeat(pa.scalar(file, pa.string()), len(chunk)),
             pa.array([row.number for row in chunk], pa.int64()),
             pa.array([row.fault for row in chunk], pa.string()),
+            pa.array([row.reason for row in chunk], pa.string()),
         ],
         schema=_SCHEMA,
     )
