@@ -15,6 +15,8 @@ from leatstream.connectors.s3 import json_lines
 from leatstream.connectors.s3.files import rows
 from leatstream.connectors.s3.layout import Layout, Row
 from leatstream.connectors.s3.objects import StoreAway
+from leatstream.connectors.s3.settings import S3Config
+from leatstream.connectors.s3.source import said
 from leatstream.model.types import parse_type
 
 
@@ -355,3 +357,13 @@ def test_a_store_that_is_away_damages_no_file(format_: str, name: str) -> None:
     data = gzip.compress(text) if name == "f.gz" and not start else start + text
     with pytest.raises(StoreAway):
         list(rows(name, _Away(data, 4), layout(format_, {"id": "BIGINT"})))
+
+
+def test_a_store_that_is_away_is_said_to_be_so() -> None:
+    config = S3Config(region="eu-west-1", bucket="data", endpoint_url="http://127.0.0.1:1")
+    away = StoreAway(ReadTimeoutError(endpoint_url="http://127.0.0.1:1"))
+    with (
+        pytest.raises(RuntimeError, match="LEAT_STORE source store-unreachable"),
+        said("lake", config, "reading"),
+    ):
+        raise away
