@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -191,6 +192,43 @@ def test_two_columns_of_one_name() -> None:
     assert row.fault == "it has the column a twice"
     assert values(out.getvalue(), {"b": "BIGINT"}) == [{"b": 3}]
     assert read(out.getvalue(), layout("parquet"))[0].value == b'{"a":1,"a":2,"b":3}'
+
+
+def avro(fields: dict[str, Any], *records: dict[str, Any]) -> bytes:
+    out = io.BytesIO()
+    schema = {"type": "record", "name": "R", "fields": [{"name": n, "type": t} for n, t in fields.items()]}
+    fastavro.writer(out, schema, records)
+    return out.getvalue()
+
+
+PLACED = [
+    ("parquet", parquet(id=of([1], pa.int64())), parquet(id=of([1], pa.int64()), n=of([None], pa.int64()))),
+    (
+        "avro",
+        avro({"id": "long"}, {"id": 1}),
+        avro({"id": "long", "n": ["null", "long"]}, {"id": 1, "n": None}),
+    ),
+]
+
+
+@pytest.mark.parametrize(("form", "without", "having"), PLACED, ids=["parquet", "avro"])
+def test_directories_give_columns_that_the_file_has_not(form: str, without: bytes, having: bytes) -> None:
+    path = "dt=2026-01-01/n=7/f"
+
+    def found(data: bytes, columns: dict[str, str]) -> list[Any]:
+        chunks = rows(path, io.BytesIO(data), layout(form, columns))
+        return [row.fault or json.loads(row.value) for chunk in chunks for row in chunk]
+
+    columns = {"id": "BIGINT", "n": "BIGINT", "dt": "DATE"}
+    assert found(without, columns) == [{"id": 1, "n": 7, "dt": "2026-01-01"}]
+    assert found(having, columns) == [{"id": 1, "n": None, "dt": "2026-01-01"}]
+    assert found(without, {"dt": "DATE"}) == [{"dt": "2026-01-01"}]
+    assert found(without, {"x": "BIGINT", "dt": "DATE"}) == [
+        "it has none of the declared columns (x), but 1 other column (id)"
+    ]
+    assert found(without, {"ID": "BIGINT"}) == [
+        "it has id where the declared column is ID; names are compared exactly, so declare the column as id"
+    ]
 
 
 EXACT = [
