@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv as text_csv
 import io
 import secrets
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
@@ -46,12 +47,14 @@ def csv_values(file: IO[bytes], layout: Layout, path: Mapping[str, str]) -> Iter
     done = 0
     for block in _BLOCKS:
         file.seek(0)
+        reading = _Reading(_Latin(file), layout, names, header, block, path)
         try:
-            for number, value in enumerate(_values(_Reading(file, layout, names, header, block, path))):
+            for number, value in enumerate(_values(reading)):
                 if number >= done:
                     done += 1
                     yield value
         except pa.ArrowInvalid as error:
+            reading.file.stop()
             if "straddling" in str(error):
                 continue
             raise UnreadableFile(f"it is damaged ({type(error).__name__})") from None
@@ -95,7 +98,7 @@ class _Reading:
         closed: whether it was found to stand alone.
     """
 
-    file: IO[bytes]
+    file: _Latin
     layout: Layout
     names: Sequence[str]
     header: bool
@@ -111,12 +114,12 @@ class _Reading:
         from pyarrow import csv
 
         # A row that has one field too many cannot be taken for one of the file's.
-        last = (self.layout.delimiter.encode()).join([self.end] * (len(self.names) + 1))
+        self.file.end = self.layout.delimiter.encode().join([self.end] * (len(self.names) + 1))
         wanted = [n for n in self.layout.columns if n in self.names] or list(self.names)
         named = [str(i) for i in range(len(self.names))]
         places = {name: named[self.names.index(name)] for name in wanted}
         found = csv.open_csv(
-            pa.PythonFile(_Latin(self.file, last), mode="r"),
+            pa.PythonFile(self.file, mode="r"),
             csv.ReadOptions(use_threads=False, block_size=self.block, column_names=named),
             csv.ParseOptions(
                 delimiter=self.layout.delimiter,
@@ -148,28 +151,39 @@ class _Reading:
 class _Latin:
     """A file's bytes as if they were Latin-1, in UTF-8, with a line behind its last one.
 
-    pyarrow ends the file at a row of too many fields that is not UTF-8, and passes over a byte-order mark.
+    pyarrow ends the file at a row of too many fields that is not UTF-8, and would take a byte-order mark for
+    a part of the first field then. It reads ahead in a thread of its own.
+
+    Attributes:
+        end: the line.
     """
 
     closed = False
 
-    def __init__(self, file: IO[bytes], end: bytes) -> None:
+    def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self._end = end
+        self._reading = threading.Lock()
+        self.end = b""
         self._begun = False
         self._last = b"\n"
 
     def read(self, count: int) -> bytes:
         """The next bytes: at most ``count``, as a byte may become two."""
-        data = self._file.read(count // 2)
+        with self._reading:
+            data = b"" if self.closed else self._file.read(count // 2)
         if not self._begun:
             self._begun, data = True, data.removeprefix(_BOM)
         if data:
             self._last = data[-1:]
         else:
-            line = self._end if self._last in b"\r\n" or not self._end else b"\n" + self._end
-            data, self._end = line, b""
+            line = self.end if self._last in b"\r\n" or not self.end else b"\n" + self.end
+            data, self.end = line, b""
         return data if data.isascii() else data.decode("latin-1").encode()
+
+    def stop(self) -> None:
+        """Read no more, so that the file can be read anew."""
+        with self._reading:
+            self.closed = True
 
 
 def _values(reading: _Reading) -> Iterator[bytes]:
