@@ -73,7 +73,7 @@ class Pulse:
         still = self._now() - self._last
         for store, (since, fault) in sorted(self._silent.items()):
             if self._now() - since >= UNANSWERED:
-                return f"store {store} does not answer: {fault}"
+                return f"store {store} does not answer: {fault.removeprefix(f'Store {store}: ').rstrip('.')}"
         return self._in_words() if still > self.rhythm else None
 
     def as_json(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leatstream.cli import waiting
+from leatstream.cli.exits import Exit
 from leatstream.cli.nouns import NOUNS, YesOption, confirm, flat, make_app
 from leatstream.cli.output import Output, printable, stderr, write_items
 from leatstream.cli.session import OutputOption, open_client
@@ -131,7 +132,13 @@ def _restart_failed(
     if (skip_record is None) == (failed_by is None):
         raise typer.BadParameter("name a query, or give one of --failed-by and --skip-record")
     body = {"failed_by": skip_record or failed_by, "skip_record": skip_record is not None}
-    names = client.call("POST", "/v1/queries:restart", body=body)["queries"]
+    answer = client.call("POST", "/v1/queries:restart", body=body)
+    names = answer["queries"]
+    if not names:
+        others = ", ".join(answer["other_causes"])
+        told = f"Queries have failed by {others}." if others else "No query has failed."
+        stderr().print(printable(f"No query has failed by {body['failed_by']}. {told}"), markup=False)
+        raise typer.Exit(Exit.NOT_FOUND)
     shown = ", ".join(names)
     if timeout is not None:
         deadline = time.monotonic() + timeout

@@ -535,7 +535,8 @@ def test_query_restart_past_a_record(service: Service, leat: Leat) -> None:
 def test_restart_of_all_queries_of_one_cause(
     service: Service, leat: Leat, options: tuple[str, ...], body: dict[str, Any]
 ) -> None:
-    service.answer("POST", "/v1/queries:restart", {"queries": ["q", "r"]}, status=202)
+    told = {"queries": ["q", "r"], "other_causes": []}
+    service.answer("POST", "/v1/queries:restart", told, status=202)
     said = leat("query", "restart", *options, "--no-wait")
     assert (said.status, json.loads(service.requests[0].content)) == (0, body)
     assert "q, r" in said.err
@@ -544,6 +545,14 @@ def test_restart_of_all_queries_of_one_cause(
     waited = leat("query", "restart", *options)
     assert waited.status != 0
     assert "Query r is failed" in waited.err
+
+
+def test_restart_of_queries_of_which_there_are_none(service: Service, leat: Leat) -> None:
+    told = {"queries": [], "other_causes": ["orders:3:42"]}
+    service.answer("POST", "/v1/queries:restart", told, status=202)
+    said = leat("query", "restart", "--failed-by", "source-gnoe")
+    assert said.status == 3
+    assert "No query has failed by source-gnoe. Queries have failed by orders:3:42." in said.err
 
 
 @pytest.mark.parametrize(

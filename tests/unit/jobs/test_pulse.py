@@ -99,10 +99,10 @@ def test_real_time_mode_reports_once_a_batch(clock: Clock) -> None:
 def test_a_store_that_does_not_answer_is_told_before_the_rhythm_is_over(clock: Clock) -> None:
     pulse = Pulse(SPEC.model_copy(update={"mode": Mode.REALTIME}), clock)
     pulse.look([1], "Processing new data")
-    pulse.answered("k", "no Kafka broker answered at b:1 within 3 s")
+    pulse.answered("k", "Store k: no Kafka broker answered at b:1 within 3 s.")
     assert pulse.waits_for() is None
     clock.at += 9
-    pulse.answered("k", "no Kafka broker answered at b:1 within 3 s")
+    pulse.answered("k", "Store k: no Kafka broker answered at b:1 within 3 s.")
     assert pulse.waits_for() == "store k does not answer: no Kafka broker answered at b:1 within 3 s"
     pulse.answered("k", None)
     assert pulse.waits_for() is None

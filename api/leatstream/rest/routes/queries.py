@@ -99,7 +99,7 @@ def restart_query(
 def restart_failed_queries(env: Env, caller: Caller, body: RestartFailedBody) -> RestartedQueries:
     """Start every query again that has failed by one cause, such as one record of a topic that many read."""
     found = restart_failed(env, caller, body.failed_by, skip=body.skip_record)
-    return RestartedQueries(queries=[query.name for query in found])
+    return RestartedQueries(queries=list(found.queries), other_causes=list(found.other_causes))
 
 
 @router.post("/queries/{query}:replace", status_code=202, responses=WRITING_STORE)

@@ -207,7 +207,8 @@ class RestartFailedBody(Body):
 class RestartedQueries(View):
     """The queries that are started again."""
 
-    queries: list[str] = Field(description="Their names.")
+    queries: list[str] = Field(description="Their names; empty if none has failed so.")
+    other_causes: list[str] = Field(description="By what other queries have failed.")
 
 
 class ReplaceBody(Body):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from leatstream.errors import CatalogError, RequestError
+from dataclasses import dataclass
+
+from leatstream.errors import RequestError
 from leatstream.model.objects import Query, QueryState
 from leatstream.plan.record_place import RecordPlace
 from leatstream.services.authorization import OPERATE, authorize
@@ -19,7 +21,15 @@ def causes_of(query: Query) -> tuple[str, ...]:
     return tuple(str(one) for one in found if one)
 
 
-def restart_failed(env: Environment, principal: Principal, cause: str, *, skip: bool = False) -> list[Query]:
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """Names of the queries that start again, and the causes of those that have failed otherwise."""
+
+    queries: tuple[str, ...]
+    other_causes: tuple[str, ...]
+
+
+def restart_failed(env: Environment, principal: Principal, cause: str, *, skip: bool = False) -> Restarted:
     """Restart, from their checkpoints, all failed queries of one cause.
 
     Args:
@@ -29,27 +39,19 @@ def restart_failed(env: Environment, principal: Principal, cause: str, *, skip: 
         skip: whether the record, which ``cause`` is then, is left out from now on.
 
     Returns:
-        The queries; of those that are one job, the one that leads.
+        What was done, which may be nothing; of queries that are one job, the one that leads is named.
 
     Raises:
         RequestError: validation, if a record is to be skipped and ``cause`` is none.
-        CatalogError: not-found, if no query has failed so.
     """
     authorize(principal, OPERATE, "queries")
     wanted = check_cause(cause, skip=skip)
     failed = _failed(env)
     meant = [query for query in failed if wanted in causes_of(query)]
-    if not meant:
-        known = sorted({causes_of(query)[0] for query in failed if causes_of(query)})
-        raise CatalogError(
-            "not-found",
-            f"no query has failed by {wanted}",
-            hint=f"failed queries have the causes {', '.join(known)}" if known else "no query has failed",
-        )
-    return [
+    for query in meant:
         restart_query(env, principal, query.name, within=(query.name,), skip=wanted if skip else None)
-        for query in meant
-    ]
+    others = sorted({causes_of(query)[0] for query in failed if query not in meant and causes_of(query)})
+    return Restarted(tuple(query.name for query in meant), tuple(others))
 
 
 def check_cause(cause: str, *, skip: bool) -> str:

@@ -44,7 +44,7 @@ def restart_all(run: Run, s: ast.RestartQueries) -> StatementResult:
     except RequestError as error:
         raise error.at(s.cause.position) from None
     columns = [{"name": "query", "type": "VARCHAR"}]
-    rows = [[query.name] for query in found]
+    rows: list[list[str]] = [[name] for name in found.queries]
     return StatementResult("restart_queries", status="running", columns=columns, rows=rows)
 
 
