@@ -472,3 +472,17 @@ def test_a_value_that_cannot_be_computed_names_expression_and_position(
     assert (error["position"]["line"], error["position"]["column"]) == (3, 4)
     assert error["detail"].startswith("100 / (n - 3) (line 3, column 4): a number is divided by zero")
     assert "span" not in error
+
+
+def test_a_query_says_what_it_waits_for_from_the_start(fresh: Any, client: TestClient) -> None:
+    fresh.cluster.entities["a"] = Entity("a", {"topic.partitions": 2, "topic.replicas": 1})
+    fresh.drivers.tokens.update({"d1": "t"})
+    fresh.drivers.serving = lambda _: 0.0
+    assert client.post("/v1/statements", json={"sql": SET_UP, "store": "k"}).status_code == 200
+    reconcile_all(fresh.env)
+    status = client.get("/v1/queries/q").json()["status"]
+    assert (status["state"], status["message"]) == ("starting", "its driver is starting Spark")
+    beat(fresh, "starting")
+    assert client.get("/v1/queries/q").json()["status"]["message"] == "its driver opens the sources"
+    beat(fresh, "running")
+    assert client.get("/v1/queries/q").json()["status"]["message"] is None

@@ -25,7 +25,7 @@ from leatstream.services.queries.joint_jobs import leader_of, led
 from leatstream.services.queries.losses import after_loss, ended, seen_running
 from leatstream.services.queries.notes import keep_query
 from leatstream.services.queries.pulse import as_seen, with_pulse
-from leatstream.services.queries.shared_drivers import APART, HANDED, WAITING, fills_memory, set_apart
+from leatstream.services.queries.shared_drivers import APART, HANDED, STARTS, fills_memory, set_apart
 from leatstream.services.queries.skipping import skipped_of
 from leatstream.services.queries.ways_out import way_out
 from leatstream.services.selects import interactive
@@ -333,7 +333,7 @@ def _observe(env: Environment, query: Query, report: Mapping[str, Any]) -> Query
         return replace(query, status=_terminal(env, query, status, state, report))
     if state == "running":
         status = seen_running(status, now)
-    elif state == "starting" and (status.message or "").startswith(WAITING):
+    elif state == "starting" and status.message == STARTS:
         status = replace(status, message=HANDED)
     return replace(query, status=status)
 

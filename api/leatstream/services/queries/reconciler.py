@@ -32,6 +32,7 @@ from leatstream.services.queries.origin import awaits_checkpoint
 from leatstream.services.queries.shared_drivers import (
     APART,
     HANDED,
+    STARTS,
     WAITING,
     bring_back,
     is_the_silent_one,
@@ -324,7 +325,7 @@ def _launch(env: Environment, query: Query, aside: Aside) -> None:
                     status,
                     state=QueryState.STARTING,
                     since=now,
-                    message=f"{WAITING}it is starting Spark" if not env.drivers.serving(driver) else HANDED,
+                    message=HANDED if env.drivers.serving(driver) else STARTS,
                     attempt=current.status.attempt + 1,
                     driver_id=driver,
                     pid=env.drivers.process_id(driver),

@@ -31,7 +31,7 @@ APART = "it has a driver of its own from now on, until RESTART QUERY"
 SUSPECTED = f"its shared driver died; {APART} or until others that share find no room"
 BACK = "it shares a driver again: it has run alone in peace, and there is no room for others beside that"
 WAITING = "waiting for a driver: "
-HANDED = "its driver opens the sources"
+STARTS, HANDED = "its driver is starting Spark", "its driver opens the sources"
 
 
 def shares(query: Query) -> bool:
