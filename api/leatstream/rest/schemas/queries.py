@@ -16,6 +16,7 @@ from leatstream.rest.schemas.base import (
     EffectiveView,
     Name,
     ObjectView,
+    PositionView,
     Properties,
     View,
     effective_view,
@@ -234,15 +235,6 @@ class JobView(View):
     pid: int | None = Field(None, description="Process id of the driver.", json_schema_extra=OMIT)
     mode: str | None = Field(None, description="Mode in force.")
     mode_reason: str | None = Field(None, description="Why.")
-
-
-class PositionView(View):
-    """A stretch of a statement."""
-
-    line: int = Field(description="Counts from 1.")
-    column: int = Field(description="Counts from 1, in characters.")
-    offset: int = Field(description="Counts from 0, in characters.")
-    length: int = Field(description="In characters.")
 
 
 class RecordPlaceView(View):
