@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from leatstream.errors import CatalogError, Faults, RequestError, StoreError
+from leatstream.errors import CatalogError, Faults, Position, RequestError, StoreError
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import Query, Relation, RelationKind, ViewIndex
 from leatstream.ports import UnitOfWork
@@ -23,21 +23,37 @@ def shown_kind(relation: Relation) -> str:
     return relation.kind.value.replace("_", " ")
 
 
+def refuse_other_kind(relation: Relation, noun: str, verb: str, position: Position | None) -> None:
+    """Refuse a statement whose word for the relation is another kind's.
+
+    Args:
+        relation: what the name stands for.
+        noun: the statement's word, such as ``table``; ``relation`` fits every kind.
+        verb: the statement up to it, for the hint.
+        position: of the name.
+
+    Raises:
+        RequestError: validation, SQLSTATE 42809.
+    """
+    if noun in ("relation", relation.kind.value):
+        return
+    kind = shown_kind(relation)
+    raise RequestError(
+        "validation",
+        f"{relation.fqn} is a {kind}, not a {noun.replace('_', ' ')}",
+        position=position,
+        hint=f"{verb} {kind.upper()} {relation.fqn}",
+        sqlstate="42809",
+    )
+
+
 def is_view(env: Environment, principal: Principal, fqn: Fqn, statement: ast.Drop) -> bool:
     """Whether DROP … is about a materialized view; RequestError if it names another kind."""
     authorize(principal, READ, "relation", str(fqn))
     with env.open_unit(write=False) as unit:
         relation = require_relation(unit, fqn)
-    view = relation.kind is RelationKind.MATERIALIZED_VIEW
-    if statement.noun != "relation" and view != (statement.noun == "materialized_view"):
-        noun = shown_kind(relation).upper()
-        raise RequestError(
-            "validation",
-            f"{fqn} is a {shown_kind(relation)}",
-            position=statement.name.position,
-            hint=f"DROP {noun} {fqn}",
-        )
-    return view
+    refuse_other_kind(relation, statement.noun, "DROP", statement.name.position)
+    return relation.kind is RelationKind.MATERIALIZED_VIEW
 
 
 def keeper(unit: UnitOfWork, relation: Relation) -> Query:

@@ -12,6 +12,7 @@ from leatstream.sql.unbuilt import CREATES
 
 REGISTERED = ("secret", "schema_registry", "descriptor_source")
 FUNCTIONS = ("function", "function_source")
+RELATIONS = ("stream", "changelog", "table", "materialized_view", "relation")
 APPLICATION, SAVEPOINT = "application", "savepoint"
 _DROPS = (
     "database",

@@ -12,13 +12,13 @@ from leatstream.sql import statements as s
 from leatstream.sql.applications import read_statements, split
 from leatstream.sql.dialect import Leat
 from leatstream.sql.lexer import Source, scan
-from leatstream.sql.noun_statements import APPLICATION, FUNCTIONS, REGISTERED, named
+from leatstream.sql.noun_statements import APPLICATION, FUNCTIONS, REGISTERED, RELATIONS, named
 from leatstream.sql.relation_statements import RelationStatements
 from leatstream.sql.tokens_reader import SqlFault
 from leatstream.sql.unbuilt import STATEMENTS
 
 _DESCRIBES = (
-    *("database", "schema", "store", "entity", "relation", "query"),
+    *("database", "schema", "store", "entity", *RELATIONS, "query"),
     *REGISTERED,
     *FUNCTIONS,
     APPLICATION,
@@ -243,13 +243,9 @@ class StatementParser(RelationStatements):
                 self.refuse(f"DESCRIBE {self._curr.text.upper()}", hint=hint)
             inner = self.statement()
             return s.DescribeStatement(**self._base(first), statement=inner)
-        relations = ("stream", "changelog", "table")
-        if any(self.take(word) for word in relations) or self.take("materialized", "view"):
-            noun = "relation"
-        else:
-            noun = self._noun(_DESCRIBES, named((*relations, "materialized_view", *_DESCRIBES)))
+        noun = self._noun(_DESCRIBES, named(_DESCRIBES))
         named_next = self.is_mark(TokenType.VAR, 1) or self.is_mark(TokenType.IDENTIFIER, 1)
-        if noun == "relation" and self.is_word("columns") and named_next:
+        if noun in RELATIONS and self.is_word("columns") and named_next:
             self._advance()  # which is what is shown in any case
         name = self.name() if noun == "entity" else self._upto(3)
         store = self._in_store() if noun == "entity" else None

@@ -45,12 +45,17 @@ from leatstream.services.statements.registered import NOUN_OF
 from leatstream.services.statements.restarts import check_all, check_start
 from leatstream.services.stores import check_config, refuse_moved_secrets, split_secrets
 from leatstream.services.table_shapes import check_shape, read_shape
-from leatstream.services.views import check_index, find_index, index_fqn, require_index
+from leatstream.services.views import (
+    check_index,
+    find_index,
+    index_fqn,
+    refuse_other_kind,
+    require_index,
+)
 from leatstream.sql import statements as ast
+from leatstream.sql.noun_statements import RELATIONS
 from leatstream.sql.registered_properties import read_registry_properties
 from leatstream.sql.store_properties import read_store_properties, read_store_registry, read_store_update
-
-_RELATIONS = ("relation", "stream", "changelog", "table", "materialized_view")
 
 
 def check_statement(env: Environment, view: CatalogView, statement: ast.Statement, context: Context) -> None:
@@ -107,7 +112,7 @@ def after(
 
 
 def _dropped(s: ast.Drop, context: Context) -> str:
-    if s.noun in _RELATIONS or s.noun == "index":
+    if s.noun in RELATIONS or s.noun == "index":
         return str(qualify(s.name, context))
     if s.noun == "schema":
         return schema_key(*qualify_schema(s.name, None, context))
@@ -133,7 +138,7 @@ def _use(statement: ast.Use | ast.SetDefault, context: Context) -> Context:
 
 
 def _noun(noun: str) -> str:
-    return "relation" if noun in _RELATIONS else noun
+    return "relation" if noun in RELATIONS else noun
 
 
 def _refuse_existing(view: CatalogView, noun: str, name: str, there: bool, allowed: bool) -> None:
@@ -215,8 +220,9 @@ def _exists(env: Environment, view: CatalogView, noun: str, s: Any, context: Con
         view.require_store(single(s.name), s.name.position)
     elif noun == "query":
         require_query(view.unit, single(s.name))
-    elif noun in _RELATIONS:
-        view.resolve(s.name, context)
+    elif noun in RELATIONS:
+        verb = "DESCRIBE" if isinstance(s, ast.Describe) else "DROP"
+        refuse_other_kind(view.resolve(s.name, context), noun, verb, s.name.position)
     elif noun == "index":
         require_index(view.unit, qualify(s.name, context))
     elif noun == "role":
@@ -260,9 +266,12 @@ def _create_function(env: Environment, view: CatalogView, s: ast.CreateFunction,
 
 def _drop(env: Environment, view: CatalogView, s: ast.Drop, context: Context) -> None:
     if s.if_exists:
+        found = view.find_relation(qualify(s.name, context)) if s.noun in RELATIONS else None
+        if found is not None:
+            refuse_other_kind(found, s.noun, "DROP", s.name.position)
         return
     _exists(env, view, s.noun, s, context)
-    if s.noun in _RELATIONS:
+    if s.noun in RELATIONS:
         fqn = qualify(s.name, context)
         found = view.unit.relations.find(str(fqn))
         own = view.unit.queries.find_by_id(found.created_by_query or "") if found else None

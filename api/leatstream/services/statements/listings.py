@@ -32,6 +32,7 @@ from leatstream.services.statements.tables import all_pages as _all
 from leatstream.services.statements.tables import meta_cells as _meta
 from leatstream.services.statements.tables import pairs as _pairs
 from leatstream.services.statements.tables import text_columns as _columns
+from leatstream.services.views import refuse_other_kind
 from leatstream.sql import statements as ast
 from leatstream.views.faults import gathered
 
@@ -143,6 +144,7 @@ def described(env: Environment, who: Principal, s: ast.Describe, context: Contex
     if s.noun in registered_statements.DELETE:
         return registered_statements.described(env, who, s)
     relation = relations.get_relation(env, who, qualify(s.name, context))
+    refuse_other_kind(relation, s.noun, "DESCRIBE", s.name.position)
     columns = _columns("column", "type", "not_null", "comment")
     return columns, [[c.name, str(c.type), str(c.not_null).lower(), c.comment] for c in relation.columns]
 

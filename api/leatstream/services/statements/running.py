@@ -46,6 +46,7 @@ from leatstream.services.statements.writes import (
     wait_running,
 )
 from leatstream.sql import statements as ast
+from leatstream.sql.noun_statements import RELATIONS
 from leatstream.sql.parser import parse
 
 
@@ -163,12 +164,14 @@ def _list(run: Run, s: ast.ListObjects) -> StatementResult:
 def _describe(run: Run, s: ast.Describe) -> StatementResult:
     columns, rows = described(run.env, run.principal, s, run.context)
     thing: dict[str, Any] | None = None
-    if s.noun == "relation":
+    shown = s.noun
+    if s.noun in RELATIONS:
+        shown = "relation"
         relation = relations.get_relation(run.env, run.principal, qualify(s.name, run.context))
         thing = {"noun": "relation", "name": str(relation.fqn), "comment": relation.comment}
         if relation.kind is RelationKind.MATERIALIZED_VIEW:
             thing["indexes"] = {index.name: list(index.columns) for index in relation.indexes}
-    return StatementResult(f"describe_{s.noun}", object=thing, columns=columns, rows=rows)
+    return StatementResult(f"describe_{shown}", object=thing, columns=columns, rows=rows)
 
 
 def _describe_statement(run: Run, s: ast.DescribeStatement) -> StatementResult:
