@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from leatstream.model.names import PLAIN
+from leatstream_jobs.plan_faults import plan_faults
 from leatstream_jobs.user_functions import forget, misfit, register_shapes
 
 if TYPE_CHECKING:
@@ -57,6 +58,9 @@ def analyze(
         frame = session.sql(sql)
         if functions and (wrong := misfit(frame)) is not None:
             return {"failure": wrong}
+        faults = plan_faults(spark, frame.queryExecution().analyzed(), sql)
+        if faults:
+            return {"failure": faults[0] | {"more": faults[1:]}}
         schema = json.loads(frame.schema().json())
         return {
             "columns": [

@@ -11,6 +11,7 @@ from leatstream.errors import JobError
 from leatstream.model.types import DataType, from_spark, parse_type
 from leatstream.plan.job_spec import FunctionSpec
 from leatstream_jobs.java_functions import register_java
+from leatstream_jobs.plan_trees import items, name_of, number
 from leatstream_jobs.user_code import Aggregate, Code, Scalar
 from leatstream_jobs.worker_python import workers_of_functions
 
@@ -158,50 +159,38 @@ def _arguments(plan: Any) -> Iterator[_Argument]:
     plans = [plan]
     while plans:
         node = plans.pop()
-        plans += _items(node.children())
-        expressions = _items(node.expressions())
+        plans += items(node.children())
+        expressions = items(node.expressions())
         while expressions:
             expression = expressions.pop()
-            if _name(expression) == "PythonUDF":
+            if name_of(expression) == "PythonUDF":
                 yield from _casts(expression)
-            expressions += _items(expression.children())
+            expressions += items(expression.children())
 
 
 def _casts(function: Any) -> Iterator[_Argument]:
-    waiting = list(reversed(_items(function.children())))
+    waiting = list(reversed(items(function.children())))
     while waiting:
         expression = waiting.pop()
-        if _name(expression) == "Cast":
+        if name_of(expression) == "Cast":
             child = expression.child()
             place = expression.origin()
             yield (
                 child.dataType().catalogString(),
                 expression.dataType().catalogString(),
-                _number(place.startIndex()),
-                _number(place.stopIndex()),
+                number(place.startIndex()),
+                number(place.stopIndex()),
                 _whole(child),
             )
         else:
-            waiting += reversed(_items(expression.children()))
+            waiting += reversed(items(expression.children()))
 
 
 def _whole(expression: Any) -> int | None:
-    if _name(expression) == "UnaryMinus":
+    if name_of(expression) == "UnaryMinus":
         below = _whole(expression.child())
         return None if below is None else -below
-    written = _name(expression) == "Literal" and expression.value() is not None
+    written = name_of(expression) == "Literal" and expression.value() is not None
     # A date is a number, too, to Spark.
     whole = written and expression.dataType().catalogString() in ("tinyint", "smallint", "int", "bigint")
     return int(expression.value()) if whole else None
-
-
-def _name(node: Any) -> str:
-    return str(node.getClass().getSimpleName())
-
-
-def _items(sequence: Any) -> list[Any]:
-    return [sequence.apply(i) for i in range(sequence.size())]
-
-
-def _number(option: Any) -> int | None:
-    return int(option.get()) if option.isDefined() else None

@@ -54,7 +54,7 @@ class SparkAnalyzer:
     ) -> list[AnalyzedColumn] | AnalysisFailure:
         answer = analyze(self.spark, [asdict(v) for v in views], sql, [asdict(f) for f in functions])
         if "failure" in answer:
-            return AnalysisFailure(**answer["failure"])
+            return AnalysisFailure.read(answer["failure"])
         return [AnalyzedColumn(**column) for column in answer["columns"]]
 
 

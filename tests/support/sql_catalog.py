@@ -28,6 +28,20 @@ CATALOG = {
     },
     "examples": {"g": "VARCHAR", "n": "BIGINT", "d": "DOUBLE", "t": "VARCHAR", "b": "BOOLEAN"},
     "t": {"a": "BIGINT", "b": "BOOLEAN", "c": "DECIMAL(9, 2)", "d": "VARCHAR", "g": "DOUBLE"},
+    "kinds": {
+        "n": "INTEGER",
+        "big": "BIGINT",
+        "amount": "DECIMAL(10, 2)",
+        "x": "DOUBLE",
+        "k": "VARCHAR",
+        "ok": "BOOLEAN",
+        "day": "DATE",
+        "at": "TIMESTAMP_LTZ",
+        "local": "TIMESTAMP",
+        "raw": "BYTES",
+        "names": "ARRAY<VARCHAR>",
+        "scores": "MAP<VARCHAR, INTEGER>",
+    },
     "Ünï 东西": {"ID": "INTEGER", "Größe": "DOUBLE", 'q"`x': "VARCHAR", "select": "BOOLEAN"},
 }
 

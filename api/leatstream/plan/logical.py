@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from leatstream.errors import Position
 from leatstream.model.functions import UserFunction
@@ -302,7 +302,10 @@ class AnalyzedColumn:
 
 @dataclass(frozen=True, slots=True)
 class AnalysisFailure:
-    """What Spark's analyzer said: its error condition and where in the compiled SQL (inclusive, from 0)."""
+    """What Spark's analyzer said: its error condition and where in the compiled SQL (inclusive, from 0).
+
+    ``more`` has the other faults of the same statement, where it found several.
+    """
 
     condition: str
     message: str
@@ -311,3 +314,10 @@ class AnalysisFailure:
     stop: int | None = None
     fragment: str | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
+    more: tuple[AnalysisFailure, ...] = ()
+
+    @classmethod
+    def read(cls, body: Mapping[str, Any]) -> AnalysisFailure:
+        """Read what a driver sent; members that are not known are left out."""
+        known = {k: v for k, v in body.items() if k in cls.__dataclass_fields__ and k != "more"}
+        return cls(**known, more=tuple(cls.read(other) for other in body.get("more") or ()))

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 
-from leatstream.errors import RequestError
+from leatstream.errors import Fault, Position, RequestError
+from leatstream.model.names import PLAIN
 from leatstream.model.objects import HIDDEN_PREFIX
 from leatstream.plan.logical import AnalysisFailure, LogicalPlan
+from leatstream.sql.analysis_words import CONSTANT, hint_of, shorten
 from leatstream.sql.source_map import SpanMap
 
 # Error condition (its beginning) -> code; the first that fits counts.
 _CODES = (
+    ("IMPLICIT_CAST", "type-mismatch"),
+    (CONSTANT, "not-computable"),
     ("UNRESOLVED_COLUMN", "unknown-column"),
     ("UNRESOLVED_FIELD", "unknown-column"),
     ("UNRESOLVED_MAP_KEY", "unknown-column"),
@@ -44,6 +48,9 @@ _TYPES = {
 _TYPE_WORDS = re.compile(r"\b(?:TIMESTAMP_NTZ|TIMESTAMP|STRING|BINARY|INT)\b")
 _QUOTED = re.compile(r'"([^"]*)"')
 _MISMATCH = re.compile(r'^Cannot resolve ".*?" due to data type mismatch: ', re.DOTALL)
+_COLUMN = re.compile(
+    r"(?:(?:TRY_)?CAST\()?(?:`t\d+`\.| AS )`((?:[^`]|``)+)`(?: AS [\w(), ]+\))?", re.IGNORECASE
+)
 _INTERNAL = re.compile(r"`?\bt\d+`?\.(?=`?[^\s.])")
 
 
@@ -57,17 +64,40 @@ def explain_failure(plan: LogicalPlan, failure: AnalysisFailure) -> RequestError
     Returns:
         a RequestError with the position in the user's text and no internal names.
     """
+    faults = [_fault(plan, one) for one in (failure, *failure.more)]
+    # What is read twice, such as a WITH query, is analyzed twice.
+    once = [fault for index, fault in enumerate(faults) if fault not in faults[:index]]
+    return RequestError(
+        faults[0].code or "unsupported", faults[0].detail, faults=once, sqlstate=faults[0].sqlstate
+    )
+
+
+def _fault(plan: LogicalPlan, failure: AnalysisFailure) -> Fault:
     condition = failure.condition or ""
     code = next((code for start, code in _CODES if condition.startswith(start)), "unsupported")
-    detail = _sentence(plan, failure)
-    position = None
-    if failure.start is not None and failure.stop is not None:
-        source_map = plan.source_map
-        if condition.endswith("FILTER_NOT_BOOLEAN") and isinstance(source_map, SpanMap):
-            position = source_map.locate_filter(failure.start, failure.stop)
-        if position is None:
-            position = source_map.locate(failure.start, failure.stop, failure.fragment or "")
-    return RequestError(code, detail, position=position)
+    state = failure.sqlstate or ""
+    sqlstate = RequestError.kinds[code].sqlstate
+    if code == "not-computable":
+        sqlstate = state if state.startswith("22") else "22023"
+    shown = _shown(failure.fragment or "")
+    return Fault(
+        _sentence(plan, failure), code, None, _position(plan, failure), hint_of(failure, shown), sqlstate
+    )
+
+
+def _position(plan: LogicalPlan, failure: AnalysisFailure) -> Position | None:
+    if failure.start is None or failure.stop is None:
+        return None
+    position, source_map = None, plan.source_map
+    if failure.condition.endswith("FILTER_NOT_BOOLEAN") and isinstance(source_map, SpanMap):
+        position = source_map.locate_filter(failure.start, failure.stop)
+    return position or source_map.locate(failure.start, failure.stop, failure.fragment or "")
+
+
+def _shown(fragment: str) -> str:
+    """How the user calls a column; what is longer is pointed at."""
+    found = _COLUMN.fullmatch(fragment)
+    return found[1].replace("``", "`") if found and PLAIN.match(found[1]) else "…"
 
 
 def _sentence(plan: LogicalPlan, failure: AnalysisFailure) -> str:
@@ -76,7 +106,7 @@ def _sentence(plan: LogicalPlan, failure: AnalysisFailure) -> str:
     # Behind the state come the place, the query plan or a stack trace: nothing for users.
     text = re.split(r"\s*SQLSTATE:|\n|; line \d+ pos \d+|== SQL", text)[0]
     text = re.sub(r"\s*Please, refer to '[^']*' for a fix\.?", "", text)
-    text = _MISMATCH.sub("", text)
+    text = shorten(failure, _MISMATCH.sub("", text))
     for scan in plan.scans:
         text = scan.alias.join(re.split(rf"`?\b{scan.view}\b`?", text))
     text = _INTERNAL.sub("", text)

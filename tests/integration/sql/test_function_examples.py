@@ -8,6 +8,7 @@ from __future__ import annotations
 import json as plain_json
 import os
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from leatstream.sql import function_table
 from leatstream.sql.function_page import ROWS
 from leatstream.sql.function_table import ROW, Function, table
 from leatstream.sql.views import view_schema
+from leatstream_jobs.analyze import analyze
 
 pytestmark = pytest.mark.spark
 CHUNK = 60
@@ -34,6 +36,8 @@ Bind = Callable[[str], LogicalPlan]
 def results(spark: Any, plan: LogicalPlan, rows: list[tuple[Any, ...]], count: int) -> list[str]:
     """The first ``count`` output columns of one row, each as the JSON value that a sink would get."""
     view = view_schema(plan.scans[0])
+    answer = analyze(spark, [asdict(view)], plan.sql)
+    assert "failure" not in answer, answer
     spark.createDataFrame(rows, view.ddl).createOrReplaceTempView(view.name)
     frame = spark.sql(plan.sql)
     written = []

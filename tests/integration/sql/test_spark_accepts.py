@@ -14,6 +14,7 @@ from leatstream.sql.analysis import explain_failure
 from leatstream.sql.function_table import table
 from leatstream.sql.passes.functions import ROW
 from leatstream.sql.views import view_schema
+from leatstream_jobs.plan_faults import plan_faults
 
 pytestmark = pytest.mark.spark
 CORPUS = Path(__file__).parents[2] / "fixtures" / "sql"
@@ -53,7 +54,11 @@ def test_the_corpus_analyzes(spark: Any, bind_text: Callable[[str], LogicalPlan]
                 kinds = {f.name: f.dataType.simpleString() for f in spark.sql(plan.pattern.input).schema}
                 matches = plan.pattern.typed([kinds[f"c{i}"] for i in range(plan.pattern.cells)]).view
                 spark.createDataFrame([], matches.ddl).createOrReplaceTempView(matches.name)
-            columns = spark.sql(plan.sql).columns
+            frame = spark.sql(plan.sql)
+            columns = frame.columns
+            analyzed = frame._jdf.queryExecution().analyzed()
+            if faults := plan_faults(spark, analyzed, plan.sql):
+                refused[title] = str(faults)
         except Exception as error:
             refused[title] = str(error)[:300]
             continue

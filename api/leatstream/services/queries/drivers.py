@@ -190,8 +190,7 @@ def analysis_result(env: Environment, driver_id: str, request_id: str, body: Map
         raise AccessError("permission-denied", "this driver is no analyzer")
     failure = body.get("failure")
     if failure is not None:
-        known = {k: v for k, v in failure.items() if k in AnalysisFailure.__dataclass_fields__}
-        env.analyzer.complete(driver_id, request_id, AnalysisFailure(**known))
+        env.analyzer.complete(driver_id, request_id, AnalysisFailure.read(failure))
         return
     columns = [AnalyzedColumn(c["name"], c["type"], bool(c["nullable"])) for c in body.get("columns", [])]
     env.analyzer.complete(driver_id, request_id, columns)
