@@ -173,8 +173,51 @@ class AccessError(LeatstreamError):
     }
 
 
+# SQLSTATEs of an object that is missing, and of a name that is taken, by noun. The reference product writes
+# some with six characters, such as 42P017 for a relation: these have no 0 in the middle here.
+MISSING = {
+    "database": "3D002",
+    "schema": "3D003",
+    "store": "3D006",
+    "entity": "3D007",
+    "schema registry": "3D009",
+    "descriptor source": "3D011",
+    "secret": "3D016",
+    "function": "3D017",
+    "function source": "3D018",
+    "query": "3D019",
+    "relation": "3D020",
+    "index": "42704",
+}
+TAKEN = {
+    "database": "42P04",
+    "store": "42P05",
+    "schema": "42P06",
+    "index": "42P07",
+    "secret": "42P14",
+    "function": "42P15",
+    "function source": "42P16",
+    "relation": "42P17",
+    "schema registry": "42P18",
+}
+_KINDS_OF_RELATIONS = ("stream", "changelog", "table", "materialized view")
+
+
 class CatalogError(LeatstreamError):
-    """The catalog's state does not allow the request."""
+    """The catalog's state does not allow the request.
+
+    With a ``noun``, what is missing or exists already has that noun's SQLSTATE.
+    """
+
+    def __init__(
+        self, code: str, detail: str, *, noun: str | None = None, sqlstate: str | None = None, **more: Any
+    ) -> None:
+        """Make an error; see ``LeatstreamError``."""
+        states = {"not-found": MISSING, "already-exists": TAKEN}.get(code, {})
+        word = (noun or "").replace("_", " ")
+        word = "relation" if word in _KINDS_OF_RELATIONS else word
+        state = states.get(word)
+        super().__init__(code, detail, sqlstate=sqlstate or state, **more)
 
     domain = "user"
     kinds: ClassVar[dict[str, Kind]] = {

@@ -239,6 +239,21 @@ def test_a_query_that_goes_while_its_checkpoint_is_copied_leaves_nothing(
     ],
 )
 def test_what_does_not_fit_is_refused(world: Any, client: TestClient, text: str, part: str) -> None:
-    problem = sql(client, f"CREATE STREAM x AS {text}").json()
+    created = f"CREATE STREAM x AS {text}"
+    body = {"sql": created, "database": "d", "schema": "public", "store": "k"}
+    planned = client.post("/v1/statements:validate", json=body).json()
+    (told,) = planned["statements"][0]["problems"]
+    assert part in told["detail"]
+    assert created[told["position"]["offset"] :].startswith(("'", '"nobody')), told
+    problem = sql(client, created).json()
     assert part in problem["detail"], problem
     assert sql(client, "LIST STREAMS").json()["results"][0]["rows"][-1][0] == "d.public.b"
+
+
+def test_a_plan_counts_what_statements_before_leave(client: TestClient) -> None:
+    text = """TERMINATE QUERY q WITH SAVEPOINT later;
+        CREATE STREAM x AS SELECT * FROM a QUERY WITH ('query.name' = 'x', 'from.savepoint' = 'later');
+        CREATE STREAM y AS SELECT * FROM a QUERY WITH ('from.query' = 'x')"""
+    body = {"sql": text, "database": "d", "schema": "public", "store": "k"}
+    planned = client.post("/v1/statements:validate", json=body).json()
+    assert [s["problems"] for s in planned["statements"]] == [[], [], []]

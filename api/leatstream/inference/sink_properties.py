@@ -51,6 +51,9 @@ class SinkRequest:
         existing: the sink entity if it is there already.
         left_most: None for a relation that is declared rather than computed.
         limits: largest value the store can give, such as replicas = brokers; checked for new entities only.
+        entity: the entity's name, where it is declared.
+        reader: the declared relation that reads it, such as ``stream demo.public.orders``; for messages.
+        near: an entity of the store with nearly this name.
     """
 
     kind: str
@@ -61,6 +64,9 @@ class SinkRequest:
     existing: Entity | None = None
     left_most: LeftMostSource | None = None
     limits: Mapping[str, int] = field(default_factory=dict)
+    entity: str = ""
+    reader: str | None = None
+    near: str | None = None
 
 
 def infer_sink_properties(request: SinkRequest) -> dict[str, Effective]:
@@ -166,8 +172,9 @@ def _require(request: SinkRequest, missing: Sequence[EntityProperty], faults: Fa
     names = " and ".join(p.name for p in missing)
     left = request.left_most
     if left is None:
-        why = f"the entity does not exist in store '{request.store}' and nothing is there to infer it from"
-    elif left.kind != request.kind:
+        _require_declared(request, names, faults)
+        return
+    if left.kind != request.kind:
         why = (
             f"the sink's store '{request.store}' is of kind {request.kind} but the left-most source "
             f"{left.fqn} is of kind {left.kind}, so there is no value to copy"
@@ -181,4 +188,19 @@ def _require(request: SinkRequest, missing: Sequence[EntityProperty], faults: Fa
         "property-required",
         f"{names} must be given for the {request.kind} sink: {why}",
         hint=f"add to the sink's WITH clause: WITH ({example})",
+    )
+
+
+def _require_declared(request: SinkRequest, names: str, faults: Faults) -> None:
+    """Of a relation over an entity that is not there: most often its name is wrong."""
+    if request.reader is None:
+        detail = f"{names} must be given to create entity '{request.entity}' in store '{request.store}'"
+        faults.add("property-required", detail, hint=f"WITH ({names.replace(' and ', ' = …, ')} = …)")
+        return
+    meant = f"did you mean '{request.near}'? Or " if request.near is not None else ""
+    faults.add(
+        "property-required",
+        f"'{request.entity}', which {request.reader} reads, does not exist in store '{request.store}'",
+        pointer="#/topic",
+        hint=f"{meant}create it first, or give {names} of {request.reader} to have it created empty",
     )

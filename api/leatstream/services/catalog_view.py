@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from leatstream.connectors.entities import Entity
-from leatstream.errors import RequestError
+from leatstream.errors import MISSING, LeatstreamError, RequestError
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.model.functions import (
     DEFAULT_TIMEOUT_SECONDS,
@@ -50,6 +50,7 @@ class Assumed:
     """Planned objects, as read from a request.
 
     Attributes:
+        ends: savepoints that statements before make, and queries that they stop.
         principal: who planned them, where nobody has asked yet whether he may: see ``authorize_place``.
     """
 
@@ -65,6 +66,7 @@ class Assumed:
     unseen_sources: set[str] = field(default_factory=set)
     dropped: set[tuple[str, str]] = field(default_factory=set)
     registered: set[tuple[str, str]] = field(default_factory=set)
+    ends: set[str] = field(default_factory=set)
     store_registries: dict[str, str] = field(default_factory=dict)
     registries: dict[str, tuple[SchemaRegistry, SecretValue]] = field(default_factory=dict)
     descriptor_sets: dict[str, str] = field(default_factory=dict)
@@ -200,6 +202,7 @@ class CatalogView:
         self.relations: dict[str, Relation] = {}
         self.function_sources: dict[str, FunctionSource] = {}
         self.functions: dict[str, UserFunction] = {}
+        self.faulty: dict[str, LeatstreamError] = {}  # planned relations that cannot be as they are planned
         self._late: Callable[[Fqn], Relation | None] | None = None
 
     def plan_late(self, late: Callable[[Fqn], Relation | None]) -> None:
@@ -307,7 +310,7 @@ class CatalogView:
                 f"store {quote(name)} does not exist",
                 position=position,
                 hint=did_you_mean(name, names),
-                sqlstate="3D006",
+                sqlstate=MISSING["store"],
             )
         return found
 
@@ -318,6 +321,8 @@ class CatalogView:
             RequestError: ``unknown-relation`` with position and near names.
         """
         fqn = qualify(name, context)
+        if str(fqn) in self.faulty:
+            raise self.faulty[str(fqn)].at(name.position)
         found = self.find_relation(fqn)
         if found is None:
             names = [r.fqn.name for r in self.unit.relations.page(limit=10_000)]
@@ -358,7 +363,7 @@ def qualify(name: Name, context: Context) -> Fqn:
             f"no database is chosen, so {'.'.join(map(quote, parts))} cannot be found",
             position=name.position,
             hint="write database.schema.name, or USE DATABASE first",
-            sqlstate="3D003",
+            sqlstate=MISSING["database"],
         )
     database = parts[0] if len(parts) == 3 else context.database or ""
     schema = parts[-2] if len(parts) > 1 else context.schema or "public"

@@ -61,7 +61,7 @@ def require_database(unit: UnitOfWork, name: str) -> Database:
     """The database inside a unit; CatalogError not-found."""
     found = unit.databases.find(name)
     if found is None:
-        raise CatalogError("not-found", f"database {quote(name)} does not exist", sqlstate="3D003")
+        raise CatalogError("not-found", f"database {quote(name)} does not exist", noun="database")
     return found
 
 

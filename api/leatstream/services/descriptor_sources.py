@@ -95,7 +95,9 @@ def require_descriptor_source(unit: UnitOfWork, name: str) -> DescriptorSource:
     """The descriptor source inside a unit; CatalogError not-found."""
     found = unit.descriptor_sources.find(name)
     if found is None:
-        raise CatalogError("not-found", f"descriptor source {quote(name)} does not exist", sqlstate="3D011")
+        raise CatalogError(
+            "not-found", f"descriptor source {quote(name)} does not exist", noun="descriptor source"
+        )
     return found
 
 

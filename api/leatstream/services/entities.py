@@ -84,6 +84,7 @@ def put_entity(
             declared=needed,
             explicit=properties,
             limits=connector.property_limits(timeout),
+            entity=entity,
         )
         infer_sink_properties(request)
         connector.create_entity(entity, properties, configs)

@@ -71,7 +71,7 @@ class Precondition:
             CatalogError: ``stale`` or ``already-exists``.
         """
         if self.must_be_new and generation is not None:
-            raise CatalogError("already-exists", f"{noun} {name} exists already")
+            raise CatalogError("already-exists", f"{noun} {name} exists already", noun=noun)
         if self.must_exist and generation is None:
             raise CatalogError("stale", f"{noun} {name} does not exist", hint="leave If-Match out to make it")
         if self.if_match is not None and self.if_match != generation:

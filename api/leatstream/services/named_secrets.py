@@ -97,7 +97,7 @@ def require_secret(unit: UnitOfWork, name: str) -> Secret:
     """The secret inside a unit; CatalogError not-found."""
     found = unit.named_secrets.find(name)
     if found is None:
-        raise CatalogError("not-found", f"secret {quote(name)} does not exist", sqlstate="3D016")
+        raise CatalogError("not-found", f"secret {quote(name)} does not exist", noun="secret")
     return found
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Entity
-from leatstream.errors import Faults, RequestError, StoreError
+from leatstream.errors import Faults, LeatstreamError, RequestError, StoreError
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import (
@@ -133,7 +134,8 @@ def draft_relation(
         "store": Effective(store.name, Origin.EXPLICIT if read.store else Origin.DEFAULT),
         "topic": meant,
     }
-    effective |= options | _infer(env, connector, store, read, entity)
+    reader = f"{body.kind.value} {fqn}"
+    effective |= options | _infer(env, connector, store, read, entity, entity_name, reader)
     key_format, key_type = read.key_format, read.key_type
     if body.kind is RelationKind.CHANGELOG:
         form, exact = value_format or "json", connector.exact_keys
@@ -189,19 +191,42 @@ def _pointer(name: str) -> dict[str, Any]:
 
 
 def _infer(
-    env: Environment, connector: Connector, store: Store, read: RelationProperties, entity: Entity | None
+    env: Environment,
+    connector: Connector,
+    store: Store,
+    read: RelationProperties,
+    entity: Entity | None,
+    name: str,
+    reader: str,
 ) -> dict[str, Effective]:
     limits = {} if entity else connector.property_limits(env.settings.store_timeout)
+    declared = connector.needed_properties(read.configs)
+    near = None
+    if entity is None and any(p.name not in read.entity for p in declared):
+        near = _near_entity(env, connector, name)
     return infer_sink_properties(
         SinkRequest(
             kind=store.kind,
             store=store.name,
-            declared=connector.needed_properties(read.configs),
+            declared=declared,
             explicit=read.entity,
             existing=entity,
             limits=limits,
+            entity=name,
+            reader=reader,
+            near=near,
         )
     )
+
+
+def _near_entity(env: Environment, connector: Connector, name: str) -> str | None:
+    """An entity that may have been meant; None where none is near, or the store does not list them."""
+    try:
+        names = [entity.name for entity in connector.list_entities(env.settings.store_timeout)]
+    except LeatstreamError:
+        return None
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    return near[0] if near else None
 
 
 def _check_shape(

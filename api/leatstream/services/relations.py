@@ -105,6 +105,7 @@ def put_relation(
     meta = old.meta if old else new_meta("rel", principal, env.clock.now())
     draft = draft_relation(env, store, fqn, body, read, meta, view.planned_entity)
     if old is not None:
+        pre.check(old.meta.generation, "relation", str(fqn))
         _refuse_replacement(old, draft.relation)
     made = ensure_entity(env, store, draft)
     try:
@@ -246,7 +247,7 @@ def require_relation(unit: UnitOfWork, fqn: Fqn) -> Relation:
     """The relation inside a unit; CatalogError not-found."""
     found = unit.relations.find(str(fqn))
     if found is None:
-        raise CatalogError("not-found", f"relation {fqn} does not exist", sqlstate="3D020")
+        raise CatalogError("not-found", f"relation {fqn} does not exist", noun="relation")
     return found
 
 

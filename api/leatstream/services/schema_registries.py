@@ -182,7 +182,9 @@ def require_registry(unit: UnitOfWork, name: str) -> SchemaRegistry:
     """The registry inside a unit; CatalogError not-found."""
     found = unit.schema_registries.find(name)
     if found is None:
-        raise CatalogError("not-found", f"schema registry {quote(name)} does not exist", sqlstate="3D009")
+        raise CatalogError(
+            "not-found", f"schema registry {quote(name)} does not exist", noun="schema registry"
+        )
     return found
 
 

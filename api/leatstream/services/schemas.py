@@ -52,9 +52,7 @@ def require_schema(unit: UnitOfWork, database: str, name: str) -> Schema:
     require_database(unit, database)
     found = unit.schemas.find(schema_key(database, name))
     if found is None:
-        raise CatalogError(
-            "not-found", f"schema {schema_key(database, name)} does not exist", sqlstate="3D004"
-        )
+        raise CatalogError("not-found", f"schema {schema_key(database, name)} does not exist", noun="schema")
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from leatstream.connectors.registry import with_secrets
-from leatstream.errors import CatalogError, Faults, LeatstreamError, RequestError
+from leatstream.errors import MISSING, CatalogError, Faults, LeatstreamError, RequestError
 from leatstream.model.names import quote
 from leatstream.model.objects import Meta, Store, StoreState
 from leatstream.model.registered import SecretName
@@ -106,7 +106,7 @@ def require_registry_of(unit: UnitOfWork, name: str | None) -> None:
             f"schema registry {quote(name)} does not exist",
             pointer="#/schema_registry",
             hint="CREATE SCHEMA_REGISTRY first",
-            sqlstate="3D009",
+            sqlstate=MISSING["schema registry"],
         )
 
 
@@ -247,7 +247,7 @@ def require_store(unit: UnitOfWork, name: str) -> Store:
     """The store inside a unit; CatalogError not-found."""
     found = unit.stores.find(name)
     if found is None:
-        raise CatalogError("not-found", f"store {quote(name)} does not exist", sqlstate="3D006")
+        raise CatalogError("not-found", f"store {quote(name)} does not exist", noun="store")
     return found
 
 

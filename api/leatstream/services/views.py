@@ -60,9 +60,7 @@ def keeper(unit: UnitOfWork, relation: Relation) -> Query:
     """The query that keeps a view."""
     found = unit.queries.find_by_id(relation.created_by_query or "")
     if found is None:
-        raise CatalogError(
-            "not-found", f"the query that keeps {relation.fqn} does not exist", sqlstate="3D019"
-        )
+        raise CatalogError("not-found", f"the query that keeps {relation.fqn} does not exist", noun="query")
     return found
 
 
@@ -102,7 +100,7 @@ def require_index(unit: UnitOfWork, fqn: Fqn) -> tuple[Relation, ViewIndex]:
     """The index and its view; CatalogError not-found."""
     found = find_index(unit, fqn)
     if found is None:
-        raise CatalogError("not-found", f"index {fqn} does not exist", sqlstate="42704")
+        raise CatalogError("not-found", f"index {fqn} does not exist", noun="index")
     return found
 
 
@@ -146,7 +144,7 @@ def create_index(env: Environment, principal: Principal, statement: ast.CreateIn
         if find_index(unit, fqn) is not None:
             if statement.if_not_exists:
                 return str(fqn)
-            raise CatalogError("already-exists", f"index {fqn} exists already", sqlstate="42P07")
+            raise CatalogError("already-exists", f"index {fqn} exists already", noun="index")
         names = check_index(view, statement)
         query = keeper(unit, view)
         indexes = (*view.indexes, ViewIndex(fqn.name, names))

@@ -95,6 +95,7 @@ class SqlRepository(Generic[T]):
                 "already-exists",
                 f"The {self._noun.word} {row['key']} exists already.",
                 hint="Choose another name, or change the existing one.",
+                noun=self._noun.word,
             )
         self._connection.execute(sa.insert(self._noun.table), row)
 
@@ -107,7 +108,9 @@ class SqlRepository(Generic[T]):
         row = to_row(self._noun, item)
         statement = sa.update(self._noun.table).where(self._columns.id == row["id"]).values(row)
         if self._connection.execute(statement).rowcount == 0:
-            raise CatalogError("not-found", f"The {self._noun.word} {row['key']} is no longer there.")
+            raise CatalogError(
+                "not-found", f"The {self._noun.word} {row['key']} is no longer there.", noun=self._noun.word
+            )
 
     def delete(self, object_id: str) -> None:
         """Remove it; nothing happens if it is not there."""

@@ -93,7 +93,9 @@ def require_source(unit: UnitOfWork, name: str) -> FunctionSource:
     """The source inside a unit; CatalogError not-found."""
     found = unit.function_sources.find(name)
     if found is None:
-        raise CatalogError("not-found", f"function source {quote(name)} does not exist", sqlstate="3D018")
+        raise CatalogError(
+            "not-found", f"function source {quote(name)} does not exist", noun="function source"
+        )
     return found
 
 
@@ -182,7 +184,9 @@ def make_function(meta: Meta, name: str, body: FunctionDefinition, source: Funct
 def check_function(name: str, body: FunctionDefinition, source: FunctionSource) -> bool:
     """Check a definition against its source; whether it is an aggregate."""
     if name.lower() in functions() or name.lower() in refusals():
-        raise CatalogError("already-exists", f"{name} is a built-in function", hint="choose another name")
+        raise CatalogError(
+            "already-exists", f"{name} is a built-in function", hint="choose another name", noun="function"
+        )
     if name.startswith(HIDDEN_PREFIX):
         raise RequestError("validation", f"names that start with {HIDDEN_PREFIX} belong to leatstream")
     names = [a.name for a in body.arguments]
@@ -225,7 +229,7 @@ def require_function(unit: UnitOfWork, name: str) -> UserFunction:
     """The function inside a unit; CatalogError not-found."""
     found = unit.functions.find(name)
     if found is None:
-        raise CatalogError("not-found", f"function {quote(name)} does not exist", sqlstate="3D017")
+        raise CatalogError("not-found", f"function {quote(name)} does not exist", noun="function")
     return found
 
 

@@ -58,4 +58,5 @@ def entity_gone(relation: Relation, position: Position) -> StoreError:
         "entity-not-found",
         f"'{relation.entity}', the entity behind {relation.fqn}, is not in store '{relation.store}' any more",
         position=position,
+        hint=f"create '{relation.entity}' again, or declare {relation.fqn} over another entity",
     )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from leatstream.connectors.base import Connector
-from leatstream.errors import Faults, Position, RequestError
+from leatstream.errors import MISSING, Faults, Position, RequestError
 from leatstream.inference.sink_properties import LeftMostSource, SinkRequest, infer_sink_properties
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import Column, Effective, Origin, QueryKind, Relation, RelationKind, Store
@@ -195,11 +195,14 @@ def _plain(statement: ContinuousStatement) -> dict[str, Any]:
 def _new_name(draft: Draft, statement: CreateAs) -> Fqn:
     fqn = qualify(statement.name, draft.context)
     if not draft.view.has_schema(fqn.database, fqn.schema):
+        known = draft.view.has_database(fqn.database)
+        noun = "schema" if known else "database"
+        shown = f"{quote(fqn.database)}.{quote(fqn.schema)}" if known else quote(fqn.database)
         raise RequestError(
             "unknown-relation",
-            f"schema {quote(fqn.database)}.{quote(fqn.schema)} does not exist",
+            f"{noun} {shown} does not exist",
             position=statement.name.position,
-            sqlstate="3D004",
+            sqlstate=MISSING[noun],
         )
     return fqn
 

@@ -253,7 +253,7 @@ def _add(
         fqn = planned.sink.fqn
         require_schema(unit, fqn.database, fqn.schema)
         if unit.relations.find(str(fqn)) is not None:
-            raise CatalogError("already-exists", f"relation {fqn} exists already", sqlstate="42P17")
+            raise CatalogError("already-exists", f"relation {fqn} exists already", noun="relation")
         relation_meta = new_meta("rel", principal, now)
         unit.relations.add(replace(planned.sink, meta=relation_meta, created_by_query=meta.id))
     query = Query(
@@ -297,7 +297,7 @@ def require_query(unit: UnitOfWork, name: str) -> Query:
     """The query inside a unit; CatalogError not-found."""
     found = unit.queries.find(name)
     if found is None:
-        raise CatalogError("not-found", f"query {quote(name)} does not exist", sqlstate="3D019")
+        raise CatalogError("not-found", f"query {quote(name)} does not exist", noun="query")
     return found
 
 

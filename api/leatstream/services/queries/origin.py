@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from leatstream.errors import CatalogError, RequestError
@@ -80,6 +81,28 @@ def refuse_unbegun(env: Environment, properties: Properties, job: JobSpec) -> No
         raise _misfit(given, f"query {quote(origin.name)} has not finished a batch yet")
 
 
+def check_origin(
+    env: Environment, unit: UnitOfWork, properties: Properties, job: JobSpec, to_come: Collection[str]
+) -> None:
+    """Check while planning what a new query would begin with.
+
+    Args:
+        env: the environment.
+        unit: of the planning.
+        properties: of the query.
+        job: its planned job.
+        to_come: savepoints and queries that will be there, or at rest, by then: they are not checked.
+
+    Raises:
+        RequestError, CatalogError: as ``origin_of``.
+        CheckpointError: the checkpoints do not answer.
+    """
+    given = properties.get(FROM_SAVEPOINT) or properties.get(FROM_QUERY)
+    if given is not None and str(given.value) not in to_come:
+        origin_of(unit, properties, job)
+        refuse_unbegun(env, properties, job)
+
+
 def origin_of(unit: UnitOfWork, properties: Properties, job: JobSpec) -> CheckpointOrigin | None:
     """What a new query begins with, by its properties ``from.savepoint`` and ``from.query``.
 
@@ -95,7 +118,10 @@ def origin_of(unit: UnitOfWork, properties: Properties, job: JobSpec) -> Checkpo
         raise _misfit(by_query, f"either {FROM_SAVEPOINT!r} or {FROM_QUERY!r} is given")
     name = str(given.value)
     if by_savepoint is not None:
-        savepoint = require_savepoint(unit, name)
+        try:
+            savepoint = require_savepoint(unit, name)
+        except CatalogError as error:
+            raise error.at(given.position) from None
         if savepoint.state is not SavepointState.READY:
             why = savepoint.message or "its query has not stopped yet"
             raise _misfit(given, f"savepoint {quote(name)} is {savepoint.state.value}: {why}")
@@ -103,7 +129,8 @@ def origin_of(unit: UnitOfWork, properties: Properties, job: JobSpec) -> Checkpo
         return CheckpointOrigin(name=name, path=savepoint_path(savepoint), whole=True)
     query = unit.queries.find(name)
     if query is None:
-        raise CatalogError("not-found", f"query {quote(name)} does not exist", sqlstate="3D019")
+        detail = f"query {quote(name)} does not exist"
+        raise CatalogError("not-found", detail, noun="query", **given.place)
     refuse_kind(query)
     old = JobSpec.model_validate(query.job)
     _check_fit(given, f"query {quote(name)}", old, job)

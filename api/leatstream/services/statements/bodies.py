@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import chain, count
 from typing import Any
 
-from leatstream.errors import Faults, RequestError
+from leatstream.errors import MISSING, Faults, RequestError
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import Column, RelationKind
 from leatstream.model.types import parse_type
@@ -46,7 +46,7 @@ def qualify_schema(name: ast.Name, database: ast.Name | None, context: Context) 
             f"no database is chosen for schema {quote(schema)}",
             position=name.position,
             hint="write database.schema, or USE DATABASE first",
-            sqlstate="3D003",
+            sqlstate=MISSING["database"],
         )
     return chosen, schema
 

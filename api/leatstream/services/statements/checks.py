@@ -106,6 +106,8 @@ def after(
     elif isinstance(statement, ast.CreateAs):
         name = planned_query or f"statement {statement.position.offset}"
         assumed.queries.append(AssumedQuery(name, statement.text, context))
+    elif isinstance(statement, ast.TerminateQuery):
+        assumed.ends |= {single(name) for name in (statement.name, statement.savepoint) if name is not None}
     elif isinstance(statement, ast.Drop):
         assumed.dropped.add((_noun(statement.noun), _dropped(statement, context)))
     return context
@@ -143,7 +145,7 @@ def _noun(noun: str) -> str:
 
 def _refuse_existing(view: CatalogView, noun: str, name: str, there: bool, allowed: bool) -> None:
     if there and not allowed and (noun, name) not in view.assumed.dropped:
-        raise CatalogError("already-exists", f"{noun} {name} exists already")
+        raise CatalogError("already-exists", f"{noun} {name} exists already", noun=noun)
 
 
 def _may_exist(s: ast.CreateDatabase | ast.CreateSchema | ast.CreateStore | ast.CreateStream) -> bool:
@@ -192,6 +194,7 @@ def _create_entity(env: Environment, view: CatalogView, s: ast.CreateEntity, con
                 declared=connector.needed_properties(configs),
                 explicit=properties,
                 limits=limits,
+                entity=name,
             )
         )
 
@@ -203,9 +206,11 @@ def _create_stream(env: Environment, view: CatalogView, s: ast.CreateStream, con
 
 
 def _require_schema(view: CatalogView, database: str, schema: str) -> None:
+    if not view.has_database(database):
+        raise CatalogError("not-found", f"database {quote(database)} does not exist", noun="database")
     if not view.has_schema(database, schema):
         raise CatalogError(
-            "not-found", f"schema {schema_key(database, schema)} does not exist", sqlstate="3D004"
+            "not-found", f"schema {schema_key(database, schema)} does not exist", noun="schema"
         )
 
 
@@ -242,7 +247,7 @@ def _exists(env: Environment, view: CatalogView, noun: str, s: Any, context: Con
         store = store_of(env, s.store, context)
         name = entity_name(s.name)
         if LiveStores(env, view).entity(store, name) is None:
-            raise CatalogError("not-found", f"store {quote(store)} has no entity '{name}'", sqlstate="3D007")
+            raise CatalogError("not-found", f"store {quote(store)} has no entity '{name}'", noun="entity")
 
 
 def _function_exists(view: CatalogView, s: Any) -> None:

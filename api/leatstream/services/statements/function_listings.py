@@ -98,7 +98,7 @@ def find_builtin(name: Name) -> Function:
     if found is None:
         hint = suggestion(word, known_names())
         detail = f"there is no function {'.'.join(name.parts)}"
-        raise CatalogError("not-found", detail, hint=hint, sqlstate="3D017", position=name.position)
+        raise CatalogError("not-found", detail, hint=hint, noun="function", position=name.position)
     return found
 
 

@@ -55,7 +55,7 @@ def drop_function(env: Environment, who: Principal, s: ast.Drop) -> None:
             shown = ", ".join(map(str, given))
             hint = f"it is {name}({found.signature})"
             detail = f"there is no function {name}({shown})"
-            raise CatalogError("not-found", detail, hint=hint, sqlstate="3D017")
+            raise CatalogError("not-found", detail, hint=hint, noun="function")
     service.delete_function(env, who, name)
 
 
@@ -192,4 +192,4 @@ def _refuse_taken(
     noun: str, name: str, there: bool, s: ast.CreateFunction | ast.CreateFunctionSource
 ) -> None:
     if there and not (s.if_not_exists or s.or_replace):
-        raise CatalogError("already-exists", f"{noun} {quote(name)} exists already")
+        raise CatalogError("already-exists", f"{noun} {quote(name)} exists already", noun=noun)

@@ -57,7 +57,7 @@ def create(env: Environment, view: CatalogView, s: ast.CreateRegistered, context
         exists(view, noun, name)
     except CatalogError:
         return
-    raise CatalogError("already-exists", f"{noun} {quote(name)} exists already")
+    raise CatalogError("already-exists", f"{noun} {quote(name)} exists already", noun=noun)
 
 
 def update(

@@ -83,7 +83,9 @@ class _Rows:
     def add(self, item: Any) -> None:
         key = self.key(item)
         if self.find(key) is not None:
-            raise CatalogError("already-exists", f"{self._noun} {key} exists already")
+            raise CatalogError(
+                "already-exists", f"{_singular(self._noun)} {key} exists already", noun=_singular(self._noun)
+            )
         self._write("add", key, item, item)
 
     def update(self, item: Any) -> None:
@@ -291,3 +293,7 @@ def _seen(found: Any) -> Any:
     if isinstance(found, list):
         return [_seen(item) for item in found]
     return None if found is None else (found.meta.id, found.meta.generation)
+
+
+def _singular(nouns: str) -> str:
+    return nouns.removesuffix("ies") + "y" if nouns.endswith("ies") else nouns.removesuffix("s")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from leatstream.connectors.registry import with_secrets
-from leatstream.errors import CatalogError, LeatstreamError, RequestError
+from leatstream.errors import CatalogError, LeatstreamError, RequestError, StoreError
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Query, Relation, RelationKind, Store
 from leatstream.ports import UnitOfWork
@@ -26,6 +26,7 @@ from leatstream.services.planning.selects import plan_select
 from leatstream.services.planning.statement import plan_statement
 from leatstream.services.queries.catalog import made_by
 from leatstream.services.queries.definition import parse_continuous, with_properties
+from leatstream.services.queries.origin import check_origin
 from leatstream.services.queries.replacement import SAME_STATEMENT, keep_origins, replacement
 from leatstream.services.relation_draft import RelationDefinition, draft_relation
 from leatstream.services.secret_values import planned_value
@@ -179,6 +180,9 @@ def plan_of(
             planned = plan_statement(env, view, statement, context)
             _refuse_taken(view, planned, old)
             refuse_second_readers(unit, planned.job, old)
+            if old is None:
+                to_come = view.assumed.ends | {query.name for query in view.assumed.queries}
+                check_origin(env, unit, statement.query_properties, planned.job, to_come)
             return kind_of(statement), _plan_json(unit, planned, old, context, given)
         if isinstance(statement, ast.CreateStream):
             check_statement(env, view, statement, context)
@@ -211,7 +215,7 @@ def _refuse_taken(view: CatalogView, planned: PlannedQuery, old: Query | None) -
         return
     relation = _taken(view, planned.sink.fqn)
     if relation is not None and (old is None or relation.created_by_query != old.meta.id):
-        raise CatalogError("already-exists", f"relation {planned.sink.fqn} exists already", sqlstate="42P17")
+        raise CatalogError("already-exists", f"relation {planned.sink.fqn} exists already", noun="relation")
 
 
 def _plan_json(
@@ -248,7 +252,11 @@ def build_view(env: Environment, unit: UnitOfWork, assumed: Assumed, context: Co
         source = view.find_source(function.source) or require_source(unit, function.source)
         view.functions[name] = make_function(assumed_meta(now, name), name, function, source)
     for text, body in assumed.relations.items():
-        view.relations[text] = _draft(env, view, Fqn.parse(text), body)
+        try:
+            view.relations[text] = _draft(env, view, Fqn.parse(text), body)
+        except (RequestError, StoreError) as error:
+            # Said where a statement names it.
+            view.faulty[text] = error
     waiting = list(assumed.queries)
     planning: set[str] = set()
 
