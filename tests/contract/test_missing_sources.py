@@ -67,3 +67,12 @@ def test_an_entity_alone(pageviews: TestClient) -> None:
     assert answer["detail"] == (
         "topic.partitions and topic.replicas must be given to create entity 'e' in store 'k'"
     )
+
+
+def test_a_misspelt_relation_is_said_before_what_its_columns_need(pageviews: TestClient) -> None:
+    text = "SELECT p.contact->city AS c, p.scores['x'] FROM pageviewz AS p"
+    for path in ("/v1/statements", "/v1/statements:validate"):
+        answer = pageviews.post(path, json={"sql": text, **CONTEXT})
+        (fault,) = faults(answer) if path.endswith("validate") else answer.json()["errors"]
+        assert (fault["code"], fault["hint"]) == ("unknown-relation", "did you mean pageviews?")
+        assert text[fault["position"]["offset"] :].startswith("pageviewz")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,6 +15,7 @@ from leatstream.cli.exits import Exit
 from leatstream.cli.nouns import NOUNS, YesOption, confirm, flat, make_app
 from leatstream.cli.output import Output, printable, stderr, write_items
 from leatstream.cli.session import OutputOption, open_client
+from leatstream.cli.sql import read_text
 from leatstream.cli.waiting import TimeoutOption, WaitOption, WaitTimeout
 from leatstream.model.bounds import LOG_LINES
 
@@ -153,12 +155,10 @@ def _restart_failed(
 def replace(
     context: typer.Context,
     name: Name,
-    file: Annotated[
-        typer.FileText, typer.Argument(metavar="FILE", help="Its statement; - = standard input.")
-    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Its statement; - = standard input.")],
 ) -> None:
     """Start the query's next version beside it, to take over when it has caught up."""
-    answer = open_client(context).call("POST", path(name) + ":replace", body={"sql": file.read()})
+    answer = open_client(context).call("POST", path(name) + ":replace", body={"sql": read_text(file)})
     told = "needs none beside it" if answer["name"] == name else f"is to be replaced by {answer['name']}"
     stderr().print(printable(f"Query {name} {told}."), markup=False)
 

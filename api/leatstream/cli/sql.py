@@ -54,7 +54,7 @@ def sql(
         names["wait_timeout"] = f"{wait}s"
     if atomic:
         names["atomic"] = True
-    text = execute if execute is not None else read_text(file)
+    text = checked_argument(execute) if execute is not None else read_text(file)
     if text is None:
         from leatstream.cli.prompt import Prompt
 
@@ -163,9 +163,24 @@ def read_text(file: Path | None) -> str | None:
     """The text of a file or of the pipe; None where a person sits at the keyboard."""
     if file is not None and str(file) != "-":
         try:
-            return file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+            return _decoded(file.read_bytes(), str(file))
+        except OSError as error:
             raise typer.BadParameter(f"{file} cannot be read: {error}") from error
     if file is None and sys.stdin.isatty():
         return None
-    return sys.stdin.read()
+    return _decoded(sys.stdin.buffer.read(), "standard input")
+
+
+def _decoded(data: bytes, source: str) -> str:
+    """The text of UTF-8 bytes; BadParameter with the place of the first that is none."""
+    try:
+        return data.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        place = f"byte 0x{data[error.start]:02x} at offset {error.start}, line {line}"
+        raise typer.BadParameter(f"{source} is not UTF-8: {place}; save it as UTF-8") from None
+
+
+def checked_argument(text: str) -> str:
+    """An argument of the command line; BadParameter where its bytes are not UTF-8."""
+    return _decoded(text.encode("utf-8", "surrogateescape"), "the argument")

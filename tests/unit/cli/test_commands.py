@@ -365,9 +365,27 @@ def test_sql_does_not_warn_of_a_store_that_answers(service: Service, leat: Leat)
 
 def test_sql_reads_a_pipe(service: Service, leat: Leat, monkeypatch: pytest.MonkeyPatch) -> None:
     service.answer("POST", "/v1/statements", {"results": [], "context": CONTEXT})
-    monkeypatch.setattr("sys.stdin", io.StringIO("LIST STORES;"))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"LIST STORES;")))
     assert leat("sql").status == 0
     assert service.last_body["sql"] == "LIST STORES;"
+
+
+def test_bytes_that_are_no_utf8_are_named_with_their_place(
+    service: Service, leat: Leat, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.sql"
+    file.write_bytes("LIST STORES; -- é\n-- ".encode() + b"\xe9\n")
+    for arguments in (("sql", "-f", str(file)), ("query", "replace", "q", str(file))):
+        result = leat(*arguments)
+        assert result.status == 2
+        said = " ".join(result.err.replace("│", " ").split())
+        assert "is not UTF-8: byte 0xe9 at offset 22, line 2" in said
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff\xfeL\0")))
+    result = leat("sql")
+    assert (result.status, "standard input is not UTF-8: byte 0xff at offset 0" in result.err) == (2, True)
+    result = leat("sql", "-e", "LIST \udce9")
+    assert (result.status, "byte 0xe9 at offset 5" in result.err) == (2, True)
+    assert service.requests == []
 
 
 def test_sql_takes_its_text_as_an_argument(service: Service, leat: Leat) -> None:

@@ -51,7 +51,10 @@ def reads_views(view: CatalogView, select: exp.Expression, context: Context) -> 
             position=name.position,
             hint="keep what is wanted of it in a materialized view of its own, and join the two",
         )
-    # Where nothing is known, the compiler here tells so.
+    if not other:
+        for name, relation in found:
+            if relation is None:
+                view.resolve(name, context)  # raises; types are beside the point when a name is wrong
     return not other
 
 
@@ -59,7 +62,7 @@ def _find(view: CatalogView, name: ast.Name, context: Context) -> Relation | Non
     try:
         return view.resolve(name, context)
     except RequestError:
-        return None  # whoever compiles the SELECT tells it, with everything else
+        return None
 
 
 def _names(select: exp.Expression, ctes: frozenset[str] = frozenset()) -> Iterator[ast.Name]:
