@@ -8,6 +8,7 @@
     │                                   property-required 422 · invalid-property 422 · too-complex 422
     │                                   schema-incompatible 422 · too-large 413
     ├── AccessError (user)              unauthenticated 401 · permission-denied 403
+    │                                   too-many-requests 429 (retry)
     ├── CatalogError (user)             not-found 404 · already-exists 409 · has-dependents 409
     │                                   requires-replacement 409 · invalid-transition 409 · stale 412
     ├── StoreError (external)           store-unreachable 503 (retry) · store-auth-failed 502
@@ -170,6 +171,7 @@ class AccessError(LeatstreamError):
     kinds: ClassVar[dict[str, Kind]] = {
         "unauthenticated": Kind(401, "Authentication required", "28000"),
         "permission-denied": Kind(403, "Permission denied", "42501"),
+        "too-many-requests": Kind(429, "Too many requests", "53300", retryable=True),
     }
 
 

@@ -12,15 +12,20 @@ from typing import Any
 import httpx2
 import pytest
 import uvicorn
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
 
 from leatstream.rest import app as rest_app
+from leatstream.rest import loads as rest_loads
 from leatstream.rest.app import create_app
+from leatstream.services.environment import Context
+from leatstream.services.statements.running import StatementOutcome
 
 
 @pytest.fixture
 def few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """As few threads as can be blocked with a handful of calls; asked for before ``served``."""
-    for name in ("THREADS", "DRIVER_THREADS", "PROBE_THREADS"):
+    for name in ("THREADS", "SLOW_THREADS", "STREAM_THREADS", "DRIVER_THREADS", "PROBE_THREADS"):
         monkeypatch.setattr(rest_app, name, 2)
 
 
@@ -166,3 +171,154 @@ def test_probes_that_wait_hold_up_nobody(served: httpx2.Client, fresh: Any) -> N
     with _all_hang(hanging, lambda: served.get("/readyz")):
         assert _poll(served.base_url).json() == {"work": None}
         assert served.get("/v1/databases").status_code == 200
+
+
+def _threads(count: int, call: Callable[[], object]) -> list[threading.Thread]:
+    made = [threading.Thread(target=call, daemon=True) for _ in range(count)]
+    for thread in made:
+        thread.start()
+    return made
+
+
+@pytest.fixture
+def few_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds that a handful of calls reach; asked for before ``served``."""
+    bounds = {"THREADS": 2, "SLOW_THREADS": 6, "SLOW_OF_A_TOKEN": 2, "SLOW_PATIENCE": 0.2}
+    bounds |= {"STREAM_THREADS": 6, "STREAMS_OF_A_TOKEN": 2, "WAITS_OF_A_TOKEN": 2}
+    for name, value in bounds.items():
+        monkeypatch.setattr(rest_app, name, value)
+
+
+def _refused(answer: httpx2.Response) -> bool:
+    told = (answer.status_code, answer.json()["code"], answer.headers.get("retry-after"))
+    return told == (429, "too-many-requests", "1")
+
+
+@pytest.mark.usefixtures("few_places")
+def test_slow_statements_of_one_token_stop_neither_itself_nor_others(
+    served: httpx2.Client, fresh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many more than it has places: the rest is told to come again, and short requests are served at once."""
+    hanging = Hanging(StatementOutcome([], Context()))
+    monkeypatch.setattr("leatstream.services.statements.running.execute", hanging)
+    answers: list[httpx2.Response] = []
+
+    def select() -> None:
+        answers.append(served.post("/v1/statements", json={"sql": "SELECT 1 FROM v"}, timeout=60))
+
+    threads = _threads(12, select)
+    try:
+        _eventually(lambda: hanging.entered == 2 and len(answers) == 10)
+        assert all(_refused(answer) for answer in answers)
+        for _ in range(4):
+            assert served.get("/v1/databases").status_code == 200
+        assert served.put("/v1/databases/d", json={}).status_code == 201
+        # Another token has places of its own.
+        other = {"Authorization": f"Bearer {fresh.reader_token}"}
+        theirs = _threads(1, lambda: served.post("/v1/statements", json={"sql": "X"}, headers=other))
+        _eventually(lambda: hanging.entered == 3)
+    finally:
+        hanging.go.set()
+    for thread in (*threads, *theirs):
+        thread.join(20)
+        assert not thread.is_alive()
+    assert served.post("/v1/statements", json={"sql": "SELECT 1 FROM v"}).status_code == 200  # all given back
+
+
+@pytest.mark.usefixtures("few_places")
+def test_a_place_that_becomes_free_in_time_is_waited_for(
+    served: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a deployment that sends some more requests at once than a token has places."""
+    hanging = Hanging(StatementOutcome([], Context()))
+    monkeypatch.setattr("leatstream.services.statements.running.execute", hanging)
+    monkeypatch.setattr("leatstream.rest.loads.Load._take", _patient(hanging))
+    answers: list[int] = []
+    threads = _threads(
+        8, lambda: answers.append(served.post("/v1/statements", json={"sql": "X"}, timeout=60).status_code)
+    )
+    for thread in threads:
+        thread.join(30)
+    assert answers == [200] * 8
+
+
+def _patient(hanging: Hanging) -> Any:
+    """In place of ``_take``: lets those go that hold a place as soon as somebody waits for one."""
+    take = rest_loads.Load._take
+
+    async def taken(load: Any, places: Any) -> None:
+        load._patience = 20.0
+        if places.wanted > 3:
+            hanging.go.set()
+        await take(load, places)
+
+    return taken
+
+
+@pytest.mark.usefixtures("few_places")
+def test_streams_and_waits_are_bounded_for_each_token(served: httpx2.Client, fresh: Any) -> None:
+    fresh.cluster.endless = True
+    assert served.put("/v1/stores/k", json={"kafka": {"bootstrap_servers": "h:1"}}).status_code == 201
+    body: dict[str, Any] = {"kafka": {"partitions": 1, "replicas": 1}}
+    assert served.put("/v1/stores/k/entities/t", json=body).status_code == 201
+    path = "/v1/stores/k/entities/t/records"
+    with served.stream("GET", path) as one, served.stream("GET", path) as two:
+        assert (one.status_code, two.status_code) == (200, 200)
+        assert _refused(served.get(path))
+        assert served.get("/v1/databases").status_code == 200
+    _eventually(lambda: fresh.cluster.closed_readers == 2)
+
+    def again() -> bool:
+        with served.stream("GET", path) as answer:
+            return answer.status_code == 200
+
+    _eventually(again)
+    assert served.put("/v1/databases/demo", json={}).status_code == 201
+    columns = [{"name": "a", "type": "BIGINT"}]
+    relation = {"columns": columns, "store": "k", "topic": "t", "value_format": "json"}
+    assert served.put("/v1/relations/demo.public.t", json=relation).status_code == 201
+    query = {"sql": "CREATE STREAM v AS SELECT * FROM t", "database": "demo", "store": "k"}
+    assert served.put("/v1/queries/q", json=query).status_code == 201
+    wait = {"wait_for": "failed", "timeout": "3s"}
+    waiting = _threads(2, lambda: served.get("/v1/queries/q", params=wait))
+    _eventually(lambda: _refused(served.get("/v1/queries/q", params=wait | {"timeout": "0s"})))
+    assert served.get("/v1/queries/q").status_code == 200
+    for thread in waiting:
+        thread.join(20)
+    assert served.get("/v1/queries/q", params=wait | {"timeout": "0s"}).status_code == 200
+
+
+def _raw(served: httpx2.Client, head: str) -> socket.socket:
+    connection = socket.create_connection((served.base_url.host, served.base_url.port), timeout=20)
+    connection.sendall(head.replace("\n", "\r\n").encode())
+    return connection
+
+
+@pytest.mark.parametrize("path", ["/v1/statements", "/v1/drivers/d/poll", "/v1/no/such"])
+def test_a_body_is_not_read_without_a_valid_token(served: httpx2.Client, path: str) -> None:
+    """However long it says that it is, the answer comes at once."""
+    for token in ("", "Authorization: Bearer leat_wrong\n"):
+        head = f"POST {path} HTTP/1.1\nHost: h\n{token}Content-Type: application/json\nContent-Length: 400000000\n\n"
+        with _raw(served, head) as connection:
+            assert connection.recv(4096).startswith(b"HTTP/1.1 401")
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(
+    served: httpx2.Client, fresh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leatstream.rest.gate._BODY_SECONDS", 0.3)
+    monkeypatch.setattr("leatstream.rest.gate._DRAIN_SECONDS", 0.3)
+    for length, status in ((100, b"422"), (400_000_000, b"413")):
+        head = f"PUT /v1/databases/d HTTP/1.1\nHost: h\nAuthorization: Bearer {fresh.token}\n"
+        with _raw(
+            served, f"{head}Content-Type: application/json\nContent-Length: {length}\n\n{{"
+        ) as connection:
+            assert connection.recv(4096).split()[1] == status
+
+
+def test_no_other_protocol_passes_the_gate(fresh: Any) -> None:
+    with TestClient(create_app(fresh.env)) as client:
+        for path in ("/v1/statements", "/healthz"):
+            with pytest.raises(WebSocketDisconnect) as told, client.websocket_connect(path):
+                pass
+            assert told.value.code == 1008

@@ -15,11 +15,12 @@ TEXTS = {
     412: "The object has changed meanwhile.",
     413: "The request body is larger than 1 MiB.",
     422: "The request is not valid; `errors` holds every fault.",
+    429: "The token has too many such requests under way; try again after `Retry-After` seconds.",
     500: "An unexpected error; the server's log tells more under the request id.",
     502: "The store refused the operation.",
     503: "The store, the engine or the catalog cannot be reached now.",
 }
-_ALWAYS = (401, 403, 422, 500, 503)
+_ALWAYS = (401, 403, 422, 429, 500, 503)
 _BODY = (400, 409, 412, 413)
 _STORE = (409, 502, 503)
 

@@ -14,6 +14,7 @@ from leatstream import __version__
 from leatstream.rest import openapi, problem
 from leatstream.rest.deps import refuse_unknown_parameters
 from leatstream.rest.gate import Gate
+from leatstream.rest.loads import Load, Loads
 from leatstream.rest.metrics import RequestTimes
 from leatstream.rest.routes import (
     applications,
@@ -35,8 +36,13 @@ from leatstream.rest.routes import (
 )
 from leatstream.services.environment import Environment
 
-# Calls to stores block for seconds; reads of the catalog must not queue behind them.
-THREADS = 100
+# Reads of the catalog, which must not queue behind anything that takes long.
+THREADS = 40
+# Calls to stores and the analyzer block for seconds, as do SELECTs over views. A token has a third of them.
+SLOW_THREADS, SLOW_OF_A_TOKEN, SLOW_PATIENCE = 60, 20, 10.0
+# Each step of a stream waits up to a second in a thread.
+STREAM_THREADS, STREAMS_OF_A_TOKEN = 100, 50
+WAITS_OF_A_TOKEN = 200
 # Drivers must be heard whatever requests wait for, and requests answered while drivers wait for the catalog.
 DRIVER_THREADS = 40
 # A probe that finds none would have the server taken for one that is not ready.
@@ -108,6 +114,11 @@ def create_app(env: Environment, *, lifespan: Lifespan | None = None) -> FastAPI
         app.include_router(router, dependencies=[Depends(refuse_unknown_parameters)])
         routes.extend(router.routes)
     problem.install(app, routes)
-    app.add_middleware(Gate, env=env, times=times)
+    loads = Loads(
+        slow=Load("slow requests", SLOW_OF_A_TOKEN, SLOW_PATIENCE, SLOW_THREADS),
+        streams=Load("streams", STREAMS_OF_A_TOKEN, 0.0, STREAM_THREADS),
+        waits=Load("waiting requests", WAITS_OF_A_TOKEN, 0.0, 1),
+    )
+    app.add_middleware(Gate, env=env, times=times, loads=loads)
     openapi.install(app)
     return app

@@ -7,6 +7,7 @@ import time
 import uuid
 from urllib.parse import unquote_to_bytes
 
+from anyio import move_on_after, to_thread
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -14,12 +15,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leatstream.errors import AccessError, LeatstreamError, RequestError
 from leatstream.rest import problem
+from leatstream.rest.loads import UNDERWAY, Loads, Underway
 from leatstream.rest.metrics import RequestTimes
 from leatstream.services import authorization
 from leatstream.services.environment import Environment
+from leatstream.services.queries.drivers import authenticate_driver
 
 MAX_BODY_BYTES = 1024 * 1024
 _MAX_DRAINED_BYTES = 32 * MAX_BODY_BYTES
+_DRAIN_SECONDS = 10.0
+_BODY_SECONDS = 60.0  # a body has, from its first byte to its last
 # A slash inside a path segment (%2F), kept apart from those between segments. No name holds this character.
 SLASH = "\x1f"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
@@ -30,15 +35,19 @@ _DRIVERS = "/v1/drivers/"
 class Gate:
     """ASGI middleware. A request without a valid token gets 401 before its body is even read."""
 
-    def __init__(self, app: ASGIApp, env: Environment, times: RequestTimes) -> None:
+    def __init__(self, app: ASGIApp, env: Environment, times: RequestTimes, loads: Loads) -> None:
         self._app = app
         self._env = env
         self._times = times
+        self._loads = loads
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer it."""
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":  # nothing here speaks WebSocket, so none may pass without a token
+            await send({"type": "websocket.close", "code": 1008})
             return
         headers = Headers(scope=scope)
         given = headers.get("x-request-id", "")
@@ -60,10 +69,11 @@ class Gate:
         except LeatstreamError as error:
             if status == 0:
                 await problem.answer(error, scope["path"], request_id)(scope, receive, tag)
-        except HTTPException:
-            # Only the bound on the body gets here; inside the application the handlers answer it.
+        except HTTPException as error:
+            # Only the bounds on the body get here; inside the application the handlers answer them.
             if status == 0:
-                await problem.answer(problem.TOO_LARGE, scope["path"], request_id)(scope, receive, tag)
+                told_of = problem.of_body(error.status_code)
+                await problem.answer(told_of, scope["path"], request_id)(scope, receive, tag)
         except Exception as error:
             told = problem.unexpected(error, scope["path"], request_id)
             if status == 0:
@@ -73,35 +83,52 @@ class Gate:
 
     async def _pass(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         _keep_slashes(scope)
-        length = headers.get("content-length", "")
-        if length.isdecimal() and int(length) > MAX_BODY_BYTES:
-            await _drain(receive)
         if scope["path"].startswith(_OPEN):
             await self._app(scope, receive, send)
             return
         token = _bearer(headers)
         if scope["path"].startswith(_DRIVERS):
-            # Drivers have tokens of their own, which the routes check.
+            # Drivers have tokens of their own, which the routes check again, at each look for work.
+            driver = scope["path"].removeprefix(_DRIVERS).partition("/")[0]
+            limiter = scope["app"].state.driver_threads
+            await to_thread.run_sync(authenticate_driver, self._env, driver, token, limiter=limiter)
             scope["leatstream.token"] = token
         else:
             principal = await run_in_threadpool(authorization.authenticate, self._env, token)
             scope["leatstream.principal"] = principal
-        await self._app(scope, receive, send)
+        length = headers.get("content-length", "")
+        if length.isdecimal() and int(length) > MAX_BODY_BYTES:
+            await _drain(receive)
+        request = Underway(self._loads, authorization.hash_token(token))
+        async with request.places:
+            mark = UNDERWAY.set(request)
+            try:
+                await self._app(scope, receive, send)
+            finally:
+                UNDERWAY.reset(mark)
 
 
 def _bounded(receive: Receive) -> Receive:
-    """Count the body's bytes; FastAPI's own limit answers in plain text and breaks connections."""
-    total = 0
+    """Bound the body's bytes and the time that they take.
+
+    FastAPI's own limit answers in plain text and breaks connections.
+    """
+    total, whole, end = 0, False, 0.0
 
     async def bounded() -> Message:
-        nonlocal total
-        message = await receive()
+        nonlocal total, whole, end
+        if whole:  # what comes now is the client's leave
+            return await receive()
+        end = end or time.monotonic() + _BODY_SECONDS
+        with move_on_after(end - time.monotonic()) as late:
+            message = await receive()
+        if late.cancelled_caught:
+            raise HTTPException(408)
         total += len(message.get("body", b""))
+        whole = not message.get("more_body")
         if total > MAX_BODY_BYTES:
-            # The body is read to its end, or the client would see a broken connection instead of the answer.
-            while message.get("more_body") and total < _MAX_DRAINED_BYTES:
-                message = await receive()
-                total += len(message.get("body", b""))
+            if not whole:
+                await _drain(receive)
             raise HTTPException(413)
         return message
 
@@ -109,8 +136,15 @@ def _bounded(receive: Receive) -> Receive:
 
 
 async def _drain(receive: Receive) -> None:
-    while (await receive()).get("more_body"):
-        pass
+    """Read a body to its end, within bounds: else the client sees a broken connection, not the answer."""
+    left = _MAX_DRAINED_BYTES
+    with move_on_after(_DRAIN_SECONDS):
+        while left > 0:
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if not message.get("more_body"):
+                break
+    raise HTTPException(413)
 
 
 def _bearer(headers: Headers) -> str:

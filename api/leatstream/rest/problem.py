@@ -17,7 +17,6 @@ from starlette.routing import Match, Route
 from leatstream.errors import CatalogAway, Fault, InternalError, LeatstreamError, RequestError
 
 MEDIA_TYPE = "application/problem+json"
-TOO_LARGE = RequestError("too-large", "The request body is larger than 1 MiB.", hint="Split it up.")
 _log = logging.getLogger("leatstream.rest")
 
 
@@ -76,6 +75,13 @@ def about_sql() -> Iterator[None]:
             for f in error.faults
         )
         raise
+
+
+def of_body(status: int) -> RequestError:
+    """What is wrong with a body that the gate does not let pass: 413 too large, 408 too slow."""
+    if status == 413:
+        return RequestError("too-large", "The request body is larger than 1 MiB.", hint="Split it up.")
+    return RequestError("validation", "The request body did not arrive in time.", hint="Send it in one go.")
 
 
 def answer(error: LeatstreamError, instance: str, request_id: str) -> JSONResponse:
@@ -176,8 +182,8 @@ def install(app: FastAPI, routes: Sequence[Any]) -> None:
 
 def _http_answer(request: Request, error: HTTPException, routes: Sequence[Any]) -> JSONResponse:
     instance, request_id = request.url.path, request_id_of(request)
-    if error.status_code == 413:
-        return answer(TOO_LARGE, instance, request_id)
+    if error.status_code in (408, 413):
+        return answer(of_body(error.status_code), instance, request_id)
     if error.status_code == 400:
         hint = "Send JSON in UTF-8, nested a few levels deep at most."
         return answer(

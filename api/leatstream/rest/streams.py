@@ -15,6 +15,7 @@ from fastapi.responses import StreamingResponse
 
 from leatstream.connectors.entities import Record
 from leatstream.errors import LeatstreamError
+from leatstream.rest.loads import stream_threads
 from leatstream.rest.problem import fault_json
 from leatstream.services.selects.interactive import End, Waits
 from leatstream.services.selects.selections import Row
@@ -138,14 +139,14 @@ async def _chunks(
 
 
 async def _step(records: Iterator[Any]) -> Any:
-    return await to_thread.run_sync(next, records, _END)
+    return await to_thread.run_sync(next, records, _END, limiter=stream_threads())
 
 
 async def _close(records: Iterator[Any]) -> None:
     close = getattr(records, "close", None)
     if close is not None:
         with anyio.CancelScope(shield=True):
-            await to_thread.run_sync(close)
+            await to_thread.run_sync(close, limiter=stream_threads())
 
 
 def respond_rows(

@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from leatstream.model.objects import QueryState
 from leatstream.rest.deps import DURATION_PATTERN, seconds
+from leatstream.rest.loads import hold
 from leatstream.services.environment import Environment
 
 T = TypeVar("T")
@@ -49,6 +50,8 @@ async def look_until(
         timeout: a duration.
     """
     wanted = {QueryState(word) for word in wait_for.split(",")} if wait_for is not None else set()
+    if wanted:
+        await hold(lambda loads: loads.waits)
     deadline = time.monotonic() + min(seconds(timeout), LONGEST_WAIT)
     while True:
         # Read the counter before the object: a change in between then wakes the wait at once.

@@ -10,6 +10,7 @@ from leatstream.model.registered import Application
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE
 from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
+from leatstream.rest.loads import slow
 from leatstream.rest.problem import about_sql
 from leatstream.rest.routes.queries import Tail
 from leatstream.rest.schemas.applications import ApplicationBody, ApplicationList, ApplicationView
@@ -60,6 +61,7 @@ async def get_application(
 
 
 @router.put("/applications/{application:noun}", responses={201: {"model": ApplicationView}, **WRITING_STORE})
+@slow
 def put_application(
     env: Env, caller: Caller, application: NamePath, body: ApplicationBody, pre: Pre, response: Response
 ) -> ApplicationView:
@@ -93,6 +95,7 @@ def get_application_logs(env: Env, caller: Caller, application: NamePath, tail: 
     responses={202: {"model": ApplicationView}, **DELETING},
     response_model=None,
 )
+@slow
 def delete_application(
     env: Env, caller: Caller, application: NamePath, pre: PreMatch, response: Response
 ) -> Any:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
+from anyio import to_thread
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
-from starlette.concurrency import run_in_threadpool
 
 from leatstream.errors import CatalogError, StoreError
 from leatstream.rest import streams
@@ -23,6 +24,7 @@ from leatstream.rest.deps import (
     location,
     seconds,
 )
+from leatstream.rest.loads import hold, slow
 from leatstream.rest.schemas.entities import EntityBody, EntityList, EntityView, RecordView
 from leatstream.services import entities as service
 from leatstream.services.environment import Environment, Principal
@@ -40,6 +42,7 @@ _RECORDS: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/entities", responses=READING_STORE)
+@slow
 def list_entities(
     env: Env, caller: Caller, store: NamePath, page_size: PageSize = 100, page_token: PageToken = None
 ) -> EntityList:
@@ -48,12 +51,14 @@ def list_entities(
 
 
 @router.get("/entities/{entity}", responses=READING_STORE)
+@slow
 def get_entity(env: Env, caller: Caller, store: NamePath, entity: EntityPath) -> EntityView:
     """Show an entity, read live."""
     return EntityView.from_domain(service.get_entity(env, caller, store, entity), store)
 
 
 @router.put("/entities/{entity}", responses={201: {"model": EntityView}, **WRITING_STORE})
+@slow
 def put_entity(
     env: Env,
     caller: Caller,
@@ -84,6 +89,7 @@ def _refuse_existing(env: Environment, caller: Principal, store: str, entity: st
 
 
 @router.delete("/entities/{entity}", status_code=204, responses=DELETING)
+@slow
 def delete_entity(env: Env, caller: Caller, store: NamePath, entity: EntityPath) -> None:
     """Delete an entity and its records; no relation may stand on it."""
     service.delete_entity(env, caller, store, entity)
@@ -110,8 +116,8 @@ async def read_records(
     Without limit and timeout the answer ends when the client goes.
     """
     idle = seconds(timeout) if timeout is not None else None
-    records = await run_in_threadpool(
-        service.read_records, env, caller, store, entity, start == "beginning", limit, idle
-    )
+    threads = await hold(lambda loads: loads.streams)
+    read = partial(service.read_records, env, caller, store, entity, start == "beginning", limit, idle)
+    records = await to_thread.run_sync(read, limiter=threads)
     wanted = streams.EVENTS if accept and streams.EVENTS in accept else streams.NDJSON
     return await streams.respond(records, wanted)

@@ -26,6 +26,7 @@ from leatstream.rest.deps import (
     PreMatch,
     location,
 )
+from leatstream.rest.loads import hold, slow
 from leatstream.rest.log_lines import follow_lines
 from leatstream.rest.problem import about_sql
 from leatstream.rest.schemas.queries import (
@@ -84,6 +85,7 @@ def list_queries(
 
 
 @router.post("/queries/{query}:restart", status_code=202, responses=WRITING_STORE)
+@slow
 def restart_query(
     env: Env, caller: Caller, query: NamePath, response: Response, body: RestartBody | None = None
 ) -> QueryView:
@@ -103,6 +105,7 @@ def restart_failed_queries(env: Env, caller: Caller, body: RestartFailedBody) ->
 
 
 @router.post("/queries/{query}:replace", status_code=202, responses=WRITING_STORE)
+@slow
 def replace_query(
     env: Env, caller: Caller, query: NamePath, body: ReplaceBody, pre: PreMatch, response: Response
 ) -> QueryView:
@@ -123,6 +126,7 @@ def replace_query(
 
 
 @router.post("/queries/{query}:rollback", status_code=202, responses=WRITING_STORE)
+@slow
 def rollback_query(env: Env, caller: Caller, query: NamePath, response: Response) -> QueryView:
     """Let the version that a replacement took over from take over again, when it has caught up."""
     return _view(blue_green.rollback(env, caller, query), response)
@@ -154,6 +158,7 @@ def _present_state(query: objects.Query) -> QueryState | None:
 
 
 @router.put("/queries/{query:noun}", responses={201: {"model": QueryView}, **WRITING_STORE})
+@slow
 def put_query(
     env: Env, caller: Caller, query: NamePath, body: QueryBody, pre: Pre, response: Response
 ) -> QueryView:
@@ -164,6 +169,7 @@ def put_query(
 
 
 @router.patch("/queries/{query:noun}", responses=WRITING_STORE)
+@slow
 def patch_query(
     env: Env, caller: Caller, query: NamePath, body: QueryPatch, pre: PreMatch, response: Response
 ) -> QueryView:
@@ -181,6 +187,7 @@ def patch_query(
     responses={202: {"model": QueryView}, **DELETING},
     response_model=None,
 )
+@slow
 def delete_query(
     env: Env,
     caller: Caller,
@@ -231,6 +238,7 @@ async def follow_query_logs(env: Env, caller: Caller, query: NamePath, tail: Tai
 
     The first events are the last lines that there are.
     """
+    await hold(lambda loads: loads.streams)
     await to_thread.run_sync(service.query_logs, env, caller, query)
     headers = {"X-Accel-Buffering": "no"}
     lines = follow_lines(lambda: service.query_logs(env, caller, query, LOG_LINES), tail)

@@ -18,6 +18,7 @@ from leatstream.rest.deps import (
     location,
     read_fqn,
 )
+from leatstream.rest.loads import slow
 from leatstream.rest.schemas.relations import RelationBody, RelationList, RelationView
 from leatstream.services import relations as service
 
@@ -48,6 +49,7 @@ def get_relation(env: Env, caller: Caller, relation: FqnPath, response: Response
 
 
 @router.put("/relations/{relation}", responses={201: {"model": RelationView}, **WRITING_STORE})
+@slow
 def put_relation(
     env: Env, caller: Caller, relation: FqnPath, body: RelationBody, pre: Pre, response: Response
 ) -> RelationView:
@@ -61,6 +63,7 @@ def put_relation(
 
 
 @router.delete("/relations/{relation}", status_code=204, responses=DELETING)
+@slow
 def delete_relation(env: Env, caller: Caller, relation: FqnPath, pre: PreMatch) -> None:
     """Forget a relation that no query uses; its entity and records stay."""
     service.delete_relation(env, caller, read_fqn(relation), pre)

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Response
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING, problems
 from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
+from leatstream.rest.loads import slow
 from leatstream.rest.schemas.registered import (
     RegistryStatusView,
     SchemaRegistryBody,
@@ -27,6 +28,7 @@ def list_schema_registries(
 
 
 @router.post("/schema-registries/{registry}:test", responses=problems(404, 409))
+@slow
 def test_schema_registry(env: Env, caller: Caller, registry: NamePath) -> RegistryStatusView:
     """Ask the schema registry now, with its credentials."""
     return RegistryStatusView.from_domain(service.test_registry(env, caller, registry))
@@ -43,6 +45,7 @@ def get_schema_registry(
 
 
 @router.put("/schema-registries/{registry:noun}", responses={201: {"model": SchemaRegistryView}, **WRITING})
+@slow
 def put_schema_registry(
     env: Env, caller: Caller, registry: NamePath, body: SchemaRegistryBody, pre: Pre, response: Response
 ) -> SchemaRegistryView:

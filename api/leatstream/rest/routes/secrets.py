@@ -7,6 +7,7 @@ from fastapi import APIRouter, Response
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
 from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
+from leatstream.rest.loads import slow
 from leatstream.rest.schemas.registered import SecretBody, SecretList, SecretView
 from leatstream.services import named_secrets as service
 
@@ -30,6 +31,7 @@ def get_secret(env: Env, caller: Caller, secret: NamePath, response: Response) -
 
 
 @router.put("/secrets/{secret:noun}", responses={201: {"model": SecretView}, **WRITING})
+@slow
 def put_secret(
     env: Env, caller: Caller, secret: NamePath, body: SecretBody, pre: Pre, response: Response
 ) -> SecretView:

@@ -12,6 +12,7 @@ from leatstream.errors import RequestError
 from leatstream.rest import streams
 from leatstream.rest.answers import READING, WRITING_STORE
 from leatstream.rest.deps import DURATION_PATTERN, Caller, Env, seconds
+from leatstream.rest.loads import hold, slow
 from leatstream.rest.problem import about_sql
 from leatstream.rest.schemas.statements import (
     ContextView,
@@ -33,6 +34,7 @@ _LONGEST_WAIT = 60.0
 
 
 @router.post("/statements", responses=WRITING_STORE)
+@slow
 def run_statements(env: Env, caller: Caller, body: StatementBody) -> StatementAnswer:
     """Run SQL. The first failure ends the run; what ran before it stands in the problem's `results`."""
     wait = min(seconds(body.wait_timeout), _LONGEST_WAIT) if body.wait_timeout else 0.0
@@ -45,6 +47,7 @@ def run_statements(env: Env, caller: Caller, body: StatementBody) -> StatementAn
 
 
 @router.post("/statements:validate", responses=WRITING_STORE)
+@slow
 def validate_statements(env: Env, caller: Caller, body: ValidationBody) -> ValidationAnswer:
     """Check SQL without running it: plans, inferred properties, and everything that is wrong."""
     try:
@@ -106,6 +109,7 @@ async def read_rows(
         seconds=seconds(max_time) if max_time is not None else None,
         idle=seconds(timeout) if timeout is not None else None,
     )
+    await hold(lambda loads: loads.streams)
     rows = await run_in_threadpool(interactive.read_rows, env, caller, statement, limits)
     wanted = streams.EVENTS if accept and streams.EVENTS in accept else streams.NDJSON
     return streams.respond_rows(rows, wanted, waits=waits)

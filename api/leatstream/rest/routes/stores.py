@@ -7,6 +7,7 @@ from fastapi import APIRouter, Response
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING, problems
 from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
+from leatstream.rest.loads import slow
 from leatstream.rest.schemas.stores import StoreBody, StoreList, StoreView
 from leatstream.services import stores as service
 
@@ -22,6 +23,7 @@ def list_stores(
 
 
 @router.post("/stores/{store}:test", responses=problems(404, 409))
+@slow
 def test_store(env: Env, caller: Caller, store: NamePath) -> StoreView:
     """Ask the store now; the answer's status tells how it went."""
     return StoreView.from_domain(service.test_store(env, caller, store))
@@ -36,6 +38,7 @@ def get_store(env: Env, caller: Caller, store: NamePath, response: Response) -> 
 
 
 @router.put("/stores/{store:noun}", responses={201: {"model": StoreView}, **WRITING})
+@slow
 def put_store(
     env: Env, caller: Caller, store: NamePath, body: StoreBody, pre: Pre, response: Response
 ) -> StoreView:
