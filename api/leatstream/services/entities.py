@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Entity, Record
-from leatstream.errors import Faults, StoreError
+from leatstream.errors import Faults, RequestError, StoreError
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
 from leatstream.model.names import quote
 from leatstream.services.authorization import READ, WRITE, authorize
@@ -16,7 +16,7 @@ from leatstream.services.environment import Environment, Page, Principal, Stored
 from leatstream.services.pages import make_page
 from leatstream.services.statements.described_records import readable
 from leatstream.services.stores import get_store
-from leatstream.services.table_shapes import TableShape, bring_table
+from leatstream.services.table_shapes import TableShape, bring_table, check_shape
 
 
 def _connect(env: Environment, principal: Principal, store: str) -> Connector:
@@ -98,6 +98,48 @@ def put_entity(
         connector.update_entity(entity, unlike, {**old.configs, **configs})
     env.changed.notify()
     return Stored(get_entity(env, principal, store, entity), created=old is None, changed=True)
+
+
+def check_entity(
+    env: Environment,
+    principal: Principal,
+    store: str,
+    entity: str,
+    properties: Mapping[str, int],
+    configs: Mapping[str, str],
+    shape: TableShape | None = None,
+) -> None:
+    """Raise what ``put_entity`` would raise before it asks the store to change anything."""
+    authorize(principal, WRITE, "entity", entity)
+    connector = _connect(env, principal, store)
+    entity = connector.canonical_entity(entity)
+    timeout = env.settings.store_timeout
+    needed = connector.needed_properties(configs)
+    _refuse_foreign(connector, store, properties)
+    old = connector.find_entity(entity, timeout)
+    if connector.tables:
+        if old is None:
+            check_shape(connector, shape)
+        return
+    if old is None:
+        infer_sink_properties(
+            SinkRequest(
+                kind=connector.kind,
+                store=store,
+                declared=needed,
+                explicit=properties,
+                limits=connector.property_limits(timeout),
+            )
+        )
+        return
+    present, wanted = old.properties.get("topic.partitions"), properties.get("topic.partitions")
+    if present is not None and wanted is not None and wanted < present:
+        raise RequestError(
+            "invalid-property",
+            f"topic {entity} has {present} partitions; Kafka cannot take partitions away",
+            pointer="#/kafka/partitions",
+            hint=f"leave {present}, or delete the topic, with its records, and create it again",
+        )
 
 
 def update_entity(

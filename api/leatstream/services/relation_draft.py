@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from leatstream.connectors.base import Connector
@@ -28,7 +28,7 @@ from leatstream.services.planning.sink_formats import check_map_keys, primary_ke
 from leatstream.services.planning.table_sinks import TABLE_FORMAT, refuse_records, table_entity
 from leatstream.services.store_fit import check_declared_fit, kind_options
 from leatstream.services.table_relations import check_table_store, refuse_times, table_definition
-from leatstream.sql.relation_properties import RelationProperties
+from leatstream.sql.relation_properties import RelationProperties, read_relation_properties
 
 # Two values of these may be equal and be written differently, or cannot be compared.
 _NO_KEYS = ("MAP", "ARRAY", "STRUCT", "FLOAT")
@@ -74,6 +74,20 @@ class DraftRelation:
     entity_exists: bool
     entity_properties: Mapping[str, int]
     entity_configs: Mapping[str, str]
+
+
+def read_body(body: RelationDefinition) -> RelationProperties:
+    """The WITH keys of a body; RequestError with every fault, at the member that holds it."""
+    try:
+        return read_relation_properties(body.as_properties(), changelog=body.kind is RelationKind.CHANGELOG)
+    except RequestError as error:
+        error.faults = tuple(
+            replace(fault, **_pointer((fault.pointer or "").removeprefix("#/properties/")))
+            if (fault.pointer or "").startswith("#/properties/")
+            else fault
+            for fault in error.faults
+        )
+        raise
 
 
 def draft_relation(

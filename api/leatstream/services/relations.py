@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from leatstream.errors import (
     CatalogAway,
@@ -19,7 +22,6 @@ from leatstream.model.names import Fqn
 from leatstream.model.objects import (
     Meta,
     Relation,
-    RelationKind,
     Store,
 )
 from leatstream.ports import UnitOfWork
@@ -51,6 +53,7 @@ from leatstream.services.relation_draft import (
     RelationDefinition,
     draft_relation,
     ensure_entity,
+    read_body,
 )
 from leatstream.services.schemas import require_schema, schema_key
 from leatstream.services.stores import require_store
@@ -58,7 +61,6 @@ from leatstream.services.upsert import upsert
 from leatstream.sql.relation_properties import (
     STORE_FAMILIES,
     RelationProperties,
-    read_relation_properties,
 )
 
 _LOG = logging.getLogger(__name__)
@@ -93,7 +95,7 @@ def put_relation(
         StoreError: the store cannot be asked or refuses the entity.
     """
     authorize(principal, WRITE, body.kind.value, str(fqn))
-    read = read_relation_properties(body.as_properties(), changelog=body.kind is RelationKind.CHANGELOG)
+    read = read_body(body)
     # Columns that are left out come from a schema registry.
     with env.open_unit(write=False) if body.columns else env.planning() as unit:
         seen = drops_seen(unit)
@@ -166,7 +168,7 @@ def _store_relation(
             refuse_relation_alone(unit, fqn)
         if old is not None and stored.changed and not compatible(old, stored.item):
             own = {f"query {name}" for name in within}
-            others = [d for d in query_dependents(unit, fqn) if d not in own]
+            others = [d for d in shape_dependents(unit, old, stored.item) if d not in own]
             refuse_dependents(f"the shape of {noun} {fqn}", others)
         unit.commit()
     env.changed.notify()
@@ -278,6 +280,33 @@ def query_dependents(unit: UnitOfWork, fqn: Fqn) -> list[str]:
     name = str(fqn)
     queries = [q for q in unit.queries.page(limit=100_000) if not q.deleting]
     return [f"query {q.name}" for q in queries if name in q.sources or (name == q.sink and not q.beside)]
+
+
+def shape_dependents(unit: UnitOfWork, old: Relation, new: Relation) -> list[str]:
+    """Queries that cannot go on with another shape of the relation, for messages.
+
+    A column of JSON objects that only goes is needed by those alone whose job names it: the others read the
+    same values without it.
+    """
+    kept = tuple(c for c in old.columns if c.name in {one.name for one in new.columns})
+    gone = [c for c in old.columns if c not in kept]
+    by_name = old.value_format == "json" and not any(c.not_null for c in gone)
+    if not by_name or not compatible(replace(old, columns=kept), new):
+        return query_dependents(unit, old.fqn)
+    names = [c.name for c in gone]
+    queries = unit.queries.page(limit=100_000)
+    readers = {f"query {q.name}" for q in queries if str(old.fqn) == q.sink or _names(q.job, names)}
+    return [d for d in query_dependents(unit, old.fqn) if d in readers]
+
+
+def _names(job: Mapping[str, Any], columns: Sequence[str]) -> bool:
+    """Whether a job may read one of these columns: something but its sources' schemas names it."""
+    sources = [{k: v for k, v in one.items() if k != "columns"} for one in job.get("sources") or ()]
+    text = json.dumps({**job, "sources": sources}, ensure_ascii=False, default=str)
+    star = re.search(r"(SELECT|,|\.)\s*\*", str(job.get("sql")), re.IGNORECASE)
+    return star is not None or any(
+        re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) for name in columns
+    )
 
 
 def delete_relation(

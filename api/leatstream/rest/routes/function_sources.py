@@ -16,6 +16,7 @@ from leatstream.rest.schemas.functions import (
 )
 from leatstream.services.environment import Precondition, Stored
 from leatstream.services.functions import catalog as service
+from leatstream.services.functions.new_code import restart_callers
 
 router = APIRouter(prefix="/v1", tags=["function-sources"])
 _NEW = Precondition(must_be_new=True)
@@ -67,11 +68,14 @@ def put_function_source(
     pre: Pre,
     response: Response,
 ) -> FunctionSourceView:
-    """Create or replace a function source. Running queries keep the text they were started with."""
-    return _answer(
-        service.put_function_source(env, caller, function_source, body.file, body.content, body.comment, pre),
-        response,
+    """Create or replace a function source. Running queries that call its functions are restarted with it."""
+    stored = service.put_function_source(
+        env, caller, function_source, body.file, body.content, body.comment, pre
     )
+    if body.restart_queries:
+        # Also where nothing has changed: an earlier try may have been cut off here.
+        restart_callers(env, caller, function_source, body.content)
+    return _answer(stored, response)
 
 
 @router.delete("/function-sources/{function_source}", status_code=204, responses=DELETING)

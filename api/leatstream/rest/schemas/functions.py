@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, StrictInt
+from pydantic import ConfigDict, Field, StrictBool, StrictInt
 
 from leatstream.errors import Faults
 from leatstream.model.functions import (
@@ -54,6 +54,12 @@ class FunctionSourceBody(Body):
         description='The text; of a jar its base64. At most 512 KiB. In Terraform `file("scores.py")`.'
     )
     comment: Comment = None
+    restart_queries: StrictBool = Field(
+        True,
+        description="Whether running queries that call its functions are restarted, from their checkpoints, "
+        "when the code changes. Otherwise they keep the old code until they are restarted.",
+        json_schema_extra=terraform(provider_only=True),
+    )
 
 
 class FunctionSourceCreation(FunctionSourceBody):

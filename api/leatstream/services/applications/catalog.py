@@ -220,9 +220,7 @@ def stop_application(env: Environment, principal: Principal, name: str) -> None:
     _turn(env, principal, name, DesiredState.STOPPED, stop)
 
 
-def restart_application(
-    env: Environment, principal: Principal, name: str, only_failed: bool = False
-) -> None:
+def restart_application(env: Environment, principal: Principal, name: str, only_failed: bool = False) -> None:
     """Start every query of it again, from its checkpoint; or only those that have failed."""
 
     def restart(inner: Environment, query: Query) -> None:
@@ -233,7 +231,7 @@ def restart_application(
 
 
 def application_logs(env: Environment, principal: Principal, name: str, tail: int) -> list[str]:
-    """The last log lines of each query that failed, or of each if none has, with the query's name in front."""
+    """The last log lines of the queries that failed, or of all if none has, each with its query's name."""
     found = show_application(env, principal, name).queries
     failed = [query for query in found if query.status.state is QueryState.FAILED] or found
     share = max(1, tail // max(1, len(failed)))

@@ -30,7 +30,7 @@ from leatstream.services.planning.query_properties import REPLACE_MODE, is_blue_
 from leatstream.services.queries.definition import QueryDefinition
 from leatstream.services.queries.joint_jobs import leader_of
 from leatstream.services.queries.notes import keep_query, note_version
-from leatstream.services.relations import compatible, query_dependents
+from leatstream.services.relations import compatible, shape_dependents
 from leatstream.sql.canonical import statement_hash
 from leatstream.sql.statements import Properties
 
@@ -59,7 +59,7 @@ def _holders(unit: UnitOfWork, old: Query, planned: PlannedQuery, within: Collec
     if relation is None or compatible(relation, planned.sink):
         return []
     own = {f"query {name}" for name in (old.name, *within)}
-    return [d for d in query_dependents(unit, planned.sink.fqn) if d not in own]
+    return [d for d in shape_dependents(unit, relation, planned.sink) if d not in own]
 
 
 def check_replacement(
