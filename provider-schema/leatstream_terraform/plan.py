@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from leatstream_terraform.codec import UNKNOWN, Path, has_unknown
-from leatstream_terraform.names import fill_template
+from leatstream_terraform.names import fill_template, quote_ident
 from leatstream_terraform.schema import Attribute, Resource, walk
 
 _TYPE_PART = re.compile(r'"(?:[^"]|"")*"|`[^`]*`|\w+|\s+|.')
@@ -24,18 +24,30 @@ Same = Callable[[Attribute, Any, Any], bool]
 
 
 def same_text(item: Attribute, configured: Any, prior: Any) -> bool:
-    """The comparisons that need no service: equal, or two spellings of one SQL type."""
+    """The comparisons that need no service: equal, or two spellings of one word or SQL type."""
     if configured == prior:
         return True
-    if item.semantic == "type" and isinstance(configured, str) and isinstance(prior, str):
-        return _type(configured) == _type(prior)
-    return False
+    spell = _SPELLINGS.get(item.semantic or "")
+    if spell is None or not isinstance(configured, str) or not isinstance(prior, str):
+        return False
+    return spell(configured) == spell(prior)
 
 
 def _type(text: str) -> str:
-    """A SQL type in one spelling; quoted field names stay as they are."""
-    parts = _TYPE_PART.findall(text)
-    return "".join(_ALIASES.get(p.upper(), p.upper()) if p[0] not in '"`' else p for p in parts if p.strip())
+    """A SQL type in one spelling; field names that need their quotes keep their case."""
+    return " ".join(_type_part(part) for part in _TYPE_PART.findall(text) if part.strip() and part != ":")
+
+
+def _type_part(part: str) -> str:
+    if part[0] not in '"`':
+        return _ALIASES.get(part.upper(), part.upper())
+    name = part[1:-1].replace(part[0] * 2, part[0])
+    # Quoted for nothing: SQL folds names without quotes to lower case.
+    return name.upper() if quote_ident(name) == name and name.upper() not in _ALIASES else f'"{name}"'
+
+
+#: By the hint ``semantic``: how to write a value so that equal ones are equal.
+_SPELLINGS: dict[str, Callable[[str], str]] = {"type": _type, "word": lambda text: text.strip().casefold()}
 
 
 def propose(

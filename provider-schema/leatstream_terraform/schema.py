@@ -36,8 +36,9 @@ class Attribute:
         volatile: computed by the service and may change with every write.
         provider_only: a change alone writes nothing; timeouts, or what goes along with the next write.
         trigger: provider-only, but a change makes the provider write the object again.
-        semantic: how two values are compared by meaning: ``sql``, ``type``, or ``unless_key``: not at all
-            for a column that ``primary_key`` beside the columns names (``duration`` only checks).
+        semantic: how two values are compared by meaning: ``sql``, ``type``, ``word`` (without case), or
+            ``unless_key``: not at all for a column that ``primary_key`` beside the columns names
+            (``duration`` only checks; ``change`` is what an update does to a job).
         default: value when the configuration has none; ``has_default`` tells it from null.
         default_from: top-level attribute whose value stands for none here, which only tells when to replace.
         template: computed from other attributes, as ``{database}.{schema}.{name}``, each part quoted as SQL

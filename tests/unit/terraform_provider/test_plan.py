@@ -195,6 +195,7 @@ def test_a_name_replaces() -> None:
         ("ARRAY<int>", "array< INTEGER >", True),
         ('STRUCT<"Ab" INT>', 'STRUCT<"Ab" INTEGER>', True),
         ('STRUCT<"Ab" INT>', 'STRUCT<"aB" INT>', False),
+        ('STRUCT<"a" BIGINT, `b` INT>', "STRUCT<a: bigint, B int>", True),
         ("BIGINT", "INT", False),
     ],
 )
@@ -235,3 +236,26 @@ def test_an_element_may_be_unknown_or_null(element: Any) -> None:
     sent = body(stream.attributes, values, values)
     assert sent["columns"][0]["name"] == "id"
     assert sent["columns"][1] is element
+
+
+@pytest.mark.parametrize(
+    ("attribute", "one", "two", "same"),
+    [
+        ("value_format", "JSON", "json", True),
+        ("value_format", "json", "avro", False),
+        ("key_format", "Primitive", "primitive", True),
+        ("timestamp_format", "ISO8601", "iso8601", True),
+        ("key_type", "varchar", "VARCHAR", True),
+        ("key_type", "string", "VARCHAR", True),
+        ("key_type", "BIGINT", "VARCHAR", False),
+        ("topic", "Views", "views", False),
+        ("timestamp", "At", "at", False),
+    ],
+)
+def test_words_are_compared_without_case_and_names_with_it(
+    attribute: str, one: str, two: str, same: bool
+) -> None:
+    """'value_format = "JSON"' was a difference at every plan."""
+    item = RESOURCES["leatstream_stream"].attributes[attribute]
+    assert same_text(item, one, two) is same
+    assert propose({"x": item}, {"x": one}, {"x": two}) == {"x": two if same else one}

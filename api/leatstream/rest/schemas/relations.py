@@ -163,11 +163,24 @@ class RelationBody(Body):
         None,
         description="Format of record values, such as `json`; needed but for a table.",
         examples=["json"],
+        json_schema_extra=terraform(semantic="word"),
     )
-    key_format: Word | None = Field(None, description="Format of record keys.", examples=["primitive"])
-    key_type: Word | None = Field(None, description="SQL type of record keys.", examples=["VARCHAR"])
+    key_format: Word | None = Field(
+        None,
+        description="Format of record keys.",
+        examples=["primitive"],
+        json_schema_extra=terraform(semantic="word"),
+    )
+    key_type: Word | None = Field(
+        None,
+        description="SQL type of record keys.",
+        examples=["VARCHAR"],
+        json_schema_extra=terraform(semantic="type"),
+    )
     timestamp: Name | None = Field(None, description="Column that gives event time.")
-    timestamp_format: Word | None = Field(None, description=_TIMESTAMP_FORMAT)
+    timestamp_format: Word | None = Field(
+        None, description=_TIMESTAMP_FORMAT, json_schema_extra=terraform(semantic="word")
+    )
     properties: Properties = Field(None, description="Other WITH keys, such as `topic.partitions`.")
     comment: Comment = None
 
