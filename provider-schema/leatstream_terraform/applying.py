@@ -13,6 +13,7 @@ from leatstream_terraform import plan as rules
 from leatstream_terraform.checks import duration
 from leatstream_terraform.codec import UNKNOWN, Key, Path
 from leatstream_terraform.diagnostics import Diagnostic, Failed, from_problem
+from leatstream_terraform.leaving import target
 from leatstream_terraform.names import fill_path, import_id
 from leatstream_terraform.rest import Cancelled, ProblemError, ServiceDown
 from leatstream_terraform.schema import Resource
@@ -266,9 +267,7 @@ def _wait(
             return dict(answer)
         if state in failed:
             raise Failed(
-                Diagnostic(
-                    f"{label(resource, planned)} {state}", _cause(status) + _after_failure(phase)
-                )
+                Diagnostic(f"{label(resource, planned)} {state}", _cause(status) + _after_failure(phase))
             )
         left = until - time.monotonic()
         if left <= 0:
@@ -357,46 +356,59 @@ def _limit(private: Private, phase: str) -> float:
 
 
 def _delete(session: Session, resource: Resource, prior: dict[str, Any], private: Private) -> Applied:
-    name, path = label(resource, prior), fill_path(resource.path, prior)
+    name = label(resource, prior)
     limit = _limit(private, "delete")
     until = time.monotonic() + limit
     try:
-        client = session.service()
-        answer = client.request("DELETE", path + _delete_query(resource, prior), until=until)
-        # 202: a job is still stopping; the object is gone when the service no longer knows it.
-        while answer.status == 202:
-            client.request("GET", path, until=until)
-            if time.monotonic() > until:
+        with session.leaving.under_way(private.leaving):
+            if not _remove(session, target(resource, prior), until):
                 detail = f"It is still stopping after {limit:g} s; a longer timeouts.delete waits longer."
-                return Applied(
-                    prior,
-                    private,
-                    [Diagnostic(f"{name} is not gone yet", detail + _logs(session, resource, prior))],
-                )
-            client.sleep(0.3)
+                detail += _logs(session, resource, prior)
+                return Applied(prior, private, [Diagnostic(f"{name} is not gone yet", detail)])
     except ProblemError as problem:
-        if problem.gone:
-            return Applied(None)
         found = from_problem(problem.problem, resource.attributes, f"Cannot delete {name}")
-        if problem.problem.get("code") == "has-dependents":
+        if problem.code == "has-dependents":
             found[-1] = replace(found[-1], detail=f"{found[-1].detail}\n\n{_USED}")
         return Applied(prior, private, found)
     except Cancelled:
         return Applied(
             prior, private, [Diagnostic(f"Stopped while deleting {name}", "Run the command again.")]
         )
+    except ServiceDown as problem:
+        return Applied(prior, private, [Diagnostic(f"Cannot delete {name}", str(problem))])
     except Failed as failed:
         return Applied(prior, private, list(failed.diagnostics))
     return Applied(None)
 
 
-def _delete_query(resource: Resource, prior: Mapping[str, Any]) -> str:
-    given: dict[str, str] = {}
-    for key, template in resource.delete_query.items():
-        value: Any = template
-        if template.startswith("{"):
-            value = prior.get(template.strip("{}"))
-            value = "true" if value is True else None if value in (None, False, UNKNOWN) else str(value)
-        if value is not None:
-            given[key] = value
-    return f"?{urlencode(given)}" if given else ""
+def _remove(session: Session, where: str, until: float, above: tuple[str, ...] = ()) -> bool:
+    """Delete an object, after those of its dependents that the plan deletes too; whether it is gone in time.
+
+    Raises:
+        ProblemError: the service refuses; it has dependents that stay, for one.
+    """
+    client = session.service()
+    while True:
+        try:
+            answer = client.request("DELETE", where, until=until)
+            # 202: a job is still stopping; the object is gone when the service no longer knows it.
+            while answer.status == 202:
+                client.request("GET", where.partition("?")[0], until=until)
+                if time.monotonic() > until:
+                    return False
+                client.sleep(0.3)
+        except ProblemError as problem:
+            if not problem.gone:
+                if problem.code != "has-dependents" or time.monotonic() > until:
+                    raise
+                first = [one for one in session.leaving.find(problem.problem) if one not in (*above, where)]
+                gone = [_remove(session, one, until, (*above, where)) for one in first]
+                if not first:
+                    if not session.leaving.waits():
+                        raise
+                    client.sleep(0.5)
+                if not all(gone):
+                    return False
+                continue
+        session.leaving.goes_on()
+        return True

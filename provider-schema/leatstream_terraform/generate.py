@@ -145,7 +145,7 @@ CHANGE: dict[str, Any] = {
     "mode": "computed",
     "provider_only": True,
     "semantic": "change",
-    "description": "What the last update does to the running job, known at plan; null until the first update.",
+    "description": "What the last update does to the running job, known at plan; null before the first.",
     "attributes": {
         "class": {
             "type": "string",

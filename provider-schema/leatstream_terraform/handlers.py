@@ -131,7 +131,8 @@ class Handlers:
         """Check a resource block by itself."""
         resource = self._resource(request.type_name)
         config = decode(request.config.msgpack)
-        self._tell(response, *check(resource.attributes, config, resource.exactly_one_of))
+        if not self.session.destroying:
+            self._tell(response, *check(resource.attributes, config, resource.exactly_one_of))
         if not request.client_capabilities.write_only_attributes_allowed:
             self._tell(response, *_write_only(resource.attributes, config))
 

@@ -44,7 +44,9 @@ def of_plan(
         if (one.get("plan") or {}).get("change")
     ]
     found += [
-        Diagnostic(f"{name}, query {gone}: it ends", "The new text does not have it.", (item.name,), "warning")
+        Diagnostic(
+            f"{name}, query {gone}: it ends", "The new text does not have it.", (item.name,), "warning"
+        )
         for gone in plan.get("removed") or []
     ]
     if not found:

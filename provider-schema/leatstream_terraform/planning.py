@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from leatstream_terraform import plan as rules
 from leatstream_terraform import impact, statement
+from leatstream_terraform import plan as rules
 from leatstream_terraform.checks import check
 from leatstream_terraform.codec import UNKNOWN, Path
 from leatstream_terraform.diagnostics import Diagnostic, from_problem, has_error
@@ -46,15 +46,19 @@ def plan(
     if config is None:
         if prior is not None:
             session.foreseen.leaves(resource, prior)
+            private.leaving = session.leaving.note(resource, prior)
         return Planned(None, private)
+    private.leaving = []
     private.take_timeouts(config)
-    problems = check(resource.attributes, config, resource.exactly_one_of)
+    problems = [] if session.destroying else check(resource.attributes, config, resource.exactly_one_of)
     if has_error(problems):
         # Already told by validation, but values may have become known since then.
         return Planned(rules.propose(resource.attributes, config, prior), private, [], problems)
 
     def same(item: Attribute, configured: Any, before: Any) -> bool:
         if item.semantic == "sql" and isinstance(configured, str) and isinstance(before, str):
+            if session.destroying:
+                return True
             return statement.same_meaning(session, resource, config, configured, before)
         return rules.same_text(item, configured, before)
 
@@ -65,7 +69,8 @@ def plan(
         statement.blank(resource, state)
         impact.set_change(resource, state, None)
         _ask(session, resource, answer, state, None)
-        statement.preview(session, resource, state)
+        if not session.destroying:
+            statement.preview(session, resource, state)
         session.foreseen.note(resource, state, config)
     else:
         keep_implied(resource.attributes, state, prior)
@@ -77,7 +82,12 @@ def plan(
             # An update in place that writes nothing: it starts a failed job, or waits for the update before.
             rules.forget(resource, state, inferred=False)
             impact.unchanged(resource, state)
-        if cause is not None and not answer.replace and not has_error(answer.diagnostics):
+        if (
+            cause is not None
+            and not session.destroying
+            and not answer.replace
+            and not has_error(answer.diagnostics)
+        ):
             answer.diagnostics.append(impact.start_again(resource, state, cause))
     return answer
 
@@ -119,6 +129,8 @@ def _ask(
     state: dict[str, Any],
     prior: Mapping[str, Any] | None,
 ) -> None:
+    if session.destroying:
+        return
     try:
         answer.diagnostics += statement.infer(session, resource, state, prior)
     except ProblemError as problem:

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leatstream_terraform.codec import UNKNOWN, Path
+from leatstream_terraform.command import is_destroy
 from leatstream_terraform.diagnostics import Diagnostic, Failed, from_problem
 from leatstream_terraform.foresee import Foreseen
+from leatstream_terraform.leaving import Entry, Leaving
 from leatstream_terraform.names import import_id
 from leatstream_terraform.rest import Cancelled, Client, ProblemError, ServiceDown, check_token, check_url
 from leatstream_terraform.schema import ProviderSchema, Resource
@@ -25,6 +27,9 @@ class Session:
         schema: what the provider offers.
         client: the service; None before it is configured, or while its address is not known yet.
         foreseen: what this process has planned.
+        leaving: what this process deletes, or plans to delete.
+        replaced: labels of objects that the plan replaces.
+        destroying: the command destroys everything, so that no configuration is validated.
         assume_refused: the service does not take ``assume`` in ``statements:validate``.
         meanings: SQL text and context to the hash of its canonical form.
     """
@@ -32,6 +37,9 @@ class Session:
     schema: ProviderSchema
     client: Client | None = None
     foreseen: Foreseen = field(default_factory=Foreseen)
+    leaving: Leaving = field(default_factory=Leaving)
+    replaced: set[str] = field(default_factory=set)
+    destroying: bool = field(default_factory=is_destroy)
     stop: threading.Event = field(default_factory=threading.Event)
     assume_refused: bool = False
     meanings: dict[str, str | None] = field(default_factory=dict)
@@ -108,12 +116,14 @@ class Private:
         timeouts: the configured timeouts, which destroy needs and its empty configuration no longer has.
         replace: paths that the service refused to change in place.
         unsettled: the last update was written, but the wait for its outcome did not end well.
+        leaving: of an object whose deletion is planned, what else the plan deletes.
     """
 
     fresh: bool = False
     timeouts: dict[str, str] = field(default_factory=dict)
     replace: list[Path] = field(default_factory=list)
     unsettled: bool = False
+    leaving: list[Entry] = field(default_factory=list)
 
     @classmethod
     def load(cls, data: bytes) -> Private:
@@ -129,6 +139,7 @@ class Private:
             dict(raw.get("timeouts") or {}),
             [tuple(path) for path in raw.get("replace") or []],
             bool(raw.get("unsettled")),
+            [[str(text) for text in one] for one in raw.get("leaving") or []],
         )
 
     def dump(self) -> bytes:
@@ -138,6 +149,7 @@ class Private:
             "timeouts": self.timeouts,
             "replace": [list(path) for path in self.replace],
             "unsettled": self.unsettled,
+            "leaving": self.leaving,
         }
         kept = {key: value for key, value in raw.items() if value}
         return json.dumps(kept, sort_keys=True).encode() if kept else b""

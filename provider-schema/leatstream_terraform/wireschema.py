@@ -86,4 +86,5 @@ def all_schemas(protocol: Protocol, schema: ProviderSchema) -> Any:
 def capabilities(message: Any) -> None:
     """Say what the server can do."""
     message.get_provider_schema_optional = True
+    message.plan_destroy = True
     message.move_resource_state = True

@@ -135,10 +135,13 @@ class Double:
     ) -> tuple[int, Any]:
         if key not in self.objects:
             raise Problem(404, "not-found", "gone")
-        if key[0] == "database" and any(k[0] == "schema" and k[1] == key[1] for k in self.objects):
+        users = self._users(key)
+        if users:
             raise Problem(
-                409, "has-dependents", "the database has schemas", errors=[{"detail": "drop its schemas"}]
+                409, "has-dependents", "it is used", errors=[{"detail": "drop those first"}], dependents=users
             )
+        if key[0] == "query":
+            self.objects.pop(("relation", *names(self.objects[key]["sink"])), None)
         del self.objects[key]
         return 204, None
 
@@ -147,6 +150,22 @@ class Double:
         found = self.objects["query", name]
         found["status"] |= {"state": "starting", "message": None}
         return _public(found)
+
+    def _users(self, key: tuple[str, ...]) -> list[str]:
+        """What depends on an object, as the service names it."""
+        found = []
+        for other, value in self.objects.items():
+            fqn = ".".join(quoted(part) for part in other[1:])
+            inside = other[0] in ("schema", "relation") and other[1 : len(key)] == key[1:]
+            if (key[0] == "database" and inside) or (
+                key[0] == "schema" and other[0] == "relation" and inside
+            ):
+                found.append(f"{'schema' if other[0] == 'schema' else 'stream'} {fqn}")
+            elif key[0] == "store" and other[0] == "relation" and value.get("store") == key[1]:
+                found.append(f"stream {fqn}")
+            elif (other[0], key[0]) == ("query", "relation") and _fqn(key) in value["sources"]:
+                found.append(f"query {other[1]}")
+        return found
 
     # ---- objects -------------------------------------------------------------------------------------------
 
@@ -292,6 +311,10 @@ class Double:
         }
         fault = {"code": code, "detail": detail, "position": place, "sqlstate": "42601"}
         return {"valid": False, "statements": [{"kind": "unknown", "plan": None, "problems": [fault]}]}
+
+
+def _fqn(key: tuple[str, ...]) -> str:
+    return ".".join(quoted(part) for part in key[1:])
 
 
 def _public(value: dict[str, Any]) -> dict[str, Any]:

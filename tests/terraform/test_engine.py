@@ -158,7 +158,9 @@ def test_each_query_that_is_affected_is_told_and_in_the_plan(with_double: Any, d
     terraform.apply()
     terraform.is_settled()
     assert terraform.state()["leatstream_query.other"]["change"]["class"] == "new-state"
-    commented = BASE + (QUERY + second).replace("> 5", "> 6").replace("  timeouts", '  comment = "x"\n  timeouts')
+    commented = BASE + (QUERY + second).replace("> 5", "> 6").replace(
+        "  timeouts", '  comment = "x"\n  timeouts'
+    )
     terraform.write(commented)
     plan = terraform.plan()
     assert plan.change("leatstream_query.other")["after"]["change"]["class"] == "none"
@@ -405,3 +407,44 @@ def test_destroy_keeps_the_topic_unless_told(with_double: Any, double: Any) -> N
     terraform.write(BASE)
     terraform.apply()
     assert [path for method, path, _ in double.log] == ["/v1/queries/filtered?delete_entity=true"]
+
+
+def test_destroy_validates_nothing(with_double: Any, double: Any) -> None:
+    """A typo in one query kept everything from being destroyed."""
+    terraform = with_double
+    terraform.write(BASE + QUERY)
+    terraform.init()
+    terraform.apply()
+    terraform.write(BASE + QUERY.replace("SELECT *", "SELEC *").replace("CREATE STREAM", "CREATE STREEM"))
+    assert "sql-syntax" in terraform.fails("plan")
+    terraform.run("plan", "-destroy", "-out=plan.bin")
+    terraform.destroy()
+    assert [key for key in double.objects if key[0] != "relation"] == []
+
+
+def test_an_imported_state_is_destroyed_in_one_run(with_double: Any, double: Any, terraform_at: Any) -> None:
+    """Without references there is no order: 62 errors, and no way on."""
+    many = "".join(
+        f'resource "leatstream_database" "d{at}" {{\n  name = "d{at}"\n}}\n'
+        f'resource "leatstream_schema" "s{at}" {{\n  database = leatstream_database.d{at}.name\n  name = "s"\n}}\n'
+        for at in range(12)
+    )
+    with_double.write(BASE + QUERY + many)
+    with_double.init()
+    with_double.apply()
+    ids = {
+        "leatstream_store.kafka": "kafka",
+        "leatstream_database.demo": "demo",
+        "leatstream_schema.main": "demo.public",
+        "leatstream_stream.pageviews": "demo.public.pageviews",
+        "leatstream_query.filtered": "filtered",
+        **{f"leatstream_database.d{at}": f"d{at}" for at in range(12)},
+        **{f"leatstream_schema.s{at}": f"d{at}.s" for at in range(12)},
+    }
+    second = terraform_at(double.url, double.token, "second")
+    second.write("".join(f'import {{\n  to = {to}\n  id = "{id_}"\n}}\n' for to, id_ in ids.items()))
+    second.init()
+    second.run("plan", "-generate-config-out=generated.tf", "-out=plan.bin")
+    second.run("apply", "plan.bin")
+    second.destroy()
+    assert double.objects == {}

@@ -111,7 +111,12 @@ def test_the_provider_asks_a_store_that_timed_out_again(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", "/v1/server"), ("POST", "/v1/statements:validate"), ("PUT", "/v1/queries/q"), ("DELETE", "/v1/q")],
+    [
+        ("GET", "/v1/server"),
+        ("POST", "/v1/statements:validate"),
+        ("PUT", "/v1/queries/q"),
+        ("DELETE", "/v1/q"),
+    ],
 )
 def test_the_provider_waits_for_a_lost_service_with_every_request(
     monkeypatch: pytest.MonkeyPatch, method: str, path: str

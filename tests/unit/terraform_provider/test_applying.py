@@ -9,6 +9,7 @@ import pytest
 from leatstream_terraform import rest
 from leatstream_terraform.applying import Applied, apply
 from leatstream_terraform.plan import forget, propose, templates
+from leatstream_terraform.planning import plan
 from leatstream_terraform.rest import Answer, Cancelled, Client, ProblemError, ServiceDown
 from leatstream_terraform.schema import complete, load
 from leatstream_terraform.session import Private, Session
@@ -231,3 +232,56 @@ def test_what_cannot_be_started_again_says_why(monkeypatch: pytest.MonkeyPatch) 
     done = applied(service, query(), query(1, "failed"), QUERY, Private(unsettled=True))
     assert "cannot be started again: may not operate queries" in errors(done)
     assert done.private.unsettled
+
+
+def deleted(
+    service: Client, resource: Any, prior: dict[str, Any], *leaving: tuple[Any, dict[str, Any]]
+) -> Applied:
+    """Plan to delete these and then the first, and delete that."""
+    session = Session(load(), client=service)
+    private = Private()
+    for one, value in (*leaving, (resource, prior)):
+        private = plan(session, one, value, None, Private()).private
+    return apply(Session(load(), client=service), resource, prior, None, None, Private.load(private.dump()))
+
+
+def used(*dependents: str) -> ProblemError:
+    """The refusal of an object that others depend on."""
+    return ProblemError(
+        409, {"status": 409, "code": "has-dependents", "detail": "used", "dependents": dependents}
+    )
+
+
+def test_what_is_deleted_too_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An imported configuration has no references, so Terraform has no order."""
+    reader = {"name": "r", "sink": "d.s.r", "delete_sink_entity": True}
+    writer = {"name": "q", "sink": "d.s.q", "delete_sink_entity": False}
+    service = Script(
+        monkeypatch,
+        ("DELETE /v1/relations/d.s.t", used("query q")),
+        ("DELETE /v1/queries/q", used("query r")),
+        ("DELETE /v1/queries/r?delete_entity=true", {}),
+        ("DELETE /v1/queries/q", {}),
+        ("DELETE /v1/relations/d.s.t", {}),
+    )
+    stream = {"database": "d", "schema": "s", "name": "t"}
+    done = deleted(service, RESOURCES["leatstream_stream"], stream, (QUERY, writer), (QUERY, reader))
+    assert (done.state, done.diagnostics) == (None, [])
+    # A store's relation may be what a query makes, and be called a stream whatever it is.
+    service = Script(
+        monkeypatch,
+        ("DELETE /v1/stores/k", used("stream d.s.q")),
+        ("DELETE /v1/queries/q", {}),
+        ("DELETE /v1/stores/k", {}),
+    )
+    done = deleted(service, RESOURCES["leatstream_store"], {"name": "k"}, (QUERY, writer))
+    assert (done.state, done.diagnostics) == (None, [])
+
+
+def test_what_stays_is_not_deleted_for_what_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = Script(monkeypatch, ("DELETE /v1/databases/d", used("schema d.s")))
+    done = deleted(service, DATABASE, {"name": "d"}, (QUERY, {"name": "q", "sink": "x.s.q"}))
+    assert done.state is not None
+    assert "has-dependents" in errors(done)
+    assert {path for _, path, _ in service.asked} == {"/v1/databases/d"}
+    assert service.now < 10
