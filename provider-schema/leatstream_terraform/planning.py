@@ -11,6 +11,7 @@ from leatstream_terraform import plan as rules
 from leatstream_terraform.checks import check
 from leatstream_terraform.codec import UNKNOWN, Path
 from leatstream_terraform.diagnostics import Diagnostic, from_problem, has_error
+from leatstream_terraform.dry_run import check_object
 from leatstream_terraform.rest import ProblemError
 from leatstream_terraform.schema import Attribute, Resource
 from leatstream_terraform.session import Private, Session, label
@@ -69,6 +70,8 @@ def plan(
         statement.blank(resource, state)
         impact.set_change(resource, state, None)
         _ask(session, resource, answer, state, None)
+        if label(resource, state) not in session.replaced:
+            _check(session, resource, answer, state, config)
         if not session.destroying:
             statement.preview(session, resource, state)
         session.foreseen.note(resource, state, config)
@@ -117,9 +120,23 @@ def _update(
         if sql is not None and impact.is_refused(resource, state):
             answer.replace.append((sql.name,))
         answer.replace += [p for p in rules.replacements(resource, prior, state) if p not in answer.replace]
+    if not answer.replace:
+        _check(session, resource, answer, state, config)
     if answer.replace:
+        # Terraform plans its successor next, and what it replaces would stand in that one's way.
+        session.replaced.add(label(resource, state))
         session.foreseen.leaves(resource, prior)
     session.foreseen.note(resource, state, config, exists=True)
+
+
+def _check(
+    session: Session, resource: Resource, answer: Planned, state: dict[str, Any], config: Mapping[str, Any]
+) -> None:
+    if session.destroying:
+        return
+    found, paths = check_object(session, resource, state, config)
+    answer.diagnostics += found
+    answer.replace += [path for path in paths if path not in answer.replace]
 
 
 def _ask(

@@ -1,0 +1,71 @@
+"""What ``POST /v1/objects:validate`` says at plan time of an object that is not SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from leatstream_terraform.codec import Path, has_unknown
+from leatstream_terraform.diagnostics import Diagnostic, from_problem
+from leatstream_terraform.names import fill_path
+from leatstream_terraform.plan import body
+from leatstream_terraform.rest import ProblemError
+from leatstream_terraform.schema import Resource
+from leatstream_terraform.session import Session, label
+
+#: Kinds of planned objects that the service checks so.
+_CHECKED = ("relations", "entities", "functions", "function_sources")
+
+
+def check_object(
+    session: Session, resource: Resource, planned: Mapping[str, Any], config: Mapping[str, Any]
+) -> tuple[list[Diagnostic], list[Path]]:
+    """Have the service check an object that is to be written.
+
+    Args:
+        session: the configured provider.
+        resource: its type.
+        planned: its planned value.
+        config: its configuration; of one that is not known yet nothing can be said.
+
+    Returns:
+        What is wrong, or what else the write does; paths whose change needs a new object.
+    """
+    if resource.assume not in _CHECKED or session.client is None or has_unknown(dict(config)):
+        return [], []
+    given = body(resource.attributes, planned, config)
+    document = {**resource.constants, **{k: v for k, v in given.items() if not has_unknown(v)}}
+    request: dict[str, Any] = {"path": fill_path(resource.path, planned), "body": document}
+    assume = {} if session.assume_refused else session.foreseen.assume(request)
+    try:
+        answer = session.client.request(
+            "POST", "/v1/objects:validate", request | ({"assume": assume} if assume else {})
+        ).body
+    except ProblemError as problem:
+        return _refused(session, resource, planned, problem)
+    return [_restart(resource, planned, query) for query in (answer or {}).get("restarts") or []], []
+
+
+def _refused(
+    session: Session, resource: Resource, planned: Mapping[str, Any], problem: ProblemError
+) -> tuple[list[Diagnostic], list[Path]]:
+    if problem.status in (404, 405) and problem.code not in ("not-found", "entity-not-found"):
+        return [], []  # a service that does not check objects
+    faults = problem.problem.get("errors") or [problem.problem]
+    if any(session.foreseen.explains(fault, "", planned) for fault in faults):
+        return [], []  # what it needs is planned, and its details are not known yet
+    if problem.code == "has-dependents" and session.leaving.covers(problem.problem):
+        return [], []
+    found = from_problem(problem.problem, resource.attributes, f"{label(resource, planned)} is not valid")
+    if problem.code == "requires-replacement":
+        return [], [one.path for one in found if one.path]
+    return found, []
+
+
+def _restart(resource: Resource, planned: Mapping[str, Any], query: str) -> Diagnostic:
+    return Diagnostic(
+        f"{label(resource, planned)}: query {query} is restarted with the new code",
+        "It goes on from its checkpoint. `restart_queries = false` leaves it with the old code.",
+        (),
+        "warning",
+    )
