@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
+
+from leatstream.model.objects import QueryState
 
 APP = """BEGIN APPLICATION shop
   USE STORE k;
@@ -92,6 +95,27 @@ def test_virtual_changelogs_are_taken_up(pageviews: TestClient) -> None:
     assert plans["moves"]["sink"]["kind"] == "stream"
     again = pageviews.put("/v1/applications/shop", json={"sql": text, "database": "demo"})
     assert again.status_code == 200, again.text
+
+
+def test_what_failed_is_started_again_alone(pageviews: TestClient, fresh: Any) -> None:
+    assert _send(pageviews, APP).status_code == 200
+    with fresh.env.open_unit() as unit:
+        for name, state in (("kept", QueryState.FAILED), ("shop_insert_into_kept", QueryState.RUNNING)):
+            query = unit.queries.find(name)
+            status = replace(query.status, state=state, message="boom", log_tail=("a line",))
+            unit.queries.update(replace(query, status=status))
+        unit.commit()
+    assert pageviews.get("/v1/applications/shop").json()["status"]["state"] == "failed"
+    assert pageviews.get("/v1/applications/shop/logs").json()["lines"] == ["kept: a line"]
+    answer = pageviews.post("/v1/applications/shop:restart?only_failed=true")
+    assert answer.status_code == 202, answer.text
+    states = {one["name"]: one for one in answer.json()["status"]["queries"]}
+    assert states["kept"]["state"] == "pending"
+    assert states["shop_insert_into_kept"]["message"] == "boom", "it is left alone"
+    pageviews.post("/v1/applications/shop:restart")
+    told = pageviews.get("/v1/queries/shop_insert_into_kept").json()["status"]
+    assert told["message"] != "boom"
+    assert pageviews.post("/v1/applications/nope:restart").status_code == 404
 
 
 def test_it_stops_starts_and_goes_as_one(pageviews: TestClient) -> None:
