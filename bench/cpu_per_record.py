@@ -6,27 +6,34 @@ the CPU of the tree between two fill levels of the sink, once the JIT is warm; t
 The sinks are read back: equal count and equal order-free checksum, or the run is void.
 
 `generated` goes the whole way through the API: statement, plan, driver. `same settings` is the hand-written
-job with the Kafka client settings that the product chose, `defaults` the one that everybody writes.
+job with the Kafka client settings that the product chose, `defaults` the one that everybody writes. `Flink
+SQL` has its own defaults, and in `Flink SQL, same settings` the product's Kafka client settings. It is
+fetched for the run (330 MB, see flink_process.py), and measured only where it is named.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from cpu_tree import Slope
-from handwritten import running_peer
+from flink_process import flink_home, running_flink
+from handwritten import client_settings, running_peer
 from report import Spread, conditions, keep, table, verdict
 from stack import BenchError, Stack, running_stack
 from start import driver_settings
-from topics import COLUMNS, SELECT, Topics
+from topics import COLUMNS, DROPPED_PAGE, SELECT, Topics
 
-GOAL_RATIO = 1.05
 PARTITIONS = 2
 GENERATED, SAME, DEFAULTS = "generated", "hand-written, same settings", "hand-written, defaults"
-CONTENDERS = (GENERATED, SAME, DEFAULTS)
+FLINK, FLINK_SAME = "Flink SQL", "Flink SQL, same settings"
+CONTENDERS = (GENERATED, SAME, DEFAULTS, FLINK, FLINK_SAME)
+# What the generated job may take of each peer's CPU.
+GOALS = {SAME: 1.05, DEFAULTS: 1.05, FLINK: 0.7, FLINK_SAME: 0.7}
 # What a busy query should run with: both compilers, more heap (throughput.md, section 6).
 THROUGHPUT = {"LEATSTREAM_DRIVER_MEMORY": "1g", "LEATSTREAM_DRIVER_JVM_OPTIONS": "-XX:+UseSerialGC -Xss512k"}
 
@@ -39,7 +46,8 @@ def main() -> None:
     parser.add_argument("--warm", type=int, default=1_500_000, help="records that do not count")
     parser.add_argument("--mode", choices=("micro_batch", "realtime"), default="micro_batch")
     parser.add_argument("--jvm", choices=("product", "throughput"), default="product")
-    parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
+    parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=[GENERATED, SAME, DEFAULTS])
+    parser.add_argument("--flink", type=Path, help="where Flink is kept from run to run")
     parser.add_argument("--json", help="write the raw numbers here")
     options = parser.parse_args()
 
@@ -48,7 +56,10 @@ def main() -> None:
     print(f"JVM of every contender: {jvm}; mode {options.mode}")
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in options.contenders}
     # One driver at a time: else the pool warms the next one during the measurement.
-    with running_stack({**jvm, "LEATSTREAM_MAX_DRIVERS": "1"}) as stack:
+    with contextlib.ExitStack() as opened:
+        needs_flink = {FLINK, FLINK_SAME} & set(options.contenders)
+        home = opened.enter_context(flink_home(options.flink)) if needs_flink else None
+        stack = opened.enter_context(running_stack({**jvm, "LEATSTREAM_MAX_DRIVERS": "1"}))
         topics = Topics(stack.kafka)
         topics.create("pageviews", PARTITIONS)
         expected = topics.fill("pageviews", options.records)
@@ -56,7 +67,7 @@ def main() -> None:
         stack.sql(
             f"CREATE STREAM pageviews ({COLUMNS}) WITH ('topic'='pageviews', 'value.format'='json')", "bench"
         )
-        bench = Bench(stack, topics, jvm, options, expected)
+        bench = Bench(stack, topics, jvm, options, expected, home)
         for number in range(options.rounds):
             order = options.contenders if number % 2 == 0 else options.contenders[::-1]
             for name in order:
@@ -71,10 +82,16 @@ class Bench:
     """The runs of one broker."""
 
     def __init__(
-        self, stack: Stack, topics: Topics, jvm: Mapping[str, str], options: Any, expected: int
+        self,
+        stack: Stack,
+        topics: Topics,
+        jvm: Mapping[str, str],
+        options: Any,
+        expected: int,
+        flink: Path | None,
     ) -> None:
         """Hold what every run needs; ``expected`` is how many records pass the filter."""
-        self._stack, self._topics, self._jvm = stack, topics, jvm
+        self._stack, self._topics, self._jvm, self._flink = stack, topics, jvm, flink
         self._options, self._expected = options, expected
         self._checksum: int | None = None
 
@@ -86,6 +103,8 @@ class Bench:
         slope = Slope()
         if name == GENERATED:
             self._run_generated(sink, slope)
+        elif name in (FLINK, FLINK_SAME):
+            self._run_flink(sink, slope, same=name == FLINK_SAME)
         else:
             self._run_by_hand(sink, slope, "same" if name == SAME else "defaults")
         self._verify(name, sink)
@@ -128,6 +147,12 @@ class Bench:
             peer.go()
             self._watch(peer.process, sink, slope)
 
+    def _run_flink(self, sink: str, slope: Slope, *, same: bool) -> None:
+        assert self._flink is not None
+        script = flink_script(self._stack.kafka, sink, same=same)
+        with running_flink(self._flink, script, self._jvm["LEATSTREAM_DRIVER_MEMORY"]) as (process, _):
+            self._watch(process, sink, slope)
+
     def _watch(self, process: Any, sink: str, slope: Slope) -> None:
         slope.watch(process, lambda: self._topics.count(sink, PARTITIONS), self._expected, 600)
 
@@ -155,6 +180,31 @@ class Bench:
             )
 
 
+def flink_script(bootstrap: str, sink: str, *, same: bool) -> str:
+    """The statements of the same job for Flink: the record's key is passed on."""
+    columns = f"`key` BYTES, {COLUMNS.replace('VARCHAR', 'STRING')}"
+    place = "'connector'='kafka', 'value.format'='json', 'value.fields-include'='EXCEPT_KEY'"
+    place += ", 'key.format'='raw', 'key.fields'='key'"
+
+    def properties(topic: str, chosen: Mapping[str, str]) -> str:
+        client = {key.removeprefix("kafka."): value for key, value in chosen.items() if "kafka." in key}
+        if not same:
+            client = {"bootstrap.servers": bootstrap}
+        told = "".join(f", 'properties.{key}'='{value}'" for key, value in client.items())
+        return f"{place}, 'topic'='{topic}'{told}"
+
+    read, write = client_settings("same", bootstrap, "pageviews", sink, realtime=False)
+    begin = f"'scan.startup.mode'='earliest-offset', 'properties.group.id'='{sink}'"
+    return ";\n".join(
+        [
+            f"CREATE TABLE pageviews ({columns}) WITH ({properties('pageviews', read)}, {begin})",
+            f"CREATE TABLE sink ({columns}) WITH ({properties(sink, write)})",
+            f"INSERT INTO sink SELECT `key`, viewtime, UPPER(userid), pageid FROM pageviews "
+            f"WHERE pageid <> '{DROPPED_PAGE}'",
+        ]
+    )
+
+
 def show(runs: dict[str, list[dict[str, float]]]) -> None:
     """The table and the verdict: ratios of medians, with the range of the rounds."""
     rows = []
@@ -178,10 +228,10 @@ def show(runs: dict[str, list[dict[str, float]]]) -> None:
     if GENERATED not in runs:
         return
     own = median([r["us/record"] for r in runs[GENERATED]])
-    for peer in (SAME, DEFAULTS):
+    for peer, goal in GOALS.items():
         if peer in runs:
             ratio = own / median([r["us/record"] for r in runs[peer]])
-            print(verdict(f"generated / {peer}", ratio, GOAL_RATIO, "x"))
+            print(verdict(f"generated / {peer}", ratio, goal, "x"))
 
 
 def median(values: list[float]) -> float:

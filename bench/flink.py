@@ -1,87 +1,29 @@
 """CPU per record and memory of a windowed count and an interval join beside Flink SQL, on the same topics.
 
 Both work off the same backlog on the same broker, one after the other, each in a process tree of its own:
-the product's driver (Python and JVM), started through the API, and a Java program with Flink's table
-environment and its job in the same process (``execution.target`` local). Flink is fetched for the run: the
-distribution from PyPI (329 MB), its Kafka connector from Maven Central, both pinned, into ``--flink`` or a
-temporary directory, beside the project's environment and not into it. What the sinks hold is compared; else
-the run is void.
+the product's driver (Python and JVM), started through the API, and Flink's, as ``flink_process`` fetches and
+starts it. What the sinks hold is compared; else the run is void.
 
 Counted is the CPU between two fill levels of the sink; cold start is left out of both. A batch of ours takes
 up to 500,000 records and its windows are written at its end, so with few batches only the figure from the
-start of the process tells anything: below a million records that count no ratio of CPU is shown. Flink has
-its own defaults, but for two slots, SerialGC, the heap that is told, and checkpoints in files: those it keeps
-in memory fail beyond 5 MB, upon which it starts the job again and writes its rows twice.
+start of the process tells anything: below a million records that count no ratio of CPU is shown.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import shutil
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil
 from cpu_per_record import THROUGHPUT
 from cpu_tree import Slope
+from flink_process import flink_home, running_flink
 from report import conditions, keep, table, verdict
 from stack import BenchError, Stack, running_stack
 from topics import PAGES, Topics
 
-from leatstream.dev.jars import Jar, bring
-from leatstream.dev.java import find_java, java_environment
-
-FLINK = "apache-flink-libraries==2.3.0"
-CONNECTOR = Jar(
-    "org.apache.flink",
-    "flink-sql-connector-kafka",
-    "5.0.0-2.2",
-    "5605c691d11a501382c383fecba37a7a552467da5ab7ba904ef5d6f3d62c5616",
-)
-# Java runs it from its source; the job is in the same process.
-PROGRAM = """
-import java.nio.file.*;
-import org.apache.flink.table.api.*;
-
-public class Job {
-  public static void main(String[] arguments) throws Exception {
-    var tables = TableEnvironment.create(EnvironmentSettings.newInstance().inStreamingMode().build());
-    tables.getConfig().set("execution.target", "local").set("parallelism.default", "2")
-      .set("table.local-time-zone", "UTC").set("execution.checkpointing.interval", "10s")
-      .set("execution.checkpointing.storage", "filesystem")
-      .set("execution.checkpointing.dir", "file:" + arguments[1]);
-    TableResult last = null;
-    for (String statement : Files.readString(Path.of(arguments[0])).split(";"))
-      last = tables.executeSql(statement);
-    last.await();
-  }
-}
-"""
-# As Flink's own scripts open them; the distribution on PyPI is without these.
-OPENED = (
-    *("java.lang", "java.lang.reflect", "java.net", "java.io", "java.nio", "java.text", "java.time"),
-    *(
-        "java.util",
-        "java.util.concurrent",
-        "java.util.concurrent.atomic",
-        "java.util.concurrent.locks",
-        "sun.nio.ch",
-    ),
-)
-# Flink's own troubles, such as a job that it starts again, are told when a run fails.
-LOGGING = """rootLogger.level = warn
-rootLogger.appenderRef.out.ref = out
-appender.out.type = Console
-appender.out.name = out
-appender.out.layout.type = PatternLayout
-appender.out.layout.pattern = %d %p %c{1} %m%n
-"""
 PARTITIONS = 2
 WINDOW_MS, DELAY_MS = 10_000, 10_000
 COLUMNS = "viewtime BIGINT, userid VARCHAR, pageid VARCHAR, session VARCHAR"
@@ -223,69 +165,6 @@ class Case:
         ]
         out = f"CREATE TABLE sink ({columns}) WITH ({place}, 'topic'='{sink}')"
         return ";\n".join([*tables, out, f"INSERT INTO sink {select}"])
-
-
-@contextlib.contextmanager
-def flink_home(kept: Path | None) -> Iterator[Path]:
-    """Flink's distribution with the connector among its libraries."""
-    with tempfile.TemporaryDirectory(prefix="leat-flink-") as name:
-        target = kept or Path(name)
-        home = target / "pyflink"
-        if not home.exists():
-            pip = [
-                sys.executable,
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--no-deps",
-                "--target",
-                str(target),
-                FLINK,
-            ]
-            subprocess.run(pip, check=True)
-        (jar,) = bring([CONNECTOR])
-        if not (home / "lib" / jar.name).exists():
-            shutil.copy(jar, home / "lib")
-        yield home
-
-
-@contextlib.contextmanager
-def running_flink(home: Path, script: str, heap: str) -> Iterator[tuple[psutil.Process, Path]]:
-    """A process with Flink and its job inside, and what it says."""
-    with tempfile.TemporaryDirectory(prefix="leat-flink-job-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        (folder / "job.sql").write_text(script)
-        (folder / "Job.java").write_text(PROGRAM)
-        (folder / "log4j2.properties").write_text(LOGGING)
-        java = find_java()
-        if java is None:
-            raise BenchError("there is no Java")
-        opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
-        settings = [
-            f"-Xmx{heap}",
-            "-XX:+UseSerialGC",
-            f"-Dlog4j.configurationFile={folder}/log4j2.properties",
-        ]
-        settings += [f"-Djava.io.tmpdir={folder}", "-cp", f"{home}/lib/*"]
-        told = [str(folder / "job.sql"), str(folder / "checkpoints")]
-        log = folder / "client.log"
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                [str(java.executable), *settings, *opened, str(folder / "Job.java"), *told],
-                cwd=name,
-                env=java_environment(java),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-        try:
-            yield psutil.Process(process.pid), log
-        except BenchError as error:
-            raise BenchError(f"{error}\nFlink says:\n{log.read_text(errors='replace')[-3000:]}") from None
-        finally:
-            process.kill()
-            process.wait(30)
 
 
 def show(found: dict[str, dict[str, dict[str, float]]], *, enough: bool) -> None:
