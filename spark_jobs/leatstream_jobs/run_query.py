@@ -11,7 +11,7 @@ from leatstream.connectors.registry import connector_classes
 from leatstream.connectors.traffic import READER, reader_of
 from leatstream.errors import JobError
 from leatstream.plan.job_spec import Delivery, JobSpec, Mode, SourceSpec, StoreRef
-from leatstream_jobs import scans
+from leatstream_jobs import json_kernel, scans
 from leatstream_jobs.batch_jobs import open_job
 from leatstream_jobs.batch_sink import by_batches, has_rows, open_sink
 from leatstream_jobs.batch_size import first_limit
@@ -92,6 +92,7 @@ def _start_by_spark(
 ) -> Started:
     """Start a query all of whose SQL is run by Spark as it streams."""
     realtime = spec.mode is Mode.REALTIME
+    kernels = json_kernel.kernels(spec)
     opened = tuple(
         scans.register(
             spark,
@@ -100,6 +101,7 @@ def _start_by_spark(
             realtime=realtime,
             ticks=tick_folder(spec.checkpoint, source.view),
             registry=registry_of(source.store, secrets),
+            kernel=kernels.get(source.view),
         )
         for source, connector in sources
     )

@@ -8,7 +8,7 @@ A record whose timestamp column is NULL takes the record's own time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import SourceSpec
 from leatstream_jobs.clients import clients_of
 from leatstream_jobs.idle import TICK, with_ticks
+from leatstream_jobs.json_kernel import Kernel
 from leatstream_jobs.record_parts import FORMATS, reading
 
 if TYPE_CHECKING:
@@ -60,8 +61,9 @@ def read(
     *,
     realtime: bool,
     registry: RegistryAddress | None = None,
+    kernel: Kernel | None = None,
 ) -> Scan:
-    """Read a source as a stream of the relation's rows.
+    """Read a source as a stream of the relation's rows; with a kernel the columns that it knows are used.
 
     Raises:
         JobError: job-rejected, when the source asks for what is not built.
@@ -77,7 +79,9 @@ def read(
         source = source.model_copy(update={"value_format": carried})
     metric = f"{SKIPPED}{source.view}" if source.on_error == "ignore" else None
     counts = realtime or clients_of(spark, source.store.kind) is not None
-    frame = decoded(raw if counts else measured(raw, f"{READ}{source.view}"), source, metric, registry)
+    frame = decoded(
+        raw if counts else measured(raw, f"{READ}{source.view}"), source, metric, registry, kernel
+    )
     return Scan(source, connector, metric, raw, frame, registry)
 
 
@@ -89,6 +93,7 @@ def register(
     realtime: bool,
     ticks: str,
     registry: RegistryAddress | None = None,
+    kernel: Kernel | None = None,
 ) -> Scan:
     """Read a source as a stream and register its view.
 
@@ -97,7 +102,7 @@ def register(
     Raises:
         JobError: job-rejected, when the source asks for what is not built.
     """
-    scan = read(spark, source, connector, realtime=realtime, registry=registry)
+    scan = read(spark, source, connector, realtime=realtime, registry=registry, kernel=kernel)
     frame = scan.frame
     if source.watermark_delay_ms is not None:
         if source.idle_timeout_ms is not None:
@@ -144,12 +149,16 @@ def timed(frame: DataFrame, delay_ms: int) -> DataFrame:
 
 
 def decoded(
-    raw: DataFrame, source: SourceSpec, metric: str | None, registry: RegistryAddress | None = None
+    raw: DataFrame,
+    source: SourceSpec,
+    metric: str | None,
+    registry: RegistryAddress | None = None,
+    kernel: Kernel | None = None,
 ) -> DataFrame:
     """Raw records as rows of the relation; undecodable ones fail the job, or are counted and left out."""
     from pyspark.sql import functions as F
 
-    read = _read(raw, source, registry)
+    read = _read(raw, source, registry, kernel)
     parsed, still = read.parsed, F.spark_partition_id()
     if metric is None:
         good = F.when(read.bad, F.raise_error(_complaint(source, read.reason))).otherwise(F.lit(True))
@@ -203,33 +212,54 @@ class _Read:
     reason: Column | None
 
 
-def _read(raw: DataFrame, source: SourceSpec, registry: RegistryAddress | None) -> _Read:
+def _read(
+    raw: DataFrame, source: SourceSpec, registry: RegistryAddress | None, kernel: Kernel | None = None
+) -> _Read:
     from pyspark.sql import functions as F
 
     parts = reading(source, registry)
     gone = (F.col("value").isNull().alias(DELETED),) if source.primary_key else ()
     time, bad_time = row_time(source)
+    records = raw if gone else raw.where(F.col("value").isNotNull())
+    known = kernel.columns() if kernel is not None else {}
+    if kernel is not None:
+        records = kernel.applied(records)
     # The optimizer would move filters below the parsing and parse every record twice. It leaves in place
     # what is not deterministic; the partition's number is the cheapest such thing.
     parsed = (
-        (raw if gone else raw.where(F.col("value").isNotNull()))
-        .select(
+        records.select(
             F.col("key").alias(ROWKEY),
             *(text.alias(name) for name, text in parts.texts.items()),
             F.col("timestamp").alias(_OWN_TIME),
             F.col(ROWMETA),
             *([F.col(ROWHEADERS)] if source.fetches_headers else []),
             *gone,
+            *known.values(),
         )
         .withColumns(parts.parsed)
         .withColumn(_BARRIER, F.spark_partition_id())
     )
-    bad = parts.wrong if bad_time is None else parts.wrong | bad_time
-    return _Read(parsed, parts.fields, parts.wrong, bad, time, gone, parts.reason)
+    fields, wrong = parts.fields, parts.wrong
+    if kernel is not None:
+        done = F.col(json.TEXT).isNull()
+        pairs = zip((column.name for column in source.columns), fields, strict=True)
+        fields = [F.when(done, known[n]).otherwise(f).alias(n) for n, f in pairs if n in known]
+        wrong = ~done & wrong
+        own, bad_own = row_time(source, known)
+        time = F.when(done, own).otherwise(time)
+        if bad_time is not None and bad_own is not None:
+            bad_time = F.when(done, bad_own).otherwise(bad_time)
+    bad = wrong if bad_time is None else wrong | bad_time
+    return _Read(parsed, fields, wrong, bad, time, gone, parts.reason)
 
 
-def row_time(source: SourceSpec) -> tuple[Column, Column | None]:
-    """Event time as TIMESTAMP, and the condition under which the timestamp column holds none (never NULL)."""
+def row_time(source: SourceSpec, known: Mapping[str, Column] | None = None) -> tuple[Column, Column | None]:
+    """Event time as TIMESTAMP, and the condition under which the timestamp column holds none (never NULL).
+
+    Args:
+        source: whose timestamp column it is.
+        known: columns that are read already; else it is read from what is parsed.
+    """
     from pyspark.sql import functions as F
 
     own = F.col(_OWN_TIME)
@@ -241,7 +271,8 @@ def row_time(source: SourceSpec) -> tuple[Column, Column | None]:
             "job-rejected", f"{source.relation} has no column {source.timestamp} to take its time from."
         )
     place = json.KEY if column.name in source.key_only else json.VALUE
-    raw, kind = F.col(place.parsed).getField(column.name), parse_type(column.type).kind
+    kind = parse_type(column.type).kind
+    raw = known[column.name] if known is not None else F.col(place.parsed).getField(column.name)
     if kind == "BIGINT":
         # Beyond the years 1 to 9999 is no time; far beyond, Spark's microseconds would overflow.
         legal = raw.between(-62_135_596_800_000, 253_402_300_799_999)

@@ -156,7 +156,9 @@ class Selecting:
         self._driver = driver
         self._spark = own_session(spark)
         self._place = driver.work_dir / str(document["query_id"])
-        self._spec = JobSpec.model_validate({**document, "checkpoint": self._place.as_uri()})
+        # Starting workers would hold up the first row.
+        own = {"checkpoint": self._place.as_uri(), "json_reader": "expressions"}
+        self._spec = JobSpec.model_validate({**document, **own})
         self._secrets: dict[str, str] = {}
         self._reader = Reader(driver, self._spec)
 

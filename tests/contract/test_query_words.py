@@ -75,6 +75,8 @@ def test_a_statement_in_their_stead_changes_nothing(pageviews: TestClient) -> No
         ({"query.driver": "shared", "mode": "realtime"}, "unsupported", "#/properties/query.driver"),
         ({"query.target.batch.seconds": "0"}, "invalid-property", "#/properties/query.target.batch.seconds"),
         ({"query.target.batch.seconds": "2"}, "unsupported", "#/properties/query.target.batch.seconds"),
+        ({"query.json.reader": "fast"}, "invalid-property", "#/properties/query.json.reader"),
+        ({"query.json.reader": "workers"}, "unsupported", "#/properties/query.json.reader"),
         ({"from.savepoint": "s", "from.query": "q"}, "invalid-property", "#/properties/from.query"),
         ({"query.name": "others"}, "invalid-property", "#/properties/query.name"),
         ({"mode": "auto", "MODE": "realtime"}, "invalid-property", "#/properties/MODE"),

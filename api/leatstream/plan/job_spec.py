@@ -366,6 +366,8 @@ class JobSpec(_Document):
         max_offsets_per_trigger: bound of one micro-batch, in records of each source.
         target_batch_ms: how long a micro-batch shall last: it takes fewer records than the bound where those
             would last longer. None = always as many.
+        json_reader: what reads JSON records in micro-batches: Spark's expressions, or Python workers where
+            these can; ``auto`` leaves it to the server's setting.
         available_now: whether the job ends when it has worked off what there is at its start.
         leads: ids of queries that are part of this one's job (docs/adr/0016); they have no job of their own.
         led_by: id of the query whose job this one is part of.
@@ -401,6 +403,7 @@ class JobSpec(_Document):
     target_batch_ms: int | None = None
     realtime_batch_ms: int = 60_000
     trigger_interval_ms: int = 0
+    json_reader: Literal["auto", "workers", "expressions"] = "auto"
     available_now: bool = False
     driver: Isolation = Isolation.DEDICATED
     leads: list[str] = Field(default_factory=list)

@@ -14,6 +14,7 @@ from statement_cases import job_of
 from leatstream.connectors.kafka.connector import KafkaConnector
 from leatstream.plan.job_spec import JobSpec
 from leatstream_jobs import run_query
+from leatstream_jobs.json_kernel import kernels
 from leatstream_jobs.progress import Progress
 
 pytestmark = pytest.mark.spark
@@ -24,15 +25,20 @@ TEXTS = {
 }
 
 
-def spec_of(spark: SparkSession, text: str, job: Any, source: str, sink: str, log: str) -> JobSpec:
+def spec_of(
+    spark: SparkSession, text: str, job: Any, source: str, sink: str, log: str, reader: str
+) -> JobSpec:
     spec = job_of(spark, {"sql": text, "columns": COLUMNS}, job, (source, sink))
     sources = [s.model_copy(update={"on_error": "ignore", "log_entity": log}) for s in spec.sources]
-    return spec.model_copy(update={"sources": sources})
+    return spec.model_copy(update={"sources": sources, "json_reader": reader})
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize(
+    ("name", "reader"), [("a copy", "expressions"), ("a copy", "workers"), ("groups", "workers")]
+)
 def test_undecodable_records_are_kept(
     name: str,
+    reader: str,
     spark: SparkSession,
     kafka: KafkaConnector,
     job: Any,
@@ -41,7 +47,8 @@ def test_undecodable_records_are_kept(
     rows: Any,
 ) -> None:
     source, sink, log = topic(1), topic(1), topic(1)
-    spec = spec_of(spark, TEXTS[name], job, source, sink, log)
+    spec = spec_of(spark, TEXTS[name], job, source, sink, log, reader)
+    assert bool(kernels(spec)) == (reader == "workers")
     good = {"id": "a", "n": 1, "at": "2026-01-01 00:00:00"}
     produce(source, good, b"{no json", {"id": "b", "n": "x"}, b"\xff\xfe", good | {"id": "c"})
     query = run_query.start(spark, spec, lambda _: kafka, 2).query

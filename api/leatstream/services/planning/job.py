@@ -32,6 +32,7 @@ from leatstream.services.planning.query_properties import (
     available_now,
     check_words,
     isolation_of,
+    json_reader,
     target_batch_ms,
     wanted_mode,
 )
@@ -134,6 +135,7 @@ def plan_job(
         delivery=delivery,
         max_offsets_per_trigger=_most_offsets(env, sink, delivery, lookups=bool(logical.lookups)),
         target_batch_ms=target_batch_ms(properties, mode),
+        json_reader=json_reader(properties, mode, isolation),
         checkpoint="",
         state=dict(logical.state),
         places=places_of(logical, sql),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from leatstream.errors import Faults, RequestError
 from leatstream.model.names import MAX_LENGTH, quote
@@ -16,13 +16,18 @@ TRIGGER = "query.trigger"
 TARGET = "query.target.batch.seconds"
 REPLACE_MODE = "replace.mode"
 DRIVER = "query.driver"
-QUERY_PROPERTIES = (NAME, MODE, "from.savepoint", "from.query", TRIGGER, TARGET, REPLACE_MODE, DRIVER)
+JSON_READER = "query.json.reader"
+QUERY_PROPERTIES = (
+    *(NAME, MODE, "from.savepoint", "from.query", TRIGGER, TARGET, REPLACE_MODE, DRIVER),
+    JSON_READER,
+)
 # Of the properties that are one word, the one that counts when nothing is said first.
 _WORDS = {
     MODE: ("auto", "realtime", "micro_batch"),
     TRIGGER: ("continuous", "available_now"),
     REPLACE_MODE: ("in_place", "blue_green"),
     DRIVER: (Isolation.DEDICATED.value, Isolation.SHARED.value),
+    JSON_READER: ("auto", "workers", "expressions"),
 }
 # Of DeltaStream, which the dialect follows.
 _NOT_BUILT = {
@@ -132,6 +137,21 @@ def isolation_of(properties: Properties) -> Isolation:
             **properties[DRIVER].place,
         )
     return isolation
+
+
+def json_reader(
+    properties: Properties, mode: Mode, isolation: Isolation
+) -> Literal["auto", "workers", "expressions"]:
+    """What reads JSON records; RequestError invalid-property or unsupported."""
+    reader: Any = _word(properties, JSON_READER)
+    if reader == "workers" and (mode is Mode.REALTIME or isolation is Isolation.SHARED):
+        raise RequestError(
+            "unsupported",
+            "Python workers read records for a micro-batch query with a driver of its own only",
+            hint=f"write '{MODE}' = 'micro_batch' without '{DRIVER}', or leave '{JSON_READER}' out",
+            **properties[JSON_READER].place,
+        )
+    return reader  # type: ignore[no-any-return]
 
 
 def target_batch_ms(properties: Properties, mode: Mode) -> int | None:
