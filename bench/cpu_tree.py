@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,20 +24,29 @@ class Slope:
 
     samples: list[tuple[float, int, float]] = field(default_factory=list)
     peak_rss: int = 0
+    _used: dict[tuple[int, float], float] = field(default_factory=dict)
 
     def watch(self, root: psutil.Process, count: Callable[[], int], wanted: int, seconds: float) -> None:
         """Sample until the sink holds ``wanted`` records; BenchError when it does not in time."""
         deadline = time.monotonic() + seconds
         while True:
             done = count()
-            memory, cpu = tree_use(root)
-            self.samples.append((time.monotonic(), done, cpu))
+            memory, _ = tree_use(root)
+            self.samples.append((time.monotonic(), done, self._cpu(root)))
             self.peak_rss = max(self.peak_rss, memory)
             if done >= wanted:
                 return
             if time.monotonic() > deadline or not root.is_running():
                 raise BenchError(f"{done} of {wanted} records on the sink after {seconds:g} s")
             time.sleep(0.25)
+
+    def _cpu(self, root: psutil.Process) -> float:
+        """Seconds of all processes seen so far: Spark ends Python workers that are idle."""
+        for process in [root, *root.children(recursive=True)]:
+            with contextlib.suppress(psutil.Error):
+                times = process.cpu_times()
+                self._used[(process.pid, process.create_time())] = times.user + times.system
+        return sum(self._used.values())
 
     def cpu_at(self, records: float) -> float:
         """CPU seconds when so many records were on the sink, between the samples around it."""

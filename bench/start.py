@@ -121,12 +121,13 @@ def peer_round(stack: Stack, topics: Topics, number: int, mode: str) -> dict[str
 
 def driver_settings() -> dict[str, str]:
     """JVM size and flags that the product gives a driver."""
+    from leatstream.launching import SMALL_JVM
     from leatstream.settings import Settings
 
     settings = Settings()
     return {
         "LEATSTREAM_DRIVER_MEMORY": settings.driver_memory,
-        "LEATSTREAM_DRIVER_JVM_OPTIONS": settings.driver_jvm_options,
+        "LEATSTREAM_DRIVER_JVM_OPTIONS": settings.driver_jvm_options or SMALL_JVM,
     }
 
 

@@ -16,6 +16,13 @@ from leatstream.errors import StackError
 from leatstream.ports import Launcher
 from leatstream.settings import Settings
 
+# The second JIT compiler takes some 50 MB and more CPU at the start; without it each record of a busy query
+# costs about three times as much for ever.
+SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss1m"
+BUSY_JVM = "-XX:+UseSerialGC -Xss1m"
+# What the Python workers of a query may take on top, for two of them.
+_WORKERS = 256 << 20
+
 
 def open_launcher(
     settings: Settings, server: str, url_file: Path, environment: Mapping[str, str]
@@ -33,7 +40,7 @@ def open_launcher(
     """
     told = {
         "LEATSTREAM_DRIVER_MEMORY": settings.driver_memory,
-        "LEATSTREAM_DRIVER_JVM_OPTIONS": settings.driver_jvm_options,
+        "LEATSTREAM_DRIVER_JVM_OPTIONS": settings.driver_jvm_options or SMALL_JVM,
         **environment,
     }
     data_dir = settings.data_dir.resolve()
@@ -53,16 +60,32 @@ def open_launcher(
             stop_seconds=settings.stop_grace_seconds,
             shared={"LEATSTREAM_DRIVER_MEMORY": settings.shared_memory},
             inherited=settings.driver_environment,
+            dedicated=_dedicated(settings),
         )
     )
 
 
+def _dedicated(settings: Settings) -> dict[str, str]:
+    """More environment for drivers of one query each."""
+    return {
+        "LEATSTREAM_DRIVER_JVM_OPTIONS": settings.driver_jvm_options or BUSY_JVM,
+        "LEATSTREAM_JSON_WORKERS": "1" if has_json_workers(settings) else "0",
+    }
+
+
+def has_json_workers(settings: Settings) -> bool:
+    """Whether drivers of one query each read JSON in Python workers."""
+    return settings.launcher == "local" if settings.json_workers is None else settings.json_workers
+
+
 def heaps(settings: Settings) -> Callable[[str], int] | None:
-    """Bytes of a driver's heap by its role; None where drivers do not take this machine's memory."""
+    """Bytes of a driver's heap and workers by its role; None where drivers take no memory of this machine."""
     if settings.launcher == "kubernetes":
         return None
-    sizes = {"shared": size(settings.shared_memory)}
-    return lambda role: sizes.get(role, size(settings.driver_memory))
+    own = size(settings.driver_memory)
+    workers = _WORKERS if has_json_workers(settings) else 0
+    sizes = {"shared": size(settings.shared_memory), "dedicated": own + workers}
+    return lambda role: sizes.get(role, own)
 
 
 def slots(settings: Settings) -> int:
@@ -111,6 +134,7 @@ def _pods(settings: Settings, server: str, log_dir: Path, environment: Mapping[s
         memory=settings.kubernetes_memory,
         shared={"LEATSTREAM_DRIVER_MEMORY": settings.shared_memory},
         shared_memory=settings.kubernetes_shared_memory,
+        dedicated=_dedicated(settings),
         orphan_seconds=settings.driver_orphan_seconds,
         stop_seconds=settings.stop_grace_seconds,
         warm_up_kafka=settings.warm_up_kafka,

@@ -66,9 +66,12 @@ class Settings(BaseSettings):
         shared_memory: heap of a shared driver's JVM.
         driver_slots: task slots of a driver.
         driver_memory: heap of a driver's JVM.
-        driver_jvm_options: flags of a driver's JVM; the default starts fast and stays small.
         driver_environment: names of the server's variables that drivers on this machine inherit besides the
             usual ones, parted by commas; ``AWS_*`` is all that begin so.
+        driver_jvm_options: flags of a driver's JVM; empty = both JIT compilers for queries with a driver of
+            their own, the first one only for all others.
+        json_workers: whether micro-batch queries with a driver of their own read JSON in Python workers;
+            None = where drivers compute on the server's machine.
         msk_iam: give drivers Amazon's library for AWS_MSK_IAM.
         launcher: where drivers and their executors run.
         spark_master: ``spark://host:port`` of the launcher ``standalone``.
@@ -110,8 +113,9 @@ class Settings(BaseSettings):
     shared_memory: _Heap = "1536m"
     driver_slots: _Some = 8
     driver_memory: _Heap = "512m"
-    driver_jvm_options: str = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss1m"
     driver_environment: Annotated[tuple[str, ...], NoDecode] = ()
+    driver_jvm_options: str = ""
+    json_workers: bool | None = None
     msk_iam: bool = False
     launcher: Literal["local", "standalone", "yarn", "kubernetes"] = "local"
     spark_master: str = ""

@@ -92,12 +92,16 @@ def build_app(stack: DevSettings) -> ServedApp:
     """The API of the embedded stack."""
     from leatstream.bootstrap import declare_embedded_store, open_runtime
     from leatstream.dev import local_kinesis
+    from leatstream.launching import SMALL_JVM
     from leatstream.rest.app import create_app
 
     settings = read_settings(
         data_dir=stack.data_dir,
         warm_up_kafka=stack.kafka_bootstrap,
         default_store=os.environ.get("LEATSTREAM_DEFAULT_STORE", EMBEDDED_STORE),
+        # For one person many small queries matter more than a busy one.
+        driver_jvm_options=os.environ.get("LEATSTREAM_DRIVER_JVM_OPTIONS", SMALL_JVM),
+        json_workers=os.environ.get("LEATSTREAM_JSON_WORKERS", "false"),
     )
     tell_stacks_when_asked()
     found = driver_environment(stack.java, with_extras(settings, stack.spark_jars))

@@ -28,7 +28,7 @@ class PodPlan:
         service_account: the pods run as this one and are owned by it.
         environment: of the process: Java, jars, JVM options. No secrets.
         cluster: more of it for drivers that run queries.
-        shared: what the environment of a shared driver has instead.
+        shared, dedicated: what the environment of such a driver has instead.
         shared_memory: what the pod of a shared driver asks for; None = the same as any.
         slots: task slots.
         cpu, memory: what a pod asks for; it may not take more memory.
@@ -49,6 +49,7 @@ class PodPlan:
     warm_up_kafka: str | None = None
     cluster: Mapping[str, str] = field(default_factory=dict)
     shared: Mapping[str, str] = field(default_factory=dict)
+    dedicated: Mapping[str, str] = field(default_factory=dict)
     shared_memory: str | None = None
     template: Mapping[str, Any] = field(default_factory=dict)
 
@@ -173,7 +174,8 @@ def _driver(plan: PodPlan, driver_id: str, role: str) -> dict[str, Any]:
     argv += ["--stop-seconds", f"{plan.stop_seconds:g}"]
     if plan.warm_up_kafka:
         argv += ["--warm-up-kafka", plan.warm_up_kafka]
-    more = {**({} if role == "analyzer" else plan.cluster), **(plan.shared if role == "shared" else {})}
+    own = {"shared": plan.shared, "dedicated": plan.dedicated}.get(role, {})
+    more = {**({} if role == "analyzer" else plan.cluster), **own}
     environment = {**plan.environment, **more, DRIVER_MARK: driver_id}
     return {
         "name": CONTAINER,

@@ -37,8 +37,8 @@ class DriverCommand:
         warm_up_kafka: bootstrap servers of a broker to warm up against, or None.
         orphan_seconds: how long a driver goes on without the API.
         stop_seconds: how long a driver may take to end in order.
-        shared: what the environment of a shared driver has instead.
         inherited: names of the server's variables that drivers get besides those of the allow list.
+        shared, dedicated: what the environment of such a driver has instead.
     """
 
     url_file: Path
@@ -52,9 +52,11 @@ class DriverCommand:
     cluster: Mapping[str, str] = field(default_factory=dict)
     shared: Mapping[str, str] = field(default_factory=dict)
     inherited: Sequence[str] = ()
+    dedicated: Mapping[str, str] = field(default_factory=dict)
 
     def _environment(self, role: str) -> dict[str, str]:
-        return {**self.environment, **(self.shared if role == "shared" else {})}
+        own = {"shared": self.shared, "dedicated": self.dedicated}
+        return {**self.environment, **own.get(role, {})}
 
     def start(self, driver_id: str, role: str, token: str) -> subprocess.Popen[bytes]:
         """Start a driver in a process group of its own; it outlives this process on purpose."""

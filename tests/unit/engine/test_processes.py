@@ -8,12 +8,15 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from leatstream.engine import processes as module
 from leatstream.engine.processes import DRIVER_MARK, DriverCommand, LocalLauncher, end_driver, is_running
 from leatstream.errors import EngineError
+from leatstream.launching import heaps, open_launcher
+from leatstream.settings import Settings
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 PARENT = [
@@ -166,3 +169,42 @@ def test_a_log_that_grows_too_large_keeps_its_end(
     assert 5 < len(lines) < 15
     assert lines[0] == f"line {201 - len(lines)}", "no line is cut"
     assert log.stat().st_size < 300
+
+
+def test_what_drivers_begin_with_depends_on_their_role(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key in [key for key in os.environ if key.startswith("LEATSTREAM_")]:
+        monkeypatch.delenv(key)
+    started: dict[str, dict[str, str]] = {}
+
+    def start(argv: list[str], env: dict[str, str], **_: Any) -> Any:
+        started[argv[argv.index("--role") + 1]] = env
+        raise OSError("not now")
+
+    monkeypatch.setattr("subprocess.Popen", start)
+
+    def environments(**given: Any) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+        launcher = open_launcher(Settings(data_dir=tmp_path, **given), "s", tmp_path / "url", {})
+        for role in ("dedicated", "shared", "analyzer"):
+            with pytest.raises(EngineError):
+                launcher.start("drv_r", role, "token")
+        return started["dedicated"], started["shared"], started["analyzer"]
+
+    options, workers = "LEATSTREAM_DRIVER_JVM_OPTIONS", "LEATSTREAM_JSON_WORKERS"
+    dedicated, *others = environments()
+    assert "TieredStopAtLevel" not in dedicated[options]
+    assert dedicated[workers] == "1"
+    for one in others:
+        assert "-XX:TieredStopAtLevel=1" in one[options]
+        assert workers not in one
+    assert {one[options] for one in environments(driver_jvm_options="-Xint")} == {"-Xint"}
+    assert environments(json_workers=False)[0][workers] == "0"
+    cluster = {"launcher": "standalone", "spark_master": "spark://h:1", "driver_host": "127.0.0.1"}
+    assert environments(**cluster)[0][workers] == "0"
+    assert environments(**cluster, json_workers=True)[0][workers] == "1"
+    needs = [heaps(Settings(json_workers=on)) for on in (True, False)]
+    assert needs[0] is not None
+    assert needs[1] is not None
+    assert needs[0]("dedicated") > needs[1]("dedicated")
+    assert needs[0]("analyzer") == needs[1]("analyzer")
