@@ -85,9 +85,7 @@ def _text_of(record: bytes) -> str:
     depth, at = 0, 0
     while at < len(text):
         if text[at] == '"':
-            part, at = scanstring(text, at + 1)
-            if any("\ud800" <= c <= "\udfff" for c in part):
-                raise NotExact("half a character")
+            at = scanstring(text, at + 1)[1]
             continue
         depth += (text[at] in "{[") - (text[at] in "}]")
         if depth > DEEPEST:
@@ -141,7 +139,13 @@ def _end_of(raw: str, at: int) -> int:
 def _string(raw: str) -> str:
     if not raw.startswith('"'):
         raise NotExact("no text")
-    return scanstring(raw, 1)[0]
+    return _whole_characters(scanstring(raw, 1)[0])
+
+
+def _whole_characters(text: str) -> str:
+    if any("\ud800" <= c <= "\udfff" for c in text):
+        raise NotExact("half a character, which no UTF-8 has")
+    return text
 
 
 def _number(raw: str) -> str:
@@ -294,7 +298,7 @@ def _array(kind: DataType, raw: str) -> list[Any]:
 def _map(kind: DataType, raw: str) -> dict[str, Any]:
     if not raw.startswith("{"):
         raise NotExact("no object")
-    return {name: read_value(kind.arguments[1], part) for name, part in _members(raw)}
+    return {_whole_characters(name): read_value(kind.arguments[1], part) for name, part in _members(raw)}
 
 
 def _struct(kind: DataType, raw: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from leatstream.formats.avro_schema import UnfitSchema
 from leatstream.formats.described import Decoder, Description, schema_id
-from leatstream.formats.json_objects import json_text, parsed_object
+from leatstream.formats.json_objects import object_text
 from leatstream.formats.plain_values import Undecodable
 from leatstream.formats.registered_schema import columns_of
 from leatstream.formats.registry_client import RegistryClient
@@ -31,7 +31,7 @@ class RegisteredJson:
         """
         number = schema_id(value)
         if number in self._plain:
-            return _rewritten(value[5:])
+            return object_text(value[5:]).encode()
         if number not in self._known:
             self._known[number] = self._found(number)
         found = self._known[number]
@@ -56,10 +56,3 @@ class RegisteredJson:
             return None
         names, types = tuple(c.name for c in columns), tuple(str(c.type) for c in columns)
         return columns, Decoder(Description(schema.type.lower(), names, types), self.client)
-
-
-def _rewritten(data: bytes) -> bytes:
-    try:
-        return json_text(parsed_object(data)).encode()
-    except (UnicodeEncodeError, RecursionError):
-        raise Undecodable("it holds half a character, or is nested too deep") from None

@@ -131,9 +131,10 @@ def test_the_schema_of_columns_reads_back() -> None:
         ("BIGINT", "9223372036854775807", 2**63 - 1),
         ("BIGINT", "1.0", 1),
         ("DOUBLE", "1e2", 100.0),
+        ("DOUBLE", "1" + "0" * 400, float("inf")),
         ("DECIMAL(5, 2)", '"1.50"', Decimal("1.50")),
         ("DECIMAL(38, 2)", "123456789012345678901234567890.12", Decimal("123456789012345678901234567890.12")),
-        ("VARCHAR", '{"b": [1, 2.50, "\u00fc", null, true]}', '{"b":[1,2.50,"ü",null,true]}'),
+        ("VARCHAR", '{"b": [1, 2.50, "\u00fc", null, 1e5]}', '{"b": [1, 2.50, "ü", null, 1e5]}'),
         ("TIMESTAMP", '"1970-01-01 00:00:01.5"', 1_500_000),
         ("TIMESTAMP_LTZ", '"1970-01-01T01:00:00+01:00"', 0),
         ("TIMESTAMP_LTZ", '"1970-01-01T00:00:00.123456789Z"', 123_456),
@@ -155,7 +156,6 @@ def test_values_that_fit(kind: str, text: str, value: Any) -> None:
         ("BIGINT", "1e999999999"),
         ("BIGINT", '"1"'),
         ("BIGINT", "true"),
-        ("DOUBLE", "1" + "0" * 400),
         ("DOUBLE", "NaN"),
         ("DECIMAL(3, 1)", "1.55"),
         ("DECIMAL(3, 1)", '"x"'),
@@ -202,17 +202,16 @@ def test_years_that_iso_8601_has_not_are_told(kind: str, value: int) -> None:
         Encoder(Description("json_schema", ("v",), (kind,)), 7).record([value])
 
 
-def test_print_leaves_what_it_cannot_write_anew() -> None:
+def test_print_leaves_what_is_nested_too_deep() -> None:
     reader = RegisteredJson(Registry(Schema("JSON", "{}")))  # type: ignore[arg-type]
-    for text in ('{"a": "\\ud800"}', '{"a": ' * 900 + "1" + "}" * 900):
-        with pytest.raises(Undecodable):
-            reader.text(HEAD + text.encode())
+    with pytest.raises(Undecodable, match="64 deep"):
+        reader.text(HEAD + b'{"a": ' * 65 + b"1" + b"}" * 65)
 
 
 def test_print_shows_the_whole_object() -> None:
     reader = RegisteredJson(Registry(Schema("JSON", "{}")))  # type: ignore[arg-type]
-    for _ in range(2):
-        assert reader.text(HEAD + b'{"a": 1.50, "b": {"c": []}}') == b'{"a":1.50,"b":{"c":[]}}'
+    for text in (b'{"a": 1.50, "b": {"c": []}}', b'{"a": "\\ud800"}'):
+        assert reader.text(HEAD + text) == text
 
 
 def test_schemas_that_double_at_each_step_are_refused_at_once() -> None:
