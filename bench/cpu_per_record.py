@@ -37,7 +37,7 @@ FLINK, FLINK_SAME = "Flink SQL", "Flink SQL, same settings"
 CONTENDERS = (GENERATED, EXPRESSIONS, SAME, DEFAULTS, FLINK, FLINK_SAME)
 # What the generated job may take of each peer's CPU.
 GOALS = {EXPRESSIONS: 1.0, SAME: 1.05, DEFAULTS: 1.05, FLINK: 0.7, FLINK_SAME: 0.7}
-# As a server runs a query with a driver of its own, with more heap.
+# As a server with LEATSTREAM_JSON_WORKERS runs a query with a driver of its own, with more heap.
 THROUGHPUT = {
     "LEATSTREAM_DRIVER_MEMORY": "1g",
     "LEATSTREAM_DRIVER_JVM_OPTIONS": BUSY_JVM,

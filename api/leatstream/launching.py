@@ -69,13 +69,8 @@ def _dedicated(settings: Settings) -> dict[str, str]:
     """More environment for drivers of one query each."""
     return {
         "LEATSTREAM_DRIVER_JVM_OPTIONS": settings.driver_jvm_options or BUSY_JVM,
-        "LEATSTREAM_JSON_WORKERS": "1" if has_json_workers(settings) else "0",
+        "LEATSTREAM_JSON_WORKERS": "1" if settings.json_workers else "0",
     }
-
-
-def has_json_workers(settings: Settings) -> bool:
-    """Whether drivers of one query each read JSON in Python workers."""
-    return settings.launcher == "local" if settings.json_workers is None else settings.json_workers
 
 
 def heaps(settings: Settings) -> Callable[[str], int] | None:
@@ -83,7 +78,7 @@ def heaps(settings: Settings) -> Callable[[str], int] | None:
     if settings.launcher == "kubernetes":
         return None
     own = size(settings.driver_memory)
-    workers = _WORKERS if has_json_workers(settings) else 0
+    workers = _WORKERS if settings.json_workers else 0
     sizes = {"shared": size(settings.shared_memory), "dedicated": own + workers}
     return lambda role: sizes.get(role, own)
 

@@ -70,8 +70,7 @@ class Settings(BaseSettings):
             usual ones, parted by commas; ``AWS_*`` is all that begin so.
         driver_jvm_options: flags of a driver's JVM; empty = both JIT compilers for queries with a driver of
             their own, the first one only for all others.
-        json_workers: whether micro-batch queries with a driver of their own read JSON in Python workers;
-            None = where drivers compute on the server's machine.
+        json_workers: whether micro-batch queries with a driver of their own read JSON in Python workers.
         msk_iam: give drivers Amazon's library for AWS_MSK_IAM.
         launcher: where drivers and their executors run.
         spark_master: ``spark://host:port`` of the launcher ``standalone``.
@@ -115,7 +114,7 @@ class Settings(BaseSettings):
     driver_memory: _Heap = "512m"
     driver_environment: Annotated[tuple[str, ...], NoDecode] = ()
     driver_jvm_options: str = ""
-    json_workers: bool | None = None
+    json_workers: bool = False
     msk_iam: bool = False
     launcher: Literal["local", "standalone", "yarn", "kubernetes"] = "local"
     spark_master: str = ""

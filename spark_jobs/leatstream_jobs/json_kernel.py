@@ -70,6 +70,7 @@ class Kernel:
 
         place = dict(records.select(f"{ROWMETA}.*").dtypes)
         whole = {name: F.col(ROWMETA).getField(name) for name in place}
+        records = records.withColumn("value", F.col("value").cast("binary"))
         if "topic" in place and not self.position:
             # Only complaints tell it then. A topic's name need not go to the workers and back each time.
             sent = ("partition", "offset")
@@ -81,8 +82,11 @@ class Kernel:
             if self.used[index]:
                 fields.append(StructField(f"{_FIELD}{index}", _parse_datatype_string(kind.spark())))
         read = records.mapInArrow(partial(read_batches, self), StructType(fields))
-        # State of before was made with a position that is never NULL, and must be read again.
-        return read.withColumn(ROWMETA, F.struct(*(value.alias(name) for name, value in whole.items())))
+        # What was never NULL must not become so: state that was made without workers could not be read again.
+        never = [f for f in records.schema.fields if not f.nullable and f.name in ("key", "timestamp")]
+        told = {f.name: F.coalesce(f.name, F.lit("1970-01-01").cast(f.dataType)) for f in never}
+        told[ROWMETA] = F.struct(*(value.alias(name) for name, value in whole.items()))
+        return read.withColumns(told)
 
     def columns(self) -> dict[str, Column]:
         """The columns with what was read, by the declared column."""

@@ -101,7 +101,6 @@ def build_app(stack: DevSettings) -> ServedApp:
         default_store=os.environ.get("LEATSTREAM_DEFAULT_STORE", EMBEDDED_STORE),
         # For one person many small queries matter more than a busy one.
         driver_jvm_options=os.environ.get("LEATSTREAM_DRIVER_JVM_OPTIONS", SMALL_JVM),
-        json_workers=os.environ.get("LEATSTREAM_JSON_WORKERS", "false"),
     )
     tell_stacks_when_asked()
     found = driver_environment(stack.java, with_extras(settings, stack.spark_jars))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from value_cases import CASES, RECORDS
 
@@ -34,11 +34,11 @@ def source(columns: Sequence[tuple[str, str]], **more: Any) -> SourceSpec:
     )
 
 
-def raw(spark: SparkSession, records: Sequence[bytes | None]) -> DataFrame:
+def raw(spark: SparkSession, records: Sequence[bytes | None], key: Column | None = None) -> DataFrame:
     rows = [(n, bytearray(v) if v is not None else None) for n, v in enumerate(records)]
     place = F.struct(F.lit("t").alias("topic"), F.lit(0).alias("partition"), F.col("n").alias("offset"))
     return spark.createDataFrame(rows, "n BIGINT, value BINARY").select(
-        F.lit(b"k").alias("key"),
+        (F.lit(b"k") if key is None else key).alias("key"),
         "value",
         F.timestamp_millis(F.col("n")).alias("timestamp"),
         place.alias(ROWMETA),
@@ -104,7 +104,7 @@ def test_event_time_is_the_same(spark: SparkSession, kind: str, texts: list[str]
 @pytest.mark.parametrize("position", [True, False])
 def test_state_of_before_can_be_read_on(spark: SparkSession, position: bool) -> None:
     """The rows have the same types, and the same columns may be NULL."""
-    frame = raw(spark, [b'{"a":1}'])
+    frame = raw(spark, [b'{"a":1}'], F.col("value") if position else None)
     columns = [*(("abcdefghijklm"[i], kind) for i, kind in enumerate(KINDS)), ("n", "BIGINT NOT NULL")]
     spec = source(columns)
     names = [*(f"`{name}`" for name, _ in columns), *([ROWMETA] if position else [])]

@@ -194,15 +194,12 @@ def test_what_drivers_begin_with_depends_on_their_role(
     options, workers = "LEATSTREAM_DRIVER_JVM_OPTIONS", "LEATSTREAM_JSON_WORKERS"
     dedicated, *others = environments()
     assert "TieredStopAtLevel" not in dedicated[options]
-    assert dedicated[workers] == "1"
+    assert dedicated[workers] == "0"
     for one in others:
         assert "-XX:TieredStopAtLevel=1" in one[options]
         assert workers not in one
     assert {one[options] for one in environments(driver_jvm_options="-Xint")} == {"-Xint"}
-    assert environments(json_workers=False)[0][workers] == "0"
-    cluster = {"launcher": "standalone", "spark_master": "spark://h:1", "driver_host": "127.0.0.1"}
-    assert environments(**cluster)[0][workers] == "0"
-    assert environments(**cluster, json_workers=True)[0][workers] == "1"
+    assert environments(json_workers=True)[0][workers] == "1"
     needs = [heaps(Settings(json_workers=on)) for on in (True, False)]
     assert needs[0] is not None
     assert needs[1] is not None
