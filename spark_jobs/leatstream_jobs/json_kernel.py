@@ -28,7 +28,7 @@ from leatstream.plan.job_spec import Isolation, JobSpec, Mode, SourceSpec
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 _LOG = logging.getLogger("leatstream_jobs")
 # Whether this driver has memory for the workers; a server tells it so.
@@ -88,11 +88,9 @@ class Kernel:
         told[ROWMETA] = F.struct(*(value.alias(name) for name, value in whole.items()))
         return read.withColumns(told)
 
-    def columns(self) -> dict[str, Column]:
-        """The columns with what was read, by the declared column."""
-        from pyspark.sql import functions as F
-
-        return {name: F.col(f"{_FIELD}{index}") for index, name in enumerate(self.names) if self.used[index]}
+    def columns(self) -> dict[str, str]:
+        """Names of the columns with what was read, by the declared column."""
+        return {name: f"{_FIELD}{index}" for index, name in enumerate(self.names) if self.used[index]}
 
 
 def kernels(spec: JobSpec) -> dict[str, Kernel]:

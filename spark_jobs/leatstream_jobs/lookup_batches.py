@@ -52,7 +52,7 @@ class TableLookup:
         decoder = json.decoder(self.spec.columns)
         mark = F.lit(f'{UNDECODABLE} {self.spec.view} {{"table": true}} {UNDECODABLE}_END')
         good = F.when(decoder.undecodable, F.raise_error(mark)).otherwise(F.lit(True))
-        parsed = rows.select(F.col("value").alias(json.TEXT)).withColumn(json.PARSED, decoder.parsed)
+        parsed = decoder.over(rows.select(F.col("value").alias(json.TEXT)))
         return parsed.where(good).select(*decoder.fields)
 
 

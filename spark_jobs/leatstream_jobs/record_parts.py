@@ -35,14 +35,14 @@ class Reading:
 
     Attributes:
         texts: to be selected from raw records: the parts as text, by name.
-        parsed: to be added to them: the parts parsed, by name.
+        parsed: to be added to them, one set after the other: the parts parsed, by name.
         fields: the declared columns in order, named.
         wrong: whether the record is no row of the relation; true or false, never NULL.
         reason: why, where the format can tell.
     """
 
     texts: dict[str, Column]
-    parsed: dict[str, Column]
+    parsed: Sequence[dict[str, Column]]
     fields: Sequence[Column]
     wrong: Column
     reason: Column | None
@@ -97,7 +97,7 @@ def _of_value_and_key(source: SourceSpec, registry: RegistryAddress | None) -> R
     form = "json" if source.feed is not None else source.value_format
     columns = value_columns(source)
     value = _decoder(form, columns, registry, bare=source.descriptor)
-    parsed = {json.PARSED: value.parsed}
+    parsed = _steps({json.VALUE: value})
     if not source.primary_key and not source.key_only:
         return Reading({json.TEXT: text}, parsed, value.fields, value.undecodable, value.reason)
     relaxed = _decoder(form, _nullable(columns), registry, bare=source.descriptor)
@@ -131,11 +131,16 @@ def _with_key(
     told = F.when(unread, F.concat(F.lit("its key cannot be read: "), why))
     return Reading(
         {json.TEXT: text, json.KEY.text: key_text if always else F.when(text.isNull(), key_text)},
-        {json.PARSED: value.parsed, json.KEY.parsed: key.parsed},
+        _steps({json.VALUE: value, json.KEY: key}),
         _joined(source, dict(zip((c.name for c in columns), key.fields, strict=True)), relaxed),
         wrong,
         told if value.reason is None else told.otherwise(value.reason),
     )
+
+
+def _steps(decoders: dict[json.Place, json.Decoder]) -> list[dict[str, Column]]:
+    first = {place.raw: one.raw for place, one in decoders.items() if one.raw is not None}
+    return [*filter(None, [first]), {place.parsed: one.parsed for place, one in decoders.items()}]
 
 
 _MISFIT = "it does not fit the columns"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from leatstream.connectors.base import Connector
 from leatstream.errors import JobError
-from leatstream.formats import json
+from leatstream.formats import json, text_values
 from leatstream.formats.described import FORMATS as DESCRIBED
 from leatstream.formats.registry_client import RegistryAddress
 from leatstream.model.objects import DELETED, ROWHEADERS, ROWKEY, ROWMETA, ROWTIME
@@ -226,24 +226,23 @@ def _read(
         records = kernel.applied(records)
     # The optimizer would move filters below the parsing and parse every record twice. It leaves in place
     # what is not deterministic; the partition's number is the cheapest such thing.
-    parsed = (
-        records.select(
-            F.col("key").alias(ROWKEY),
-            *(text.alias(name) for name, text in parts.texts.items()),
-            F.col("timestamp").alias(_OWN_TIME),
-            F.col(ROWMETA),
-            *([F.col(ROWHEADERS)] if source.fetches_headers else []),
-            *gone,
-            *known.values(),
-        )
-        .withColumns(parts.parsed)
-        .withColumn(_BARRIER, F.spark_partition_id())
+    parsed = records.select(
+        F.col("key").alias(ROWKEY),
+        *(text.alias(name) for name, text in parts.texts.items()),
+        F.col("timestamp").alias(_OWN_TIME),
+        F.col(ROWMETA),
+        *([F.col(ROWHEADERS)] if source.fetches_headers else []),
+        *gone,
+        *known.values(),
     )
+    for step in parts.parsed:
+        parsed = parsed.withColumns(step)
+    parsed = parsed.withColumn(_BARRIER, F.spark_partition_id())
     fields, wrong = parts.fields, parts.wrong
     if kernel is not None:
         done = F.col(json.TEXT).isNull()
         pairs = zip((column.name for column in source.columns), fields, strict=True)
-        fields = [F.when(done, known[n]).otherwise(f).alias(n) for n, f in pairs if n in known]
+        fields = [F.when(done, F.col(known[n])).otherwise(f).alias(n) for n, f in pairs if n in known]
         wrong = ~done & wrong
         own, bad_own = row_time(source, known)
         time = F.when(done, own).otherwise(time)
@@ -253,12 +252,12 @@ def _read(
     return _Read(parsed, fields, wrong, bad, time, gone, parts.reason)
 
 
-def row_time(source: SourceSpec, known: Mapping[str, Column] | None = None) -> tuple[Column, Column | None]:
+def row_time(source: SourceSpec, known: Mapping[str, str] | None = None) -> tuple[Column, Column | None]:
     """Event time as TIMESTAMP, and the condition under which the timestamp column holds none (never NULL).
 
     Args:
         source: whose timestamp column it is.
-        known: columns that are read already; else it is read from what is parsed.
+        known: names of the columns that are read already; else it is read from what is parsed.
     """
     from pyspark.sql import functions as F
 
@@ -272,12 +271,16 @@ def row_time(source: SourceSpec, known: Mapping[str, Column] | None = None) -> t
         )
     place = json.KEY if column.name in source.key_only else json.VALUE
     kind = parse_type(column.type).kind
-    raw = known[column.name] if known is not None else F.col(place.parsed).getField(column.name)
+    name = f"{place.parsed}.{text_values.tick(column.name)}" if known is None else known[column.name]
+    raw = F.col(name)
     if kind == "BIGINT":
         # Beyond the years 1 to 9999 is no time; far beyond, Spark's microseconds would overflow.
         legal = raw.between(-62_135_596_800_000, 253_402_300_799_999)
         return F.coalesce(F.timestamp_millis(F.when(legal, raw)), own), F.coalesce(~legal, F.lit(False))
-    if kind in ("TIMESTAMP", "TIMESTAMP_LTZ", "DATE", "VARCHAR"):
+    if kind == "VARCHAR":
+        value = F.expr(text_values.moment(name))
+        return F.coalesce(value, own), raw.isNotNull() & value.isNull()
+    if kind in ("TIMESTAMP", "TIMESTAMP_LTZ", "DATE"):
         value = raw.try_cast("timestamp")
         return F.coalesce(value, own), raw.isNotNull() & value.isNull()
     raise JobError(

@@ -146,9 +146,7 @@ def _in_memory(spark: SparkSession, work_dir: Path) -> None:
         rows = spark.readStream.format("rate").option("rowsPerSecond", 10).load()
         decoder = json.decoder(_COLUMNS)
         texts = rows.selectExpr('concat(\'{"id":\', value, \',"name":"n"}\') AS __leat_text')
-        parsed = (
-            texts.withColumn(json.PARSED, decoder.parsed).where(~decoder.undecodable).select(*decoder.fields)
-        )
+        parsed = decoder.over(texts).where(~decoder.undecodable).select(*decoder.fields)
         made = parsed.select(json.encode(_COLUMNS, [parsed[c.name] for c in _COLUMNS]).alias("value"))
         query = made.writeStream.format("noop").option("checkpointLocation", str(place / str(i))).start()
         try:

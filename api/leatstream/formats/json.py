@@ -1,12 +1,11 @@
 """JSON record values and the declared column types, as Spark expressions only: real-time mode runs them.
 
-Reading. A value is decodable when it is one JSON object, each declared field has its column's type, and no
-NOT NULL column is absent or null. Absent and null are the same: NULL. Undeclared fields are passed over; of a
-field given twice the last counts; names are compared exactly. VARCHAR takes any JSON value (numbers, objects
-as their JSON text). Numbers must be JSON numbers (a quoted "5" is no BIGINT; DOUBLE also takes "NaN" and
-"Infinity", and a DECIMAL may be quoted). A number that does not fit its type exactly makes the record
-undecodable, at any depth; only FLOAT and DOUBLE take the nearest value they have. TIMESTAMP and
-TIMESTAMP_LTZ take both the SQL and the ISO 8601 form; without a zone, UTC. BYTES and VARBINARY are base64.
+Reading. A value is decodable when it is one JSON object and nothing else, each declared field has its
+column's type, and no NOT NULL column is absent or null. Absent and null are the same: NULL. Undeclared fields
+are passed over; of a field given twice the last counts; names are compared exactly. What each type takes is
+the table of docs/sql/types.md. Spark's parser reads the records, and is asked only for what it reads exactly:
+texts, whole numbers, FLOAT and DOUBLE. What the texts mean is for ``text_values``; a record in which a number
+or an object was given as text, which the parser writes anew, is read again by ``json_slices``.
 
 Writing. Every column is written, NULL as null. TIMESTAMP is ``yyyy-MM-dd HH:mm:ss[.f]``, TIMESTAMP_LTZ the
 same in UTC with ``Z``.
@@ -14,35 +13,46 @@ same in UTC with ``Z``.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leatstream.errors import JobError
+from leatstream.formats import json_slices, text_values
+from leatstream.formats.plain_values import DEEPEST, TIME
 from leatstream.model.types import DataType, parse_type
 from leatstream.plan.job_spec import ColumnSpec
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame
 
 TEXT = "__leat_text"
 PARSED = "__leat_json"
 CORRUPT = "__leat_corrupt"
-_TIME = r"\A([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?\z"
-_READ_OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, "allowSingleQuotes": "false"}
+# The member behind the record that shows where the parser stopped; no record can know it.
+_END = "end_" + secrets.token_hex(8)
+_OPTIONS = {
+    "mode": "PERMISSIVE",
+    "columnNameOfCorruptRecord": CORRUPT,
+    "allowSingleQuotes": "false",
+    "allowNonNumericNumbers": "false",
+    "maxNestingDepth": str(DEEPEST + 1),
+}
 _WRITE_OPTIONS = {"ignoreNullFields": "false"}
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Columns that hold a part of the record while it is read: as text, its bytes as they are, and parsed."""
+    """Columns that hold a part of the record while it is read: its bytes as text, raw, and parsed."""
 
     text: str
     parsed: str
+    raw: str
 
 
-VALUE = Place(TEXT, PARSED)
-KEY = Place("__leat_key_text", "__leat_key")
+VALUE = Place(TEXT, PARSED, "__leat_raw")
+KEY = Place("__leat_key_text", "__leat_key", "__leat_key_raw")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +60,24 @@ class Decoder:
     """How one relation's values, or keys, are read.
 
     Attributes:
-        parsed: to be selected as the place's ``parsed`` from a frame that has the record's part as ``text``.
+        parsed: to be selected as the place's ``parsed`` from a frame that has the record's part as ``text``,
+            and ``raw`` if there is one.
         fields: the declared columns in order, named, over ``parsed``.
         undecodable: over ``text`` and ``parsed``; true or false, never NULL.
         reason: why it is undecodable, where the format can tell.
+        raw: to be selected before, as the place's ``raw``: ``parsed`` then uses it many times.
     """
 
     parsed: Column
     fields: tuple[Column, ...]
     undecodable: Column
     reason: Column | None = None
+    raw: Column | None = None
+
+    def over(self, frame: DataFrame, place: Place = VALUE) -> DataFrame:
+        """The frame, which has the record's part as ``text``, with that part parsed."""
+        before = frame if self.raw is None else frame.withColumn(place.raw, self.raw)
+        return before.withColumn(place.parsed, self.parsed)
 
 
 def decoder(columns: Sequence[ColumnSpec], place: Place = VALUE) -> Decoder:
@@ -73,22 +91,78 @@ def decoder(columns: Sequence[ColumnSpec], place: Place = VALUE) -> Decoder:
     types = [parse_type(column.type) for column in columns]
     for column, kind in zip(columns, types, strict=True):
         check_type(column.name, kind)
-    ddl = ", ".join(f"{_tick(c.name)} {_read_type(t)}" for c, t in zip(columns, types, strict=True))
-    ddl += f", {_tick(CORRUPT)} STRING"
-    text, parsed = F.col(place.text), F.col(place.parsed)
-    # Jackson stops after the first object; what follows it would pass unseen.
-    ends_well = text.endswith("}") | F.rtrim(text, F.lit(" \t\r\n")).endswith("}")
-    bad = parsed.isNull() | parsed.getField(CORRUPT).isNotNull() | ~ends_well | ~F.is_valid_utf8(text)
-    fields: list[Column] = []
-    for column, kind in zip(columns, types, strict=True):
-        raw = parsed.getField(column.name)
-        value, misfit = _converted(raw, kind)
-        if misfit is not None:
-            bad = bad | misfit
+    whole = DataType("STRUCT", arguments=tuple(types), fields=tuple(column.name for column in columns))
+    parsed = F.col(place.parsed)
+    fields = tuple(parsed.getField(column.name).alias(column.name) for column in columns)
+    bad = parsed.getField(CORRUPT)
+    for column in columns:
         if column.not_null:
-            bad = bad | raw.isNull()
-        fields.append(value.alias(column.name))
-    return Decoder(F.from_json(text, ddl, _READ_OPTIONS), tuple(fields), bad)
+            bad = bad | parsed.getField(column.name).isNull()
+    raw = f"from_json({_closed(place)}, {_ddl(f'r {_read_type(whole)}, {_LAST}')}, {_map_of(_OPTIONS)})"
+    return Decoder(F.expr(_parsed(place, whole)), fields, bad, raw=F.expr(raw))
+
+
+_LAST = f"{_END} BOOLEAN, {CORRUPT} STRING"
+
+
+def _ddl(schema: str) -> str:
+    return json_slices.text_literal(schema)
+
+
+def _map_of(options: dict[str, str]) -> str:
+    return "map(" + ", ".join(f"'{key}', '{value}'" for key, value in options.items()) + ")"
+
+
+def _plain(place: Place) -> str:
+    """The text without the mark that some writers put before it."""
+    return f"if(startswith({place.text}, '\ufeff'), substring({place.text}, 2), {place.text})"
+
+
+def _closed(place: Place) -> str:
+    """An object around the text. Of a text that ends early, or goes on, the parser does not reach its end."""
+    return f"""concat('{{"r":', {_plain(place)}, ',"{_END}":true}}')"""
+
+
+def _parsed(place: Place, whole: DataType) -> str:
+    """STRUCT of the columns, and ``CORRUPT``: whether the text is no such record."""
+    raw, text = place.raw, place.text
+    pairs = list(zip(whole.fields, whole.arguments, strict=True))
+    parts = [_read(f"{raw}.r.{text_values.tick(name)}", kind, text) for name, kind in pairs]
+    lost = (
+        f"({raw} IS NULL OR {raw}.{CORRUPT} IS NOT NULL OR {raw}.{_END} IS NULL OR NOT is_valid_utf8({text}))"
+    )
+    unfit = " OR ".join([lost, f"{raw}.r IS NULL", *(part.unfit for part in parts if part.unfit)])
+    values = [
+        f"{json_slices.text_literal(name)}, {part.value}"
+        for (name, _), part in zip(pairs, parts, strict=True)
+    ]
+    fast = f"named_struct({', '.join(values)}, '{CORRUPT}', coalesce({unfit}, true))"
+    doubts = " OR ".join(part.doubt for part in parts if part.doubt)
+    again = [f"NOT {lost} AND ({doubts})"] if doubts else []
+    if _has(whole, ("FLOAT", "DOUBLE")):
+        # The parser takes these texts only where it takes the bare words, too, which are no JSON.
+        again.append(f"""{lost} AND (contains({text}, '"NaN"') OR contains({text}, 'Infinity"'))""")
+    if not again:
+        return fast
+    return f"CASE WHEN {' OR '.join(again)} THEN {_parsed_again(place, whole)} ELSE {fast} END"
+
+
+def _parsed_again(place: Place, whole: DataType) -> str:
+    """The same, each value cut out of the text as it stands."""
+    names = [json_slices.text_literal(name) for name in whole.fields]
+    end = f"from_json({_closed(place)}, '{_LAST}', {_map_of(_OPTIONS)})"
+    begins = f"startswith(ltrim(' \\t\\r\\n', {_plain(place)}), '{{')"
+    sound = f"(p.{CORRUPT} IS NULL AND p.{_END} AND is_valid_utf8({place.text}) AND {begins})"
+    nothing = ", ".join(
+        f"{n}, CAST(NULL AS {t.spark()})" for n, t in zip(names, whole.arguments, strict=True)
+    )
+    nothing = f"named_struct({nothing}, '{CORRUPT}', true)"
+    values = ", ".join(
+        f"{n}, w.v.{text_values.tick(field)}" for n, field in zip(names, whole.fields, strict=True)
+    )
+    made = f"named_struct({values}, '{CORRUPT}', w.bad)"
+    found = text_values.bound(json_slices.row(_plain(place), whole), "w", made)
+    return text_values.bound(end, "p", f"if(coalesce({sound}, false), {found}, {nothing})")
 
 
 def encode(columns: Sequence[ColumnSpec], values: Sequence[Column]) -> Column:
@@ -137,69 +211,101 @@ def check_type(name: str, kind: DataType) -> None:
         check_type(name, part)
 
 
+_OF_TEXT = ("VARCHAR", "DECIMAL", "BYTES", "VARBINARY", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ")
+
+
 def _read_type(kind: DataType) -> str:
-    """The type the parser is asked for; where it is too lenient, a rawer one that is checked after."""
-    if kind.kind in ("TINYINT", "TIMESTAMP_LTZ"):
-        # The parser takes 128..255 for a byte and wraps, and a bare number for seconds, where most producers
-        # mean milliseconds.
-        return "SMALLINT" if kind.kind == "TINYINT" else "STRING"
-    if kind.kind == "DECIMAL":
-        # The parser rounds: with as many digits behind the point as there is room for, that shows.
-        precision, scale = (*kind.parameters, 0)[:2] if kind.parameters else (10, 0)
-        return f"DECIMAL(38, {38 - (precision - scale)})"
+    """The type the parser is asked for: what it is lenient with, it gives as text."""
+    if kind.kind == "TINYINT":
+        return "SMALLINT"  # it takes 128 to 255 for a byte, and wraps
+    if kind.kind in _OF_TEXT:
+        return "STRING"
     inner = [_read_type(part) for part in kind.arguments]
     if kind.kind == "STRUCT":
         pairs = zip(kind.fields, inner, strict=True)
-        return "STRUCT<" + ", ".join(f"{_tick(name)}: {part}" for name, part in pairs) + ">"
+        return "STRUCT<" + ", ".join(f"{text_values.tick(name)}: {part}" for name, part in pairs) + ">"
     return f"{kind.kind}<{', '.join(inner)}>" if inner else kind.spark()
 
 
-def _converted(raw: Column, kind: DataType) -> tuple[Column, Column | None]:
-    """The column's value, and the condition under which it does not fit its type (never NULL)."""
-    from pyspark.sql import functions as F
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """SQL of a value that the parser gave, of whether it is none of its type, and whether to read it again.
 
-    if kind.kind in ("TINYINT", "TIMESTAMP_LTZ"):
-        value = raw.try_cast(kind.spark())
-        return value, raw.isNotNull() & value.isNull()
+    The value is read again where the parser may have written it anew. Both conditions may be NULL for false.
+    """
+
+    value: str
+    unfit: str = ""
+    doubt: str = ""
+
+
+# A number with a fraction, an object, a list, or a quoted infinity: so the parser gives as text what is none.
+_ANEW = r"""["\[{]|-?[0-9]+[.][0-9]+(?:E-?[0-9]+)?\z"""
+
+
+def _read(raw: str, kind: DataType, text: str, depth: int = 0) -> _Part:
+    """What a value is that the parser gave for a column of that type."""
+    if kind.kind == "VARCHAR":
+        begins = f"{raw} < ':' OR startswith({raw}, '[') OR startswith({raw}, '{{')"
+        anew = rf"{raw} RLIKE r'\A(?:{_ANEW})' OR {raw} = '0' AND contains({text}, '-0')"
+        # Half a character, which only an escape can give, has become a question mark.
+        half = rf"contains({raw}, '?') AND contains({text}, r'\u')"
+        return _Part(raw, doubt=f"(({begins}) AND ({anew}) OR {half})")
+    if kind.kind == "TINYINT":
+        value = f"try_cast({raw} AS TINYINT)"
+        return _Part(value, f"({raw} IS NOT NULL AND {value} IS NULL)")
     if kind.kind == "DECIMAL":
-        value = raw.try_cast(kind.spark())
-        return value, raw.isNotNull() & ~F.coalesce(value == raw, F.lit(False))
+        whole = text_values.matches(raw, "-?[0-9]+")
+        value = f"CASE WHEN {whole} THEN try_cast({raw} AS {kind.spark()}) END"
+        return _Part(value, f"({raw} IS NOT NULL AND {value} IS NULL)", f"({raw} < ':' AND NOT {whole})")
     if kind.kind == "TIME":
-        return raw, F.coalesce(~raw.rlike(_TIME), F.lit(False))
-    return _converted_inside(raw, kind) if any(map(_is_checked, kind.arguments)) else (raw, None)
+        return _Part(raw, f"NOT {text_values.matches(raw, TIME)}")
+    if kind.kind in ("BYTES", "VARBINARY"):
+        value = text_values.base64_bytes(raw)
+        # A bare number of four digits looks like base64.
+        return _Part(value, f"({raw} IS NOT NULL AND {value} IS NULL)", text_values.matches(raw, "[0-9]+"))
+    if kind.kind in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ"):
+        value = text_values.day(raw) if kind.kind == "DATE" else text_values.moment(raw, kind.kind)
+        return _Part(value, f"({raw} IS NOT NULL AND {value} IS NULL)")
+    return _read_inside(raw, kind, text, depth) if kind.arguments else _Part(raw)
 
 
-def _converted_inside(raw: Column, kind: DataType) -> tuple[Column, Column]:
-    """The same of an ARRAY, MAP or STRUCT that holds something to be checked."""
-    from pyspark.sql import functions as F
-
-    false = F.lit(False)
+def _read_inside(raw: str, kind: DataType, text: str, depth: int) -> _Part:
+    """The same of an ARRAY, MAP or STRUCT."""
     if kind.kind == "STRUCT":
-        bad, parts = false, []
-        for name, part in zip(kind.fields, kind.arguments, strict=True):
-            value, misfit = _converted(raw.getField(name), part)
-            parts.append(value.alias(name))
-            bad = bad if misfit is None else bad | misfit
-        return F.when(raw.isNotNull(), F.struct(*parts)), bad
-    part = kind.arguments[-1]
-
-    def fitted(item: Column) -> Column:
-        return _converted(item, part)[0]
-
-    def unfit(item: Column) -> Column:
-        misfit = _converted(item, part)[1]
-        return false if misfit is None else misfit
-
-    if kind.kind == "ARRAY":
-        return F.transform(raw, fitted), F.coalesce(F.exists(raw, unfit), false)
-    values = F.transform_values(raw, lambda _key, item: fitted(item))
-    return values, F.coalesce(F.exists(F.map_values(raw), unfit), false)
-
-
-def _is_checked(kind: DataType) -> bool:
-    return kind.kind in ("TINYINT", "TIMESTAMP_LTZ", "DECIMAL", "TIME") or any(
-        map(_is_checked, kind.arguments)
+        pairs = list(zip(kind.fields, kind.arguments, strict=True))
+        parts = [_read(f"{raw}.{text_values.tick(name)}", part, text, depth) for name, part in pairs]
+        named = ", ".join(
+            f"{json_slices.text_literal(name)}, {part.value}"
+            for (name, _), part in zip(pairs, parts, strict=True)
+        )
+        value = f"if({raw} IS NULL, NULL, named_struct({named}))"
+        unfit, doubt = (
+            " OR ".join(filter(None, which))
+            for which in zip(*((p.unfit, p.doubt) for p in parts), strict=True)
+        )
+        return _Part(value, f"({unfit})" if unfit else "", f"({doubt})" if doubt else "")
+    item = f"i{depth}"
+    part = _read(item, kind.arguments[-1], text, depth + 1)
+    values = raw if kind.kind == "ARRAY" else f"map_values({raw})"
+    value = raw
+    if part.value != item:
+        key = "" if kind.kind == "ARRAY" else f"k{depth}, "
+        value = (
+            f"transform{'_values' * bool(key)}({raw}, {f'({key}{item})' if key else item} -> {part.value})"
+        )
+    unfit, doubt = (
+        f"exists({values}, {item} -> {which})" if which else "" for which in (part.unfit, part.doubt)
     )
+    if kind.kind == "MAP":
+        keys = f"map_keys({raw})"
+        twice = f"size({keys}) <> size(array_distinct({keys})) OR exists({keys}, k -> contains(k, '?'))"
+        doubt = f"({' OR '.join(filter(None, (doubt, twice)))})"
+    return _Part(value, unfit, doubt)
+
+
+def _has(kind: DataType, kinds: tuple[str, ...]) -> bool:
+    return kind.kind in kinds or any(_has(part, kinds) for part in kind.arguments)
 
 
 def _written(value: Column, kind: DataType) -> Column:
@@ -209,7 +315,7 @@ def _written(value: Column, kind: DataType) -> Column:
         return value.cast("string")
     if kind.kind == "TIMESTAMP_LTZ":
         return F.concat(value.cast("string"), F.lit("Z"))
-    if not _has_time(kind):
+    if not _has(kind, ("TIMESTAMP", "TIMESTAMP_LTZ")):
         return value
     if kind.kind == "ARRAY":
         return F.transform(value, _inner(kind.arguments[0]))
@@ -225,11 +331,3 @@ def _written(value: Column, kind: DataType) -> Column:
 
 def _inner(kind: DataType) -> Callable[[Column], Column]:
     return lambda item: _written(item, kind)
-
-
-def _has_time(kind: DataType) -> bool:
-    return kind.kind in ("TIMESTAMP", "TIMESTAMP_LTZ") or any(map(_has_time, kind.arguments))
-
-
-def _tick(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

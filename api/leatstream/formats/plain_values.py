@@ -70,7 +70,7 @@ def decimal_of(text: str, kind: DataType) -> Decimal:
 
 
 def nearest_single(text: str) -> float:
-    """The FLOAT that is nearest to a number's digits; the nearest one to the nearest DOUBLE may be another."""
+    """The FLOAT nearest to a number's digits, which need not be the one nearest to their DOUBLE."""
     double = float(text)
     single = _single(double)
     if double == 0 or math.isinf(double) or single == double:

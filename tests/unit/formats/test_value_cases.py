@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 from exact_json import NotExact, read_record
@@ -80,3 +82,31 @@ def _as_python(value: Any, kind: DataType) -> Any:
     if kind.kind == "MAP":
         return {key: _as_python(item, kind.arguments[1]) for key, item in value}
     return from_plain(value, kind)
+
+
+BEGIN, END = "<!-- values: begin -->\n", "<!-- values: end -->"
+
+
+def test_the_page_shows_the_table() -> None:
+    """Write it anew with ``UPDATE_GOLDEN=1``."""
+    page = Path(__file__).parents[3] / "docs" / "sql" / "types.md"
+    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+    shown, after = rest.split(END)
+    if os.environ.get("UPDATE_GOLDEN"):
+        page.write_text(before + BEGIN + table_of_values() + END + after, encoding="utf-8")
+    else:
+        assert shown == table_of_values()
+
+
+def table_of_values() -> str:
+    lines = ["| type | takes | undecodable |", "|---|---|---|"]
+    for kind in dict.fromkeys(case.type for case in CASES if case.shown):
+        cases = [case for case in CASES if case.type == kind and case.shown]
+        taken = [_shown(case.text) for case in cases if case.value is not UNDECODABLE]
+        refused = [_shown(case.text) for case in cases if case.value is UNDECODABLE]
+        lines.append(f"| `{kind}` | {', '.join(taken)} | {', '.join(refused)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _shown(text: str) -> str:
+    return f"`{text}`"
