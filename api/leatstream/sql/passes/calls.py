@@ -10,6 +10,7 @@ from sqlglot import exp
 from leatstream.errors import InternalError
 from leatstream.model.objects import ROWMETA, ROWTIME
 from leatstream.sql.function_table import functions
+from leatstream.sql.json_paths import sql_of
 from leatstream.sql.passes.group_calls import write_group_call
 from leatstream.sql.passes.quoting import name
 from leatstream.sql.passes.user_functions import use_of, write_user_call
@@ -142,6 +143,14 @@ def _json_object(r: ExpressionRenderer, arguments: list[Any]) -> bool:
     return True
 
 
+def _json_value(r: ExpressionRenderer, arguments: list[Any]) -> bool:
+    before, after = sql_of("\0", arguments[1].this).split("\0")
+    r.put(before)
+    r.expr(arguments[0])
+    r.put(after)
+    return True
+
+
 _RULES: dict[str, Callable[[ExpressionRenderer, list[Any]], bool]] = {
     "trim": _trim,
     "btrim": _side_trim("BOTH"),
@@ -156,4 +165,5 @@ _RULES: dict[str, Callable[[ExpressionRenderer, list[Any]], bool]] = {
     "split_index": _split_index,
     "json_array": _json_array,
     "json_object": _json_object,
+    "get_json_object": _json_value,
 }

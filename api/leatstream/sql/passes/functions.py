@@ -11,6 +11,7 @@ from leatstream.errors import Faults
 from leatstream.model.objects import ROWTIME
 from leatstream.sql.function_table import ROW as ROW_CATEGORY
 from leatstream.sql.function_table import Function, functions, known_names, refusals
+from leatstream.sql.json_paths import UnfitPath, steps_of
 from leatstream.sql.passes.columns import near_input, suggestion
 from leatstream.sql.passes.group_calls import GROUPINGS, counts_distinct
 from leatstream.sql.passes.quoting import name as quoted
@@ -115,6 +116,19 @@ class Functions:
                 position=at,
                 hint=f"write {name}({function.signature})" if count else None,
             )
+        elif function.name == "get_json_object":
+            self._path(name, node.expressions[1])
+
+    def _path(self, name: str, path: exp.Expression) -> None:
+        if not isinstance(path, exp.Literal) or not path.is_string:
+            detail = f"The path of {name} is not written out."
+            hint = "write it as text, such as '$.a.b[0]'"
+            self.faults.add("unsupported", detail, position=place(path), hint=hint)
+            return
+        try:
+            steps_of(path.this)
+        except UnfitPath as error:
+            self.faults.add("unsupported", str(error), position=place(path), hint=error.hint)
 
     def _row(self, node: exp.Expression, name: str) -> None:
         at = place(node)
