@@ -64,7 +64,7 @@ def unescaped(raw: str) -> str:
 def members(raw: str) -> str:
     """An object's names ``k`` and values ``v`` as they stand, the last one first."""
     names = f"transform(regexp_extract_all({raw}, pattern.member, 1), k -> {unescaped('k')})"
-    return f"named_struct('k', reverse({names}), 'v', reverse(regexp_extract_all({raw}, {_MEMBER}, 2)))"
+    return f"named_struct('k', reverse({names}), 'v', reverse(regexp_extract_all({raw}, pattern.member, 2)))"
 
 
 def elements(raw: str) -> str:
