@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leatstream.connectors.s3.files import rows
@@ -112,6 +112,7 @@ def _is_decimal(text: str) -> bool:
 ROWS = st.lists(st.fixed_dictionaries(dict.fromkeys(KINDS, TEXTS)), min_size=1, max_size=4)
 
 
+@settings(max_examples=40)
 @given(
     rows=ROWS, delimiter=st.sampled_from(",;|\t"), header=st.booleans(), end=st.sampled_from(["\n", "\r\n"])
 )
@@ -137,6 +138,7 @@ def test_decimal_commas_keep_every_digit(number: Decimal) -> None:
     assert parsed(read(text.encode(), given)[0]) == {"d": f"{number:f}"}
 
 
+@settings(max_examples=40)
 @given(ROWS)
 def test_parquet_texts(rows: list[dict[str, str]]) -> None:
     out = io.BytesIO()
@@ -144,6 +146,7 @@ def test_parquet_texts(rows: list[dict[str, str]]) -> None:
     assert [json.loads(value) for value in read(out.getvalue(), layout("parquet"))] == rows
 
 
+@settings(max_examples=40)
 @given(
     st.lists(
         st.tuples(st.integers(), st.decimals(allow_nan=False, allow_infinity=False), st.floats()), min_size=1
@@ -174,11 +177,12 @@ SCALARS = st.one_of(
 VALUES = st.recursive(
     SCALARS,
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(TEXTS, inner, max_size=3)),
-    max_leaves=8,
+    max_leaves=4,
 )
 BETWEEN = st.sampled_from(["", " ", "\t", "\n", "\r\n", "\n\n", "\n\ufeff"])
 
 
+@settings(max_examples=40)
 @given(
     st.lists(
         st.tuples(st.dictionaries(TEXTS, VALUES, max_size=4), st.booleans(), BETWEEN), min_size=1, max_size=6
