@@ -149,6 +149,8 @@ RIGHT = [
     "n || k",
     "UPPER(n)",
     "k LIKE n",
+    "k LIKE 'C:\\Users%'",
+    "k LIKE k || '\\%'",
     "SHA2(k, 256)",
     "MD5(k)",
     "BASE64(k)",

@@ -100,6 +100,8 @@ def test_strings_come_through(spark: Any, bind_text: Callable[[str], LogicalPlan
         ("xxax", "TRIM(LEADING 'x' FROM userid)", "ax"),
         ("5", "CASE WHEN 1 + 2 * 3 - (4 - 1) = 4 AND NOT userid = '6' THEN 'y' END", "y"),
         ("a_b", "userid LIKE 'a!_b' ESCAPE '!' AND userid NOT LIKE 'ab'", True),
+        ("C:\\Users", "userid LIKE 'C:\\Users%' AND userid LIKE 'C:\\%'", True),
+        ("C:\\Users", "userid ILIKE CONCAT('c:', CHR(92), 'u%') AND userid NOT LIKE 'C:\\\\%'", True),
         ("nope", "TRY_CAST(userid AS INT) IS NOT DISTINCT FROM NULL", True),
     ],
 )

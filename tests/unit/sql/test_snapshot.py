@@ -284,3 +284,10 @@ def test_types_of_numbers_of_single_precision() -> None:
         f"SELECT {f} + {f} AS a, {f} / {f} AS b, {f} * n AS c, round({f}) AS e, abs({f}) AS g FROM v"
     )
     assert [str(kind) for _, kind in made.columns] == ["FLOAT", "DOUBLE", "DOUBLE", "FLOAT", "FLOAT"]
+
+
+def test_nothing_escapes_in_like_unless_it_is_said() -> None:
+    text = "SELECT k FROM v WHERE k LIKE 'C:\\Users%'"
+    assert " ESCAPE " not in compiled(text).sql
+    assert list(compiled(text, "postgresql").parameters)[-1:] == [""]
+    assert " ESCAPE " in compiled(f"{text} ESCAPE '!'").sql

@@ -22,6 +22,8 @@ from leatstream.sql.passes.scope import place
 from leatstream.sql.source_map import Mark
 
 _BINARY = {**OPERATORS, **LIKES, exp.Is: "IS"}
+_ESCAPABLE = (exp.Like, exp.ILike)
+_BACKSLASH = "\\"
 WINDOW = "__leat_window"
 _ENDS = {"window_start": "start", "window_end": "end"}
 _PLACE = re.compile(r"\{(\d|time)\}")
@@ -87,10 +89,21 @@ class ExpressionRenderer:
         self.expr(node)
         for operator in reversed(spine):
             self.put(f" {_BINARY[type(operator)]} ")
-            self.expr(operator.expression)
+            if type(operator) in _ESCAPABLE and not isinstance(operator.parent, exp.Escape):
+                self._pattern(operator.expression)
+            else:
+                self.expr(operator.expression)
             position = place(operator)
             if position is not None:
                 self.marks.append((start, self._length - 1, position))
+
+    def _pattern(self, node: exp.Expression) -> None:
+        """The pattern of a LIKE without ESCAPE: to Spark a backslash escapes then, in SQL nothing does."""
+        if not isinstance(node, exp.Literal):
+            self.template(f"replace({{}}, {literal(_BACKSLASH)}, {literal(_BACKSLASH * 2)})", node)
+            return
+        with self.mark(place(node)):
+            self.put(literal(node.this.replace(_BACKSLASH, _BACKSLASH * 2)))
 
     def call(self, function: str, arguments: Sequence[exp.Expression]) -> None:
         """``function(a, b)``"""

@@ -291,8 +291,8 @@ class Expressions:
         self.refuse("A sub-query as a value", node, hint)
         return NOTHING
 
-    def like(self, node: Any, escape: str = "\\") -> Value:
-        """LIKE and ILIKE."""
+    def like(self, node: Any, escape: str = "") -> Value:
+        """LIKE and ILIKE; nothing escapes where no character is given."""
         left, right = self.value(node.this), self.value(node.expression)
         self.expect(left, "text", node.this)
         self.expect(right, "text", node.expression)
@@ -300,6 +300,8 @@ class Expressions:
         if isinstance(node, exp.ILike):
             lower = FUNCTIONS["lower"].sqlite if self.sqlite else FUNCTIONS["lower"].postgresql
             one, other = (str(lower).format(text) for text in (one, other))
+        if not escape and self.sqlite:
+            return Value(f"({one} LIKE {other})", kinds.BOOLEAN)
         mark = self.parameters.put(escape, kinds.VARCHAR)
         return Value(f"({one} LIKE {other} ESCAPE {mark})", kinds.BOOLEAN)
 
