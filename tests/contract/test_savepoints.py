@@ -250,7 +250,7 @@ def test_what_does_not_fit_is_refused(world: Any, client: TestClient, text: str,
     assert sql(client, "LIST STREAMS").json()["results"][0]["rows"][-1][0] == "d.public.b"
 
 
-def test_a_plan_counts_what_statements_before_leave(client: TestClient) -> None:
+def test_a_plan_counts_what_statements_before_leave(world: Any, client: TestClient) -> None:
     text = """TERMINATE QUERY q WITH SAVEPOINT later;
         CREATE STREAM x AS SELECT * FROM a QUERY WITH ('query.name' = 'x', 'from.savepoint' = 'later');
         CREATE STREAM y AS SELECT * FROM a QUERY WITH ('from.query' = 'x')"""

@@ -50,7 +50,7 @@ class Assumed:
     """Planned objects, as read from a request.
 
     Attributes:
-        ends: savepoints that statements before make, and queries that they stop.
+        ends: savepoints that statements before make, and queries that they make or stop.
         principal: who planned them, where nobody has asked yet whether he may: see ``authorize_place``.
     """
 

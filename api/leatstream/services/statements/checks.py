@@ -17,6 +17,7 @@ from leatstream.services.databases import PUBLIC, refuse_dependents, require_dat
 from leatstream.services.environment import Context, Environment
 from leatstream.services.functions.catalog import callers, functions_of, require_function, require_source
 from leatstream.services.planning.live_stores import LiveStores
+from leatstream.services.planning.query_properties import query_name
 from leatstream.services.planning.selects import plan_select
 from leatstream.services.queries.catalog import require_query
 from leatstream.services.queries.origin import require_savepoint
@@ -106,6 +107,7 @@ def after(
     elif isinstance(statement, ast.CreateAs):
         name = planned_query or f"statement {statement.position.offset}"
         assumed.queries.append(AssumedQuery(name, statement.text, context))
+        assumed.ends.add(query_name(statement.query_properties) or statement.name.parts[-1])
     elif isinstance(statement, ast.TerminateQuery):
         assumed.ends |= {single(name) for name in (statement.name, statement.savepoint) if name is not None}
     elif isinstance(statement, ast.Drop):
