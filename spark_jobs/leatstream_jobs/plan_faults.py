@@ -8,6 +8,7 @@ as it stands, one over other values too with sample values in their place.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from leatstream_jobs.plan_trees import companion, items, name_of, range_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_LOG = logging.getLogger(__name__)
 _Range = tuple[int, int]
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 _OPTIMIZER = "org.apache.spark.sql.catalyst.optimizer"
@@ -47,7 +49,7 @@ _NEVER = frozenset(
     StringRPad StringRepeat StringReplace StringSpace
     """.split()  # noqa: SIM905
 )
-_FORMATS = ("FormatString", "FormatNumber")  # computed unless a width is large
+_WIDE = ("FormatNumber", "FormatString", "Invoke", "StaticInvoke")  # computed unless a width may be large
 # Matching a text can take for ever: only the pattern is tried, against a sample.
 _MATCHING = frozenset(
     """
@@ -262,7 +264,12 @@ class _Constants:
         """What cannot be computed."""
         for _, expression, place in _expressions(plan, self._patterns):
             self._place, self._item = place, expression
-            self._look(expression)
+            try:
+                self._look(expression)
+            except (
+                Exception
+            ) as error:  # too deep, or of a form that is not known: not checked, so not refused
+                _LOG.warning("constants of an expression were not checked: %s", type(error).__name__)
         return self._found
 
     def _look(self, node: Any) -> bool:
@@ -276,12 +283,11 @@ class _Constants:
             return False
         before = len(self._found)
         parts = items(node.children())
-        reached = self._reached(kind, parts)
-        usable = [i in reached and self._look(part) for i, part in enumerate(parts)]
+        usable = self._look_at_parts(kind, parts)
         if len(self._found) > before or kind in _NEVER or not node.deterministic():
             return False
         fixed = bool(parts) and all(usable) and node.foldable()
-        if kind in _FORMATS and not all(_is_narrow(part) for part in parts if name_of(part) == "Literal"):
+        if kind in _WIDE and not all(_is_narrow(part) for part in parts if name_of(part) == "Literal"):
             return False
         if kind not in _SAFE and any(usable) and self._left > 0:
             self._left -= 1
@@ -292,20 +298,21 @@ class _Constants:
                 self._try(node, list(self._with_samples(node, parts, constant)), sampled=True)
         return fixed and kind not in _MATCHING and len(self._found) == before
 
-    def _reached(self, kind: str, parts: Sequence[Any]) -> set[int]:
-        """Which parts are computed: none of a branch whose condition is constant and does not hold."""
+    def _look_at_parts(self, kind: str, parts: Sequence[Any]) -> list[bool]:
+        """Which parts may be computed; a branch whose constant condition does not hold is left out."""
         if kind not in ("CaseWhen", "If"):
-            return set(range(len(parts)))
-        found: set[int] = set()
+            return [self._look(part) for part in parts]
+        usable = [False] * len(parts)
         for at in range(0, len(parts) - 1, 2):
-            found |= {at, at + 1}
-            if not parts[at].foldable():
-                continue
-            outcome = _outcome(parts[at])
-            if outcome is True:
-                return found
-            found.discard(at + 1)
-        return found | ({len(parts) - 1} if len(parts) % 2 else set())
+            usable[at] = self._look(parts[at])
+            holds = _holds(parts[at]) if usable[at] else None
+            if holds is not False:
+                usable[at + 1] = self._look(parts[at + 1])
+            if holds:
+                return usable
+        if len(parts) % 2:
+            usable[-1] = self._look(parts[-1])
+        return usable
 
     def _with_samples(self, node: Any, parts: Sequence[Any], constant: Sequence[bool]) -> Iterator[Any]:
         """The node with samples for what is not constant, in several ways."""
@@ -361,13 +368,12 @@ class _Constants:
             self._found.append(first)
 
 
-def _outcome(condition: Any) -> bool | None:
-    """What a constant condition is; None if it cannot be computed either."""
+def _holds(condition: Any) -> bool | None:
+    """Whether a constant condition holds; None if it cannot be computed."""
     try:
-        value = condition.eval(None)
+        return condition.eval(None) is True
     except Exception:
         return None
-    return value is True
 
 
 def _compute(form: Any, *, sampled: bool) -> dict[str, Any] | None:

@@ -200,6 +200,8 @@ DEAR = [
     "LPAD(k, 2000000000, ' ')",
     "LPAD('x', 2000000000, ' ')",
     "SPACE(2000000000)",
+    "LPAD(X'00', 2000000000, X'00')",
+    "CASE WHEN UPPER(REPEAT('x', 2000000000)) = 'x' THEN 1 END",
     "CARDINALITY(SEQUENCE(1, 2000000000))",
     "FORMAT_STRING('%2000000000d', n)",
     "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!' RLIKE '(a+)+$'",
