@@ -10,7 +10,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,23 +88,17 @@ def _search(
     ends = connector.ends(source.entity, 5.0)
     begun = _offsets(_COMMITTED, chain, source.entity) or _first_offsets(spec)
     last = _offsets(_AVAILABLE, chain, source.entity)
-    # In real-time mode a batch has no end before it is over.
-    parts = [
-        (
-            partition,
-            begun[partition],
-            last[partition] if last.get(partition, 0) > begun[partition] else newest,
-        )
-        for partition, newest in ends.items()
-        if partition in begun
-    ]
+    parts = _parts(begun, last)
+    if not parts:  # in real-time mode a batch has no end before it is over
+        parts = _parts(begun, ends)
 
     def fails(some: Sequence[Part]) -> bool:
         if time.monotonic() > end:
             raise _GivenUp
         breathe()
         raw = connector.read_range(spark, source, some)
-        frame = scans.decoded(scans.without_skipped(raw, source), source, None)
+        skipped = f"{scans.SKIPPED}{source.view}" if source.on_error == "ignore" else None
+        frame = scans.decoded(scans.without_skipped(raw, source), source, skipped)
         frame.createOrReplaceTempView(source.view)
         try:
             spark.sql(spec.sql).write.format("noop").mode("overwrite").save()
@@ -113,8 +107,12 @@ def _search(
             return (found.condition, found.span) == (failure.condition, failure.span)
         return False
 
-    found = narrowed([part for part in parts if part[1] < part[2]], fails)
+    found = narrowed(parts, fails)
     return RecordPlace(source.entity, str(found[0]), str(found[1])) if found is not None else None
+
+
+def _parts(begun: Mapping[int, int], ends: Mapping[int, int]) -> list[Part]:
+    return [(p, first, ends[p]) for p, first in sorted(begun.items()) if ends.get(p, first) > first]
 
 
 def narrowed(parts: Sequence[Part], fails: Callable[[Sequence[Part]], bool]) -> Part | None:
