@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -18,10 +19,10 @@ from leatstream.engine.analysis import AnalysisQueue
 from leatstream.engine.local_pool import LocalPool
 from leatstream.engine.loop import ReconcileLoop
 from leatstream.engine.standstill import StandstillWatch
-from leatstream.errors import CatalogError, EngineError, StackError
+from leatstream.errors import CatalogError, EngineError, StackError, StoreError
 from leatstream.launching import heaps, open_launcher, slots
 from leatstream.model.objects import Store
-from leatstream.ports import CheckpointFiles, OpenUnit
+from leatstream.ports import CheckpointFiles, OpenUnit, SecretBox, ViewStore
 from leatstream.services.authorization import hash_token, mint_token, well_formed
 from leatstream.services.environment import Environment, Principal, RuntimeSettings
 from leatstream.services.queries.leases import SoleServer
@@ -35,7 +36,7 @@ from leatstream.storage.checkpoint_url import CheckpointUrl
 from leatstream.storage.hadoop_client import HadoopClient
 from leatstream.storage.migrate import at_head, migrate
 from leatstream.storage.secret_box import open_secret_box
-from leatstream.storage.sharing import hold, join_servers, prove_keys, server_id
+from leatstream.storage.sharing import common_password, hold, join_servers, prove_keys, server_id
 from leatstream.storage.unit_of_work import open_units
 from leatstream.views.stores import open_views
 
@@ -43,6 +44,8 @@ _ADMIN = "admin"
 _SYSADMIN = "sysadmin"
 _TOKEN_VARIABLE = "LEATSTREAM_BOOTSTRAP_TOKEN"  # noqa: S105 - a name
 _TOKEN_FILE = "token"  # noqa: S105 - a file name
+_VIEWS_PASSWORD = "catalog/views-password"  # noqa: S105 - a reference
+_LOG = logging.getLogger(__name__)
 
 
 class SystemClock:
@@ -206,6 +209,7 @@ def _open(
         seats=settings.shared_queries,
         wake=changed.wake,  # what this server's drivers wait for is no news to others
     )
+    prove_keys(open_unit, secret_box, alone=leases is None)
     checkpoints = open_checkpoints(settings, driver_environment)
     opened.callback(checkpoints.close)
     env: Environment
@@ -218,7 +222,7 @@ def _open(
         connector_classes=connector_classes(),
         analyzer=AnalysisQueue(changed.wake),
         drivers=pool,
-        views=open_views(settings.catalog, data_dir / "views"),
+        views=_views(settings, open_unit, secret_box, data_dir / "views"),
         checkpoints=checkpoints,
         settings=RuntimeSettings(
             checkpoint_root=settings.checkpoints,
@@ -236,7 +240,6 @@ def _open(
         leases=leases or SoleServer(),
     )
     announcements = None
-    prove_keys(open_unit, secret_box, alone=leases is None)
     if leases is not None:
         announcements = Announcements(settings.catalog, server, changed.wake)
         announcements.start()
@@ -253,6 +256,28 @@ def _open(
     grace = settings.stop_grace_seconds
     closing = open_unit.close, checkpoints.close
     return Runtime(env, pool, loop, watch, token, *closing, announcements, locks, grace)
+
+
+def _views(settings: Settings, open_unit: OpenUnit, box: SecretBox, directory: Path) -> ViewStore:
+    """Where views are kept: with a role of their own, where the catalog is in PostgreSQL."""
+    if not settings.catalog.startswith("postgresql"):
+        return open_views(settings.catalog, directory)
+    from leatstream.views.postgresql_role import NoRole, make_role, use_role
+    from leatstream.views.postgresql_store import USE_ANOTHER, UnusableViews
+
+    url = settings.views_url
+    try:
+        if url:
+            use_role(settings.catalog, url)
+        else:
+            url = make_role(settings.catalog, common_password(open_unit, box, _VIEWS_PASSWORD))
+    except StoreError as error:  # it answers for the catalog, so this passes
+        hint = "start again; a dump or another long transaction may hold the tables of materialized views"
+        raise StackError("part-failed", error.detail, hint=hint) from error
+    except NoRole as error:
+        _LOG.warning("materialized views cannot be kept: %s. %s", error, USE_ANOTHER)
+        return UnusableViews(str(error))
+    return open_views(url, directory)
 
 
 def open_checkpoints(settings: Settings, driver_environment: Mapping[str, str]) -> CheckpointFiles:

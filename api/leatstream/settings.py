@@ -56,6 +56,8 @@ class Settings(BaseSettings):
         migrate: bring the catalog to the newest schema at the start; else an old one is refused.
         data_dir: catalog, keys, checkpoints, logs.
         catalog_url: SQLAlchemy URL; empty = SQLite in ``data_dir``.
+        views_url: URL, with a password, of the role that materialized views are kept with; empty = the server
+            makes one, where the catalog is in PostgreSQL.
         catalog_wait_seconds: how long a start waits for the catalog's database while that is away.
         keys_file: the key ring; empty = ``data_dir/keys.json``.
         checkpoint_root: empty = ``data_dir/checkpoints``.
@@ -101,6 +103,7 @@ class Settings(BaseSettings):
     migrate: bool = True
     data_dir: Path = Path(".leatstream")
     catalog_url: str = ""
+    views_url: str = ""
     catalog_wait_seconds: float = Field(default=60.0, ge=0, le=3_600, allow_inf_nan=False)
     keys_file: str = ""
     checkpoint_root: str = ""
@@ -160,6 +163,13 @@ class Settings(BaseSettings):
     @classmethod
     def _names(cls, value: object) -> object:
         return read_names(value) if isinstance(value, str) else value
+
+    @field_validator("views_url")
+    @classmethod
+    def _is_postgresql(cls, value: str) -> str:
+        if value and not value.startswith("postgresql"):
+            raise ValueError("it is the URL of a PostgreSQL database, such as postgresql://views:…@host/name")
+        return value
 
     @field_validator("driver_api_url")
     @classmethod

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from leatstream.errors import StoreError
+from leatstream.model.objects import QueryState
 
 CREATE = "CREATE MATERIALIZED VIEW v COMMENT 'all' WITH ('retention' = '7 days') AS SELECT * FROM pageviews;"
 CONTEXT = {"database": "demo", "schema": "public", "store": "k"}
@@ -282,3 +284,29 @@ def test_filtered_groups_of_a_stream_are_kept_by_their_key(pageviews: TestClient
     answer = pageviews.post("/v1/statements:validate", json={"sql": text, **CONTEXT}).json()
     assert answer["valid"], answer
     assert answer["statements"][0]["plan"]["sink"]["primary_key"] == ["viewtime"]
+
+
+def test_views_that_cannot_be_kept_are_refused_and_no_password_is_given(view: TestClient, fresh: Any) -> None:
+    """As where the catalog's role may make no role for them: the catalog's own password stays with the server."""
+    from leatstream.views.postgresql_store import PASSWORD, UnusableViews
+
+    fresh.env.views = UnusableViews("the catalog's role may not make one")
+    again = view.post("/v1/statements:validate", json={"sql": CREATE.replace(" v ", " w "), **CONTEXT}).json()
+    (problem,) = again["statements"][0]["problems"]
+    assert (problem["code"], problem["position"]["column"]) == ("unsupported", 26)
+    assert "materialized views cannot be kept" in problem["detail"]
+    fresh.drivers.tokens["d"] = "t"
+    with fresh.units() as unit:
+        query = unit.queries.find("v")
+        status = replace(query.status, state=QueryState.STARTING, driver_id="d", attempt=1)
+        unit.queries.update(replace(query, status=status))
+        unit.commit()
+    fresh.drivers.queries["d"] = query.meta.id
+    asked = {"references": [PASSWORD], "query_id": query.meta.id}
+    headers = {"Authorization": "Bearer t"}
+    answer = view.post("/v1/drivers/d/secrets", json=asked, headers=headers)
+    # With this code the job fails for good, and its error tells the same.
+    assert (answer.status_code, answer.json()["code"]) == (500, "secret-unreadable")
+    assert "LEATSTREAM_VIEWS_URL" in answer.json()["errors"][0]["hint"]
+    selected = view.post("/v1/statements", json={"sql": "SELECT * FROM v", **CONTEXT})
+    assert (selected.status_code, selected.json()["code"]) == (502, "store-auth-failed")

@@ -37,11 +37,19 @@ class Freshness:
 
 
 class ViewStore(Protocol):
-    """Keeps the rows of materialized views; jobs write them."""
+    """Keeps the rows of materialized views; jobs write them.
+
+    Attributes:
+        unusable: why it keeps none; None if it does.
+    """
 
     kind: Literal["sqlite", "postgresql"]
     database: ViewDatabase
-    password: str | None
+    unusable: str | None
+
+    @property
+    def password(self) -> str | None:
+        """Of the database; InternalError secret-unreadable if it keeps none."""
 
     def read(self, snapshot: Snapshot) -> tuple[list[tuple[object, ...]], list[Freshness]]:
         """Rows and the freshness of each view, as of one batch of each.

@@ -130,6 +130,19 @@ def prove_keys(open_unit: OpenUnit, box: SecretBox, *, alone: bool = False) -> N
         ) from error
 
 
+def common_password(open_unit: OpenUnit, box: SecretBox, reference: str) -> str:
+    """A password that all servers of a catalog know: made by the first, and anew where the key is lost."""
+    with open_unit() as unit:
+        envelope = unit.secrets.find(reference)
+        if envelope is not None:
+            with contextlib.suppress(InternalError):
+                return box.open(reference, envelope)
+        made = secrets.token_urlsafe(32)
+        unit.secrets.put(reference, box.seal(reference, made))
+        unit.commit()
+    return made
+
+
 def _place_of(root: str) -> str:
     """What tells one place of checkpoints from another: a mark in a directory, else the URL."""
     if "://" in root:

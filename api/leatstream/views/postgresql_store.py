@@ -5,28 +5,37 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import Any, Literal, cast
-from urllib.parse import unquote, urlsplit, urlunsplit
 
 import psycopg
 from psycopg import sql
 
-from leatstream.errors import EngineError, LeatstreamError, RequestError, StoreError
+from leatstream.errors import EngineError, InternalError, LeatstreamError, RequestError, StoreError
 from leatstream.model.view_values import MOST_CHARACTERS, TOO_LONG
 from leatstream.plan.job_spec import ViewDatabase
 from leatstream.ports import Freshness, Snapshot
 from leatstream.views.faults import gathered, not_ready, timed_out
+from leatstream.views.postgresql_role import without_password
 from leatstream.views.postgresql_writer import SCHEMA, connect, index_name, index_statement, table_of, told
 
 _Rows = Generator[tuple[object, ...], None, None]
 _CHANGE_LOCK_SECONDS = 3.0
 _INDEX_LOCK_SECONDS = 20.0  # for the batch at work; readers do not wait behind it
 PASSWORD = "secret://views/password"  # noqa: S105 - a reference
+USE_ANOTHER = (
+    "Let the catalog's role make roles (ALTER ROLE … CREATEROLE), or make one for the views and name it in "
+    "LEATSTREAM_VIEWS_URL: docs/operations.md, The views' role. Then start the server again."
+)
 
 
 class PostgresViews:
-    """The schema ``leatstream_views`` of the catalog's database."""
+    """The schema ``leatstream_views`` of a database.
+
+    Args:
+        url: with the role that jobs write with.
+    """
 
     kind: Literal["sqlite", "postgresql"] = "postgresql"
+    unusable: str | None = None
 
     def __init__(self, url: str) -> None:
         self._url, self.password = without_password(url)
@@ -79,13 +88,42 @@ class PostgresViews:
         return connect(self._url, self.password, _CHANGE_LOCK_SECONDS)
 
 
-def without_password(url: str) -> tuple[str, str | None]:
-    """A URL for psycopg without its password, and the password."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    user = f"{parts.username}@" if parts.username else ""
-    plain = urlunsplit(("postgresql", user + host, parts.path, parts.query, ""))
-    return plain, unquote(parts.password) if parts.password else None
+class UnusableViews:
+    """In place of views that cannot be kept apart from the catalog: each use is told why.
+
+    Args:
+        why: the cause.
+    """
+
+    kind: Literal["sqlite", "postgresql"] = "postgresql"
+
+    def __init__(self, why: str) -> None:
+        self.unusable: str | None = f"materialized views cannot be kept: {why}"
+        self.database = ViewDatabase(kind="postgresql", location="", secret=PASSWORD)
+
+    @property
+    def password(self) -> str | None:
+        """None is to be had."""
+        raise InternalError("secret-unreadable", str(self.unusable), hint=USE_ANOTHER)
+
+    def read(self, snapshot: Snapshot) -> tuple[list[tuple[object, ...]], list[Freshness]]:
+        """StoreError."""
+        raise self._refused()
+
+    def add_index(self, table: str, name: str, columns: Sequence[int]) -> None:
+        """StoreError."""
+        raise self._refused()
+
+    def drop_index(self, table: str, name: str) -> None:
+        """StoreError."""
+        raise self._refused()
+
+    def drop(self, table: str) -> None:
+        """StoreError."""
+        raise self._refused()
+
+    def _refused(self) -> StoreError:
+        return StoreError("store-auth-failed", str(self.unusable), hint=USE_ANOTHER)
 
 
 def _has_table(connection: psycopg.Connection[Any], table: str) -> bool:

@@ -34,7 +34,6 @@ _TYPES = {
     "VARBINARY": "bytea",
 }
 _STATE = f"""
-CREATE SCHEMA IF NOT EXISTS {SCHEMA};
 CREATE TABLE IF NOT EXISTS {SCHEMA}.leat_views (
   name text PRIMARY KEY, generation integer NOT NULL, attempt integer NOT NULL,
   batch bigint, batch_time bigint, watermark bigint
@@ -109,6 +108,8 @@ class PostgresWriter:
             with self._transaction() as cursor:
                 # Two jobs that both make the schema would get in each other's way.
                 cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_MAKING,))
+                if cursor.execute("SELECT to_regnamespace(%s)", (SCHEMA,)).fetchone() == (None,):
+                    cursor.execute(f"CREATE SCHEMA {SCHEMA}")  # else its role may not even ask for it
                 cursor.execute(_STATE)
                 state = self._state(cursor, "generation, attempt")
                 if state is not None and state[1] > self._attempt:

@@ -24,6 +24,7 @@ class SqliteViews:
     """A directory of files, one for each view."""
 
     kind: Literal["sqlite", "postgresql"] = "sqlite"
+    unusable: str | None = None
     password: str | None = None
 
     def __init__(self, directory: Path) -> None:
