@@ -13,6 +13,7 @@ from leatstream_terraform import plan as rules
 from leatstream_terraform.checks import duration
 from leatstream_terraform.codec import UNKNOWN, Key, Path
 from leatstream_terraform.diagnostics import Diagnostic, Failed, from_problem
+from leatstream_terraform.dry_run import USED
 from leatstream_terraform.leaving import target
 from leatstream_terraform.names import fill_path, import_id
 from leatstream_terraform.rest import Cancelled, ProblemError, ServiceDown
@@ -25,12 +26,6 @@ DEFAULT_TIMEOUT = 600.0
 _POLL = 20
 _LOG_LINES = 20
 _AWAITED = "It was made. The next apply waits for it again, and does not replace it."
-#: Terraform deletes first what it replaces, and the plan of one object cannot see what becomes of another.
-_USED = (
-    "If it is to be replaced: under another name, `lifecycle { create_before_destroy = true }` on it lets"
-    " what depends on it change over first; under the same name, `lifecycle { replace_triggered_by = [...] }`"
-    " on what depends on it, with the attribute that changes, replaces that too."
-)
 
 
 @dataclass
@@ -368,7 +363,7 @@ def _delete(session: Session, resource: Resource, prior: dict[str, Any], private
     except ProblemError as problem:
         found = from_problem(problem.problem, resource.attributes, f"Cannot delete {name}")
         if problem.code == "has-dependents":
-            found[-1] = replace(found[-1], detail=f"{found[-1].detail}\n\n{_USED}")
+            found[-1] = replace(found[-1], detail=f"{found[-1].detail}\n\n{USED}")
         return Applied(prior, private, found)
     except Cancelled:
         return Applied(

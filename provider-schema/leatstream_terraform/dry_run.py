@@ -9,10 +9,16 @@ from leatstream_terraform.codec import Path, has_unknown
 from leatstream_terraform.diagnostics import Diagnostic, from_problem
 from leatstream_terraform.names import fill_path
 from leatstream_terraform.plan import body
-from leatstream_terraform.rest import ProblemError
+from leatstream_terraform.rest import ProblemError, ServiceDown
 from leatstream_terraform.schema import Resource
 from leatstream_terraform.session import Session, label
 
+#: Terraform deletes first what it replaces, and the plan of one object cannot see what becomes of another.
+USED = (
+    "If it is to be replaced: under another name, `lifecycle { create_before_destroy = true }` on it lets"
+    " what depends on it change over first; under the same name, `lifecycle { replace_triggered_by = [...] }`"
+    " on what depends on it, with the attribute that changes, replaces that too."
+)
 #: Kinds of planned objects that the service checks so.
 _CHECKED = ("relations", "entities", "functions", "function_sources")
 
@@ -44,6 +50,33 @@ def check_object(
     except ProblemError as problem:
         return _refused(session, resource, planned, problem)
     return [_restart(resource, planned, query) for query in (answer or {}).get("restarts") or []], []
+
+
+def check_deletion(session: Session, resource: Resource, prior: Mapping[str, Any]) -> list[Diagnostic]:
+    """Warn of what still uses an object that the plan deletes or replaces, and may stay.
+
+    It is no error: what is planned after it may delete or change the users first.
+    """
+    if resource.assume not in (*_CHECKED, "queries") or session.client is None or session.destroying:
+        return []
+    try:
+        session.client.request("POST", "/v1/objects:validate", {"path": fill_path(resource.path, prior)})
+    except ProblemError as problem:
+        users = problem.problem.get("dependents") or []
+        if problem.code != "has-dependents" or not users or session.leaving.covers(problem.problem):
+            return []
+        return [
+            Diagnostic(
+                f"{label(resource, prior)} is in use",
+                f"It is used by {', '.join(map(str, users))}. The apply fails unless this run deletes or "
+                f"changes them first.\n\n{USED}",
+                (),
+                "warning",
+            )
+        ]
+    except ServiceDown:
+        pass  # reported by what needs the service
+    return []
 
 
 def _refused(

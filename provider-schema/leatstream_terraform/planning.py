@@ -11,7 +11,7 @@ from leatstream_terraform import plan as rules
 from leatstream_terraform.checks import check
 from leatstream_terraform.codec import UNKNOWN, Path
 from leatstream_terraform.diagnostics import Diagnostic, from_problem, has_error
-from leatstream_terraform.dry_run import check_object
+from leatstream_terraform.dry_run import check_deletion, check_object
 from leatstream_terraform.rest import ProblemError
 from leatstream_terraform.schema import Attribute, Resource
 from leatstream_terraform.session import Private, Session, label
@@ -48,6 +48,7 @@ def plan(
         if prior is not None:
             session.foreseen.leaves(resource, prior)
             private.leaving = session.leaving.note(resource, prior)
+            return Planned(None, private, [], check_deletion(session, resource, prior))
         return Planned(None, private)
     private.leaving = []
     private.take_timeouts(config)
@@ -126,6 +127,7 @@ def _update(
         # Terraform plans its successor next, and what it replaces would stand in that one's way.
         session.replaced.add(label(resource, state))
         session.foreseen.leaves(resource, prior)
+        answer.diagnostics += check_deletion(session, resource, prior)
     session.foreseen.note(resource, state, config, exists=True)
 
 

@@ -104,7 +104,7 @@ def test_a_wrong_function_is_told(pageviews: TestClient) -> None:
     assert told.json()["code"] == "validation"
     told = check(pageviews, "/v1/functions/score", {**FUNCTION, "returns": "BIGNIT"})
     assert told.json()["errors"][0]["pointer"] == "#/returns"
-    assert check(pageviews, "/v1/queries/q", {}).json()["errors"][0]["pointer"] == "#/path"
+    assert check(pageviews, "/v1/stores/k", {}).json()["errors"][0]["pointer"] == "#/path"
 
 
 def test_new_code_reaches_the_queries_that_call_it(pageviews: TestClient) -> None:
@@ -156,3 +156,22 @@ def test_a_column_that_a_query_reads_stays(pageviews: TestClient, fresh: Any) ->
     assert check(pageviews, PAGEVIEWS, other).json()["code"] == "has-dependents"
     for changes in ({"value_format": "avro"}, {"timestamp": "viewtime"}):
         assert check(pageviews, PAGEVIEWS, unread | changes).status_code >= 400
+
+
+def test_what_a_deletion_would_say(pageviews: TestClient) -> None:
+    body = {"sql": "CREATE STREAM v AS SELECT * FROM demo.public.pageviews", "database": "demo", "store": "k"}
+    reader = body | {"sql": "CREATE STREAM w AS SELECT * FROM demo.public.v"}
+    assert pageviews.put("/v1/queries/q", json=body).status_code == 201
+    assert pageviews.put("/v1/queries/r", json=reader).status_code == 201
+    entity = "/v1/stores/k/entities/pageviews"
+    for path, users in (
+        (PAGEVIEWS, ["query q"]),
+        ("/v1/queries/q", ["query r"]),
+        (entity, ["stream demo.public.pageviews"]),
+    ):
+        told = pageviews.post("/v1/objects:validate", json={"path": path})
+        assert (told.status_code, told.json().get("dependents")) == (409, users), path
+        assert pageviews.get(path).status_code == 200
+    assert pageviews.post("/v1/objects:validate", json={"path": "/v1/queries/r"}).status_code == 200
+    assert pageviews.get("/v1/queries/r").json()["desired_state"] == "running"
+    assert check(pageviews, "/v1/queries/r", {}).json()["errors"][0]["pointer"] == "#/body"

@@ -238,7 +238,7 @@ def deleted(
     service: Client, resource: Any, prior: dict[str, Any], *leaving: tuple[Any, dict[str, Any]]
 ) -> Applied:
     """Plan to delete these and then the first, and delete that."""
-    session = Session(load(), client=service)
+    session = Session(load())
     private = Private()
     for one, value in (*leaving, (resource, prior)):
         private = plan(session, one, value, None, Private()).private

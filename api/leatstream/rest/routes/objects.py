@@ -22,6 +22,7 @@ from leatstream.services import entities, relations
 from leatstream.services.environment import Environment, Principal
 from leatstream.services.functions import catalog as functions
 from leatstream.services.functions.new_code import callers_of_source
+from leatstream.services.queries import removal
 from leatstream.services.statements.object_checks import check_put
 
 router = APIRouter(prefix="/v1", tags=["statements"])
@@ -31,12 +32,17 @@ _Put = Callable[[Environment, Principal], None]
 
 @router.post("/objects:validate", responses=WRITING_STORE)
 def validate_object(env: Env, caller: Caller, body: ObjectValidationBody) -> ObjectValidationAnswer:
-    """Check an object without putting it. The problem is the one that the PUT would answer."""
+    """Check a PUT or DELETE without doing it. The problem is the one that the request would answer."""
     try:
         assume = body.assume.to_domain() if body.assume else None
     except ValueError as error:
         raise RequestError("validation", str(error), pointer="#/assume/relations") from error
     names, kind = _kind(body.path)
+    if body.body is None:
+        check_put(env, caller, _delete(kind, names), assume)
+        return ObjectValidationAnswer(valid=True)
+    if kind not in _MODELS:
+        raise RequestError("validation", "a query is checked by statements:validate", pointer="#/body")
     model = _MODELS[kind]
     try:
         given = model.model_validate(body.body)
@@ -56,6 +62,7 @@ _PATHS = {
     "entity": re.compile(r"/v1/stores/([^/]+)/entities/([^/]+)\Z"),
     "function_source": re.compile(r"/v1/function-sources/([^/]+)\Z"),
     "function": re.compile(r"/v1/functions/([^/]+)\Z"),
+    "query": re.compile(r"/v1/queries/([^/]+)\Z"),
 }
 _MODELS: dict[str, type[BaseModel]] = {
     "relation": RelationBody,
@@ -73,7 +80,7 @@ def _kind(path: str) -> tuple[list[str], str]:
             return [unquote(part) for part in found.groups()], kind
     raise RequestError(
         "validation",
-        "path is not that of a relation, entity, function source or function",
+        "path is not that of a relation, entity, function source, function or query",
         pointer="#/path",
         hint="write it as of the PUT, such as /v1/relations/demo.public.pageviews",
     )
@@ -96,6 +103,25 @@ def _put(kind: str, parts: list[str], body: Any) -> _Put:
     if kind == "function":
         return lambda env, who: _done(functions.put_function(env, who, name, body.to_domain()))
     return lambda env, who: _done(functions.put_function_source(env, who, name, body.file, body.content))
+
+
+def _delete(kind: str, parts: list[str]) -> _Put:
+    """Deletes the object in an environment."""
+    try:
+        if kind == "relation":
+            fqn = read_fqn(parts[0])
+            return lambda env, who: relations.delete_relation(env, who, fqn)
+        name = read_name(parts[0])
+        if kind == "entity":
+            entity = read_entity(parts[1])
+            return lambda env, who: entities.delete_entity(env, who, name, entity)
+    except ValueError as error:
+        raise RequestError("validation", str(error), pointer="#/path") from error
+    if kind == "query":
+        return lambda env, who: _done(removal.delete_query(env, who, name))
+    if kind == "function":
+        return lambda env, who: functions.delete_function(env, who, name)
+    return lambda env, who: functions.delete_function_source(env, who, name)
 
 
 def _done(_: object) -> None:

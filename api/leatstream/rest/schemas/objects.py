@@ -11,7 +11,7 @@ from leatstream.rest.schemas.statements import Assume
 
 
 class ObjectValidationBody(Body):
-    """A PUT to check; nothing is changed."""
+    """A PUT, or a DELETE, to check; nothing is changed."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -25,9 +25,11 @@ class ObjectValidationBody(Body):
     )
 
     path: Annotated[str, Field(min_length=5, max_length=4000)] = Field(
-        description="Path of the PUT: of a relation, an entity, a function source or a function."
+        description="Path of the object: a relation, an entity, a function source, a function or a query."
     )
-    body: dict[str, Any] = Field(description="Its body.")
+    body: dict[str, Any] | None = Field(
+        None, description="Body of the PUT; without one it is a DELETE. Of queries there is only that."
+    )
     assume: Assume | None = Field(None, description="Objects that count as existing.")
 
 
