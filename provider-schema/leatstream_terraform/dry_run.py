@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from leatstream_terraform.codec import Path, has_unknown
@@ -19,6 +20,7 @@ USED = (
     " what depends on it change over first; under the same name, `lifecycle { replace_triggered_by = [...] }`"
     " on what depends on it, with the attribute that changes, replaces that too."
 )
+_NO_TOPIC = "its topic or table is not there, and nothing of leatstream in this plan makes it first"
 #: Kinds of planned objects that the service checks so.
 _CHECKED = ("relations", "entities", "functions", "function_sources")
 
@@ -92,7 +94,19 @@ def _refused(
     found = from_problem(problem.problem, resource.attributes, f"{label(resource, planned)} is not valid")
     if problem.code == "requires-replacement":
         return [], [one.path for one in found if one.path]
+    if resource.assume == "relations" and all(_is_missing_topic(fault) for fault in faults):
+        # Another provider may make the topic, in an order that its name gives to Terraform alone.
+        found = [
+            replace(one, summary=f"{label(resource, planned)}: {_NO_TOPIC}", severity="warning")
+            for one in found
+        ]
     return found, []
+
+
+def _is_missing_topic(fault: Mapping[str, Any]) -> bool:
+    """Whether a relation is refused only because what it stands for is not there, and it cannot make it."""
+    code = str(fault.get("code") or "")
+    return code == "entity-not-found" or (code == "property-required" and "topic." in str(fault))
 
 
 def _restart(resource: Resource, planned: Mapping[str, Any], query: str) -> Diagnostic:
