@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from test_queries import BASE, QUERY, Scene
+from query_scene import BASE, QUERY, Scene
 
 STREAM = """
 resource "leatstream_stream" "$name" {
