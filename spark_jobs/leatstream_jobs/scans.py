@@ -21,6 +21,7 @@ from leatstream.model.objects import DELETED, ROWHEADERS, ROWKEY, ROWMETA, ROWTI
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import SourceSpec
 from leatstream_jobs.clients import clients_of
+from leatstream_jobs.event_times import why_not_meant
 from leatstream_jobs.idle import TICK, with_ticks
 from leatstream_jobs.json_kernel import Kernel
 from leatstream_jobs.record_parts import FORMATS, reading
@@ -161,7 +162,9 @@ def decoded(
     read = _read(raw, source, registry, kernel)
     parsed, still = read.parsed, F.spark_partition_id()
     if metric is None:
-        good = F.when(read.bad, F.raise_error(_complaint(source, read.reason))).otherwise(F.lit(True))
+        reason = F.when(read.wrong, F.lit(None) if read.reason is None else read.reason)
+        why = _complaint(source, reason.otherwise(read.untimely))
+        good = F.when(read.bad, F.raise_error(why)).otherwise(F.lit(True))
     else:
         parsed = parsed.withColumn(_BAD, read.bad).observe(metric, F.count_if(F.col(_BAD)).alias("skipped"))
         good = ~F.col(_BAD)
@@ -185,7 +188,7 @@ def undecodable(scan: Scan) -> DataFrame:
     is_text, meta = F.is_valid_utf8(text), F.col(ROWMETA)
     misfit = F.lit("it does not fit the columns")
     why = misfit if read.reason is None else F.coalesce(read.reason, misfit)
-    reason = F.when(read.wrong, why).otherwise(F.lit("it has no event time"))
+    reason = F.when(read.wrong, why).otherwise(read.untimely)
     value = F.struct(
         F.lit(source.relation).alias("relation"),
         *(meta.getField(name).alias(name) for name in ("topic", "partition", "offset")),
@@ -201,7 +204,13 @@ def undecodable(scan: Scan) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Parsed records and what is read from them; ``wrong``: no row of the relation, ``bad``: also no time."""
+    """Parsed records and what is read from them.
+
+    Attributes:
+        wrong: whether it is no row of the relation.
+        bad: whether it is that, or has no time that can be meant.
+        untimely: why it has none, if it has none.
+    """
 
     parsed: DataFrame
     fields: Sequence[Column]
@@ -210,6 +219,7 @@ class _Read:
     time: Column
     gone: Sequence[Column]
     reason: Column | None
+    untimely: Column
 
 
 def _read(
@@ -219,7 +229,7 @@ def _read(
 
     parts = reading(source, registry)
     gone = (F.col("value").isNull().alias(DELETED),) if source.primary_key else ()
-    time, bad_time = row_time(source)
+    time, bad_time, untimely = _event_time(source)
     records = raw if gone else raw.where(F.col("value").isNotNull())
     known = kernel.columns() if kernel is not None else {}
     if kernel is not None:
@@ -244,12 +254,38 @@ def _read(
         pairs = zip((column.name for column in source.columns), fields, strict=True)
         fields = [F.when(done, F.col(known[n])).otherwise(f).alias(n) for n, f in pairs if n in known]
         wrong = ~done & wrong
-        own, bad_own = row_time(source, known)
+        own, bad_own, untimely_own = _event_time(source, known)
         time = F.when(done, own).otherwise(time)
+        untimely = F.when(done, untimely_own).otherwise(untimely)
         if bad_time is not None and bad_own is not None:
             bad_time = F.when(done, bad_own).otherwise(bad_time)
     bad = wrong if bad_time is None else wrong | bad_time
-    return _Read(parsed, fields, wrong, bad, time, gone, parts.reason)
+    return _Read(parsed, fields, wrong, bad, time, gone, parts.reason, untimely)
+
+
+def _event_time(
+    source: SourceSpec, known: Mapping[str, str] | None = None
+) -> tuple[Column, Column | None, Column]:
+    """Event time, the condition under which there is none that can be meant, and why there is none."""
+    from pyspark.sql import functions as F
+
+    time, bad = row_time(source, known)
+    name = _time_name(source, known)
+    strange = why_not_meant(source, time, F.col(_OWN_TIME), None if name is None else F.col(name))
+    none = F.lit("it has no event time")
+    if strange is None:
+        return time, bad, none
+    return time, strange.isNotNull() if bad is None else bad | strange.isNotNull(), F.coalesce(strange, none)
+
+
+def _time_name(source: SourceSpec, known: Mapping[str, str] | None) -> str | None:
+    """The timestamp column as SQL names it where it is read, if the source has one."""
+    if source.timestamp is None:
+        return None
+    if known is not None:
+        return known[source.timestamp]
+    place = json.KEY if source.timestamp in source.key_only else json.VALUE
+    return f"{place.parsed}.{text_values.tick(source.timestamp)}"
 
 
 def row_time(source: SourceSpec, known: Mapping[str, str] | None = None) -> tuple[Column, Column | None]:
@@ -261,18 +297,15 @@ def row_time(source: SourceSpec, known: Mapping[str, str] | None = None) -> tupl
     """
     from pyspark.sql import functions as F
 
-    own = F.col(_OWN_TIME)
-    if source.timestamp is None:
+    own, name = F.col(_OWN_TIME), _time_name(source, known)
+    if name is None:
         return own, None
     column = next((c for c in source.columns if c.name == source.timestamp), None)
     if column is None:
         raise JobError(
             "job-rejected", f"{source.relation} has no column {source.timestamp} to take its time from."
         )
-    place = json.KEY if column.name in source.key_only else json.VALUE
-    kind = parse_type(column.type).kind
-    name = f"{place.parsed}.{text_values.tick(column.name)}" if known is None else known[column.name]
-    raw = F.col(name)
+    raw, kind = F.col(name), parse_type(column.type).kind
     if kind == "BIGINT":
         # Beyond the years 1 to 9999 is no time; far beyond, Spark's microseconds would overflow.
         legal = raw.between(-62_135_596_800_000, 253_402_300_799_999)

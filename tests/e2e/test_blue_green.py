@@ -69,6 +69,7 @@ def test_numbered_records_are_whole_across_the_swap_and_back(
 
 
 PER_WINDOW = 100
+START = 1_767_225_600_000
 COUNTS = """SELECT min(n) AS first, {} FROM TUMBLE(numbers, SIZE 10 SECONDS) WITH ('starting.position'='earliest')
   GROUP BY window_start, window_end"""
 
@@ -123,7 +124,7 @@ def test_windows_are_whole_across_the_hand_over_and_back(play: Any, eventually: 
     name, sink = f"{play.name}_counts", f"{play.name}.counts"
     play.run("counts", f"CREATE STREAM counts WITH ('topic'='{sink}') AS {COUNTS.format('count(*) AS c')}")
     more = COUNTS.format("count(*) AS c, sum(n) AS t")
-    with Flow(lambda part: play.produce(topic, [{"n": n, "at": 100 * n} for n in part])) as flow:
+    with Flow(lambda part: play.produce(topic, [{"n": n, "at": START + 100 * n} for n in part])) as flow:
         play.consume(sink, 1)
         changed = f"CREATE OR REPLACE STREAM counts WITH ('topic'='{sink}') AS {more}"
         there_and_back(play, eventually, name, changed, flow)
@@ -156,9 +157,9 @@ def test_a_temporal_join_is_whole_across_the_hand_over_and_back(
     def send(part: range) -> None:
         # Each change is there long before the first record that has to meet it: nothing waits for changes.
         coming = part.start + 100
-        change = {"who": f"u{coming // 20 % USERS}", "version": coming, "changed": 100 * coming}
+        change = {"who": f"u{coming // 20 % USERS}", "version": coming, "changed": START + 100 * coming}
         play.produce(users, [change], key=lambda one: one["who"].encode())
-        play.produce(numbers, [{"n": n, "who": f"u{n % USERS}", "at": 100 * n} for n in part])
+        play.produce(numbers, [{"n": n, "who": f"u{n % USERS}", "at": START + 100 * n} for n in part])
 
     def met(n: int) -> int | None:
         return next((at for at in range(n - n % 20, 99, -20) if at // 20 % USERS == n % USERS), None)

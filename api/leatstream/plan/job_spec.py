@@ -112,6 +112,8 @@ class SourceSpec(_Document):
         log_entity: of the sink's store: what ``ignore`` skips is written there too.
         watermark_delay_ms: set when the plan keeps state.
         idle_timeout_ms: after such a silence the clock tells event time; only with ``watermark_delay_ms``.
+        max_ahead_ms: records whose event time is further ahead of their own time are undecodable, and those
+            whose BIGINT must be seconds; None = every time can be meant.
         feed: set where the entity is a table whose changes are read.
         primary_key: of a changelog: a record without value takes back the row that its key names. The view
             has ``__leat_deleted`` BOOLEAN too, then.
@@ -138,6 +140,7 @@ class SourceSpec(_Document):
     on_error: Literal["terminate", "ignore"] = "terminate"
     watermark_delay_ms: int | None = None
     idle_timeout_ms: int | None = None
+    max_ahead_ms: int | None = None
     log_entity: str | None = None
     descriptor: DescriptorRef | None = None
     primary_key: list[str] = Field(default_factory=list)

@@ -19,6 +19,7 @@ ON_ERROR = "source.deserialization.error.handling"
 HISTORY = "history.retention.millis"
 IDLE = "source.idle.timeout.millis"
 DELAY = "source.watermark.delay.millis"
+AHEAD = "source.timestamp.max.ahead.millis"
 LOG_TOPIC = "source.deserialization.error.log.topic"
 LOG_STORE = "source.deserialization.error.log.store"
 SLOT = "postgresql.slot.name"
@@ -37,6 +38,7 @@ KNOWN = (
     HISTORY,
     IDLE,
     DELAY,
+    AHEAD,
     *FEED,
     LOOKUP_TTL,
 )
@@ -45,6 +47,7 @@ OWN_SLOTS = "leat_"
 _SLOT_NAME = re.compile(r"[a-z0-9_]{1,63}\Z")
 MAX_DELAY_MS = 366 * 86_400_000
 DEFAULT_HISTORY_MS = 7 * 86_400_000
+DEFAULT_AHEAD_MS = 86_400_000
 UNBUILT = {
     "source.deserialization.error.log.topic.partitions": "make the topic first: CREATE ENTITY",
     "source.deserialization.error.log.topic.replicas": "make the topic first: CREATE ENTITY",
@@ -65,6 +68,7 @@ class SourceOptions:
         history_ms: how long a temporal join keeps old versions of a changelog's rows.
         idle_timeout_ms: after how long a silence the clock tells event time; None = never.
         watermark_delay_ms: how late a row may be; None = the server's setting.
+        max_ahead_ms: how far event time may be ahead of a record's own time; None = however far.
         log_topic: where undecodable records are written; None = nowhere.
         log_store: its store; None = the sink's.
         slot, publication: of PostgreSQL; None = the query's own.
@@ -78,6 +82,7 @@ class SourceOptions:
     history_ms: int = DEFAULT_HISTORY_MS
     idle_timeout_ms: int | None = None
     watermark_delay_ms: int | None = None
+    max_ahead_ms: int | None = DEFAULT_AHEAD_MS
     log_topic: str | None = None
     log_store: str | None = None
     slot: str | None = None
@@ -98,10 +103,15 @@ def read_source_options(properties: Mapping[str, str]) -> SourceOptions:
         history_ms=int(properties.get(HISTORY, DEFAULT_HISTORY_MS)),
         idle_timeout_ms=int(properties[IDLE]) if IDLE in properties else None,
         watermark_delay_ms=int(properties[DELAY]) if DELAY in properties else None,
+        max_ahead_ms=_ahead_of(properties.get(AHEAD)),
         slot=properties.get(SLOT),
         publication=properties.get(PUBLICATION),
         ignore_truncates=properties.get(TRUNCATES) == "ignore",
     )
+
+
+def _ahead_of(text: str | None) -> int | None:
+    return DEFAULT_AHEAD_MS if text is None else None if text == "none" else int(text)
 
 
 def check_source_properties(given: Properties, relation: Relation, faults: Faults) -> dict[str, str]:
@@ -279,16 +289,22 @@ def _delay(value: Value, _: Relation, faults: Faults) -> str | None:
     return _millis(DELAY, value, 0, faults)
 
 
+def _ahead(value: Value, _: Relation, faults: Faults) -> str | None:
+    if str(value.value).lower() == "none":
+        return "none"
+    return _millis(AHEAD, value, 0, faults, or_else=", or NONE")
+
+
 def _lookup_ttl(value: Value, _: Relation, faults: Faults) -> str | None:
     return _millis(LOOKUP_TTL, value, 0, faults)
 
 
-def _millis(key: str, value: Value, least: int, faults: Faults) -> str | None:
+def _millis(key: str, value: Value, least: int, faults: Faults, or_else: str = "") -> str | None:
     text = str(value.value)
     plain = text.isascii() and text.isdecimal() and len(text) < 14
     if plain and not isinstance(value.value, bool | float) and least <= int(text) <= MAX_DELAY_MS:
         return str(int(text))
-    detail = f"{key!r} is a whole number of milliseconds, {least} or more, at most 366 days."
+    detail = f"{key!r} is a whole number of milliseconds, {least} or more, at most 366 days{or_else}."
     faults.add("invalid-property", detail, position=value.position)
     return None
 
@@ -303,6 +319,7 @@ _READERS = {
     LOG_STORE: _name,
     IDLE: _idle,
     DELAY: _delay,
+    AHEAD: _ahead,
     SLOT: _slot,
     PLUGIN: _plugin,
     PUBLICATION: _name,

@@ -103,6 +103,9 @@ def job_of(
             "columns": "x BIGINT",
             "timestamp": options.timestamp or relation.timestamp,
             "idle_timeout_ms": options.idle_timeout_ms if plan.timed else None,
+            "on_error": options.on_error,
+            # The records' own time is one for all: most cases go far beyond.
+            "max_ahead_ms": options.max_ahead_ms if case.get("bounded") else None,
         }
         sources.append(source | {"watermark_delay_ms": case.get("delay_ms", 10_000) if plan.timed else None})
     document = job(sources, topics[1], plan.sql, "x BIGINT")

@@ -51,7 +51,7 @@ def test_a_realtime_filter_runs_stops_and_goes_on_where_it_stopped(
     source, sink = topic(), topic()
     produce(source, {"id": -1, "name": "too early"})
     spec = job(
-        [{"entity": source, "columns": COLUMNS, "starting_position": "latest"}],
+        [{"entity": source, "columns": COLUMNS, "starting_position": "latest", "max_ahead_ms": 86_400_000}],
         sink,
         FILTER,
         OUT,

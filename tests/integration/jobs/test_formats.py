@@ -410,8 +410,8 @@ def raw(spark: SparkSession, *values: str) -> DataFrame:
 
 
 def test_row_time(spark: SparkSession) -> None:
-    def times(timestamp: str, *values: str) -> list[str]:
-        found = scans.decoded(raw(spark, *values), source(timestamp=timestamp), "m")
+    def times(timestamp: str, *values: str, **more: Any) -> list[str]:
+        found = scans.decoded(raw(spark, *values), source(timestamp=timestamp, **more), "m")
         return [str(r.t) for r in found.select(F.col("__leat_rowtime").cast("string").alias("t")).collect()]
 
     far = '{"ts":253402300800000}'
@@ -421,6 +421,24 @@ def test_row_time(spark: SparkSession) -> None:
     ]
     iso = times("iso", '{"iso":"2024-01-02T03:04:05Z"}', '{"iso":"2024-01-02 03:04:05"}', '{"iso":"soon"}')
     assert iso == ["2024-01-02 03:04:05"] * 2
+    # The raw records are of 2020. Of a TIMESTAMP too, what is more than a day ahead of them cannot be meant.
+    bound, ahead = {"max_ahead_ms": 86_400_000}, '{"iso":"2020-01-02T00:00:00.001Z","ts":1577923200001}'
+    good = '{"iso":"2020-01-02T00:00:00Z","ts":1577923200000}'
+    assert times("iso", ahead, good, '{"id":1}', **bound) == ["2020-01-02 00:00:00", "2020-01-01 00:00:00"]
+    strange = [ahead, good, '{"ts":0}', '{"ts":1577836800}', '{"ts":1577836800000000}', '{"ts":-5}']
+    assert times("ts", *strange, **bound) == ["2020-01-02 00:00:00", "1969-12-31 23:59:59.995"]
+    assert len(times("ts", *strange)) == 5, "only beyond the year 9999 without a bound"
+    own = scans.decoded(
+        raw(spark, "{}").withColumn("timestamp", F.expr("now() + INTERVAL 2 DAYS")), source(**bound), "m"
+    )
+    assert own.collect() == []
+    for value, why in (
+        (strange[3], "looks like seconds"),
+        (strange[4], "microseconds"),
+        (ahead, "86400000 ms ahead"),
+    ):
+        with pytest.raises(Exception, match=f"(?s)LEAT_UNDECODABLE .*column ts,.* {why}"):
+            scans.decoded(raw(spark, value), source(timestamp="ts", **bound), None).collect()
     with pytest.raises(JobError, match="timestamp column is BIGINT"):
         scans.row_time(source(columns=column_specs("b BOOLEAN"), timestamp="b"))
 

@@ -104,6 +104,7 @@ def source_spec(
         on_error=options.on_error,
         watermark_delay_ms=delay if delay is None or own is None else own,
         idle_timeout_ms=options.idle_timeout_ms if delay is not None else None,
+        max_ahead_ms=options.max_ahead_ms,
         log_entity=options.log_topic,
         descriptor=descriptor_of(live.view, relation),
         primary_key=list(relation.primary_key),
