@@ -125,6 +125,6 @@ def slow(endpoint: Callable[P, T]) -> Callable[P, Awaitable[T]]:
     async def run(*given: P.args, **named: P.kwargs) -> T:
         threads = await hold(lambda loads: loads.slow)
         call: Callable[[], Any] = functools.partial(endpoint, *given, **named)
-        return await to_thread.run_sync(call, limiter=threads)  # type: ignore[no-any-return]
+        return await to_thread.run_sync(call, limiter=threads)
 
     return run

@@ -10,6 +10,7 @@ from typing import Unpack
 from constructs import Construct
 
 from leatstream_cdktf._construct import Resource, ResourceMeta
+from leatstream_cdktf._shim import tf
 
 
 class FunctionSource(Resource):
@@ -29,6 +30,7 @@ class FunctionSource(Resource):
         file: str,
         name: str,
         comment: str | None = None,
+        restart_queries: bool | tf.IResolvable | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare it.
@@ -40,6 +42,9 @@ class FunctionSource(Resource):
             file: Name of the file; it ends in `.py`, or in `.jar`.
             name: Name of the function source, exact. A change replaces the object.
             comment: Free text.
+            restart_queries: Whether running queries that call its functions are restarted, from their
+                checkpoints, when the code changes. Otherwise they keep the old code until they are restarted.
+                Default: ``True``.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
         super().__init__(
@@ -50,6 +55,7 @@ class FunctionSource(Resource):
                 "file": file,
                 "name": name,
                 "comment": comment,
+                "restart_queries": restart_queries,
             },
             meta,
         )

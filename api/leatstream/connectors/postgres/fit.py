@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leatstream.connectors.entities import Misfit, Table
-from leatstream.connectors.postgres.cdc import readable
-from leatstream.connectors.postgres.types import column_type, fits
+from leatstream.connectors.postgres.types import column_type, fits, readable
 from leatstream.model.names import quote
 from leatstream.model.objects import Column
 
