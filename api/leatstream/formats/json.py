@@ -136,7 +136,7 @@ def _parsed(place: Place, whole: DataType) -> str:
         f"{json_slices.text_literal(name)}, {part.value}"
         for (name, _), part in zip(pairs, parts, strict=True)
     ]
-    fast = f"named_struct({', '.join(values)}, '{CORRUPT}', coalesce({unfit}, true))"
+    fast = f"named_struct({', '.join(values)}, '{CORRUPT}', coalesce({unfit}, false))"
     doubts = " OR ".join(part.doubt for part in parts if part.doubt)
     again = [f"NOT {lost} AND ({doubts})"] if doubts else []
     if _has(whole, ("FLOAT", "DOUBLE")):
