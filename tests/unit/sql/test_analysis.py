@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 
 import pytest
 
@@ -117,3 +118,59 @@ def test_view_schema(bind_text: Callable[[str], LogicalPlan]) -> None:
         " `__leat_rowkey` BINARY, `__leat_rowmeta`"
         " STRUCT<`topic`: STRING, `partition`: INT, `offset`: BIGINT, `timestamp_type`: INT>"
     )
+
+
+def test_every_fault_of_a_plan_has_its_place_and_its_way_out(
+    bind_text: Callable[[str], LogicalPlan],
+) -> None:
+    text = "SELECT userid + 1 AS a,\n CAST(viewtime AS TIMESTAMP_LTZ) AS b, viewtime / 0 AS c FROM pageviews"
+    plan = bind_text(text)
+    cast = "CAST(`t0`.`viewtime` AS TIMESTAMP)"
+    divided = failure(
+        plan,
+        "`t0`.`viewtime` / 0",
+        "CONSTANT.DIVIDE_BY_ZERO",
+        "Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead. If necessary"
+        ' set "spark.sql.ansi.enabled" to "false" to bypass this error.',
+    )
+    body = {
+        **asdict(failure(plan, "`t0`.`userid`", "IMPLICIT_CAST", "A VARCHAR stands where BIGINT is needed.")),
+        "parameters": {"wanted": "BIGINT", "constant": "false"},
+        "more": [
+            {
+                **asdict(failure(plan, cast, "CAST_OF_TIME", "BIGINT cannot be cast to TIMESTAMP_LTZ.")),
+                "parameters": {"given": "BIGINT", "wanted": "TIMESTAMP_LTZ"},
+            },
+            {**asdict(divided), "sqlstate": "22012"},
+            {**asdict(divided), "sqlstate": "22012", "unknown to an older server": 1},
+        ],
+    }
+    error = explain_failure(plan, AnalysisFailure.read(body))
+    assert [(f.code, f.sqlstate, f.detail, f.hint) for f in error.faults] == [
+        (
+            "type-mismatch",
+            "42804",
+            "This is VARCHAR where BIGINT is needed, and text is not converted by itself.",
+            "write CAST(userid AS BIGINT) (TRY_CAST(userid AS BIGINT) gives NULL for other text), or make the"
+            " values beside it text: CAST(… AS VARCHAR)",
+        ),
+        (
+            "type-mismatch",
+            "42804",
+            "BIGINT cannot be cast to TIMESTAMP_LTZ.",
+            "write TO_TIMESTAMP_LTZ(viewtime, 3) for milliseconds, TO_TIMESTAMP_LTZ(viewtime, 0) for seconds",
+        ),
+        (
+            "not-computable",
+            "22012",
+            "Division by zero.",
+            "use `try_divide` to tolerate divisor being 0 and return NULL instead",
+        ),
+    ]
+    places = [f.position for f in error.faults]
+    assert [text[p.offset : p.offset + p.length] for p in places if p is not None] == [
+        "userid",
+        "CAST(viewtime AS TIMESTAMP_LTZ)",
+        "viewtime / 0",
+    ]
+    assert error.sqlstate == "42804"
