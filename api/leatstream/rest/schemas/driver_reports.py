@@ -73,6 +73,14 @@ class Figures(_Report):
     sources: list[SourceFigures] = []
 
 
+class RecordPlace(_Report):
+    """Where a record is."""
+
+    entity: _Text
+    partition: _Text
+    offset: _Text
+
+
 class JobFault(_Report):
     """Why a job, or a SELECT, has failed."""
 
@@ -81,6 +89,18 @@ class JobFault(_Report):
     retryable: bool = False
     condition: _Text | None = None
     newest_attempt: Annotated[int, Field(ge=0, lt=2**31)] | None = None
+    shown: _Text | None = None
+    record: RecordPlace | None = None
+    columns: list[_Text] | None = None
+    span: tuple[_Whole, _Whole] | None = None
+
+
+class Pulse(_Report):
+    """When the query last did something, and what it waits for."""
+
+    age_seconds: Annotated[float, Field(ge=0, lt=1e9)] = 0.0
+    rhythm_seconds: Annotated[float, Field(ge=0, lt=1e9)] | None = None
+    waits_for: _Text | None = None
 
 
 class Beat(_Report):
@@ -92,6 +112,7 @@ class Beat(_Report):
     state: Literal["starting", "running", "stopping", "stopped", "failed", "completed"]
     error: JobFault | None = None
     progress: Figures | None = None
+    pulse: Pulse | None = None
     free: bool = False
     reached: dict[_Text, Any] | None = None
     log: list[_Text] = []
@@ -115,6 +136,7 @@ class AnalysisFault(_Report):
     stop: int | None = None
     fragment: str | None = None
     parameters: dict[str, str] = {}
+    more: Annotated[list[AnalysisFault], Field(max_length=1000)] | None = None
 
 
 class Analysis(_Report):
