@@ -166,7 +166,13 @@ def test_a_row_of_a_file_says_itself_why_it_is_none(spark: SparkSession) -> None
             [(None, v) for v in (b"no row", b'{"id": 2}', b"{")], "key BINARY, value BINARY"
         )
     )
-    position = F.struct(F.lit("d").alias("topic"), F.lit("1.csv").alias("file"), said)
+    place = {
+        "topic": F.lit("d"),
+        "partition": F.lit(None).cast("int"),
+        "offset": F.lit(7),
+        "file": F.lit("1.csv"),
+    }
+    position = F.struct(*(part.alias(name) for name, part in place.items()), said)
     spec = SourceSpec(
         view="leat_src_0",
         relation="demo.public.s",
