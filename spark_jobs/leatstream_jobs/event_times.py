@@ -20,7 +20,9 @@ _LAST = 253_402_300_799_999
 _SETTING = "'source.timestamp.max.ahead.millis'"
 
 
-def why_not_meant(source: SourceSpec, time: Column, own: Column, raw: Column | None) -> Column | None:
+def why_not_meant(
+    source: SourceSpec, time: Column, own: Column, raw: Column | None, *, clock: bool
+) -> Column | None:
     """Why a record's event time cannot be meant, as text for people; NULL where it can.
 
     Args:
@@ -28,6 +30,8 @@ def why_not_meant(source: SourceSpec, time: Column, own: Column, raw: Column | N
         time: event time, TIMESTAMP.
         own: the record's own time, TIMESTAMP.
         raw: the timestamp column's value; None where event time is the record's own.
+        clock: whether the batch's clock counts where it is earlier than the record's own time; a batch of
+            real-time mode begins long before its records.
     """
     from pyspark.sql import functions as F
 
@@ -36,14 +40,15 @@ def why_not_meant(source: SourceSpec, time: Column, own: Column, raw: Column | N
     # A producer may set a record's own time too, and some set none. The clock is that of the batch, which
     # a repeated batch has again.
     epoch = F.timestamp_millis(F.lit(_SECONDS))
-    base = F.least(F.when(own >= epoch, own), F.current_timestamp())
+    known = F.when(own >= epoch, own)
+    base = F.least(known, F.current_timestamp()) if clock else known
     ahead = F.unix_millis(time) - F.unix_millis(base) > source.max_ahead_ms
     what = "its time" if raw is None else f"its event time, column {source.timestamp},"
     told = (
         f"{what} is more than {source.max_ahead_ms} ms ahead of the time at which it was written; {_SETTING} "
         "sets that bound"
     )
-    why = F.when(ahead, F.lit(told))
+    why = F.when(F.coalesce(ahead, F.lit(False)), F.lit(told))
     column = next((c for c in source.columns if c.name == source.timestamp), None)
     if raw is None or column is None or parse_type(column.type).kind != "BIGINT":
         return why

@@ -80,9 +80,8 @@ def read(
         source = source.model_copy(update={"value_format": carried})
     metric = f"{SKIPPED}{source.view}" if source.on_error == "ignore" else None
     counts = realtime or clients_of(spark, source.store.kind) is not None
-    frame = decoded(
-        raw if counts else measured(raw, f"{READ}{source.view}"), source, metric, registry, kernel
-    )
+    records = raw if counts else measured(raw, f"{READ}{source.view}")
+    frame = decoded(records, source, metric, registry, kernel, clock=not realtime)
     return Scan(source, connector, metric, raw, frame, registry)
 
 
@@ -155,11 +154,13 @@ def decoded(
     metric: str | None,
     registry: RegistryAddress | None = None,
     kernel: Kernel | None = None,
+    *,
+    clock: bool = True,
 ) -> DataFrame:
     """Raw records as rows of the relation; undecodable ones fail the job, or are counted and left out."""
     from pyspark.sql import functions as F
 
-    read = _read(raw, source, registry, kernel)
+    read = _read(raw, source, registry, kernel, clock=clock)
     parsed, still = read.parsed, F.spark_partition_id()
     if metric is None:
         reason = F.when(read.wrong, F.lit(None) if read.reason is None else read.reason)
@@ -223,13 +224,18 @@ class _Read:
 
 
 def _read(
-    raw: DataFrame, source: SourceSpec, registry: RegistryAddress | None, kernel: Kernel | None = None
+    raw: DataFrame,
+    source: SourceSpec,
+    registry: RegistryAddress | None,
+    kernel: Kernel | None = None,
+    *,
+    clock: bool = True,
 ) -> _Read:
     from pyspark.sql import functions as F
 
     parts = reading(source, registry)
     gone = (F.col("value").isNull().alias(DELETED),) if source.primary_key else ()
-    time, bad_time, untimely = _event_time(source)
+    time, bad_time, untimely = _event_time(source, clock=clock)
     records = raw if gone else raw.where(F.col("value").isNotNull())
     known = kernel.columns() if kernel is not None else {}
     if kernel is not None:
@@ -254,7 +260,7 @@ def _read(
         pairs = zip((column.name for column in source.columns), fields, strict=True)
         fields = [F.when(done, F.col(known[n])).otherwise(f).alias(n) for n, f in pairs if n in known]
         wrong = ~done & wrong
-        own, bad_own, untimely_own = _event_time(source, known)
+        own, bad_own, untimely_own = _event_time(source, known, clock=clock)
         time = F.when(done, own).otherwise(time)
         untimely = F.when(done, untimely_own).otherwise(untimely)
         if bad_time is not None and bad_own is not None:
@@ -264,14 +270,15 @@ def _read(
 
 
 def _event_time(
-    source: SourceSpec, known: Mapping[str, str] | None = None
+    source: SourceSpec, known: Mapping[str, str] | None = None, *, clock: bool
 ) -> tuple[Column, Column | None, Column]:
     """Event time, the condition under which there is none that can be meant, and why there is none."""
     from pyspark.sql import functions as F
 
     time, bad = row_time(source, known)
     name = _time_name(source, known)
-    strange = why_not_meant(source, time, F.col(_OWN_TIME), None if name is None else F.col(name))
+    raw = None if name is None else F.col(name)
+    strange = why_not_meant(source, time, F.col(_OWN_TIME), raw, clock=clock)
     none = F.lit("it has no event time")
     if strange is None:
         return time, bad, none
