@@ -298,7 +298,8 @@ def _array(kind: DataType, raw: str) -> list[Any]:
 def _map(kind: DataType, raw: str) -> dict[str, Any]:
     if not raw.startswith("{"):
         raise NotExact("no object")
-    return {_whole_characters(name): read_value(kind.arguments[1], part) for name, part in _members(raw)}
+    members = {_whole_characters(name): part for name, part in _members(raw)}
+    return {name: read_value(kind.arguments[1], part) for name, part in members.items()}
 
 
 def _struct(kind: DataType, raw: str) -> dict[str, Any]:

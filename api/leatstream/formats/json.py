@@ -262,8 +262,10 @@ def _read(raw: str, kind: DataType, text: str, depth: int = 0) -> _Part:
         return _Part(raw, f"NOT {text_values.matches(raw, TIME)}")
     if kind.kind in ("BYTES", "VARBINARY"):
         value = text_values.base64_bytes(raw)
-        # A bare number of four digits looks like base64.
-        return _Part(value, f"({raw} IS NOT NULL AND {value} IS NULL)", text_values.matches(raw, "[0-9]+"))
+        # A bare number of four digits looks like base64, and so does true.
+        return _Part(
+            value, f"({raw} IS NOT NULL AND {value} IS NULL)", text_values.matches(raw, "[0-9]+|true")
+        )
     if kind.kind in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ"):
         value = text_values.day(raw) if kind.kind == "DATE" else text_values.moment(raw, kind.kind)
         return _Part(value, f"({raw} IS NOT NULL AND {value} IS NULL)")
