@@ -52,8 +52,8 @@ def reads_views(view: CatalogView, select: exp.Expression, context: Context) -> 
             hint="keep what is wanted of it in a materialized view of its own, and join the two",
         )
     if not other:
-        for name, unknown in found:
-            if unknown is None:
+        for name, known in found:
+            if known is None:
                 view.resolve(name, context)  # raises; types are beside the point when a name is wrong
     return not other
 
