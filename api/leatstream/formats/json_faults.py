@@ -31,6 +31,7 @@ _MOMENT = re.compile(
 _CLOCK = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?\Z", re.ASCII)
 _NO_NUMBER = ("NaN", "Infinity", "-Infinity")
 _DEEPEST = 64
+_HALF = "has half a character (a lone surrogate)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +100,8 @@ def _of_whole(document: dict[str, Any]) -> str | None:
     """What no record may have anywhere, declared or not."""
     level: list[Any] = [document]
     for _ in range(_DEEPEST):
-        parts = [(*one.keys(), *one.values()) if isinstance(one, dict) else one for one in level]
-        inside = [item for part in parts for item in part]
-        if any("\ud800" <= c <= "\udfff" for text in inside if isinstance(text, str) for c in text):
-            return "a text in it has half a character (a lone surrogate)"
-        level = [item for item in inside if isinstance(item, dict | list)]
+        parts = [one.values() if isinstance(one, dict) else one for one in level]
+        level = [item for part in parts for item in part if isinstance(item, dict | list)]
         if not level:
             return None
     return f"it is nested more than {_DEEPEST} levels deep"
@@ -121,18 +119,26 @@ def _of_column(column: ColumnSpec, document: dict[str, Any]) -> Iterator[RecordF
 
 def _misfits(path: str, kind: DataType, value: Any) -> Iterator[RecordFault]:
     """What of a value, which is not null at the top, does not fit the type."""
+    if kind.kind == "VARCHAR" and isinstance(value, str) and _is_half(value):
+        yield RecordFault(path, why=_HALF)
     if value is None or kind.kind == "VARCHAR":
         return
     if kind.kind in ("ARRAY", "MAP", "STRUCT"):
         if not isinstance(value, list if kind.kind == "ARRAY" else dict):
             yield RecordFault(path, str(kind), value, has_value=True)
             return
+        if kind.kind == "MAP" and any(map(_is_half, value)):
+            yield RecordFault(path, why=f"has a key that {_HALF}")
         for place, part, item in _inside(path, kind, value):
             yield from _misfits(place, part, item)
         return
     why = _scalar(kind, value)
     if why is not None:
         yield RecordFault(path, str(kind), value, has_value=True, why=why or None)
+
+
+def _is_half(text: str) -> bool:
+    return any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def _inside(path: str, kind: DataType, value: Any) -> Iterator[tuple[str, DataType, Any]]:

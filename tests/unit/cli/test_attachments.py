@@ -85,14 +85,18 @@ def test_a_typed_statement_names_any_file(place: Path, service: Any, leat: Leat)
     assert sent(service) == {"id_key": "PRIVATE"}
 
 
+def _pipe(file: str) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(SOURCE.format(file).encode()), encoding="utf-8")
+
+
 def test_a_pipe_sends_files_of_the_current_directory_only(
     place: Path, service: Any, leat: Leat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(place / "repo")
-    monkeypatch.setattr("sys.stdin", io.StringIO(SOURCE.format("../id_key")))
+    monkeypatch.setattr("sys.stdin", _pipe("../id_key"))
     assert leat("sql").status == 2
     service.answer("POST", "/v1/statements", DONE)
-    monkeypatch.setattr("sys.stdin", io.StringIO(SOURCE.format("own.py")))
+    monkeypatch.setattr("sys.stdin", _pipe("own.py"))
     assert leat("sql", "-f", "-").status == 0
     assert sent(service) == {"own.py": "own"}
 
