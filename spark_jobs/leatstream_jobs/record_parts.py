@@ -139,8 +139,12 @@ def _with_key(
 
 
 def _steps(decoders: dict[json.Place, json.Decoder]) -> list[dict[str, Column]]:
-    first = {place.raw: one.raw for place, one in decoders.items() if one.raw is not None}
-    return [*filter(None, [first]), {place.parsed: one.parsed for place, one in decoders.items()}]
+    """The columns of several decoders, those that use no others first."""
+    waves: list[dict[str, Column]] = [{}, {}, {}]
+    for place, decoder in decoders.items():
+        for wave, step in enumerate(reversed(decoder.steps(place))):
+            waves[wave] |= step
+    return [wave for wave in reversed(waves) if wave]
 
 
 _MISFIT = "it does not fit the columns"

@@ -4,8 +4,9 @@ Reading. A value is decodable when it is one JSON object and nothing else, each 
 column's type, and no NOT NULL column is absent or null. Absent and null are the same: NULL. Undeclared fields
 are passed over; of a field given twice the last counts; names are compared exactly. What each type takes is
 the table of docs/sql/types.md. Spark's parser reads the records, and is asked only for what it reads exactly:
-texts, whole numbers, FLOAT and DOUBLE. What the texts mean is for ``text_values``; a record in which a number
-or an object was given as text, which the parser writes anew, is read again by ``json_slices``.
+texts, whole numbers, FLOAT and DOUBLE. What the texts mean is for ``text_values``. Where a number or an
+object was given as text, which the parser rewrites, ``json_slices`` cuts the value out of the record. Spark
+plans each batch again, so these expressions stay small: one for a record's slices, little for a column.
 
 Writing. Every column is written, NULL as null. TIMESTAMP is ``yyyy-MM-dd HH:mm:ss[.f]``, TIMESTAMP_LTZ the
 same in UTC with ``Z``.
@@ -44,15 +45,16 @@ _WRITE_OPTIONS = {"ignoreNullFields": "false"}
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Columns that hold a part of the record while it is read: its bytes as text, raw, and parsed."""
+    """Columns that hold a part of the record while it is read: as text, raw, slices of it, and parsed."""
 
     text: str
     parsed: str
     raw: str
+    slices: str
 
 
-VALUE = Place(TEXT, PARSED, "__leat_raw")
-KEY = Place("__leat_key_text", "__leat_key", "__leat_key_raw")
+VALUE = Place(TEXT, PARSED, "__leat_raw", "__leat_slices")
+KEY = Place("__leat_key_text", "__leat_key", "__leat_key_raw", "__leat_key_slices")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +63,12 @@ class Decoder:
 
     Attributes:
         parsed: to be selected as the place's ``parsed`` from a frame that has the record's part as ``text``,
-            and ``raw`` if there is one.
+            and ``raw`` and ``slices`` if there are some.
         fields: the declared columns in order, named, over ``parsed``.
         undecodable: over ``text`` and ``parsed``; true or false, never NULL.
         reason: why it is undecodable, where the format can tell.
         raw: to be selected before, as the place's ``raw``: ``parsed`` then uses it many times.
+        slices: to be selected between the two, as the place's ``slices``.
     """
 
     parsed: Column
@@ -73,11 +76,18 @@ class Decoder:
     undecodable: Column
     reason: Column | None = None
     raw: Column | None = None
+    slices: Column | None = None
+
+    def steps(self, place: Place) -> list[dict[str, Column]]:
+        """The columns to add, one set after the other; each uses those before."""
+        steps = ((place.raw, self.raw), (place.slices, self.slices), (place.parsed, self.parsed))
+        return [{name: column} for name, column in steps if column is not None]
 
     def over(self, frame: DataFrame, place: Place = VALUE) -> DataFrame:
         """The frame, which has the record's part as ``text``, with that part parsed."""
-        before = frame if self.raw is None else frame.withColumn(place.raw, self.raw)
-        return before.withColumn(place.parsed, self.parsed)
+        for step in self.steps(place):
+            frame = frame.withColumns(step)
+        return frame
 
 
 def decoder(columns: Sequence[ColumnSpec], place: Place = VALUE) -> Decoder:
@@ -98,8 +108,14 @@ def decoder(columns: Sequence[ColumnSpec], place: Place = VALUE) -> Decoder:
     for column in columns:
         if column.not_null:
             bad = bad | parsed.getField(column.name).isNull()
-    raw = f"from_json({_closed(place)}, {_ddl(f'r {_read_type(whole)}, {_LAST}')}, {_map_of(_OPTIONS)})"
-    return Decoder(F.expr(_parsed(place, whole)), fields, bad, raw=F.expr(raw))
+    slices = _slices(place, whole)
+    return Decoder(
+        F.expr(_parsed(place, whole)),
+        fields,
+        bad,
+        raw=F.expr(_raw(place, whole)),
+        slices=F.expr(slices) if slices else None,
+    )
 
 
 _LAST = f"{_END} BOOLEAN, {CORRUPT} STRING"
@@ -123,46 +139,90 @@ def _closed(place: Place) -> str:
     return f"""concat('{{"r":', {_plain(place)}, ',"{_END}":true}}')"""
 
 
+def _raw(place: Place, whole: DataType) -> str:
+    """STRUCT of what Spark's parser reads: the record as ``r``, and whether the text ended behind it."""
+    schema = _ddl(f"r {_read_type(whole)}, {_LAST}")
+    strict = f"from_json({_closed(place)}, {schema}, {_map_of(_OPTIONS)})"
+    if not _has(whole, ("FLOAT", "DOUBLE")):
+        return strict
+    # The parser takes the texts "NaN" and "Infinity" only where it takes the bare words, too, which are no
+    # JSON, and some other spellings.
+    words = f"""(contains({place.text}, '"NaN"') OR contains({place.text}, 'Infinity"'))"""
+    bare = f"regexp_replace({place.text}, r'{json_slices.STRING}', '') RLIKE '[NI]'"
+    others = rf"""{place.text} RLIKE r'"(?:[+](?:INF|Infinity)|-?INF)"'"""
+    lenient = {**_OPTIONS, "allowNonNumericNumbers": "true"}
+    worded = f"from_json({_closed(place)}, {schema}, {_map_of(lenient)})"
+    return f"CASE WHEN {words} AND NOT {bare} AND NOT {others} THEN {worded} ELSE {strict} END"
+
+
+def _lost(place: Place) -> str:
+    raw = place.raw
+    return (
+        f"({raw} IS NULL OR {raw}.{CORRUPT} IS NOT NULL OR {raw}.{_END} IS NULL"
+        f" OR NOT is_valid_utf8({place.text}))"
+    )
+
+
+def _pairs(place: Place, whole: DataType) -> list[tuple[str, DataType, str, _Part]]:
+    """Of each column its name, type, what the parser gave, and how that is read."""
+    found = []
+    for name, kind in zip(whole.fields, whole.arguments, strict=True):
+        raw = f"{place.raw}.r.{text_values.tick(name)}"
+        found.append((name, kind, raw, _read(raw, kind, place.text)))
+    return found
+
+
+def _slices(place: Place, whole: DataType) -> str:
+    """STRUCT of a record's values as they stand, NULL where the parser rewrote none; "" if it never does.
+
+    ``k`` and ``v`` are names and values, ``c0`` and so on the cells of columns that are lists or objects.
+    """
+    pairs = _pairs(place, whole)
+    doubts = " OR ".join(part.doubt for *_, part in pairs if part.doubt)
+    if not doubts:
+        return ""
+    cells = "".join(
+        f", 'c{index}', {json_slices.cell(json_slices.member('m0', name), kind, 1)}"
+        for index, (name, kind, _, part) in enumerate(pairs)
+        if kind.arguments and part.doubt
+    )
+    made = text_values.bound(json_slices.members("r"), "m0", f"named_struct('k', m0.k, 'v', m0.v{cells})")
+    cut = json_slices.with_patterns(text_values.bound(_plain(place), "r", made))
+    return f"CASE WHEN NOT {_lost(place)} AND ({doubts}) THEN {cut} END"
+
+
 def _parsed(place: Place, whole: DataType) -> str:
     """STRUCT of the columns, and ``CORRUPT``: whether the text is no such record."""
-    raw, text = place.raw, place.text
-    pairs = list(zip(whole.fields, whole.arguments, strict=True))
-    parts = [_read(f"{raw}.r.{text_values.tick(name)}", kind, text) for name, kind in pairs]
-    lost = (
-        f"({raw} IS NULL OR {raw}.{CORRUPT} IS NOT NULL OR {raw}.{_END} IS NULL OR NOT is_valid_utf8({text}))"
-    )
-    unfit = " OR ".join([lost, f"{raw}.r IS NULL", *(part.unfit for part in parts if part.unfit)])
-    values = [
-        f"{json_slices.text_literal(name)}, {part.value}"
-        for (name, _), part in zip(pairs, parts, strict=True)
-    ]
-    fast = f"named_struct({', '.join(values)}, '{CORRUPT}', coalesce({unfit}, false))"
-    doubts = " OR ".join(part.doubt for part in parts if part.doubt)
-    again = [f"NOT {lost} AND ({doubts})"] if doubts else []
-    if _has(whole, ("FLOAT", "DOUBLE")):
-        # The parser takes these texts only where it takes the bare words, too, which are no JSON.
-        again.append(f"""{lost} AND (contains({text}, '"NaN"') OR contains({text}, 'Infinity"'))""")
-    if not again:
-        return fast
-    return f"CASE WHEN {' OR '.join(again)} THEN {_parsed_again(place, whole)} ELSE {fast} END"
+    values, unfit = [], [_lost(place), f"{place.raw}.r IS NULL"]
+    for index, (name, kind, raw, part) in enumerate(_pairs(place, whole)):
+        value, bad = (
+            (part.value, part.unfit) if not part.doubt else _exact(place, index, name, kind, raw, part)
+        )
+        values.append(f"{json_slices.text_literal(name)}, {value}")
+        unfit += [bad] if bad else []
+    return f"named_struct({', '.join(values)}, '{CORRUPT}', coalesce({' OR '.join(unfit)}, false))"
 
 
-def _parsed_again(place: Place, whole: DataType) -> str:
-    """The same, each value cut out of the text as it stands."""
-    names = [json_slices.text_literal(name) for name in whole.fields]
-    end = f"from_json({_closed(place)}, '{_LAST}', {_map_of(_OPTIONS)})"
-    begins = f"startswith(ltrim(' \\t\\r\\n', {_plain(place)}), '{{')"
-    sound = f"(p.{CORRUPT} IS NULL AND p.{_END} AND is_valid_utf8({place.text}) AND {begins})"
-    nothing = ", ".join(
-        f"{n}, CAST(NULL AS {t.spark()})" for n, t in zip(names, whole.arguments, strict=True)
-    )
-    nothing = f"named_struct({nothing}, '{CORRUPT}', true)"
-    values = ", ".join(
-        f"{n}, w.v.{text_values.tick(field)}" for n, field in zip(names, whole.fields, strict=True)
-    )
-    made = f"named_struct({values}, '{CORRUPT}', w.bad)"
-    found = text_values.bound(json_slices.row(_plain(place), whole), "w", made)
-    return text_values.bound(end, "p", f"if(coalesce({sound}, false), {found}, {nothing})")
+def _exact(place: Place, index: int, name: str, kind: DataType, raw: str, part: _Part) -> tuple[str, str]:
+    """A column's value, and whether there is none of its type, from its slice where there are slices."""
+    slices = place.slices
+    if kind.arguments:
+        cell = f"{slices}.c{index}"
+        bad = f"if({slices} IS NULL, {part.unfit or 'false'}, {cell}.bad)"
+        return f"if({slices} IS NULL, {part.value}, {cell}.v)", bad
+    cut = json_slices.member(slices, name)
+    quoted = f"startswith({cut}, '\"')"
+    text = f"CASE WHEN {slices} IS NULL OR {raw} IS NULL OR {quoted} THEN {raw} ELSE {cut} END"
+    if kind.kind == "VARCHAR":
+        half = f"contains({raw}, '?') AND {quoted} AND {json_slices.has_half(cut)}"
+        return text, f"({slices} IS NOT NULL AND {half})"
+    if kind.kind == "DECIMAL":
+        # The parser gives whole numbers as they stand.
+        fraction = text_values.bound(text, "t", text_values.decimal("t", kind))
+        whole = text_values.matches(raw, "-?[0-9]+")
+        value = f"CASE WHEN {whole} THEN try_cast({raw} AS {kind.spark()}) ELSE {fraction} END"
+        return value, f"({raw} IS NOT NULL AND {value} IS NULL)"
+    return part.value, f"({part.unfit} OR {slices} IS NOT NULL AND {raw} IS NOT NULL AND NOT {quoted})"
 
 
 def encode(columns: Sequence[ColumnSpec], values: Sequence[Column]) -> Column:

@@ -23,7 +23,7 @@ from leatstream.formats.text_values import (
 from leatstream.model.types import DataType
 
 # Possessive throughout: Java then needs neither backtracking nor its stack for long texts.
-_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _SCALAR = r'[^\s,:\[\]{}"]++'
 _HALF = (
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
@@ -33,15 +33,15 @@ _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 
 
 def _nested(depth: int) -> str:
-    inner = rf'[^\[\]{{}}"]++|{_STRING}'
+    inner = rf'[^\[\]{{}}"]++|{STRING}'
     found = rf"[\[{{](?:{inner})*+[\]}}]"
     for _ in range(depth - 1):
         found = rf"[\[{{](?:{inner}|{found})*+[\]}}]"
     return found
 
 
-_VALUE = f"(?:{_STRING}|{_SCALAR}|{_nested(DEEPEST)})"
-_MEMBER = rf"\G\s*+[{{,]\s*+({_STRING})\s*+:\s*+({_VALUE})"
+_VALUE = f"(?:{STRING}|{_SCALAR}|{_nested(DEEPEST)})"
+_MEMBER = rf"\G\s*+[{{,]\s*+({STRING})\s*+:\s*+({_VALUE})"
 _ELEMENT = rf"\G\s*+[\[,]\s*+({_VALUE})"
 _WHOLE = rf"\A\s*+({_VALUE})"
 
@@ -104,11 +104,6 @@ def cell(raw: str, kind: DataType, depth: int = 0) -> str:
     return bound(raw, r, f"CASE WHEN {r} IS NULL OR {r} = 'null' THEN {null} ELSE {found} END")
 
 
-def row(raw: str, kind: DataType) -> str:
-    """The same of a record's columns, which are the fields of a STRUCT."""
-    return with_patterns(bound(raw, "r", _inside("r", kind, 0)[1]))
-
-
 def at_path(text: str, steps: Sequence[str | int]) -> str:
     """What a path leads to in a JSON text, as a VARCHAR column has it; NULL if there is nothing.
 
@@ -127,7 +122,7 @@ def at_path(text: str, steps: Sequence[str | int]) -> str:
     return with_patterns(bound(f"regexp_extract({text}, pattern.whole, 1)", "z", found))
 
 
-def _half(raw: str) -> str:
+def has_half(raw: str) -> str:
     """Whether a string has half a character, which UTF-8 has not."""
     escaped = f"contains({raw}, {literal(chr(92) + 'u')})"
     return f"{escaped} AND replace({raw}, {literal(chr(92) * 2)}, '') RLIKE r'{_HALF}'"
@@ -137,7 +132,9 @@ def _leaf(r: str, kind: DataType) -> str:
     """A value that is no list and no object, or NULL."""
     text = f"if(startswith({r}, '\"'), {unescaped(r)}, NULL)"
     if kind.kind == "VARCHAR":
-        return f"CASE WHEN NOT startswith({r}, '\"') THEN {r} WHEN NOT ({_half(r)}) THEN {unescaped(r)} END"
+        return (
+            f"CASE WHEN NOT startswith({r}, '\"') THEN {r} WHEN NOT ({has_half(r)}) THEN {unescaped(r)} END"
+        )
     if kind.kind == "BOOLEAN":
         return f"CASE {r} WHEN 'true' THEN true WHEN 'false' THEN false END"
     if kind.kind in _INTEGERS:
@@ -180,6 +177,6 @@ def _inside(r: str, kind: DataType, depth: int) -> tuple[str, str]:
     cells = f"transform({lasting}, e{depth} -> named_struct('k', e{depth}.k, 'c', {value}))"
     made = (
         f"named_struct('v', map_from_entries(transform({c}, x -> named_struct('k', x.k, 'v', x.c.v))), "
-        f"'bad', exists({c}, x -> x.c.bad) OR exists({names}, k -> {_half('k')}))"
+        f"'bad', exists({c}, x -> x.c.bad) OR exists({names}, k -> {has_half('k')}))"
     )
     return "{", bound(members(r), m, bound(cells, c, made))
