@@ -18,6 +18,7 @@ from numbered_records import Feed, distinct_numbers
 from playground import Playground, playground
 
 from leatstream.dev.ports import free_ports
+from leatstream.launching import SMALL_JVM
 from leatstream.services.authorization import mint_token
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
@@ -39,6 +40,7 @@ class Servers:
             "LEATSTREAM_DRIVER_ORPHAN_SECONDS": str(ORPHAN_SECONDS),
             "LEATSTREAM_LEASE_SECONDS": "4",
             "LEATSTREAM_WARM_DRIVERS": "0",
+            "LEATSTREAM_DRIVER_JVM_OPTIONS": SMALL_JVM,
         }
         self._started: list[subprocess.Popen[bytes]] = []
 

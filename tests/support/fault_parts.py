@@ -21,6 +21,7 @@ from postgres_server import PostgresServer
 
 from leatstream.dev.broker import Broker
 from leatstream.dev.ports import free_ports
+from leatstream.launching import SMALL_JVM
 from leatstream.services.authorization import mint_token
 
 LOOK = 0.05  # seconds
@@ -213,6 +214,7 @@ class ServerPart(Part):
             "LEATSTREAM_DATA_DIR": str(self.data_dir),
             "LEATSTREAM_PORT": str(port),
             "LEATSTREAM_BOOTSTRAP_TOKEN": self.token,
+            "LEATSTREAM_DRIVER_JVM_OPTIONS": SMALL_JVM,
             **settings,
         }
         self._process: subprocess.Popen[bytes] | None = None
