@@ -142,7 +142,7 @@ def test_undecodable_records_fail_the_job_or_are_skipped_and_counted(play: Any, 
         body = {"failed_by": record, "skip_record": True}
         restarted = play.http.post("/v1/queries:restart", json=body).json()["queries"]
         assert restarted == [f"{play.name}_terminates"]
-    assert sorted(r["n"] for r in play.consume(f"{play.name}.t", 2)) == [1, 2]
+    assert {r["n"] for r in play.consume(f"{play.name}.t", 2, distinct="n")} == {1, 2}
     assert len(play.query(f"{play.name}_terminates")["status"]["skipped_records"]) == 3
     eventually(
         lambda: play.query(f"{play.name}_lenient")["status"]["metrics"].get("skipped_rows_total") == 3,
