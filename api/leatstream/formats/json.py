@@ -289,9 +289,9 @@ def _read_type(kind: DataType) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """SQL of a value that the parser gave, of whether it is none of its type, and whether to read it again.
+    """SQL of a value that the parser gave, of whether it does not fit, and of whether its slice counts.
 
-    The value is read again where the parser may have written it anew. Both conditions may be NULL for false.
+    ``doubt``: the parser may have rewritten the value. Both conditions may be NULL for false.
     """
 
     value: str
@@ -300,17 +300,17 @@ class _Part:
 
 
 # A number with a fraction, an object, a list, or a quoted infinity: so the parser gives as text what is none.
-_ANEW = r"""["\[{]|-?[0-9]+[.][0-9]+(?:E-?[0-9]+)?\z"""
+_REWRITTEN = r"""["\[{]|-?[0-9]+[.][0-9]+(?:E-?[0-9]+)?\z"""
 
 
 def _read(raw: str, kind: DataType, text: str, depth: int = 0) -> _Part:
     """What a value is that the parser gave for a column of that type."""
     if kind.kind == "VARCHAR":
         begins = f"{raw} < ':' OR startswith({raw}, '[') OR startswith({raw}, '{{')"
-        anew = rf"{raw} RLIKE r'\A(?:{_ANEW})' OR {raw} = '0' AND contains({text}, '-0')"
+        rewritten = rf"{raw} RLIKE r'\A(?:{_REWRITTEN})' OR {raw} = '0' AND contains({text}, '-0')"
         # Half a character, which only an escape can give, has become a question mark.
         half = rf"contains({raw}, '?') AND contains({text}, r'\u')"
-        return _Part(raw, doubt=f"(({begins}) AND ({anew}) OR {half})")
+        return _Part(raw, doubt=f"(({begins}) AND ({rewritten}) OR {half})")
     if kind.kind == "TINYINT":
         value = f"try_cast({raw} AS TINYINT)"
         return _Part(value, f"({raw} IS NOT NULL AND {value} IS NULL)")

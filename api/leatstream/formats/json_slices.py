@@ -1,6 +1,6 @@
 """Values cut out of a JSON text as they stand in it, as Spark SQL.
 
-Spark's functions write numbers and objects anew when they give them as text: ``19.90`` becomes ``19.9``. Here
+Spark's functions rewrite numbers and objects when they return them as text: ``19.90`` becomes ``19.9``. Here
 the text is cut where the JSON says, so every digit is kept. It is several times slower than Spark's parser,
 so callers use it for what that parser cannot read exactly, and only of texts that are known to be JSON.
 """

@@ -12,8 +12,8 @@ _STEP = re.compile(
     r"""|\[\s*"(?P<double>(?:[^"\\]|\\.)*)"\s*\]|\[\s*'(?P<single>(?:[^'\\]|\\.)*)'\s*\]""",
     re.DOTALL,
 )
-# So the engine gives numbers, lists and objects, which it writes anew: 19.90 as 19.9.
-_ANEW = r"""["\[{]|-?[0-9]+[.][0-9]+(?:E-?[0-9]+)?\z|-?Infinity\z"""
+# So the engine gives numbers, lists and objects, which it rewrites: 19.90 as 19.9.
+_REWRITTEN = r"""["\[{]|-?[0-9]+[.][0-9]+(?:E-?[0-9]+)?\z|-?Infinity\z"""
 
 
 class UnfitPath(ValueError):
@@ -69,6 +69,6 @@ def sql_of(text: str, path: str) -> str:
     if any(isinstance(step, str) and (not step or set("'?\\") & set(step)) for step in steps):
         return bound(text, "t", exact)  # the engine's paths have no such names
     own = "$" + "".join(f"[{step}]" if isinstance(step, int) else f"['{step}']" for step in steps)
-    anew = rf"g RLIKE r'\A(?:{_ANEW})' OR g = '0' OR contains(g, '?')"
+    rewritten = rf"g RLIKE r'\A(?:{_REWRITTEN})' OR g = '0' OR contains(g, '?')"
     found = f"get_json_object(t, {text_literal(own)})"
-    return bound(text, "t", bound(found, "g", f"CASE WHEN {anew} THEN {exact} ELSE g END"))
+    return bound(text, "t", bound(found, "g", f"CASE WHEN {rewritten} THEN {exact} ELSE g END"))

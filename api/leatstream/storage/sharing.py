@@ -131,7 +131,7 @@ def prove_keys(open_unit: OpenUnit, box: SecretBox, *, alone: bool = False) -> N
 
 
 def common_password(open_unit: OpenUnit, box: SecretBox, reference: str) -> str:
-    """A password that all servers of a catalog know: made by the first, and anew where the key is lost."""
+    """A password that all servers of a catalog know: created by the first, again if the key is lost."""
     with open_unit() as unit:
         envelope = unit.secrets.find(reference)
         if envelope is not None:

@@ -181,7 +181,7 @@ class _Latin:
         return data if data.isascii() else data.decode("latin-1").encode()
 
     def stop(self) -> None:
-        """Read no more, so that the file can be read anew."""
+        """Read no more, so that the file can be read again."""
         with self._reading:
             self.closed = True
 
