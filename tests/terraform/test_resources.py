@@ -327,11 +327,14 @@ def _same(found: dict[str, Any], held: dict[str, Any], cases: list[Case]) -> Non
 
 
 def _without_time(values: dict[str, Any]) -> dict[str, Any]:
-    """A state without what may differ between two reads of one object, and the spelling of types."""
+    """A state without what may differ between two reads of one object, and the spelling of types.
+
+    ``change`` is of the last apply, which an import does not know.
+    """
     found = {
         name: value
         for name, value in values.items()
-        if name not in ("status", "columns", "kafka", "delete_sink_entity")
+        if name not in ("status", "columns", "kafka", "delete_sink_entity", "change")
     }
     status = values.get("status")
     if isinstance(status, dict) and isinstance(status.get("job"), dict):
