@@ -339,6 +339,7 @@ def spark_says(with_tables: SparkSession) -> Callable[[str], list[list[Any]]]:
             # Two types have other names there.
             theirs = text.replace("AS VARCHAR)", "AS STRING)").replace("AS TIMESTAMP)", "AS TIMESTAMP_NTZ)")
             theirs = re.sub("FETCH FIRST (.*) ROWS ONLY", r"LIMIT \1", theirs)
+            theirs = theirs.replace(r"ESCAPE '\'", r"ESCAPE '\\'")  # there a backslash escapes in literals
             table = with_tables.sql(theirs).toArrow()
             columns = [table.column(i).to_pylist() for i in range(table.num_columns)]
             known[text] = [[plain(v) for v in row] for row in zip(*columns, strict=True)]
