@@ -59,7 +59,7 @@ OPENED = (
         "sun.nio.ch",
     ),
 )
-# Flink's own troubles, such as a job that it starts again, are told when a run fails.
+# Flink's own errors, such as a job that it restarts, are printed when a run fails.
 LOGGING = """rootLogger.level = warn
 rootLogger.appenderRef.out.ref = out
 appender.out.type = Console

@@ -64,7 +64,7 @@ def find_connection(
         path, body = ready
         found = body["url"].rstrip("/")
         if token is not None:
-            # Whoever made the directory, such as the author of a cloned repository, chose the address.
+            # The author of the directory, such as a cloned repository, chose the address.
             raise NoServer(
                 "LEATSTREAM_TOKEN is set, but LEATSTREAM_URL is not, and the token is not sent to the "
                 f"address that {path} names. Set LEATSTREAM_URL too, or unset LEATSTREAM_TOKEN to use that "

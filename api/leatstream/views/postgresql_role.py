@@ -1,7 +1,7 @@
 """The role that materialized views are kept with: it may touch their schema, and nothing of the catalog.
 
-Jobs log in with it, and a job may run users' code. The API reads views with it too: whoever has the role
-could put a view with code of its own in a table's place, which would then run with the rights of the reader.
+Jobs log in with it, and a job may run users' code. The API reads views with it too: code that has the
+role could replace a table by a view of its own, which would then run with the rights of the reader.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class PostgresViews:
 
 
 class UnusableViews:
-    """In place of views that cannot be kept apart from the catalog: each use is told why.
+    """In place of views that cannot be kept apart from the catalog: each use raises the reason.
 
     Args:
         why: the cause.
