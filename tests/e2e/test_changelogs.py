@@ -64,7 +64,8 @@ def test_a_temporal_join_survives_a_kill(play: Any) -> None:
     made = play.run(
         "enriched",
         f"CREATE STREAM enriched WITH ('topic'='{sink}') AS SELECT v.n, v.userid, u.region FROM views v"
-        " WITH ('starting.position'='earliest') LEFT JOIN users u ON v.userid = u.userid",
+        " WITH ('starting.position'='earliest', 'source.timestamp.max.ahead.millis'=NONE)"
+        " LEFT JOIN users u ON v.userid = u.userid",
     )
     assert made["status"]["state"] == "running", made["status"]
     assert made["plan"]["joins"] == [

@@ -238,7 +238,7 @@ def test_avro_of_another_writer_into_avro(
         put(aws, source, name, out.getvalue()[: len(out.getvalue()) - cut])
 
     put_avro("1.avro", LONG, full, wrong, bare)
-    put_avro("day=1/2.avro", {"id": "long"}, {"id": 3}, {"id": 4})
+    put_avro("part=1/2.avro", {"id": "long"}, {"id": 3}, {"id": 4})
     put_avro("3.avro", {"id": "long"}, {"id": 5}, cut=3)
     put_avro("4.avro", {"id": "string"}, {"id": "six"})
     put(aws, source, "5.avro", b"not at all")
