@@ -30,8 +30,8 @@ from leatstream.plan.job_spec import (
     SourceSpec,
     StoreRef,
 )
-from leatstream_jobs import run_query
-from leatstream_jobs.session import start_session
+from leatstream_jobs.attempt import run_query
+from leatstream_jobs.runtime.session import start_session
 
 STORE = StoreRef(name="bench", kind="kafka", config={})
 HIDDEN = "`t0`.`__leat_rowkey` AS `__leat_rowkey`, `t0`.`__leat_rowtime` AS `__leat_rowtime`"

@@ -26,9 +26,10 @@ from leatstream.formats.registry_client import RegistryAddress
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import ColumnSpec, SinkSpec, SourceSpec, StoreRef
-from leatstream_jobs import scans, sink_rows
-from leatstream_jobs.described_sink import RecordForm
-from leatstream_jobs.session import start_session
+from leatstream_jobs.reading import scans
+from leatstream_jobs.runtime.session import start_session
+from leatstream_jobs.writing import sink_rows
+from leatstream_jobs.writing.described_sink import RecordForm
 
 GOAL_RATIO = 2.0  # times the time that JSON takes: half its rate
 FORMATS = ("json", "avro", "protobuf")

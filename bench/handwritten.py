@@ -33,12 +33,12 @@ def main() -> None:
         parser.add_argument(f"--{name}", required=True)
     options = parser.parse_args()
 
-    from leatstream_jobs.session import start_session
+    from leatstream_jobs.runtime.session import start_session
 
     work = Path(options.directory)
     spark = start_session(work, 8)
     if options.warm_up:
-        from leatstream_jobs.warmup import warm_up
+        from leatstream_jobs.driver.warmup import warm_up
 
         warm_up(spark, options.bootstrap, work, lambda _step: None)
     print("ready", flush=True)

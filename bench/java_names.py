@@ -1,7 +1,7 @@
 """Time of a small batch that is worked off in Python, with and without a search for what columns are made of.
 
 An aggregate of a changelog of a thousand keys, twenty rows a batch: most of what it takes is the making and
-the planning of its frames. See ``leatstream_jobs.java_names``.
+the planning of its frames. See ``leatstream_jobs.runtime.java_names``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def measured(way: str, batches: int) -> tuple[float, float]:
     """Milliseconds of a batch, median, and of processor time, mean: the JVM's and Python's."""
     import psutil
 
-    from leatstream_jobs import run_query, session
+    from leatstream_jobs.attempt import run_query
+    from leatstream_jobs.runtime import session
 
     if way == "looked for":
         session.keep_names = lambda _: None

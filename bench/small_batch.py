@@ -1,7 +1,7 @@
 """Time of a small micro-batch with state, with and without a program for each file of its checkpoint.
 
 One aggregate over files of a few lines, one Spark session for each way, in turn: what is measured is what
-Spark and the files of the checkpoint take, without Kafka. See ``leatstream_jobs.local_files``.
+Spark and the files of the checkpoint take, without Kafka. See ``leatstream_jobs.runtime.local_files``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def measured(way: str, batches: int) -> tuple[float, float]:
     """Milliseconds of a batch, median, and of the JVM's processor time, mean; its programs included."""
     import psutil
 
-    from leatstream_jobs import session
-    from leatstream_jobs.checkpoint_files import checkpoint_settings
+    from leatstream_jobs.runtime import session
+    from leatstream_jobs.writing.checkpoint_files import checkpoint_settings
 
     if way == "chmod":
         session.spare_programs = lambda _: None

@@ -28,9 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 2
 
-    from leatstream_jobs.driver import Driver
-    from leatstream_jobs.protocol import Client, Contact, HttpTransport
-    from leatstream_jobs.shared_driver import SharedDriver
+    from leatstream_jobs.driver.loop import Driver
+    from leatstream_jobs.driver.shared_driver import SharedDriver
+    from leatstream_jobs.runtime.protocol import Client, Contact, HttpTransport
 
     made = options.work_dir is None
     work_dir = Path(tempfile.mkdtemp(prefix="leat-driver-")) if made else options.work_dir.resolve()

@@ -8,7 +8,7 @@ import pytest
 from driver_variables import driver_variables
 from pyspark.sql import SparkSession
 
-from leatstream_jobs.session import jvm_process, start_session
+from leatstream_jobs.runtime.session import jvm_process, start_session
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ from leatstream.services.queries.drivers import build_spec
 from leatstream.services.queries.reconciler import reconcile_all
 from leatstream.views.base import Batch
 from leatstream.views.opening import view_writer
-from leatstream_jobs.analyze import analyze
+from leatstream_jobs.analysis.analyze import analyze
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "docs"
 _KEYS = {"access_key_id": "AKIAEXAMPLE", "secret_access_key": "a-secret"}

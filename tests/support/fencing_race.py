@@ -206,7 +206,7 @@ def _done(spec: dict[str, Any]) -> bool:
 def _racer(directory: Path) -> None:
     from attempts import Host, attempt
 
-    from leatstream_jobs.session import start_session
+    from leatstream_jobs.runtime.session import start_session
 
     Host.heartbeat_seconds = 0.05
     spark = start_session(directory, 2)

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from leatstream.engine import memory
-from leatstream_jobs.usage import Looks
+from leatstream_jobs.runtime.usage import Looks
 
 MB = 1 << 20
 

@@ -282,7 +282,7 @@ class Connector(ABC):
         return None
 
     def row_writer(self, sink: SinkSpec, target: BatchTarget) -> Callable[[DataFrame, int], Written]:
-        """Prepare to write rows, each micro-batch of a number once; see ``leatstream_jobs.file_rows``.
+        """Prepare to write rows, each micro-batch of a number once (``leatstream_jobs.writing.file_rows``).
 
         Only of kinds with ``takes_rows``. What it gives raises RuntimeError with a mark of ``store_marks``.
 

@@ -1,6 +1,7 @@
 """The file of Spark's classes that drivers begin with: where it lies, and that it is made once.
 
-It holds what a JVM reads, checks and lays out at each start otherwise (``leatstream_jobs.class_archive``).
+It holds what a JVM otherwise reads, checks and lays out at each start
+(``leatstream_jobs.driver.class_archive``).
 Drivers do without while it is not there, so nobody waits for it: it is made behind a running server, at the
 lowest priority.
 """
@@ -23,7 +24,7 @@ from leatstream.dev.java import Java
 
 _log = logging.getLogger(__name__)
 VARIABLE = "LEATSTREAM_CLASS_ARCHIVE"
-_MAKER = (sys.executable, "-m", "leatstream_jobs.class_archive")
+_MAKER = (sys.executable, "-m", "leatstream_jobs.driver.class_archive")
 _MAKE_SECONDS = 600.0  # it is half a minute of CPU, but others go first
 _LOOK = 0.2
 _KEPT = 3  # other installations of this user have their own; each has 150 MB

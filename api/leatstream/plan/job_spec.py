@@ -277,7 +277,7 @@ class PatternSpec(_Document):
         types: of the cells, in Spark's words.
         partitions: how many of the cells, from the first on, rows are parted by.
         term: see ``plan.pattern``.
-        define: variable to its condition, a node as ``leatstream_jobs.pattern_values`` has it.
+        define: variable to its condition, a node as ``leatstream_jobs.patterns.values`` has it.
         measures: a node for each result.
         results: column to type, in the product's words.
         to_next, to_row, to_variables: where the next match may begin: in the row after the first one, in the

@@ -12,10 +12,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from leatstream.connectors.base import Connector
 from leatstream.plan.job_spec import StoreRef
-from leatstream_jobs.attempt import Attempt
-from leatstream_jobs.driver import LogTail
-from leatstream_jobs.host import Open
-from leatstream_jobs.protocol import Contact
+from leatstream_jobs.attempt.attempt import Attempt
+from leatstream_jobs.attempt.host import Open
+from leatstream_jobs.driver.loop import LogTail
+from leatstream_jobs.runtime.protocol import Contact
 
 
 class Service:
@@ -44,7 +44,7 @@ class Service:
 
 
 class Host:
-    """What an attempt asks of its driver (``leatstream_jobs.host.Host``)."""
+    """What an attempt asks of its driver (``leatstream_jobs.attempt.host.Host``)."""
 
     heartbeat_seconds = 1.0
     look_seconds = 0.1

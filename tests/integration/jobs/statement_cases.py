@@ -30,7 +30,7 @@ from leatstream.sql.relation_properties import read_relation_properties
 from leatstream.sql.source_properties import read_source_options
 from leatstream.sql.statements import CreateAs, CreateChangelogAs
 from leatstream.sql.views import view_schema
-from leatstream_jobs import run_query
+from leatstream_jobs.attempt import run_query
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 META = Meta(id="r", generation=1, created_at=NOW, updated_at=NOW, created_by="admin", owner="admin")

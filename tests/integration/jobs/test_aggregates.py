@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from statement_cases import NOW, Pairs, job_of, ordered, shown_key
 
 from leatstream.connectors.kafka.connector import KafkaConnector
-from leatstream_jobs import run_query
+from leatstream_jobs.attempt import run_query
 
 pytestmark = pytest.mark.spark
 FOLDER = Path(__file__).parents[2] / "fixtures" / "queries"

@@ -10,9 +10,9 @@ import pytest
 from attempts import Host, attempt
 from pyspark.sql import SparkSession
 
-from leatstream_jobs import attempt as attempts
-from leatstream_jobs import batch_size, polling
-from leatstream_jobs.polling import set_pause
+from leatstream_jobs.attempt import attempt as attempts
+from leatstream_jobs.attempt import batch_size, polling
+from leatstream_jobs.attempt.polling import set_pause
 
 pytestmark = pytest.mark.spark
 SQL = "SELECT id, __leat_rowkey, __leat_rowtime FROM leat_src_0"

@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from test_changelogs import RELATIONS, Model, Run, _batch_answer, _records
 
 from leatstream.errors import StoreError
-from leatstream_jobs.snapshot_store import SnapshotStore
-from leatstream_jobs.view_sink import Applier
+from leatstream_jobs.changelogs.snapshot_store import SnapshotStore
+from leatstream_jobs.writing.view_sink import Applier
 
 pytestmark = pytest.mark.spark
 FOLDER = Path(__file__).parents[2] / "fixtures" / "queries" / "changelog_views"

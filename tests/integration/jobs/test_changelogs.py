@@ -51,8 +51,8 @@ from leatstream.sql.statements import (
 )
 from leatstream.sql.view_properties import read_view_properties
 from leatstream.views.sqlite_store import SqliteViews
-from leatstream_jobs import run_query
-from leatstream_jobs.snapshot_store import SnapshotStore
+from leatstream_jobs.attempt import run_query
+from leatstream_jobs.changelogs.snapshot_store import SnapshotStore
 
 pytestmark = pytest.mark.spark
 FOLDER = Path(__file__).parents[2] / "fixtures" / "queries" / "changelogs"
@@ -469,12 +469,12 @@ def test_random_records_and_crashes(
     sql, names = RANDOM[kind]
     run = Run(spark, tmp_path, sql, {name: RELATIONS[name] for name in names})
     chance, model, kept = random.Random(kind), Model(), dict[str | None, Any]()
-    monkeypatch.setattr("leatstream_jobs.snapshots._MOST_FILES", 2)
+    monkeypatch.setattr("leatstream_jobs.changelogs.snapshots._MOST_FILES", 2)
     crashes = {1: "before the manifest", 2: "before the sink", 3: "after the sink"}
     commit = SnapshotStore.commit
     for batch in range(5):
         # Batches that the driver holds and larger ones take turns, and read what the others have left.
-        monkeypatch.setattr("leatstream_jobs.snapshot_rows.HELD", 10 if batch % 2 else 5_000)
+        monkeypatch.setattr("leatstream_jobs.changelogs.snapshot_rows.HELD", 10 if batch % 2 else 5_000)
         records = _records(chance, batch, names, model)
         run.give(records)
         place = crashes.get(batch)
@@ -519,7 +519,7 @@ def test_old_versions_are_forgotten(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What both sides have left behind by the history's length goes, but for the last version before that."""
-    monkeypatch.setattr("leatstream_jobs.snapshots._MOST_FILES", 2)
+    monkeypatch.setattr("leatstream_jobs.changelogs.snapshots._MOST_FILES", 2)
     run = Run(
         spark,
         tmp_path,

@@ -47,7 +47,7 @@ from leatstream.sql.statements import (
 )
 from leatstream.sql.view_properties import read_view_properties
 from leatstream.views.sqlite_store import SqliteViews
-from leatstream_jobs import run_query
+from leatstream_jobs.attempt import run_query
 
 pytestmark = pytest.mark.spark
 FOLDER = Path(__file__).parents[2] / "fixtures" / "changes"

@@ -23,7 +23,7 @@ def test_a_maker_that_is_ended_leaves_no_jvm_and_no_torn_file(
     place.mkdir()
     with (tmp_path / "log").open("wb") as log:
         maker = subprocess.Popen(
-            [sys.executable, "-m", "leatstream_jobs.class_archive", str(place / "spark.jsa")],
+            [sys.executable, "-m", "leatstream_jobs.driver.class_archive", str(place / "spark.jsa")],
             env=os.environ | driver_variables(),
             stdout=log,
             stderr=log,

@@ -21,9 +21,10 @@ from leatstream.formats.registry_client import RegistryAddress, RegistryClient, 
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import ColumnSpec, DescriptorRef, RegistryRef, SinkSpec, SourceSpec, StoreRef
-from leatstream_jobs import scans, sink_rows
-from leatstream_jobs.described_sink import RecordForm, registry_of
-from leatstream_jobs.failures import chain_of, classify
+from leatstream_jobs.attempt.failures import chain_of, classify
+from leatstream_jobs.reading import scans
+from leatstream_jobs.writing import sink_rows
+from leatstream_jobs.writing.described_sink import RecordForm, registry_of
 
 TYPES = {
     "b": "BOOLEAN",

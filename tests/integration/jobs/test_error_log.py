@@ -13,9 +13,9 @@ from statement_cases import job_of
 
 from leatstream.connectors.kafka.connector import KafkaConnector
 from leatstream.plan.job_spec import JobSpec
-from leatstream_jobs import run_query
-from leatstream_jobs.json_kernel import kernels
-from leatstream_jobs.progress import Progress
+from leatstream_jobs.attempt import run_query
+from leatstream_jobs.attempt.progress import Progress
+from leatstream_jobs.reading.json_kernel import kernels
 
 pytestmark = pytest.mark.spark
 COLUMNS = "id VARCHAR, n BIGINT, at TIMESTAMP"

@@ -23,9 +23,10 @@ from leatstream.formats.values import json_record, primitive_bytes
 from leatstream.model.objects import Column
 from leatstream.model.types import DataType, parse_type
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, SourceSpec, StoreRef
-from leatstream_jobs import run_query, scans
-from leatstream_jobs.failed_values import with_record
-from leatstream_jobs.failures import chain_of, classify
+from leatstream_jobs.attempt import run_query
+from leatstream_jobs.attempt.failed_values import with_record
+from leatstream_jobs.attempt.failures import chain_of, classify
+from leatstream_jobs.reading import scans
 
 ALL_TYPES = (
     "b BOOLEAN, t TINYINT, sm SMALLINT, i INTEGER, l BIGINT, f FLOAT, d DOUBLE, dec DECIMAL(8, 2), dt DATE, "

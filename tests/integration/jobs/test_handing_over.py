@@ -13,9 +13,9 @@ from statement_cases import job_of
 
 from leatstream.plan.hand_over import Reached, covers
 from leatstream.plan.job_spec import JobSpec
-from leatstream_jobs import batch_sink
-from leatstream_jobs.batches import BatchSink
-from leatstream_jobs.handing_over import writes_all
+from leatstream_jobs.batches.common import BatchSink
+from leatstream_jobs.batches.handing_over import writes_all
+from leatstream_jobs.writing import batch_sink
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 SECONDS = 180.0  # that an attempt may take

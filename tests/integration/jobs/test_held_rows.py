@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import SparkSession
 
-from leatstream_jobs import snapshot_rows
-from leatstream_jobs.snapshot_rows import held
+from leatstream_jobs.changelogs import snapshot_rows
+from leatstream_jobs.changelogs.snapshot_rows import held
 
 SCHEMA = (
     "s STRING, y BINARY, n DECIMAL(9, 2), a ARRAY<STRING>, m MAP<STRING, STRING>, "

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from small_api import Pool
 from statement_cases import FileStore, job_of
 
-from leatstream_jobs import run_query
-from leatstream_jobs.idle import tick_folder, write_tick
+from leatstream_jobs.attempt import run_query
+from leatstream_jobs.reading.idle import tick_folder, write_tick
 
 pytestmark = pytest.mark.spark
 COLUMNS = "k VARCHAR, n BIGINT, at TIMESTAMP"

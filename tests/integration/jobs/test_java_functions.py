@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 from leatstream.errors import JobError
 from leatstream.plan.job_spec import FunctionSpec, JobSpec
-from leatstream_jobs import java_functions
-from leatstream_jobs.failures import chain_of, classify
-from leatstream_jobs.user_functions import forget, register
+from leatstream_jobs.attempt.failures import chain_of, classify
+from leatstream_jobs.functions import java_functions
+from leatstream_jobs.functions.user_functions import forget, register
 
 pytestmark = pytest.mark.spark
 JAR = jar(

@@ -24,7 +24,7 @@ from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import JobSpec, StoreRef
 from leatstream.ports import Snapshot
 from leatstream.views.sqlite_store import SqliteViews
-from leatstream_jobs import run_query
+from leatstream_jobs.attempt import run_query
 
 pytestmark = pytest.mark.spark
 COLUMNS = "id BIGINT, name VARCHAR"

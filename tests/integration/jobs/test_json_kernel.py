@@ -13,9 +13,9 @@ from value_cases import CASES, RECORDS
 
 from leatstream.model.objects import ROWKEY, ROWMETA, ROWTIME
 from leatstream.plan.job_spec import ColumnSpec, SourceSpec, StoreRef
-from leatstream_jobs import scans
-from leatstream_jobs.failures import chain_of
-from leatstream_jobs.json_kernel import kernel_of
+from leatstream_jobs.attempt.failures import chain_of
+from leatstream_jobs.reading import scans
+from leatstream_jobs.reading.json_kernel import kernel_of
 
 KINDS = (
     *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "VARCHAR", "DECIMAL(10, 2)"),

@@ -59,7 +59,7 @@ class TopicRun(Run):
 
     def run(self) -> None:
         """Work everything off, in a job of its own."""
-        from leatstream_jobs import run_query
+        from leatstream_jobs.attempt import run_query
 
         started = run_query.start(self.spark, self.spec, self.connect, 2)
         try:

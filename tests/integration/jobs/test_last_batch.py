@@ -10,8 +10,8 @@ import pytest
 from attempts import Host, attempt
 from pyspark.sql import SparkSession
 
-from leatstream_jobs import attempt as attempts
-from leatstream_jobs.session import free_of_queries
+from leatstream_jobs.attempt import attempt as attempts
+from leatstream_jobs.runtime.session import free_of_queries
 
 pytestmark = pytest.mark.spark
 # Each row takes 20 ms, so that a batch is at work at nearly any moment.

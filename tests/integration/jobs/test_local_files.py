@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from leatstream_jobs.local_files import CLASS, spare_programs
+from leatstream_jobs.runtime.local_files import CLASS, spare_programs
 
 pytestmark = pytest.mark.spark
 
@@ -46,7 +46,7 @@ def test_a_jvm_that_cannot_be_changed_works_on(
 ) -> None:
     _, files = _files(spark)
     before = files.getRaw()
-    monkeypatch.setattr("leatstream_jobs.local_files._SOURCE", "class {")
+    monkeypatch.setattr("leatstream_jobs.runtime.local_files._SOURCE", "class {")
     with caplog.at_level(logging.WARNING):
         spare_programs(spark)
     assert "chmod" in caplog.text

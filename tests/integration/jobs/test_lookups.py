@@ -28,8 +28,8 @@ from leatstream.model.objects import Column, Relation, RelationKind
 from leatstream.model.types import parse_type
 from leatstream.plan.change import classify as classify_change
 from leatstream.plan.job_spec import ColumnSpec, LookupSpec, StoreRef
-from leatstream_jobs import run_query
-from leatstream_jobs.failures import Failure, chain_of, classify
+from leatstream_jobs.attempt import run_query
+from leatstream_jobs.attempt.failures import Failure, chain_of, classify
 
 pytestmark = pytest.mark.spark
 ORDERS = {"s": {"columns": "id BIGINT, item VARCHAR, shop INTEGER, price DECIMAL(10,2), at TIMESTAMP"}}

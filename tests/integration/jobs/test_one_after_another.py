@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark import InheritableThread
 
-from leatstream_jobs import session
-from leatstream_jobs.session import free_of_queries
+from leatstream_jobs.runtime import session
+from leatstream_jobs.runtime.session import free_of_queries
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

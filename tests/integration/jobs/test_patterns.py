@@ -21,9 +21,10 @@ from statement_cases import FileStore, Pairs, job_of, ordered
 from leatstream.connectors.registry import open_connector
 from leatstream.model.objects import ROWMETA
 from leatstream.plan.job_spec import SourceSpec, StoreRef
-from leatstream_jobs import idle, run_query
-from leatstream_jobs.pattern_batches import PatternBatches
-from leatstream_jobs.pattern_cells import place
+from leatstream_jobs.attempt import run_query
+from leatstream_jobs.patterns.batches import PatternBatches
+from leatstream_jobs.patterns.cells import place
+from leatstream_jobs.reading import idle
 
 pytestmark = pytest.mark.spark
 FOLDER = Path(__file__).parents[2] / "fixtures" / "queries" / "patterns"

@@ -26,7 +26,7 @@ from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import Delivery, JobSpec, StoreRef
 from leatstream.plan.logical import LogicalPlan
-from leatstream_jobs.failures import Failure, chain_of, classify
+from leatstream_jobs.attempt.failures import Failure, chain_of, classify
 
 pytestmark = pytest.mark.spark
 ITEMS = {"s": {"columns": "id BIGINT, name VARCHAR, n INTEGER"}}
@@ -69,7 +69,7 @@ class TableRun(Run):
 
     def run(self, spec: JobSpec | None = None) -> None:
         """Work everything off, in a job of its own."""
-        from leatstream_jobs import run_query
+        from leatstream_jobs.attempt import run_query
 
         self.started = run_query.start(self.spark, spec or self.spec, self.connect, 2)
         try:

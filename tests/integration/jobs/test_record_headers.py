@@ -12,7 +12,8 @@ from pyspark.sql import functions as F
 from leatstream.connectors.entities import NewRecord
 from leatstream.connectors.kafka.connector import KafkaConnector
 from leatstream.plan.job_spec import ColumnSpec, SinkSpec, SourceSpec, StoreRef
-from leatstream_jobs import scans, sink_rows
+from leatstream_jobs.reading import scans
+from leatstream_jobs.writing import sink_rows
 
 pytestmark = pytest.mark.spark
 STORE = StoreRef(name="k", kind="kafka", config={"bootstrap_servers": "localhost:1"})

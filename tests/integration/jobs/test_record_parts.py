@@ -17,9 +17,10 @@ from leatstream.formats import registered_schema
 from leatstream.model.objects import Column as ModelColumn
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, RegistryRef, SinkSpec, SourceSpec, StoreRef
-from leatstream_jobs import scans, sink_rows
-from leatstream_jobs.described_sink import RecordForm, registry_of
-from leatstream_jobs.marked_faults import find_marked
+from leatstream_jobs.attempt.marked_faults import find_marked
+from leatstream_jobs.reading import scans
+from leatstream_jobs.writing import sink_rows
+from leatstream_jobs.writing.described_sink import RecordForm, registry_of
 
 FORMATS = ("json", "avro", "protobuf", "primitive")
 COLUMNS = [ColumnSpec(name="id", type="BIGINT", not_null=True), ColumnSpec(name="v", type="VARCHAR")]

@@ -33,7 +33,7 @@ from leatstream.formats.avro_columns import schema_text
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import ColumnSpec, SinkSpec, StoreRef
-from leatstream_jobs.file_rows import file_rows
+from leatstream_jobs.writing.file_rows import file_rows
 
 SECRET, REFERENCE = "a-secret-of-aws", "secret://catalog/2/secret_access_key"
 COLUMNS, OUT = "id BIGINT NOT NULL, name VARCHAR", "id BIGINT, name VARCHAR"

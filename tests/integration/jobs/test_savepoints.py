@@ -20,7 +20,7 @@ from leatstream.services.queries.checkpoint_copies import copy_offsets, offsets_
 from leatstream.storage.checkpoint_directory import CheckpointDirectory
 from leatstream.storage.checkpoint_url import CheckpointUrl
 from leatstream.storage.hadoop_client import HadoopClient
-from leatstream_jobs import run_query
+from leatstream_jobs.attempt import run_query
 
 pytestmark = pytest.mark.spark
 SQL = "SELECT id, __leat_rowkey, __leat_rowtime FROM leat_src_0"

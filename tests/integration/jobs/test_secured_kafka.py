@@ -17,7 +17,7 @@ from leatstream.connectors.registry import open_connector
 from leatstream.dev.jars import msk_jars
 from leatstream.errors import JobError, StoreError
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, SinkSpec, StoreRef
-from leatstream_jobs.failures import chain_of, classify
+from leatstream_jobs.attempt.failures import chain_of, classify
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from leatstream_jobs.snapshot_rows import IS, newest, replaced, union, versions
+from leatstream_jobs.changelogs.snapshot_rows import IS, newest, replaced, union, versions
 
 pytestmark = pytest.mark.spark
 SCHEMA = "c0 STRING, c1 BIGINT, __leat_rowtime TIMESTAMP, __leat_rowmeta STRUCT<offset: BIGINT>, __leat_deleted BOOLEAN"

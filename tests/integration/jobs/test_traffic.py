@@ -11,7 +11,7 @@ import pytest
 from attempts import Host, attempt
 from pyspark.sql import SparkSession
 
-from leatstream_jobs import run_query, traffic
+from leatstream_jobs.attempt import run_query, traffic
 
 pytestmark = pytest.mark.spark
 SQL = "SELECT id, text, __leat_rowkey, __leat_rowtime FROM leat_src_0"

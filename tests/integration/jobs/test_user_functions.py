@@ -23,9 +23,9 @@ from leatstream.sql.binder import bind
 from leatstream.sql.parser import parse
 from leatstream.sql.statements import Select
 from leatstream.sql.views import view_schema
-from leatstream_jobs.analyze import analyze
-from leatstream_jobs.failures import chain_of, classify
-from leatstream_jobs.user_functions import forget, register
+from leatstream_jobs.analysis.analyze import analyze
+from leatstream_jobs.attempt.failures import chain_of, classify
+from leatstream_jobs.functions.user_functions import forget, register
 
 pytestmark = pytest.mark.spark
 SOURCE = inspect.cleandoc(

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from statement_cases import job_of
 
 from leatstream.connectors.kafka.connector import KafkaConnector
-from leatstream_jobs import pulse, source_checks
+from leatstream_jobs.attempt import pulse, source_checks
 
 pytestmark = pytest.mark.spark
 SQL = "SELECT id, __leat_rowkey, __leat_rowtime FROM leat_src_0"

@@ -22,7 +22,7 @@ from leatstream.sql import function_table
 from leatstream.sql.function_page import ROWS
 from leatstream.sql.function_table import ROW, Function, table
 from leatstream.sql.views import view_schema
-from leatstream_jobs.analyze import analyze
+from leatstream_jobs.analysis.analyze import analyze
 
 pytestmark = pytest.mark.spark
 CHUNK = 60

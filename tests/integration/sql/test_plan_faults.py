@@ -12,7 +12,7 @@ from leatstream.errors import RequestError
 from leatstream.plan.logical import AnalysisFailure, LogicalPlan
 from leatstream.sql.analysis import explain_failure
 from leatstream.sql.views import view_schema
-from leatstream_jobs.analyze import analyze
+from leatstream_jobs.analysis.analyze import analyze
 
 pytestmark = pytest.mark.spark
 Bind = Callable[[str], LogicalPlan]

@@ -14,7 +14,7 @@ from leatstream.sql.analysis import explain_failure
 from leatstream.sql.function_table import table
 from leatstream.sql.passes.functions import ROW
 from leatstream.sql.views import view_schema
-from leatstream_jobs.plan_faults import plan_faults
+from leatstream_jobs.analysis.plan_faults import plan_faults
 
 pytestmark = pytest.mark.spark
 CORPUS = Path(__file__).parents[2] / "fixtures" / "sql"

@@ -14,8 +14,8 @@ import pytest
 from leatstream.engine.clusters import Cluster
 from leatstream.engine.processes import DriverCommand
 from leatstream.errors import StackError
-from leatstream_jobs import session
-from leatstream_jobs.shipped_code import pack
+from leatstream_jobs.runtime import session
+from leatstream_jobs.runtime.shipped_code import pack
 
 
 def standalone(**more: Any) -> Cluster:
@@ -134,7 +134,7 @@ def test_the_shipped_archive_is_importable_by_itself(tmp_path: Path) -> None:
         assert not [name for name in packed.namelist() if "__pycache__" in name]
     program = (
         f"import sys; sys.path.insert(0, {str(archive)!r});"
-        "import leatstream.connectors.kafka.transactions as a, leatstream_jobs.run_query as b;"
+        "import leatstream.connectors.kafka.transactions as a, leatstream_jobs.attempt.run_query as b;"
         "print(a.__file__); print(b.__file__)"
     )
     done = subprocess.run(

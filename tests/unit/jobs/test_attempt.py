@@ -12,13 +12,13 @@ import pytest
 
 from leatstream.errors import JobError
 from leatstream.plan.job_spec import ColumnSpec, FunctionSpec, JobSpec, Mode, SinkSpec, SourceSpec, StoreRef
-from leatstream_jobs import user_functions
-from leatstream_jobs.attempt import Attempt
-from leatstream_jobs.driver import Driver, LogTail
-from leatstream_jobs.failures import Link
-from leatstream_jobs.host import Host
-from leatstream_jobs.protocol import ApiUnreachable, Client, Contact, EndsWithProcess, Fenced
-from leatstream_jobs.shared_driver import Seat, SharedDriver
+from leatstream_jobs.attempt.attempt import Attempt
+from leatstream_jobs.attempt.failures import Link
+from leatstream_jobs.attempt.host import Host
+from leatstream_jobs.driver.loop import Driver, LogTail
+from leatstream_jobs.driver.shared_driver import Seat, SharedDriver
+from leatstream_jobs.functions import user_functions
+from leatstream_jobs.runtime.protocol import ApiUnreachable, Client, Contact, EndsWithProcess, Fenced
 
 STORE = StoreRef(name="s", kind="kafka", config={})
 COLUMNS = [ColumnSpec(name="a", type="BIGINT")]
@@ -65,7 +65,7 @@ class Disk:
 def test_a_job_outlives_a_disk_that_is_full_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     driver: Any = Heard()
     spark: Any = SimpleNamespace()
-    monkeypatch.setattr("leatstream_jobs.source_checks.SOURCE_CHECK", 0.0)
+    monkeypatch.setattr("leatstream_jobs.attempt.source_checks.SOURCE_CHECK", 0.0)
     attempt: Any = Attempt(driver, spark, SPEC.model_dump(mode="json"))
     disk = attempt._sources._known = Disk()
     attempt._state = "running"
@@ -132,7 +132,7 @@ def watched(monkeypatch: pytest.MonkeyPatch, host: Heard, store: Store) -> tuple
 
     monkeypatch.setattr(attempt, "_start", start)
     monkeypatch.setattr(attempt, "_look", lambda _: None)
-    monkeypatch.setattr("leatstream_jobs.attempt.stop", lambda _, stopped: stopped.stop())
+    monkeypatch.setattr("leatstream_jobs.attempt.attempt.stop", lambda _, stopped: stopped.stop())
     return attempt, query
 
 
@@ -157,7 +157,7 @@ def test_a_batch_that_is_cut_off_by_the_end_of_its_process_is_not_told_as_its_ow
 
     host.jvm_lost = jvm_lost
     link = Link("org.apache.spark.SparkException", "Job 7 cancelled because SparkContext was shut down")
-    monkeypatch.setattr("leatstream_jobs.attempt.chain_of", lambda _: [link])
+    monkeypatch.setattr("leatstream_jobs.attempt.attempt.chain_of", lambda _: [link])
     query.isActive = False
     query._jsq.exception = lambda: SimpleNamespace(isDefined=lambda: True, get=lambda: None)
     assert attempt.run() == 1
@@ -205,9 +205,11 @@ def test_a_last_batch_that_fails_is_not_told_as_whole(monkeypatch: pytest.Monkey
     attempt, query = watched(monkeypatch, host, Store())
     told: list[bool] = []
     query._jsq.exception = lambda: SimpleNamespace(isDefined=lambda: fails, get=lambda: None)
-    monkeypatch.setattr("leatstream_jobs.attempt.chain_of", lambda _: [Link("a.b.TimeoutException", "")])
-    monkeypatch.setattr("leatstream_jobs.attempt.let_end", lambda *_: None)
-    monkeypatch.setattr("leatstream_jobs.attempt.works", lambda _: False)
+    monkeypatch.setattr(
+        "leatstream_jobs.attempt.attempt.chain_of", lambda _: [Link("a.b.TimeoutException", "")]
+    )
+    monkeypatch.setattr("leatstream_jobs.attempt.attempt.let_end", lambda *_: None)
+    monkeypatch.setattr("leatstream_jobs.attempt.attempt.works", lambda _: False)
     monkeypatch.setattr(attempt, "_how_far", lambda *, in_order: told.append(in_order))
     attempt.run()
     assert told == [not fails]
@@ -235,8 +237,8 @@ def test_a_driver_stays_if_nothing_is_left_of_the_query(
     host = Keeping()
     host.free = free
     attempt, query = watched(monkeypatch, host, Store())
-    monkeypatch.setattr("leatstream_jobs.attempt.let_end", lambda *_: None)
-    monkeypatch.setattr("leatstream_jobs.attempt.works", lambda _: False)
+    monkeypatch.setattr("leatstream_jobs.attempt.attempt.let_end", lambda *_: None)
+    monkeypatch.setattr("leatstream_jobs.attempt.attempt.works", lambda _: False)
     assert attempt.run() == 0
     assert query.stopped == 1
     assert ("free" in host.beats[-1], attempt.may_stay) == (free is True, free is True)
@@ -247,8 +249,8 @@ def test_a_driver_stays_whose_end_was_heard_but_not_answered(monkeypatch: pytest
     """The API has given it to another query meanwhile, which would lose it."""
     host = Keeping()
     attempt, _ = watched(monkeypatch, host, Store())
-    monkeypatch.setattr("leatstream_jobs.attempt.let_end", lambda *_: None)
-    monkeypatch.setattr("leatstream_jobs.attempt.works", lambda _: False)
+    monkeypatch.setattr("leatstream_jobs.attempt.attempt.let_end", lambda *_: None)
+    monkeypatch.setattr("leatstream_jobs.attempt.attempt.works", lambda _: False)
     answers: list[Exception] = [ApiUnreachable("lost"), Fenced("the query has no driver any more")]
 
     def heartbeat(body: dict[str, Any]) -> str:
@@ -298,7 +300,7 @@ def test_a_driver_that_has_run_users_code_takes_no_other_query(
 ) -> None:
     driver = a_driver(tmp_path)
     spark: Any = SimpleNamespace()
-    monkeypatch.setattr("leatstream_jobs.session.free_of_queries", lambda _: True)
+    monkeypatch.setattr("leatstream_jobs.runtime.session.free_of_queries", lambda _: True)
     monkeypatch.setattr(user_functions, "_registered", set())
     assert driver.is_free(spark)
     spec = FunctionSpec(
@@ -325,7 +327,9 @@ def test_a_select_with_users_code_is_a_drivers_last(
     driver: Any = a_driver(tmp_path)
     work = [{"kind": "exit"}, {"kind": "select", "spec": {}}]
     monkeypatch.setattr(driver, "_ask", lambda _: work.pop())
-    monkeypatch.setattr("leatstream_jobs.selecting.Selecting", lambda *_: SimpleNamespace(run=lambda: None))
+    monkeypatch.setattr(
+        "leatstream_jobs.driver.selecting.Selecting", lambda *_: SimpleNamespace(run=lambda: None)
+    )
     monkeypatch.setattr(user_functions, "_registered", {"digest"} if ran else set())
     assert driver._serve(SimpleNamespace()) == 0
     assert len(work) == (1 if ran else 0)
@@ -345,10 +349,12 @@ def test_nothing_of_a_query_is_held_when_its_memory_is_given_back(
         def run(self) -> int:
             return 0
 
-    monkeypatch.setattr("leatstream_jobs.attempt.Attempt", Short)
+    monkeypatch.setattr("leatstream_jobs.attempt.attempt.Attempt", Short)
     seen: list[bool] = []
-    monkeypatch.setattr("leatstream_jobs.session.collect_garbage", lambda _: seen.append(made[0]() is None))
+    monkeypatch.setattr(
+        "leatstream_jobs.runtime.session.collect_garbage", lambda _: seen.append(made[0]() is None)
+    )
     driver: Any = a_driver(tmp_path)
-    monkeypatch.setattr("leatstream_jobs.session.own_session", lambda spark: spark)
+    monkeypatch.setattr("leatstream_jobs.runtime.session.own_session", lambda spark: spark)
     assert driver._run(SimpleNamespace(), {}) is None
     assert seen == [True]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from leatstream_jobs.batch_size import FIRST, LEAST, BatchSize
+from leatstream_jobs.attempt.batch_size import FIRST, LEAST, BatchSize
 
 
 class Spec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leatstream_jobs.checkpoint_files import checkpoint_settings
+from leatstream_jobs.writing.checkpoint_files import checkpoint_settings
 
 
 @pytest.mark.parametrize("place", ["file:///data/queries/q/g1", "/data/queries/q/g1"])

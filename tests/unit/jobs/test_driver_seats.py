@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from leatstream.plan.job_spec import StoreRef
-from leatstream_jobs.shared_driver import Seat, SharedDriver, ThreadTail
+from leatstream_jobs.driver.shared_driver import Seat, SharedDriver, ThreadTail
 
 STORE = StoreRef(name="k", kind="kafka", config={"bootstrap_servers": "b:1"})
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from leatstream_jobs.failed_values import Part, halves, narrowed
+from leatstream_jobs.attempt.failed_values import Part, halves, narrowed
 
 
 def bad(*places: tuple[int, int]) -> tuple[list[int], object]:

@@ -8,8 +8,8 @@ from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Record
 from leatstream.errors import StoreError
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, Mode, SinkSpec, SourceSpec, StoreRef
-from leatstream_jobs.failed_records import with_record_faults
-from leatstream_jobs.failures import Link, classify, redacted, source_gone
+from leatstream_jobs.attempt.failed_records import with_record_faults
+from leatstream_jobs.attempt.failures import Link, classify, redacted, source_gone
 
 STORE = StoreRef(name="s", kind="kafka", config={})
 COLUMNS = [ColumnSpec(name="a", type="BIGINT")]

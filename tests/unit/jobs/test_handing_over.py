@@ -9,7 +9,7 @@ import pytest
 
 from leatstream.errors import JobError
 from leatstream.plan.hand_over import HandOver, Reached, covers, matched, positions_in
-from leatstream_jobs.handing_over import planned_entry, same_plan
+from leatstream_jobs.batches.handing_over import planned_entry, same_plan
 
 TICKS = '{"logOffset":3}'
 BEFORE = "\n".join(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from leatstream.plan.job_spec import SourceSpec
-from leatstream_jobs.idle import IdleSources, tick_folder
+from leatstream_jobs.reading.idle import IdleSources, tick_folder
 
 STORE = {"name": "k", "kind": "kafka", "config": {}}
 

@@ -17,7 +17,7 @@ from value_cases import CASES, RECORDS
 
 from leatstream.model.objects import ROWMETA
 from leatstream.plan.job_spec import ColumnSpec, Isolation, JobSpec, Mode, SinkSpec, SourceSpec, StoreRef
-from leatstream_jobs.json_kernel import Reader, kernel_of, kernels
+from leatstream_jobs.reading.json_kernel import Reader, kernel_of, kernels
 
 LEFT = "left to the expressions"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from leatstream_jobs.last_batch import let_end, stop
+from leatstream_jobs.batches.last_batch import let_end, stop
 
 GROUP = "the-run"
 

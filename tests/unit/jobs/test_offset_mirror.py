@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from leatstream.errors import StoreError
-from leatstream_jobs import offset_mirror
-from leatstream_jobs.offset_mirror import OffsetMirror
+from leatstream_jobs.attempt import offset_mirror
+from leatstream_jobs.attempt.offset_mirror import OffsetMirror
 
 
 class Tools:

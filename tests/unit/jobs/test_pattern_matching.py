@@ -23,9 +23,9 @@ from leatstream.plan.pattern import (
     shortest,
     size,
 )
-from leatstream_jobs import pattern_matching
-from leatstream_jobs.pattern_matching import Matcher, Pattern, State
-from leatstream_jobs.pattern_values import PatternError, Row, Taken, Values
+from leatstream_jobs.patterns import matching as pattern_matching
+from leatstream_jobs.patterns.matching import Matcher, Pattern, State
+from leatstream_jobs.patterns.values import PatternError, Row, Taken, Values
 
 SECOND = 1_000_000
 Condition = Callable[[list[tuple[int, int]], list[tuple[str, int]]], bool]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leatstream_jobs.polling import QUIET, SHORT_MS, Polling
+from leatstream_jobs.attempt.polling import QUIET, SHORT_MS, Polling
 
 (SOON, MIDDLE_MS), (LATE, LONG_MS) = QUIET
 

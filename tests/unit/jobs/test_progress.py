@@ -11,10 +11,10 @@ import pytest
 
 from leatstream.connectors.entities import SourceWatch
 from leatstream.plan.job_spec import ColumnSpec, SourceSpec, StoreRef
-from leatstream_jobs.analyze import plain_message, simple_type
-from leatstream_jobs.live import LiveCounts
-from leatstream_jobs.progress import Progress
-from leatstream_jobs.session import settings
+from leatstream_jobs.analysis.analyze import plain_message, simple_type
+from leatstream_jobs.attempt.live import LiveCounts
+from leatstream_jobs.attempt.progress import Progress
+from leatstream_jobs.runtime.session import settings
 
 COLUMNS = [ColumnSpec(name="a", type="BIGINT")]
 
@@ -213,8 +213,8 @@ def test_the_archive_of_classes_is_named_once_it_is_there(tmp_path: Any) -> None
 
 def test_what_the_driver_ran_before_is_none_of_the_querys_own(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = [LiveCounts(7, 101, 100), LiveCounts(8, 5, 5)]
-    monkeypatch.setattr("leatstream_jobs.progress.newest", lambda _: 7)
-    monkeypatch.setattr("leatstream_jobs.progress.look", lambda _: seen.pop(0))
+    monkeypatch.setattr("leatstream_jobs.attempt.progress.newest", lambda _: 7)
+    monkeypatch.setattr("leatstream_jobs.attempt.progress.look", lambda _: seen.pop(0))
     progress, spark = Progress([source("r.a", "a")]), SimpleNamespace()
     progress.begin_live(spark)  # type: ignore[arg-type]
     progress.look_live(spark)  # type: ignore[arg-type]

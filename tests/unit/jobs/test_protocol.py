@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from leatstream.errors import JobError
-from leatstream_jobs.attempt import Attempt
-from leatstream_jobs.driver import Driver
-from leatstream_jobs.failures import Failure, refused
-from leatstream_jobs.protocol import (
+from leatstream_jobs.attempt.attempt import Attempt
+from leatstream_jobs.attempt.failures import Failure, refused
+from leatstream_jobs.driver.loop import Driver
+from leatstream_jobs.runtime.protocol import (
     ApiUnreachable,
     Client,
     Contact,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, Mode, SinkSpec, SourceSpec, StoreRef
-from leatstream_jobs.pulse import Pulse
+from leatstream_jobs.attempt.pulse import Pulse
 
 STORE = StoreRef(name="k", kind="kafka", config={})
 COLUMNS = [ColumnSpec(name="a", type="BIGINT")]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from leatstream.errors import JobError
-from leatstream_jobs.protocol import Client, Contact
-from leatstream_jobs.selecting import Reader
+from leatstream_jobs.driver.selecting import Reader
+from leatstream_jobs.runtime.protocol import Client, Contact
 
 _MOST = 1024 * 1024  # bytes of a body, in the API's gate
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from leatstream_jobs import shared_driver
-from leatstream_jobs.failures import Link, spark_has_stopped
-from leatstream_jobs.protocol import Client, Contact, EndsWithProcess
-from leatstream_jobs.shared_driver import Seat, SharedDriver
+from leatstream_jobs.attempt.failures import Link, spark_has_stopped
+from leatstream_jobs.driver import shared_driver
+from leatstream_jobs.driver.shared_driver import Seat, SharedDriver
+from leatstream_jobs.runtime.protocol import Client, Contact, EndsWithProcess
 
 
 class Ended(BaseException):

@@ -9,11 +9,11 @@ import pytest
 
 from leatstream.connectors.writers import Written
 from leatstream.plan.job_spec import Mode
-from leatstream_jobs import batch_sink
-from leatstream_jobs import clients as clients_module
-from leatstream_jobs.batches import BatchSink
-from leatstream_jobs.progress import Progress
-from leatstream_jobs.traffic import EVERY, Meter, Traffic
+from leatstream_jobs.attempt.progress import Progress
+from leatstream_jobs.attempt.traffic import EVERY, Meter, Traffic
+from leatstream_jobs.batches.common import BatchSink
+from leatstream_jobs.runtime import clients as clients_module
+from leatstream_jobs.writing import batch_sink
 
 NOTHING = Progress([])
 

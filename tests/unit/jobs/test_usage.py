@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from leatstream_jobs import usage as module
-from leatstream_jobs.usage import EVERY, Looks, Usage
+from leatstream_jobs.runtime import usage as module
+from leatstream_jobs.runtime.usage import EVERY, Looks, Usage
 
 
 def test_children_count_and_looks_are_rare() -> None:

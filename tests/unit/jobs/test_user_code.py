@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from leatstream_jobs.user_code import Code, UserCodeError
+from leatstream_jobs.functions.user_code import Code, UserCodeError
 
 SWALLOWS = """
 import time

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from leatstream.model.types import parse_type
-from leatstream_jobs.user_code import MARK, Aggregate, Code, Scalar, UserCodeError
-from leatstream_jobs.user_functions import fits
-from leatstream_jobs.user_values import BadResult, outgoing
+from leatstream_jobs.functions.user_code import MARK, Aggregate, Code, Scalar, UserCodeError
+from leatstream_jobs.functions.user_functions import fits
+from leatstream_jobs.functions.user_values import BadResult, outgoing
 
 MOMENT = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 

@@ -11,7 +11,7 @@ import pytest
 from leatstream.connectors.store_marks import find_mark
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, Mode, SinkSpec, StoreRef
 from leatstream.views.base import Batch
-from leatstream_jobs.view_sink import Applier
+from leatstream_jobs.writing.view_sink import Applier
 
 STORE = StoreRef(name="", kind="view", config={})
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from leatstream_jobs.worker_python import worker_python
+from leatstream_jobs.runtime.worker_python import worker_python
 
 LIB = Path(pyspark.__file__).parent / "python" / "lib"
 ZIPS = [str(path) for path in sorted(LIB.glob("*.zip"))]

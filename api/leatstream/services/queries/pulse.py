@@ -1,8 +1,8 @@
 """Whether a running query gets on: how old its figures are, and what it waits for.
 
 The driver says how long ago the query last did something, and what it waits for if that is too long ago
-(``leatstream_jobs.pulse``). What is shown of a query is as of the moment it is asked for: figures age between
-two heartbeats too, and rates of a query that stands still are no rates.
+(``leatstream_jobs.attempt.pulse``). What is shown of a query is as of the moment it is asked for: figures age
+between two heartbeats too, and rates of a query that stands still are no rates.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Checks of SQL by Spark's own analyzer."""

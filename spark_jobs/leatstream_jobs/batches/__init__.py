@@ -1,0 +1,1 @@
+"""Queries that run batch by batch in Python: what their batches share."""

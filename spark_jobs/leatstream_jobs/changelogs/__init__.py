@@ -1,0 +1,1 @@
+"""Joins with changelogs and tables, and aggregates over changelogs, on keyed snapshots."""

@@ -1,0 +1,1 @@
+"""Users' functions in Python and Java."""

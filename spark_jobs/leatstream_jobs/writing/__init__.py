@@ -1,0 +1,1 @@
+"""From the rows that the compiled SQL gives to a sink."""
