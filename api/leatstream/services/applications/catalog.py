@@ -26,9 +26,9 @@ from leatstream.services.environment import (
 from leatstream.services.environment.authorization import OPERATE, READ, WRITE, authorize
 from leatstream.services.environment.pages import repository_page
 from leatstream.services.environment.results import Run
+from leatstream.services.nouns.names import single
 from leatstream.services.queries import catalog as queries
 from leatstream.services.queries.restart import restart_query
-from leatstream.services.relations.declarations import single
 from leatstream.services.staging.atomic import all_or_nothing
 from leatstream.sql import statements as ast
 from leatstream.sql.parser import parse

@@ -22,11 +22,11 @@ from leatstream.services.environment import (
 )
 from leatstream.services.planning.query_properties import query_name
 from leatstream.services.queries import catalog as queries
-from leatstream.services.queries.definition import QueryDefinition
+from leatstream.services.queries.definition import QueryDefinition, suggest_query_name
 from leatstream.services.queries.joint_jobs import leader_of
 from leatstream.services.queries.removal import delete_query
 from leatstream.services.relations import relations
-from leatstream.services.relations.declarations import relation_definition, suggest_query_name
+from leatstream.services.relations.declarations import relation_definition
 from leatstream.sql import statements as ast
 from leatstream.sql.applications import key, references
 from leatstream.sql.canonical import same_meaning

@@ -8,6 +8,7 @@ from typing import Any
 
 from leatstream.model.objects import Store
 from leatstream.services.environment import Context, Environment, Principal, Stored
+from leatstream.sql import statements as ast
 from leatstream.views.faults import MOST_ANSWERED, too_long
 
 
@@ -80,3 +81,9 @@ class Run:
                 raise too_long("send the statements apart, or ask for fewer rows")
             self.length += length
         self.results.append(result)
+
+
+def kind_of(statement: ast.Statement) -> str:
+    """``CreateStreamAs`` gives ``create_stream_as``."""
+    name = type(statement).__name__
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")

@@ -12,9 +12,9 @@ from leatstream.services.environment import Context, Environment, Precondition, 
 from leatstream.services.environment.authorization import READ, authorize
 from leatstream.services.environment.upsert import upsert
 from leatstream.services.nouns.databases import PUBLIC, get_database, require_database
+from leatstream.services.nouns.names import qualify_schema, single
 from leatstream.services.nouns.schemas import get_schema, require_schema
 from leatstream.services.nouns.stores import get_store, require_store
-from leatstream.services.relations.declarations import qualify_schema, single
 from leatstream.sql.statements import Use
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from leatstream.connectors.base import Connector
@@ -23,6 +23,7 @@ from leatstream.model.objects import (
     Store,
 )
 from leatstream.services.environment import Environment
+from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.services.planning.record_places import column_named, record_places
 from leatstream.services.planning.sink_formats import check_map_keys, primary_key_formats
 from leatstream.services.planning.store_fit import check_declared_fit, kind_options
@@ -33,37 +34,6 @@ from leatstream.sql.relation_properties import RelationProperties, read_relation
 # Two values of these may be equal and be written differently, or cannot be compared.
 _NO_KEYS = ("MAP", "ARRAY", "STRUCT", "FLOAT")
 _TIMESTAMP_KINDS = ("BIGINT", "TIMESTAMP", "TIMESTAMP_LTZ", "VARCHAR")
-
-
-@dataclass(frozen=True, slots=True)
-class RelationDefinition:
-    """What the user writes of a relation; None = left out."""
-
-    columns: tuple[Column, ...]
-    kind: RelationKind = RelationKind.STREAM
-    primary_key: tuple[str, ...] = ()
-    store: str | None = None
-    topic: str | None = None
-    value_format: str | None = None
-    key_format: str | None = None
-    key_type: str | None = None
-    timestamp: str | None = None
-    timestamp_format: str | None = None
-    properties: Mapping[str, Any] = field(default_factory=dict)
-    comment: str | None = None
-
-    def as_properties(self) -> dict[str, Any]:
-        """All WITH keys in one mapping, the typed fields under their canonical names."""
-        typed = {
-            "store": self.store,
-            "topic": self.topic,
-            "value.format": self.value_format,
-            "key.format": self.key_format,
-            "key.type": self.key_type,
-            "timestamp": self.timestamp,
-            "timestamp.format": self.timestamp_format,
-        }
-        return {**self.properties, **{k: v for k, v in typed.items() if v is not None}}
 
 
 @dataclass(frozen=True, slots=True)

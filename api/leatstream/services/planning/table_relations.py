@@ -16,7 +16,7 @@ from leatstream.sql.relation_properties import RelationProperties
 Where = Callable[[str], Mapping[str, Any]]
 
 if TYPE_CHECKING:
-    from leatstream.services.planning.relation_draft import RelationDefinition
+    from leatstream.services.nouns.relation_definition import RelationDefinition
 
 
 def check_table_store(connector: Connector, faults: Faults, **where: Any) -> None:

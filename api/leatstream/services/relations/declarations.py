@@ -3,66 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import chain, count
 from typing import Any
 
-from leatstream.errors import MISSING, Faults, RequestError
-from leatstream.model.names import Fqn, quote
+from leatstream.errors import Faults
+from leatstream.model.names import quote
 from leatstream.model.objects import Column, RelationKind
 from leatstream.model.types import parse_type
-from leatstream.services.environment import Context, Environment
-from leatstream.services.planning.query_properties import query_name
-from leatstream.services.planning.relation_draft import RelationDefinition
+from leatstream.services.environment import Context
+from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.services.staging.catalog_view import did_you_mean
 from leatstream.sql import statements as ast
 from leatstream.sql.relation_properties import TABLE_COLUMNS, read_relation_properties
-
-
-def single(name: ast.Name) -> str:
-    """The part of a name of one part."""
-    if len(name.parts) != 1:
-        raise RequestError(
-            "sql-syntax",
-            f"{'.'.join(name.parts)} has {len(name.parts)} parts; one is expected",
-            position=name.position,
-        )
-    return name.parts[0]
-
-
-def entity_name(name: ast.Name) -> str:
-    """A topic's name. Dots are part of it: Kafka topics often have them."""
-    return ".".join(name.parts)
-
-
-def qualify_schema(name: ast.Name, database: ast.Name | None, context: Context) -> tuple[str, str]:
-    """Database and schema that ``[db.]schema [IN DATABASE db]`` means."""
-    if len(name.parts) == 2 and database is None:
-        return name.parts[0], name.parts[1]
-    schema = single(name)
-    chosen = single(database) if database else context.database
-    if chosen is None:
-        raise RequestError(
-            "unknown-relation",
-            f"no database is chosen for schema {quote(schema)}",
-            position=name.position,
-            hint="write database.schema, or USE DATABASE first",
-            sqlstate=MISSING["database"],
-        )
-    return chosen, schema
-
-
-def store_of(env: Environment, name: ast.Name | None, context: Context) -> str:
-    """The store a statement means: named, else of the context, else the default."""
-    if name is not None:
-        return single(name)
-    chosen = context.store or env.settings.default_store
-    if chosen is None:
-        raise RequestError(
-            "property-required",
-            "no store is named and the session has none",
-            hint="IN STORE …, or USE STORE first",
-        )
-    return chosen
 
 
 def entity_properties(properties: ast.Properties) -> tuple[dict[str, int], dict[str, str]]:
@@ -137,23 +88,3 @@ def _check_primary_key(statement: ast.CreateStream, keys: tuple[ast.Name, ...]) 
         elif name in (earlier.parts[0] for earlier in keys[:index]):
             faults.add("validation", f"the primary key names {quote(name)} twice", position=key.position)
     faults.raise_if_any()
-
-
-def suggest_query_name(
-    env: Environment, statement: ast.CreateAs | ast.InsertInto, fqn: Fqn, application: str | None = None
-) -> str:
-    """``query.name`` if given, else the sink's name, numbered if taken.
-
-    An application's INSERT has the application's name before it: several may write into one stream, and a
-    plan is to tell the same name whichever of them is made first.
-    """
-    given = query_name(statement.query_properties)
-    if given is not None:
-        return given
-    base = fqn.name if isinstance(statement, ast.CreateAs) else f"insert_into_{fqn.name}"
-    if application is not None and isinstance(statement, ast.InsertInto):
-        base = f"{application}_{base}"
-    names = chain((base,), (f"{base}_{number}" for number in count(2)))
-    with env.open_unit(write=False) as unit:
-        # One by one: who reads all queries has to begin anew when any of them changes.
-        return next(name for name in names if unit.queries.find(name) is None)

@@ -45,6 +45,7 @@ from leatstream.services.nouns.entity_drops import (
     relations_on,
     require_not_dropped,
 )
+from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.services.nouns.schemas import require_schema, schema_key
 from leatstream.services.nouns.stores import require_store
 from leatstream.services.planning.live_stores import LiveStores
@@ -52,7 +53,6 @@ from leatstream.services.planning.record_places import headers_column, key_only
 from leatstream.services.planning.record_schemas import with_columns
 from leatstream.services.planning.relation_draft import (
     DraftRelation,
-    RelationDefinition,
     draft_relation,
     ensure_entity,
     read_body,

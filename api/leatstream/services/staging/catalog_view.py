@@ -29,10 +29,10 @@ from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.environment.authorization import WRITE, authorize
 from leatstream.services.nouns.descriptor_sources import require_descriptor_source
+from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.services.nouns.schema_registries import check_registry, moved, open_registry, without_blanks
 from leatstream.services.nouns.schemas import schema_key
 from leatstream.services.nouns.secret_values import SecretValue, planned_value
-from leatstream.services.planning.relation_draft import RelationDefinition
 from leatstream.sql.statements import Name
 
 

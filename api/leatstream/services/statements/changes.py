@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
 from leatstream.errors import LeatstreamError
 from leatstream.model.names import Fqn
-from leatstream.model.objects import DesiredState, Query, QueryState
+from leatstream.model.objects import DesiredState, Query
 from leatstream.services.environment import Precondition
-from leatstream.services.environment.results import Run, StatementResult, about_store
+from leatstream.services.environment.results import Run, StatementResult, about_store, kind_of
 from leatstream.services.nouns import stores
+from leatstream.services.nouns.names import entity_name, single, store_of
 from leatstream.services.planning.query_properties import is_blue_green
 from leatstream.services.queries import catalog as queries
 from leatstream.services.queries.definition import definition_of, with_properties
 from leatstream.services.queries.replace import blue_green
 from leatstream.services.relations import entities
-from leatstream.services.relations.declarations import entity_name, entity_properties, single, store_of
+from leatstream.services.relations.declarations import entity_properties
 from leatstream.services.statements import generate as generating
 from leatstream.services.statements import inserted_values as records
-from leatstream.services.statements.dry_run import kind_of
 from leatstream.services.statements.listings import described_query
+from leatstream.services.statements.waiting import wait_running
 from leatstream.sql import statements as ast
 from leatstream.sql.applications import placed
 from leatstream.sql.store_properties import read_store_registry, read_store_update
@@ -135,17 +135,3 @@ def rollback(run: Run, s: ast.RollbackQuery) -> StatementResult:
     green = blue_green.rollback(run.env, run.principal, single(s.name))
     thing = {"noun": "query", "name": single(s.name)}
     return StatementResult("rollback_query", status="running", object=thing, query=green.name)
-
-
-def wait_running(run: Run, query: Query) -> bool:
-    """Wait, up to the request's deadline, until the query's present version runs; whether it does."""
-    seen = run.env.changed.value
-    while True:
-        found = queries.get_query(run.env, run.principal, query.name)
-        # While the job of the version before still runs, this one does not.
-        present = found.status.observed_generation >= found.meta.generation
-        running = found.status.state in (QueryState.RUNNING, QueryState.COMPLETED) and present
-        left = run.deadline - time.monotonic()
-        if running or found.status.state is QueryState.FAILED or left <= 0:
-            return running
-        seen = run.env.changed.wait(seen, left)

@@ -10,25 +10,18 @@ from leatstream.errors import CatalogError, LeatstreamError
 from leatstream.model.names import quote
 from leatstream.model.objects import Query
 from leatstream.services.environment import Precondition, Stored
-from leatstream.services.environment.results import Run, StatementResult, about_store
+from leatstream.services.environment.results import Run, StatementResult, about_store, kind_of
 from leatstream.services.nouns import databases, schemas, stores
+from leatstream.services.nouns.names import entity_name, qualify_schema, single, store_of
 from leatstream.services.queries import catalog as queries
 from leatstream.services.queries import views
-from leatstream.services.queries.definition import QueryDefinition
+from leatstream.services.queries.definition import QueryDefinition, suggest_query_name
 from leatstream.services.relations import entities, relations
-from leatstream.services.relations.declarations import (
-    entity_name,
-    entity_properties,
-    qualify_schema,
-    relation_definition,
-    single,
-    store_of,
-    suggest_query_name,
-)
+from leatstream.services.relations.declarations import entity_properties, relation_definition
 from leatstream.services.relations.table_shapes import read_shape
 from leatstream.services.staging.catalog_view import qualify
-from leatstream.services.statements.changes import replace_query, wait_running
-from leatstream.services.statements.dry_run import kind_of
+from leatstream.services.statements.changes import replace_query
+from leatstream.services.statements.waiting import wait_running
 from leatstream.sql import statements as ast
 from leatstream.sql.applications import placed
 from leatstream.sql.store_properties import read_store_properties, read_store_registry

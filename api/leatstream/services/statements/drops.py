@@ -11,11 +11,11 @@ from leatstream.services.environment import Environment, Principal
 from leatstream.services.environment.results import Run, StatementResult
 from leatstream.services.functions.catalog import delete_function_source
 from leatstream.services.nouns import databases, schemas, stores
+from leatstream.services.nouns.names import entity_name, qualify_schema, single, store_of
 from leatstream.services.queries import views
 from leatstream.services.queries.checkpoints import savepoints
 from leatstream.services.queries.removal import delete_query
 from leatstream.services.relations import entities, relations
-from leatstream.services.relations.declarations import entity_name, qualify_schema, single, store_of
 from leatstream.services.staging.catalog_view import qualify
 from leatstream.services.statements import secrets_and_registries as registered
 from leatstream.services.statements.functions import drop_function

@@ -14,8 +14,10 @@ from leatstream.model.objects import Query, Relation, RelationKind, Store
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.environment.authorization import READ, authorize
+from leatstream.services.environment.results import kind_of
 from leatstream.services.functions.catalog import make_function, make_source, require_source
 from leatstream.services.nouns.application_owners import refuse_changed_alone
+from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.services.nouns.secret_values import planned_value
 from leatstream.services.nouns.session_defaults import with_defaults
 from leatstream.services.nouns.stores import check_config, split_secrets
@@ -24,7 +26,7 @@ from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.query import PlannedQuery
 from leatstream.services.planning.query_properties import refuse_other_name
 from leatstream.services.planning.record_schemas import with_columns
-from leatstream.services.planning.relation_draft import RelationDefinition, draft_relation
+from leatstream.services.planning.relation_draft import draft_relation
 from leatstream.services.planning.selects import plan_select
 from leatstream.services.planning.statement import plan_statement
 from leatstream.services.queries.catalog import made_by
@@ -117,12 +119,6 @@ def _outcome(sql: str, found: list[dict[str, Any]]) -> ValidationOutcome:
     return ValidationOutcome(
         valid, found, text, hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     )
-
-
-def kind_of(statement: ast.Statement) -> str:
-    """``CreateStreamAs`` gives ``create_stream_as``."""
-    name = type(statement).__name__
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
 
 
 def problems_of(error: LeatstreamError) -> list[dict[str, Any]]:

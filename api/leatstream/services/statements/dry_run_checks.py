@@ -15,6 +15,7 @@ from leatstream.services.applications.catalog import require_application
 from leatstream.services.environment import Context, Environment
 from leatstream.services.functions.catalog import callers, functions_of, require_function, require_source
 from leatstream.services.nouns.databases import PUBLIC, refuse_dependents, require_database
+from leatstream.services.nouns.names import entity_name, qualify_schema, single, store_of
 from leatstream.services.nouns.schemas import schema_key
 from leatstream.services.nouns.stores import check_config, refuse_moved_secrets, split_secrets
 from leatstream.services.planning.live_stores import LiveStores
@@ -29,14 +30,7 @@ from leatstream.services.queries.views import (
     refuse_other_kind,
     require_index,
 )
-from leatstream.services.relations.declarations import (
-    entity_name,
-    entity_properties,
-    qualify_schema,
-    relation_definition,
-    single,
-    store_of,
-)
+from leatstream.services.relations.declarations import entity_properties, relation_definition
 from leatstream.services.relations.relations import query_dependents
 from leatstream.services.relations.table_shapes import check_shape, read_shape
 from leatstream.services.selects import snapshots

@@ -12,17 +12,12 @@ from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, RelationKind
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.environment.authorization import READ, authorize
-from leatstream.services.environment.results import Run, StatementResult
+from leatstream.services.environment.results import Run, StatementResult, kind_of
+from leatstream.services.nouns.names import entity_name, qualify_schema, single, store_of
 from leatstream.services.nouns.session_defaults import set_default, used, with_defaults
 from leatstream.services.queries import catalog as queries
 from leatstream.services.queries.checkpoints import savepoints
 from leatstream.services.relations import relations
-from leatstream.services.relations.declarations import (
-    entity_name,
-    qualify_schema,
-    single,
-    store_of,
-)
 from leatstream.services.selects import snapshots
 from leatstream.services.selects.interactive import begin
 from leatstream.services.staging.atomic import all_or_nothing
@@ -38,13 +33,13 @@ from leatstream.services.statements.changes import (
     rollback,
     update_entity,
     update_store,
-    wait_running,
 )
 from leatstream.services.statements.drops import drop
-from leatstream.services.statements.dry_run import kind_of, plan_of
+from leatstream.services.statements.dry_run import plan_of
 from leatstream.services.statements.functions import create_function, create_function_source
 from leatstream.services.statements.listings import described, listed, records_table
 from leatstream.services.statements.restarts import described_restart, restart, restart_all
+from leatstream.services.statements.waiting import wait_running
 from leatstream.sql import statements as ast
 from leatstream.sql.noun_statements import RELATIONS
 from leatstream.sql.parser import parse

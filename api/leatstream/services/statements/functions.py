@@ -15,7 +15,7 @@ from leatstream.model.types import DataType, parse_type
 from leatstream.services.environment import Environment, Precondition, Principal, Stored
 from leatstream.services.environment.results import Run, StatementResult
 from leatstream.services.functions import catalog as service
-from leatstream.services.relations.declarations import single
+from leatstream.services.nouns.names import single
 from leatstream.services.staging.catalog_view import Assumed, CatalogView
 from leatstream.sql import statements as ast
 

@@ -14,12 +14,12 @@ from leatstream.model.names import quote
 from leatstream.model.objects import RelationKind
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.nouns import databases, schemas, stores
+from leatstream.services.nouns.names import entity_name, qualify_schema, single, store_of
 from leatstream.services.queries import catalog as queries
 from leatstream.services.queries import history as query_log
 from leatstream.services.queries.checkpoints import savepoints
 from leatstream.services.queries.views import refuse_other_kind
 from leatstream.services.relations import entities, relations
-from leatstream.services.relations.declarations import entity_name, qualify_schema, single, store_of
 from leatstream.services.staging.catalog_view import qualify
 from leatstream.services.statements import applications as application_statements
 from leatstream.services.statements import secrets_and_registries as registered_statements

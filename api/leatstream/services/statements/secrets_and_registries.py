@@ -11,8 +11,8 @@ from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret
 from leatstream.services.environment import Environment, Precondition, Principal
 from leatstream.services.environment.results import Run, StatementResult
 from leatstream.services.nouns import descriptor_sources, named_secrets, schema_registries
+from leatstream.services.nouns.names import single
 from leatstream.services.nouns.secret_values import SecretValue
-from leatstream.services.relations.declarations import single
 from leatstream.services.statements.result_tables import (
     META,
     Table,

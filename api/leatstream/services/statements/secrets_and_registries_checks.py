@@ -13,9 +13,9 @@ from leatstream.services.environment import Context, Environment
 from leatstream.services.nouns.databases import refuse_dependents
 from leatstream.services.nouns.descriptor_sources import require_descriptor_source
 from leatstream.services.nouns.named_secrets import require_secret, secret_dependents
+from leatstream.services.nouns.names import single
 from leatstream.services.nouns.schema_registries import registry_dependents, require_registry
 from leatstream.services.nouns.stores import require_registry_of
-from leatstream.services.relations.declarations import single
 from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.services.statements.secrets_and_registries import NOUN_OF, check_create
 from leatstream.sql import statements as ast
