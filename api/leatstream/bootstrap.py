@@ -23,11 +23,11 @@ from leatstream.errors import CatalogError, EngineError, StackError, StoreError
 from leatstream.launching import heaps, open_launcher, slots
 from leatstream.model.objects import Store
 from leatstream.ports import CheckpointFiles, OpenUnit, SecretBox, ViewStore
-from leatstream.services.authorization import hash_token, mint_token, well_formed
 from leatstream.services.environment import Environment, Principal, RuntimeSettings
-from leatstream.services.queries.leases import SoleServer
-from leatstream.services.signal import Signal
-from leatstream.services.stores import put_store, resolve_store_secrets
+from leatstream.services.environment.authorization import hash_token, mint_token, well_formed
+from leatstream.services.environment.signal import Signal
+from leatstream.services.environment.sole_server import SoleServer
+from leatstream.services.nouns.stores import put_store, resolve_store_secrets
 from leatstream.settings import Settings
 from leatstream.storage.announcements import Announcements
 from leatstream.storage.catalog_check import check_catalog

@@ -21,7 +21,7 @@ from leatstream.rest import app as rest_app
 from leatstream.rest import loads as rest_loads
 from leatstream.rest.app import create_app
 from leatstream.services.environment import Context
-from leatstream.services.statements.running import StatementOutcome
+from leatstream.services.statements.execution import StatementOutcome
 
 
 @pytest.fixture
@@ -226,7 +226,7 @@ def test_slow_statements_of_one_token_stop_neither_itself_nor_others(
 ) -> None:
     """Many more than it has places: the rest is told to come again, and short requests are served at once."""
     hanging = Hanging(StatementOutcome([], Context()))
-    monkeypatch.setattr("leatstream.services.statements.running.execute", hanging)
+    monkeypatch.setattr("leatstream.services.statements.execution.execute", hanging)
     answers: list[httpx2.Response] = []
 
     def select() -> None:
@@ -257,7 +257,7 @@ def test_a_place_that_becomes_free_in_time_is_waited_for(
 ) -> None:
     """As of a deployment that sends some more requests at once than a token has places."""
     hanging = Hanging(StatementOutcome([], Context()))
-    monkeypatch.setattr("leatstream.services.statements.running.execute", hanging)
+    monkeypatch.setattr("leatstream.services.statements.execution.execute", hanging)
     monkeypatch.setattr("leatstream.rest.loads.Load._take", _patient(hanging))
     answers: list[int] = []
     threads = _threads(

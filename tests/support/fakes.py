@@ -25,9 +25,9 @@ from leatstream.errors import StoreError
 from leatstream.model.objects import Column, Store
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, ViewSchema
 from leatstream.ports import AnalysisRequest, Sharing
-from leatstream.services.authorization import mint_token
 from leatstream.services.environment import Environment, RuntimeSettings
-from leatstream.services.stores import resolve_store_secrets
+from leatstream.services.environment.authorization import mint_token
+from leatstream.services.nouns.stores import resolve_store_secrets
 from leatstream.storage.checkpoint_directory import CheckpointDirectory
 from leatstream.storage.migrate import migrate
 from leatstream.storage.secret_box import open_secret_box

@@ -16,8 +16,8 @@ from py4j import protocol
 from leatstream.dev.java import find_java
 from leatstream.errors import CheckpointError
 from leatstream.ports import CheckpointFiles
-from leatstream.services.queries.checkpoint_copies import copy_offsets, last_commit, offsets_of
-from leatstream.services.queries.first_offsets import first_offsets
+from leatstream.services.queries.checkpoints.files import copy_offsets, last_commit, offsets_of
+from leatstream.services.queries.checkpoints.first_offsets import first_offsets
 from leatstream.storage.checkpoint_directory import CheckpointDirectory
 from leatstream.storage.checkpoint_url import CheckpointUrl
 from leatstream.storage.hadoop_client import HadoopClient

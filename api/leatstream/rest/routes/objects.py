@@ -18,12 +18,12 @@ from leatstream.rest.schemas.entities import EntityBody
 from leatstream.rest.schemas.functions import FunctionBody, FunctionSourceBody
 from leatstream.rest.schemas.objects import ObjectValidationAnswer, ObjectValidationBody
 from leatstream.rest.schemas.relations import RelationBody
-from leatstream.services import entities, relations
 from leatstream.services.environment import Environment, Principal
 from leatstream.services.functions import catalog as functions
-from leatstream.services.functions.new_code import callers_of_source
 from leatstream.services.queries import removal
-from leatstream.services.statements.object_checks import check_put
+from leatstream.services.queries.restart_callers import callers_of_source
+from leatstream.services.relations import entities, relations
+from leatstream.services.statements.object_dry_run import check_put
 
 router = APIRouter(prefix="/v1", tags=["statements"])
 

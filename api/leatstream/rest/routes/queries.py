@@ -50,12 +50,12 @@ from leatstream.rest.schemas.queries import (
 from leatstream.rest.streams import EVENTS
 from leatstream.rest.waiting import WaitFor, WaitTime, look_until
 from leatstream.services.environment import Precondition, Stored
-from leatstream.services.queries import blue_green
 from leatstream.services.queries import catalog as service
-from leatstream.services.queries import log as query_log
+from leatstream.services.queries import history as query_log
 from leatstream.services.queries import removal as remove
 from leatstream.services.queries import restart as restarting
 from leatstream.services.queries.definition import definition_of
+from leatstream.services.queries.replace import blue_green
 from leatstream.services.queries.restart_failed import restart_failed
 from leatstream.sql.canonical import canonical
 

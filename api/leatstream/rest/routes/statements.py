@@ -25,8 +25,8 @@ from leatstream.rest.schemas.statements import (
     ValidationBody,
 )
 from leatstream.services.selects import interactive
-from leatstream.services.statements import running as statements
-from leatstream.services.statements import validation
+from leatstream.services.statements import dry_run as validation
+from leatstream.services.statements import execution as statements
 
 router = APIRouter(prefix="/v1", tags=["statements"])
 

@@ -12,7 +12,7 @@ from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
 from leatstream.rest.schemas.base import Body, Name, View, terraform
 from leatstream.services.environment import Page
-from leatstream.services.table_shapes import TableShape
+from leatstream.services.relations.table_shapes import TableShape
 
 Count = Annotated[StrictInt, Field(ge=1, le=100_000)]
 _Configs = dict[Annotated[str, Field(min_length=1, max_length=255)], Annotated[str, Field(max_length=2000)]]

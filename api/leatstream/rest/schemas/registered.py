@@ -10,8 +10,8 @@ from leatstream.errors import RequestError
 from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret, SecretName
 from leatstream.rest.schemas.base import Body, Comment, Name, ObjectView, View, meta_fields, terraform
 from leatstream.services.environment import Page
-from leatstream.services.schema_registries import RegistryStatus
-from leatstream.services.secret_values import SecretValue
+from leatstream.services.nouns.schema_registries import RegistryStatus
+from leatstream.services.nouns.secret_values import SecretValue
 
 _NOTE_KEY = Annotated[str, Field(min_length=1, max_length=255)]
 _NOTE = Annotated[str, Field(max_length=2000)]

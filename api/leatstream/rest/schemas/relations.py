@@ -26,7 +26,7 @@ from leatstream.rest.schemas.base import (
 )
 from leatstream.rest.schemas.ddl import create_relation
 from leatstream.services.environment import Page
-from leatstream.services.relation_draft import RelationDefinition
+from leatstream.services.nouns.relation_definition import RelationDefinition
 
 _TIMESTAMP_FORMAT = (
     "Form that the writer uses for the timestamp column, `sql` or `iso8601`. "

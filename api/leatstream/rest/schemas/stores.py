@@ -18,7 +18,7 @@ from leatstream.rest.schemas.kinds.kinesis import KinesisBody, KinesisView
 from leatstream.rest.schemas.kinds.postgres import PostgresBody, PostgresView
 from leatstream.rest.schemas.kinds.s3 import S3Body, S3View
 from leatstream.services.environment import Page
-from leatstream.services.secret_values import SecretValue
+from leatstream.services.nouns.secret_values import SecretValue
 
 # Kinds whose names are taken; a store of one of them is refused until its connector is built.
 PLANNED_KINDS = ("snowflake", "databricks", "clickhouse", "oracle", "iceberg")

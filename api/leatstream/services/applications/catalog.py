@@ -15,7 +15,6 @@ from leatstream.model.registered import Application
 from leatstream.ports import UnitOfWork
 from leatstream.services.applications.making import ApplicationDefinition, make_application
 from leatstream.services.applications.removal import end_queries, refuse_deleting
-from leatstream.services.authorization import OPERATE, READ, WRITE, authorize
 from leatstream.services.environment import (
     Environment,
     Page,
@@ -24,12 +23,13 @@ from leatstream.services.environment import (
     Stored,
     next_meta,
 )
-from leatstream.services.pages import repository_page
+from leatstream.services.environment.authorization import OPERATE, READ, WRITE, authorize
+from leatstream.services.environment.pages import repository_page
+from leatstream.services.environment.results import Run
+from leatstream.services.nouns.names import single
 from leatstream.services.queries import catalog as queries
 from leatstream.services.queries.restart import restart_query
-from leatstream.services.statements.atomic import all_or_nothing
-from leatstream.services.statements.bodies import single
-from leatstream.services.statements.results import Run
+from leatstream.services.staging.atomic import all_or_nothing
 from leatstream.sql import statements as ast
 from leatstream.sql.parser import parse
 

@@ -19,8 +19,8 @@ from leatstream.plan.job_spec import JobSpec, Mode
 from leatstream.services.environment import Environment
 from leatstream.services.planning.query_properties import MODE, is_blue_green, target_batch_ms
 from leatstream.services.planning.specs import fresh_ref
-from leatstream.services.queries.notes import keep_query
-from leatstream.services.queries.origin import FROM_QUERY, FROM_SAVEPOINT
+from leatstream.services.queries.checkpoints.origin import FROM_QUERY, FROM_SAVEPOINT
+from leatstream.services.queries.save import keep_query
 from leatstream.sql.statements import Properties
 
 JOB = "application.job"

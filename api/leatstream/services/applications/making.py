@@ -10,7 +10,6 @@ from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import DesiredState, Query
 from leatstream.model.registered import Application
 from leatstream.plan.change import Change
-from leatstream.services import relations
 from leatstream.services.applications import joint
 from leatstream.services.applications.members import Gathered, Member, Virtuals, read_members
 from leatstream.services.environment import (
@@ -23,10 +22,11 @@ from leatstream.services.environment import (
 )
 from leatstream.services.planning.query_properties import query_name
 from leatstream.services.queries import catalog as queries
-from leatstream.services.queries.definition import QueryDefinition
+from leatstream.services.queries.definition import QueryDefinition, suggest_query_name
 from leatstream.services.queries.joint_jobs import leader_of
 from leatstream.services.queries.removal import delete_query
-from leatstream.services.statements.bodies import relation_definition, suggest_query_name
+from leatstream.services.relations import relations
+from leatstream.services.relations.declarations import relation_definition
 from leatstream.sql import statements as ast
 from leatstream.sql.applications import key, references
 from leatstream.sql.canonical import same_meaning

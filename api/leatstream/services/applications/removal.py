@@ -9,11 +9,11 @@ from dataclasses import replace
 from leatstream.errors import CatalogError, LeatstreamError
 from leatstream.model.names import Fqn, quote
 from leatstream.model.registered import Application
-from leatstream.services import relations
-from leatstream.services.authorization import WRITE, authorize
 from leatstream.services.environment import Environment, Precondition, Principal
+from leatstream.services.environment.authorization import WRITE, authorize
 from leatstream.services.queries.removal import delete_query, remove_query, wait_gone
-from leatstream.services.statements.atomic import all_or_nothing
+from leatstream.services.relations import relations
+from leatstream.services.staging.atomic import all_or_nothing
 
 _LOG = logging.getLogger(__name__)
 

@@ -18,13 +18,13 @@ from leatstream.model.functions import (
 from leatstream.model.names import quote
 from leatstream.model.objects import HIDDEN_PREFIX, Meta
 from leatstream.ports import UnitOfWork
-from leatstream.services.authorization import READ, WRITE, authorize
-from leatstream.services.databases import refuse_dependents
 from leatstream.services.environment import Environment, Page, Precondition, Principal, Stored
+from leatstream.services.environment.authorization import READ, WRITE, authorize
+from leatstream.services.environment.pages import repository_page
+from leatstream.services.environment.upsert import upsert
 from leatstream.services.functions.java_source import check_class, check_jar
 from leatstream.services.functions.python_source import check_handler, check_syntax
-from leatstream.services.pages import repository_page
-from leatstream.services.upsert import upsert
+from leatstream.services.nouns.databases import refuse_dependents
 from leatstream.sql.function_table import functions, refusals
 
 _MOST_ARGUMENTS = 32

@@ -16,9 +16,9 @@ from leatstream.model.objects import Query
 from leatstream.plan.job_spec import FunctionSpec
 from leatstream.plan.logical import FunctionUse
 from leatstream.ports import UnitOfWork
-from leatstream.services.catalog_view import CatalogView
 from leatstream.services.functions.catalog import require_source
 from leatstream.services.functions.java_source import class_names
+from leatstream.services.staging.catalog_view import CatalogView
 
 
 def function_specs(

@@ -8,9 +8,9 @@ from leatstream.errors import Faults
 from leatstream.model.names import quote
 from leatstream.model.objects import HIDDEN_PREFIX
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, LogicalPlan, Scan
-from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Environment
 from leatstream.services.planning.sink_columns import check_comparable, same_kind
+from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql.analysis import explain_failure
 from leatstream.sql.views import view_schema
 

@@ -17,10 +17,10 @@ from leatstream.formats.registry_client import RegistryClient, Schema
 from leatstream.model.names import quote
 from leatstream.model.objects import Column, Relation
 from leatstream.plan.job_spec import DescriptorRef
-from leatstream.services.catalog_view import CatalogView
+from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.record_places import value_columns
-from leatstream.services.relation_draft import RelationDefinition
+from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql.relation_properties import RelationProperties
 
 _SOURCE, _MESSAGE = "value.descriptor.source", "value.descriptor.name"

@@ -15,11 +15,11 @@ from leatstream.inference.sink_properties import LeftMostSource, SinkRequest, in
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import Column, Effective, Origin, QueryKind, Relation, RelationKind, Store
 from leatstream.plan.logical import LogicalPlan
-from leatstream.services.catalog_view import CatalogView, assumed_meta, qualify
 from leatstream.services.environment import Context, Environment
 from leatstream.services.functions.jobs import function_specs
 from leatstream.services.planning.analysis import analyze, check_lookup_types, with_places, with_types
 from leatstream.services.planning.binding import ContinuousStatement, bind_statement
+from leatstream.services.planning.changelog_inserts import check_upserts
 from leatstream.services.planning.draft import Draft, entity_gone, require_sources
 from leatstream.services.planning.job import plan_job, refuse_unbuilt
 from leatstream.services.planning.live_stores import LiveStores
@@ -27,15 +27,15 @@ from leatstream.services.planning.query import PlannedQuery
 from leatstream.services.planning.query_properties import refuse_unswappable
 from leatstream.services.planning.record_places import key_columns, key_only, record_places
 from leatstream.services.planning.record_schemas import sink_schemas
+from leatstream.services.planning.relation_draft import check_entity_name, check_timestamp
 from leatstream.services.planning.sink_columns import insert_columns, new_columns, wrap_insert
 from leatstream.services.planning.sink_formats import check_map_keys, primary_key_formats, sink_formats
 from leatstream.services.planning.specs import store_sink
+from leatstream.services.planning.store_fit import check_sink_fit, kind_options
+from leatstream.services.planning.table_relations import check_table_store, refuse_times
 from leatstream.services.planning.table_sinks import TABLE_FORMAT, check_table, refuse_records, table_entity
 from leatstream.services.planning.views import view_relation, view_sink
-from leatstream.services.relation_draft import check_entity_name, check_timestamp
-from leatstream.services.statements.changelog_inserts import check_upserts
-from leatstream.services.store_fit import check_sink_fit, kind_options
-from leatstream.services.table_relations import check_table_store, refuse_times
+from leatstream.services.staging.catalog_view import CatalogView, assumed_meta, qualify
 from leatstream.sql.relation_properties import RelationProperties, canonical_name, read_relation_properties
 from leatstream.sql.statements import (
     CreateAs,

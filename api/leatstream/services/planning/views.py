@@ -9,8 +9,8 @@ from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import Column, Effective, Origin, Relation, RelationKind
 from leatstream.model.types import DataType
 from leatstream.plan.job_spec import ColumnSpec, SinkSpec, StoreRef, ViewSpec
-from leatstream.services.catalog_view import assumed_meta
 from leatstream.services.environment import Environment
+from leatstream.services.staging.catalog_view import assumed_meta
 from leatstream.sql.statements import CreateMaterializedViewAs
 from leatstream.sql.view_properties import ViewProperties
 

@@ -20,10 +20,6 @@ from leatstream.model.objects import (
 )
 from leatstream.plan.job_spec import JobSpec
 from leatstream.ports import UnitOfWork
-from leatstream.services.applications.owners import refuse_changed_alone
-from leatstream.services.authorization import READ, WRITE, authorize
-from leatstream.services.catalog_view import CatalogView
-from leatstream.services.entity_drops import drops_seen, require_not_dropped
 from leatstream.services.environment import (
     Context,
     Environment,
@@ -33,23 +29,27 @@ from leatstream.services.environment import (
     Stored,
     new_meta,
 )
-from leatstream.services.pages import repository_page
+from leatstream.services.environment.authorization import READ, WRITE, authorize
+from leatstream.services.environment.pages import repository_page
+from leatstream.services.nouns.application_owners import refuse_changed_alone
+from leatstream.services.nouns.entity_drops import drops_seen, require_not_dropped
+from leatstream.services.nouns.schemas import require_schema
 from leatstream.services.planning.binding import ContinuousStatement
 from leatstream.services.planning.change_feeds import refuse_second_readers
 from leatstream.services.planning.query import PlannedQuery
 from leatstream.services.planning.query_properties import NAME, query_name, refuse_other_name
 from leatstream.services.planning.statement import plan_statement
+from leatstream.services.queries.checkpoints.origin import origin_of, refuse_unbegun
 from leatstream.services.queries.definition import QueryDefinition, definition_of, statement_of
 from leatstream.services.queries.joint_jobs import refuse_alone
-from leatstream.services.queries.notes import keep_query, note_version
-from leatstream.services.queries.origin import origin_of, refuse_unbegun
 from leatstream.services.queries.pulse import as_seen
-from leatstream.services.queries.replacement import (
+from leatstream.services.queries.replace.in_place import (
     check_replacement,
     refuse_unswapped,
     replace_query,
 )
-from leatstream.services.schemas import require_schema
+from leatstream.services.queries.save import keep_query, note_version
+from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql.canonical import same_meaning, statement_hash
 from leatstream.sql.statements import Properties
 

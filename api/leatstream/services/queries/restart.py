@@ -12,12 +12,12 @@ from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, StartFrom
 from leatstream.plan.change import keeps_state
 from leatstream.plan.job_spec import JobSpec
-from leatstream.services.authorization import OPERATE, READ, authorize
 from leatstream.services.environment import Environment, Principal
+from leatstream.services.environment.authorization import OPERATE, READ, authorize
 from leatstream.services.functions.jobs import with_present_sources
 from leatstream.services.queries.catalog import get_query, refuse_deleting, require_query
 from leatstream.services.queries.joint_jobs import leader_of, refuse_alone
-from leatstream.services.queries.notes import RESTART_ASKED, keep_query
+from leatstream.services.queries.save import RESTART_ASKED, keep_query
 from leatstream.services.queries.skipping import skipping
 
 POSITIONS = ("earliest", "latest", "timestamp", "offsets")

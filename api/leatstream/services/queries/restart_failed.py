@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from leatstream.errors import RequestError
 from leatstream.model.objects import Query, QueryState
 from leatstream.plan.record_place import RecordPlace
-from leatstream.services.authorization import OPERATE, authorize
 from leatstream.services.environment import Environment, Principal
+from leatstream.services.environment.authorization import OPERATE, authorize
 from leatstream.services.queries.joint_jobs import leader_of
 from leatstream.services.queries.restart import restart_query
 from leatstream.services.queries.skipping import failed_at

@@ -11,18 +11,18 @@ from typing import Any
 from leatstream.errors import CatalogError, EngineError, JobError, LeatstreamError
 from leatstream.plan.job_spec import JobSpec
 from leatstream.ports import UnitOfWork
-from leatstream.services.authorization import READ, authorize
-from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Context, Environment, Principal, new_id
-from leatstream.services.planning.selects import PlannedSelect, plan_select
-from leatstream.services.planning.specs import fresh_ref
-from leatstream.services.queries.ways_out import READ_IT
-from leatstream.services.selects.selections import (
+from leatstream.services.environment.authorization import READ, authorize
+from leatstream.services.environment.selections import (
     LONGEST_SECONDS,
     UNREAD_SECONDS,
     Row,
     Selection,
 )
+from leatstream.services.planning.selects import PlannedSelect, plan_select
+from leatstream.services.planning.specs import fresh_ref
+from leatstream.services.queries.remedies import READ_IT
+from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql.statements import Select
 
 PREFIX = "stm"

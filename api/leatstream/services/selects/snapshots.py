@@ -19,11 +19,11 @@ from leatstream.model.objects import Query, Relation, RelationKind
 from leatstream.model.types import DataType
 from leatstream.model.view_values import FLOATS, MOMENTS, NAN, NESTED, day, decode_decimal, micros, moment
 from leatstream.ports import Freshness, Snapshot
-from leatstream.services.authorization import READ, authorize
-from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Context, Environment, Principal, view_table
-from leatstream.services.statements.results import StatementResult
-from leatstream.services.views import keeper, shown_kind
+from leatstream.services.environment.authorization import READ, authorize
+from leatstream.services.environment.results import StatementResult
+from leatstream.services.queries.views import keeper, shown_kind
+from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql import statements as ast
 from leatstream.sql.snapshot.compiler import Compiled, compile_select
 from leatstream.sql.snapshot.shared import Source

@@ -8,15 +8,16 @@ from leatstream.errors import CatalogError, LeatstreamError, RequestError
 from leatstream.model.objects import DesiredState
 from leatstream.services.applications import catalog as applications
 from leatstream.services.applications.making import ApplicationDefinition
-from leatstream.services.catalog_view import Assumed, AssumedQuery, CatalogView, qualify
 from leatstream.services.environment import Context, Environment, Principal
+from leatstream.services.environment.results import Run, StatementResult
+from leatstream.services.nouns.names import single
 from leatstream.services.queries.catalog import get_query
 from leatstream.services.queries.joint_jobs import leader_of
-from leatstream.services.statements.atomic import discarded
-from leatstream.services.statements.bodies import relation_definition, single
-from leatstream.services.statements.results import Run, StatementResult
-from leatstream.services.statements.tables import META, Table, all_pages, meta_cells, text_columns
-from leatstream.services.statements.writes import wait_running
+from leatstream.services.relations.declarations import relation_definition
+from leatstream.services.staging.atomic import discarded
+from leatstream.services.staging.catalog_view import Assumed, AssumedQuery, CatalogView, qualify
+from leatstream.services.statements.result_tables import META, Table, all_pages, meta_cells, text_columns
+from leatstream.services.statements.waiting import wait_running
 from leatstream.sql import statements as ast
 from leatstream.sql.applications import Written, key, whole_of, write_in
 from leatstream.sql.parser import parse

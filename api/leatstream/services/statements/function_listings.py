@@ -6,8 +6,8 @@ from typing import Any
 
 from leatstream.errors import CatalogError
 from leatstream.model.functions import PYTHON, UserFunction
-from leatstream.services.authorization import READ, authorize
 from leatstream.services.environment import Environment, Principal
+from leatstream.services.environment.authorization import READ, authorize
 from leatstream.services.functions import catalog as service
 from leatstream.sql.function_table import Function, functions, known_names, table
 from leatstream.sql.passes.columns import suggestion

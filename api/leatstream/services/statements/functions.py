@@ -12,11 +12,11 @@ from leatstream.model.functions import DEFAULT_TIMEOUT_SECONDS, JAVA, FunctionDe
 from leatstream.model.names import quote
 from leatstream.model.objects import Column
 from leatstream.model.types import DataType, parse_type
-from leatstream.services.catalog_view import Assumed, CatalogView
 from leatstream.services.environment import Environment, Precondition, Principal, Stored
+from leatstream.services.environment.results import Run, StatementResult
 from leatstream.services.functions import catalog as service
-from leatstream.services.statements.bodies import single
-from leatstream.services.statements.results import Run, StatementResult
+from leatstream.services.nouns.names import single
+from leatstream.services.staging.catalog_view import Assumed, CatalogView
 from leatstream.sql import statements as ast
 
 _SOURCE_PROPERTIES = ("file", "content", "description")

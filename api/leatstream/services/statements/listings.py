@@ -12,27 +12,28 @@ from leatstream.connectors.entities import Table as EntityTable
 from leatstream.errors import RequestError
 from leatstream.model.names import quote
 from leatstream.model.objects import RelationKind
-from leatstream.services import databases, entities, relations, schemas, stores
-from leatstream.services.catalog_view import qualify
 from leatstream.services.environment import Context, Environment, Principal
+from leatstream.services.nouns import databases, schemas, stores
+from leatstream.services.nouns.names import entity_name, qualify_schema, single, store_of
 from leatstream.services.queries import catalog as queries
-from leatstream.services.queries import log as query_log
-from leatstream.services.queries import savepoints
+from leatstream.services.queries import history as query_log
+from leatstream.services.queries.checkpoints import savepoints
+from leatstream.services.queries.views import refuse_other_kind
+from leatstream.services.relations import entities, relations
+from leatstream.services.staging.catalog_view import qualify
 from leatstream.services.statements import applications as application_statements
-from leatstream.services.statements import registered as registered_statements
-from leatstream.services.statements.bodies import entity_name, qualify_schema, single, store_of
+from leatstream.services.statements import secrets_and_registries as registered_statements
 from leatstream.services.statements.function_listings import (
     described_function,
     described_source,
     listed_functions,
     listed_sources,
 )
-from leatstream.services.statements.tables import META, Table
-from leatstream.services.statements.tables import all_pages as _all
-from leatstream.services.statements.tables import meta_cells as _meta
-from leatstream.services.statements.tables import pairs as _pairs
-from leatstream.services.statements.tables import text_columns as _columns
-from leatstream.services.views import refuse_other_kind
+from leatstream.services.statements.result_tables import META, Table
+from leatstream.services.statements.result_tables import all_pages as _all
+from leatstream.services.statements.result_tables import meta_cells as _meta
+from leatstream.services.statements.result_tables import pairs as _pairs
+from leatstream.services.statements.result_tables import text_columns as _columns
 from leatstream.sql import statements as ast
 from leatstream.views.faults import gathered
 
