@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import BaseModel
 
 from leatstream.connectors.entities import OptionFault
+from leatstream.connectors.settings import secret_addresses, secret_fields
 from leatstream.errors import JobError, StoreError
 from leatstream.model.types import DataType
 
@@ -66,8 +67,6 @@ class Connector(ABC):
     takes_rows: ClassVar[bool] = False
     holds_schemas: ClassVar[bool] = False
     place_members: ClassVar[Mapping[str, str]] = {}
-    secret_addresses: ClassVar[Mapping[str, Any]] = {}
-    """Dotted paths of the settings that say whom secrets are told, and how safely, to their defaults."""
 
     def __init__(self, name: str, config: BaseModel) -> None:
         self.name = name
@@ -75,8 +74,13 @@ class Connector(ABC):
 
     @classmethod
     def secret_fields(cls) -> tuple[str, ...]:
-        """Dotted paths of the config fields that are secrets, such as ``sasl.password``."""
-        return ()
+        """Dotted paths of the settings that are secrets, such as ``sasl.password``."""
+        return secret_fields(cls.Config)
+
+    @classmethod
+    def secret_addresses(cls) -> Mapping[str, Any]:
+        """Dotted paths of the settings that decide who receives secrets, to their defaults."""
+        return secret_addresses(cls.Config)
 
     @classmethod
     def entity_name_fault(cls, name: str) -> str | None:

@@ -17,7 +17,7 @@ from leatstream.connectors.kafka.groups import Groups
 from leatstream.connectors.kafka.login import MSK_LIBRARY
 from leatstream.connectors.kafka.producing import LARGEST, produce
 from leatstream.connectors.kafka.records import ends_of, record_at, records
-from leatstream.connectors.kafka.settings import SECRET_ADDRESSES, KafkaConfig, java_settings
+from leatstream.connectors.kafka.settings import KafkaConfig, java_settings
 from leatstream.connectors.kafka.traffic import KafkaTraffic
 from leatstream.connectors.kafka.transactions import KafkaBatchWriter, forget_batches
 from leatstream.connectors.kinds import KIND_PROPERTIES
@@ -87,7 +87,6 @@ class KafkaConnector(Connector):
     streams: ClassVar[bool] = True
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kafka"]
     Config: ClassVar[type[BaseModel]] = KafkaConfig
-    secret_addresses: ClassVar[Mapping[str, Any]] = SECRET_ADDRESSES
 
     def __init__(self, name: str, config: BaseModel) -> None:
         super().__init__(name, config)
@@ -103,16 +102,6 @@ class KafkaConnector(Connector):
         if name in (".", "..") or not _LEGAL.match(name):
             return "a topic's name has 1 to 249 of the characters a-z, A-Z, 0-9, '.', '_' and '-'"
         return None
-
-    @classmethod
-    def secret_fields(cls) -> tuple[str, ...]:
-        """Dotted paths of secret config fields."""
-        return (
-            "sasl.password",
-            "sasl.oauth.client_secret",
-            "sasl.aws.secret_access_key",
-            "tls.client_key",
-        )
 
     # -- admin half ------------------------------------------------------------------------------------------
 

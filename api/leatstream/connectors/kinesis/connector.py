@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from tempfile import gettempdir
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import BaseModel
 
@@ -60,7 +60,6 @@ class KinesisConnector(Connector):
     place_members: ClassVar[Mapping[str, str]] = {"shard": "STRING", "sequence_number": "STRING"}
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kinesis"]
     Config: ClassVar[type[BaseModel]] = KinesisConfig
-    secret_addresses: ClassVar[Mapping[str, Any]] = {"endpoint_url": None}
 
     def __init__(self, name: str, config: BaseModel) -> None:
         super().__init__(name, config)
@@ -68,11 +67,6 @@ class KinesisConnector(Connector):
             raise TypeError("a Kinesis store takes a KinesisConfig")
         self.settings = config
         self.admin = KinesisAdmin(name, config)
-
-    @classmethod
-    def secret_fields(cls) -> tuple[str, ...]:
-        """Dotted paths of secret config fields."""
-        return ("secret_access_key",)
 
     @classmethod
     def entity_name_fault(cls, name: str) -> str | None:

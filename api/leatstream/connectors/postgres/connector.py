@@ -59,12 +59,6 @@ class PostgresConnector(Connector):
     )
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["postgres"]
     Config: ClassVar[type[BaseModel]] = PostgresConfig
-    secret_addresses: ClassVar[Mapping[str, Any]] = {
-        "host": None,
-        "port": 5432,
-        "ssl_mode": "prefer",
-        "ca_certificate": None,
-    }
     tables: ClassVar[bool] = True
 
     def __init__(self, name: str, config: BaseModel) -> None:
@@ -73,11 +67,6 @@ class PostgresConnector(Connector):
             raise TypeError("a PostgreSQL store takes a PostgresConfig")
         self.settings = config
         self.admin = PostgresAdmin(name, config)
-
-    @classmethod
-    def secret_fields(cls) -> tuple[str, ...]:
-        """Dotted paths of secret config fields."""
-        return ("password",)
 
     @classmethod
     def canonical_entity(cls, name: str) -> str:

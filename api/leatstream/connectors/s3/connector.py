@@ -43,7 +43,6 @@ class S3Connector(Connector):
     )
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["s3"]
     Config: ClassVar[type[BaseModel]] = S3Config
-    secret_addresses: ClassVar[Mapping[str, Any]] = {"endpoint_url": None}
     value_formats: ClassVar[tuple[str, ...]] = s3_options.VALUE_FORMATS
     keyed: ClassVar[bool] = False
     takes_rows: ClassVar[bool] = True
@@ -56,11 +55,6 @@ class S3Connector(Connector):
             raise TypeError("an S3 store takes an S3Config")
         self.settings = config
         self.admin = S3Admin(name, config)
-
-    @classmethod
-    def secret_fields(cls) -> tuple[str, ...]:
-        """Dotted paths of secret config fields."""
-        return ("secret_access_key",)
 
     @classmethod
     def entity_name_fault(cls, name: str) -> str | None:
