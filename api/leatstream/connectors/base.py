@@ -10,10 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import BaseModel
-
 from leatstream.connectors.entities import OptionFault
-from leatstream.connectors.settings import secret_addresses, secret_fields
+from leatstream.connectors.settings import StoreSettings, secret_addresses, secret_fields
 from leatstream.errors import JobError, StoreError
 from leatstream.model.types import DataType
 
@@ -57,7 +55,9 @@ class Connector(ABC):
     kind: ClassVar[str]
     capabilities: ClassVar[Capabilities]
     entity_properties: ClassVar[tuple[EntityProperty, ...]]
-    Config: ClassVar[type[BaseModel]]
+    Config: ClassVar[type[StoreSettings]]
+    example: ClassVar[Mapping[str, Any]]
+    """Settings of a store, for the API's documentation."""
     tables: ClassVar[bool] = False
     """Whether entities are tables: with columns of their own, made by ``create_table``."""
     value_formats: ClassVar[tuple[str, ...]] = ("json",)
@@ -68,7 +68,7 @@ class Connector(ABC):
     holds_schemas: ClassVar[bool] = False
     place_members: ClassVar[Mapping[str, str]] = {}
 
-    def __init__(self, name: str, config: BaseModel) -> None:
+    def __init__(self, name: str, config: StoreSettings) -> None:
         self.name = name
         self.config = config
 

@@ -8,6 +8,9 @@ from typing import Any
 from leatstream.connectors.base import Connector
 from leatstream.errors import RequestError
 
+PLANNED = ("clickhouse", "databricks", "iceberg_glue", "iceberg_rest", "oracle", "snowflake")
+"""Kinds whose names are taken; a store of one of them is refused by name until its connector is built."""
+
 
 def connector_classes() -> dict[str, type[Connector]]:
     """Kind to connector class, for every kind that can be used."""

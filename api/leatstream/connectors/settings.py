@@ -1,9 +1,9 @@
 """What a kind's settings say of themselves: marks on the fields of one pydantic model.
 
-A kind has one settings model, a ``StoreSettings`` in ``connectors/<kind>/settings.py``. The connector validates a
-store with it. REST derives bodies and views from it, and so do Terraform and the constructs. SQL derives the
-properties of ``CREATE STORE … WITH``, and the catalog which settings are secrets. Marks stand in ``Annotated``;
-validation ignores them.
+A kind has one settings model, a ``StoreSettings`` in ``connectors/<kind>/settings.py``. The connector
+validates a store with it. REST derives bodies and views from it; Terraform and the constructs follow. SQL
+derives the properties of ``CREATE STORE … WITH``, and the catalog which settings are secrets. Marks stand in
+``Annotated``; validation ignores them.
 """
 
 from __future__ import annotations
@@ -146,7 +146,14 @@ def settings_of(model: type[BaseModel]) -> tuple[Setting, ...]:
 
 def secret_fields(model: type[BaseModel]) -> tuple[str, ...]:
     """Dotted paths of the settings that are secrets, such as ``sasl.password``."""
-    return tuple(one.dotted for one in settings_of(model) if one.find(Secret))
+    return tuple(secret_owners(model))
+
+
+@cache
+def secret_owners(model: type[BaseModel]) -> Mapping[str, str | None]:
+    """Dotted paths of the secrets, to the settings of the same object that they belong to."""
+    marks = ((one.dotted, one.find(Secret)) for one in settings_of(model))
+    return {path: found.of for path, found in marks if found is not None}
 
 
 @cache

@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import BaseModel
-
 from leatstream.connectors.base import MAX_OFFSETS, Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
 from leatstream.connectors.entities import Entity, NewRecord, Record
@@ -21,6 +19,7 @@ from leatstream.connectors.kafka.settings import KafkaConfig, java_settings
 from leatstream.connectors.kafka.traffic import KafkaTraffic
 from leatstream.connectors.kafka.transactions import KafkaBatchWriter, forget_batches
 from leatstream.connectors.kinds import KIND_PROPERTIES
+from leatstream.connectors.settings import StoreSettings
 from leatstream.connectors.traffic import READER, Traffic
 from leatstream.connectors.writers import BatchWriter
 from leatstream.errors import JobError, StoreError
@@ -86,9 +85,10 @@ class KafkaConnector(Connector):
     value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf", "json_schema", "primitive")
     streams: ClassVar[bool] = True
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kafka"]
-    Config: ClassVar[type[BaseModel]] = KafkaConfig
+    Config: ClassVar[type[StoreSettings]] = KafkaConfig
+    example: ClassVar[Mapping[str, Any]] = {"bootstrap_servers": "localhost:9092"}
 
-    def __init__(self, name: str, config: BaseModel) -> None:
+    def __init__(self, name: str, config: StoreSettings) -> None:
         super().__init__(name, config)
         if not isinstance(config, KafkaConfig):
             raise TypeError("a Kafka store takes a KafkaConfig")

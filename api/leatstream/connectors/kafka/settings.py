@@ -1,7 +1,7 @@
 """A Kafka store's settings, and how the two client libraries want to hear them.
 
-The fields' marks say what REST, Terraform and SQL call them. librdkafka (admin half) and the Java client (Spark
-half) use different words for the same thing; both maps are made here, so that they agree.
+The fields' marks say what REST, Terraform and SQL call them. librdkafka (admin half) and the Java client
+(Spark half) use different words for the same thing; both maps are made here, so that they agree.
 """
 
 from __future__ import annotations

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from tempfile import gettempdir
-from typing import TYPE_CHECKING, ClassVar
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from leatstream.connectors.base import MAX_OFFSETS, Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
@@ -27,6 +25,7 @@ from leatstream.connectors.kinesis.put import put, requests
 from leatstream.connectors.kinesis.records import records
 from leatstream.connectors.kinesis.settings import KinesisConfig
 from leatstream.connectors.kinesis.shards import creation
+from leatstream.connectors.settings import StoreSettings
 from leatstream.errors import Faults, StoreError
 
 if TYPE_CHECKING:
@@ -59,9 +58,13 @@ class KinesisConnector(Connector):
     exact_keys: ClassVar[bool] = False
     place_members: ClassVar[Mapping[str, str]] = {"shard": "STRING", "sequence_number": "STRING"}
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kinesis"]
-    Config: ClassVar[type[BaseModel]] = KinesisConfig
+    Config: ClassVar[type[StoreSettings]] = KinesisConfig
+    example: ClassVar[Mapping[str, Any]] = {
+        "region": "eu-west-1",
+        "role_arn": "arn:aws:iam::123456789012:role/leatstream",
+    }
 
-    def __init__(self, name: str, config: BaseModel) -> None:
+    def __init__(self, name: str, config: StoreSettings) -> None:
         super().__init__(name, config)
         if not isinstance(config, KinesisConfig):
             raise TypeError("a Kinesis store takes a KinesisConfig")

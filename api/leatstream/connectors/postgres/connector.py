@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import BaseModel
-
 from leatstream.connectors.base import Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
 from leatstream.connectors.entities import Entity, Misfit, NewRecord, OptionFault, Record, SourceWatch, Table
@@ -23,6 +21,7 @@ from leatstream.connectors.postgres.fit import misfits, read_misfits
 from leatstream.connectors.postgres.records import rows, write
 from leatstream.connectors.postgres.settings import PostgresConfig
 from leatstream.connectors.postgres.types import column_type, read_type
+from leatstream.connectors.settings import StoreSettings
 from leatstream.connectors.writers import TableReader, TableWriter
 from leatstream.errors import Faults, Position, StoreError
 from leatstream.model.objects import Column, Relation
@@ -58,10 +57,11 @@ class PostgresConnector(Connector):
         ),
     )
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["postgres"]
-    Config: ClassVar[type[BaseModel]] = PostgresConfig
+    Config: ClassVar[type[StoreSettings]] = PostgresConfig
+    example: ClassVar[Mapping[str, Any]] = {"host": "db.example.com", "database": "shop", "username": "leat"}
     tables: ClassVar[bool] = True
 
-    def __init__(self, name: str, config: BaseModel) -> None:
+    def __init__(self, name: str, config: StoreSettings) -> None:
         super().__init__(name, config)
         if not isinstance(config, PostgresConfig):
             raise TypeError("a PostgreSQL store takes a PostgresConfig")

@@ -1,7 +1,8 @@
 """A PostgreSQL store's settings, and the connection they make.
 
-The same connection serves the admin half and the Spark half, there inside Spark's Python workers. libpq would also listen to the environment
-and to files of the account; nothing of that is let in, so that a store means the same everywhere.
+The same connection serves the admin half and the Spark half, there inside Spark's Python workers. libpq would
+also read the environment and files of the account. None of that is let in, so that a store means the same
+everywhere.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import BaseModel
-
 from leatstream.connectors.base import MAX_OFFSETS, Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
 from leatstream.connectors.entities import Entity, OptionFault, Record
@@ -15,6 +13,7 @@ from leatstream.connectors.s3 import options as s3_options
 from leatstream.connectors.s3.admin import LEGAL, S3Admin
 from leatstream.connectors.s3.records import records
 from leatstream.connectors.s3.settings import S3Config
+from leatstream.connectors.settings import StoreSettings
 from leatstream.connectors.writers import BatchTarget, Written
 from leatstream.errors import Faults, JobError, StoreError
 from leatstream.model.objects import Column
@@ -42,14 +41,19 @@ class S3Connector(Connector):
         delivery=(Guarantee("exactly_once", "the files of a batch appear one by one, each once and whole"),),
     )
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["s3"]
-    Config: ClassVar[type[BaseModel]] = S3Config
+    Config: ClassVar[type[StoreSettings]] = S3Config
+    example: ClassVar[Mapping[str, Any]] = {
+        "region": "eu-west-1",
+        "bucket": "acme-events",
+        "prefix": "team/raw",
+    }
     value_formats: ClassVar[tuple[str, ...]] = s3_options.VALUE_FORMATS
     keyed: ClassVar[bool] = False
     takes_rows: ClassVar[bool] = True
     holds_schemas: ClassVar[bool] = True
     place_members: ClassVar[Mapping[str, str]] = {"file": "STRING"}
 
-    def __init__(self, name: str, config: BaseModel) -> None:
+    def __init__(self, name: str, config: StoreSettings) -> None:
         super().__init__(name, config)
         if not isinstance(config, S3Config):
             raise TypeError("an S3 store takes an S3Config")

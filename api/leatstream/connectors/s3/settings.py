@@ -1,7 +1,8 @@
 """An S3 store's settings, and the client they make.
 
-The same client serves the admin half and the Spark half, there inside Spark's Python workers. boto3 and not pyarrow's own client: that one takes a role
-with the machine's credentials only, and cannot ask for the very version of a file that was listed.
+The same client serves the admin half and the Spark half, there inside Spark's Python workers. It is boto3 and
+not pyarrow's own: that one assumes a role with the machine's credentials only, and cannot ask for the very
+version of a file that was listed.
 """
 
 from __future__ import annotations
