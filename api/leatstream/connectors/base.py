@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         SourceWatch,
         Table,
     )
+    from leatstream.connectors.store_words import StoreWords
     from leatstream.connectors.traffic import Traffic
     from leatstream.connectors.writers import BatchTarget, BatchWriter, TableReader, TableWriter, Written
     from leatstream.errors import Position
@@ -58,6 +59,7 @@ class Connector(ABC):
     Config: ClassVar[type[StoreSettings]]
     example: ClassVar[Mapping[str, Any]]
     """Settings of a store, for the API's documentation."""
+    words: ClassVar[StoreWords]
     tables: ClassVar[bool] = False
     """Whether entities are tables: with columns of their own, made by ``create_table``."""
     value_formats: ClassVar[tuple[str, ...]] = ("json",)

@@ -103,17 +103,17 @@ class Setting:
         return ".".join(self.path)
 
     @property
-    def type(self) -> Any:
+    def value_type(self) -> Any:
         """The type of its value."""
         return bare_type(self.field)
 
     @property
     def choices(self) -> Mapping[str, str] | None:
         """SQL's words to the values, of a choice."""
-        if get_origin(self.type) is not Literal:
+        if get_origin(self.value_type) is not Literal:
             return None
         sql = mark(self.field, Sql)
-        return (sql.words if sql else None) or {str(value): str(value) for value in get_args(self.type)}
+        return (sql.words if sql else None) or {str(value): str(value) for value in get_args(self.value_type)}
 
     def find(self, kind: type[T]) -> T | None:
         """The mark of a kind."""
@@ -152,8 +152,12 @@ def secret_fields(model: type[BaseModel]) -> tuple[str, ...]:
 @cache
 def secret_owners(model: type[BaseModel]) -> Mapping[str, str | None]:
     """Dotted paths of the secrets, to the settings of the same object that they belong to."""
-    marks = ((one.dotted, one.find(Secret)) for one in settings_of(model))
-    return {path: found.of for path, found in marks if found is not None}
+    found: dict[str, str | None] = {}
+    for one in settings_of(model):
+        secret = one.find(Secret)
+        if secret is not None:
+            found[one.dotted] = secret.of
+    return found
 
 
 @cache

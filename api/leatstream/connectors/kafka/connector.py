@@ -18,8 +18,10 @@ from leatstream.connectors.kafka.records import ends_of, record_at, records
 from leatstream.connectors.kafka.settings import KafkaConfig, java_settings
 from leatstream.connectors.kafka.traffic import KafkaTraffic
 from leatstream.connectors.kafka.transactions import KafkaBatchWriter, forget_batches
+from leatstream.connectors.kafka.words import KafkaWords
 from leatstream.connectors.kinds import KIND_PROPERTIES
 from leatstream.connectors.settings import StoreSettings
+from leatstream.connectors.store_words import StoreWords
 from leatstream.connectors.traffic import READER, Traffic
 from leatstream.connectors.writers import BatchWriter
 from leatstream.errors import JobError, StoreError
@@ -87,6 +89,18 @@ class KafkaConnector(Connector):
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kafka"]
     Config: ClassVar[type[StoreSettings]] = KafkaConfig
     example: ClassVar[Mapping[str, Any]] = {"bootstrap_servers": "localhost:9092"}
+    words: ClassVar[StoreWords] = KafkaWords(
+        types=("kafka", "confluent_kafka", "msk", "redpanda"),
+        title="a Kafka store",
+        more=("tls.disabled",),
+        unsupported={
+            "properties.file": "write the properties into the statement",
+            "access_region": "stores are reached directly",
+            "availability_zone": "stores are reached directly",
+            "tls.cipher_suites": "the client's own choice is used",
+            "tls.protocols": "the client's own choice is used",
+        },
+    )
 
     def __init__(self, name: str, config: StoreSettings) -> None:
         super().__init__(name, config)

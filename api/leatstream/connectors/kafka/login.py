@@ -173,9 +173,9 @@ class KafkaSasl(StoreSettings):
     schema_name: ClassVar[str] = "Sasl"
 
     # PLAIN sends in clear what SCRAM only proves, so secrets are not sent along when it changes.
-    mechanism: Annotated[Mechanism, Receives(), Sql("kafka.sasl.hash_function", words=HASH_WORDS)] = Field(
-        description="SASL mechanism."
-    )
+    mechanism: Annotated[
+        Mechanism, Receives(), Sql("kafka.sasl.hash_function", words={**HASH_WORDS, "none": ""})
+    ] = Field(description="SASL mechanism.")
     username: Annotated[str | None, Sql("kafka.sasl.username"), Api(pattern=NAME_PATTERN)] = Field(
         None, min_length=1, max_length=255, description="User name, with `plain` and `scram_sha_…`."
     )

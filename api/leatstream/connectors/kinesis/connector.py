@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from leatstream.connectors.aws.words import ACCESS_REGION, UNSUPPORTED
 from leatstream.connectors.base import MAX_OFFSETS, Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
 from leatstream.connectors.entities import Entity, NewRecord, Record
@@ -25,7 +26,9 @@ from leatstream.connectors.kinesis.put import put, requests
 from leatstream.connectors.kinesis.records import records
 from leatstream.connectors.kinesis.settings import KinesisConfig
 from leatstream.connectors.kinesis.shards import creation
+from leatstream.connectors.kinesis.words import KinesisWords
 from leatstream.connectors.settings import StoreSettings
+from leatstream.connectors.store_words import StoreWords
 from leatstream.errors import Faults, StoreError
 
 if TYPE_CHECKING:
@@ -63,6 +66,15 @@ class KinesisConnector(Connector):
         "region": "eu-west-1",
         "role_arn": "arn:aws:iam::123456789012:role/leatstream",
     }
+    words: ClassVar[StoreWords] = KinesisWords(
+        types=("kinesis",),
+        title="a Kinesis store",
+        more=(ACCESS_REGION,),
+        unsupported={
+            **UNSUPPORTED,
+            "kinesis.account.id": "the credentials or the role tell the account",
+        },
+    )
 
     def __init__(self, name: str, config: StoreSettings) -> None:
         super().__init__(name, config)

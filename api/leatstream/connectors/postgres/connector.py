@@ -21,7 +21,9 @@ from leatstream.connectors.postgres.fit import misfits, read_misfits
 from leatstream.connectors.postgres.records import rows, write
 from leatstream.connectors.postgres.settings import PostgresConfig
 from leatstream.connectors.postgres.types import column_type, read_type
+from leatstream.connectors.postgres.words import PostgresWords
 from leatstream.connectors.settings import StoreSettings
+from leatstream.connectors.store_words import StoreWords
 from leatstream.connectors.writers import TableReader, TableWriter
 from leatstream.errors import Faults, Position, StoreError
 from leatstream.model.objects import Column, Relation
@@ -59,6 +61,20 @@ class PostgresConnector(Connector):
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["postgres"]
     Config: ClassVar[type[StoreSettings]] = PostgresConfig
     example: ClassVar[Mapping[str, Any]] = {"host": "db.example.com", "database": "shop", "username": "leat"}
+    words: ClassVar[StoreWords] = PostgresWords(
+        types=("postgresql", "postgres"),
+        title="a PostgreSQL store",
+        more=("uris", "tls.disabled", "tls.verify_server_hostname"),
+        unsupported={
+            "properties.file": "write the properties into the statement",
+            "access_region": "stores are reached directly",
+            "availability_zone": "stores are reached directly",
+            "tls.cipher_suites": "the client's own choice is used",
+            "tls.protocols": "the client's own choice is used",
+            "tls.client.cert_file": "users log in with a password",
+            "tls.client.key_file": "users log in with a password",
+        },
+    )
     tables: ClassVar[bool] = True
 
     def __init__(self, name: str, config: StoreSettings) -> None:

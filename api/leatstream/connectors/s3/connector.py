@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from leatstream.connectors.aws.words import ACCESS_REGION, UNSUPPORTED
 from leatstream.connectors.base import MAX_OFFSETS, Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
 from leatstream.connectors.entities import Entity, OptionFault, Record
@@ -13,7 +14,9 @@ from leatstream.connectors.s3 import options as s3_options
 from leatstream.connectors.s3.admin import LEGAL, S3Admin
 from leatstream.connectors.s3.records import records
 from leatstream.connectors.s3.settings import S3Config
+from leatstream.connectors.s3.words import S3Words
 from leatstream.connectors.settings import StoreSettings
+from leatstream.connectors.store_words import StoreWords
 from leatstream.connectors.writers import BatchTarget, Written
 from leatstream.errors import Faults, JobError, StoreError
 from leatstream.model.objects import Column
@@ -47,6 +50,9 @@ class S3Connector(Connector):
         "bucket": "acme-events",
         "prefix": "team/raw",
     }
+    words: ClassVar[StoreWords] = S3Words(
+        types=("s3",), title="an S3 store", more=("uris", ACCESS_REGION), unsupported=UNSUPPORTED
+    )
     value_formats: ClassVar[tuple[str, ...]] = s3_options.VALUE_FORMATS
     keyed: ClassVar[bool] = False
     takes_rows: ClassVar[bool] = True
