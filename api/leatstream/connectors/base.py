@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         SourceWatch,
         Table,
     )
+    from leatstream.connectors.entity_settings import EntitySettings
     from leatstream.connectors.store_words import StoreWords
     from leatstream.connectors.traffic import Traffic
     from leatstream.connectors.writers import BatchTarget, BatchWriter, TableReader, TableWriter, Written
@@ -55,10 +56,16 @@ class Connector(ABC):
 
     kind: ClassVar[str]
     capabilities: ClassVar[Capabilities]
-    entity_properties: ClassVar[tuple[EntityProperty, ...]]
+    entity_properties: ClassVar[tuple[EntityProperty, ...]] = ()
+    EntityConfig: ClassVar[type[EntitySettings] | None] = None
+    """What can be said of an entity in REST; None where there is nothing but its name."""
+    entity_configs: ClassVar[Mapping[str, str]] = {}
+    """Property in SQL of an entity's setting, to the store's word for it."""
+    property_families: ClassVar[tuple[str, ...]] = ()
+    """What the properties of relations begin with that only this kind has, such as ``s3.``."""
+    table_names: ClassVar[tuple[str, str, str]] = ("", "", "")
+    """Properties that name a relation's table, of kinds with ``tables``: database, schema, table."""
     Config: ClassVar[type[StoreSettings]]
-    example: ClassVar[Mapping[str, Any]]
-    """Settings of a store, for the API's documentation."""
     words: ClassVar[StoreWords]
     tables: ClassVar[bool] = False
     """Whether entities are tables: with columns of their own, made by ``create_table``."""
@@ -83,6 +90,11 @@ class Connector(ABC):
     def secret_addresses(cls) -> Mapping[str, Any]:
         """Dotted paths of the settings that decide who receives secrets, to their defaults."""
         return secret_addresses(cls.Config)
+
+    @classmethod
+    def config_word(cls, key: str) -> tuple[str, str] | None:
+        """A SQL property that is an entity's setting: its one name, and the store's word; None for others."""
+        return (key, cls.entity_configs[key]) if key in cls.entity_configs else None
 
     @classmethod
     def entity_name_fault(cls, name: str) -> str | None:

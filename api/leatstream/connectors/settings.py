@@ -23,6 +23,11 @@ NAME_PATTERN = r"^[^\x00-\x1f\x7f]+$"
 """One line without control characters."""
 
 
+def terraform(**hints: Any) -> dict[str, Any]:
+    """Hints for the Terraform provider, as ``json_schema_extra`` (provider-schema/README.md)."""
+    return {"x-terraform": hints}
+
+
 @dataclass(frozen=True, slots=True)
 class Sql:
     """The property of ``CREATE STORE … WITH`` that holds a setting.
@@ -81,12 +86,14 @@ class StoreSettings(BaseModel):
     Attributes:
         sql_keys: setting to SQL property, of settings that several kinds share under different properties.
         schema_name: what REST's JSON schemas call it, such as ``Kafka``: ``KafkaBody`` and ``KafkaView``.
+        example: settings of a whole store, for the API's documentation.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     sql_keys: ClassVar[Mapping[str, str]] = {}
     schema_name: ClassVar[str]
+    example: ClassVar[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)

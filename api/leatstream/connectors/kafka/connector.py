@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from leatstream.connectors.base import MAX_OFFSETS, Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
 from leatstream.connectors.entities import Entity, NewRecord, Record
+from leatstream.connectors.entity_settings import EntitySettings
+from leatstream.connectors.kafka import entity as entities
 from leatstream.connectors.kafka.admin import PARTITIONS, REPLICAS, KafkaAdmin, entity_of
 from leatstream.connectors.kafka.groups import Groups
 from leatstream.connectors.kafka.login import MSK_LIBRARY
@@ -19,7 +21,6 @@ from leatstream.connectors.kafka.settings import KafkaConfig, java_settings
 from leatstream.connectors.kafka.traffic import KafkaTraffic
 from leatstream.connectors.kafka.transactions import KafkaBatchWriter, forget_batches
 from leatstream.connectors.kafka.words import KafkaWords
-from leatstream.connectors.kinds import KIND_PROPERTIES
 from leatstream.connectors.settings import StoreSettings
 from leatstream.connectors.store_words import StoreWords
 from leatstream.connectors.traffic import READER, Traffic
@@ -86,9 +87,10 @@ class KafkaConnector(Connector):
     )
     value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf", "json_schema", "primitive")
     streams: ClassVar[bool] = True
-    entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kafka"]
+    entity_properties: ClassVar[tuple[EntityProperty, ...]] = entities.PROPERTIES
+    EntityConfig: ClassVar[type[EntitySettings] | None] = entities.KafkaEntity
+    entity_configs: ClassVar[Mapping[str, str]] = entities.CONFIGS
     Config: ClassVar[type[StoreSettings]] = KafkaConfig
-    example: ClassVar[Mapping[str, Any]] = {"bootstrap_servers": "localhost:9092"}
     words: ClassVar[StoreWords] = KafkaWords(
         types=("kafka", "confluent_kafka", "msk", "redpanda"),
         title="a Kafka store",
@@ -109,6 +111,11 @@ class KafkaConnector(Connector):
         self.settings = config
         self.admin = KafkaAdmin(name, config)
         self._groups = Groups(self.admin)
+
+    @classmethod
+    def config_word(cls, key: str) -> tuple[str, str] | None:
+        """Topic settings, also ``topic.…`` and those of Confluent."""
+        return entities.config_word(key)
 
     @classmethod
     def entity_name_fault(cls, name: str) -> str | None:

@@ -77,6 +77,7 @@ class KafkaConfig(StoreSettings):
     """An Apache Kafka cluster, or one that speaks its protocol."""
 
     schema_name: ClassVar[str] = "Kafka"
+    example: ClassVar[Mapping[str, Any]] = {"bootstrap_servers": "localhost:9092"}
 
     bootstrap_servers: Annotated[
         str,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from tempfile import gettempdir
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from leatstream.connectors.aws.words import ACCESS_REGION, UNSUPPORTED
 from leatstream.connectors.base import MAX_OFFSETS, Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
 from leatstream.connectors.entities import Entity, NewRecord, Record
-from leatstream.connectors.kinds import KIND_PROPERTIES
+from leatstream.connectors.entity_settings import EntitySettings
+from leatstream.connectors.kinesis import entity as entities
 from leatstream.connectors.kinesis.admin import (
     DEFAULT_RETENTION,
     MODE,
@@ -60,12 +61,10 @@ class KinesisConnector(Connector):
     # A partition key is a digest of what cannot be one, and by chance where there is no key.
     exact_keys: ClassVar[bool] = False
     place_members: ClassVar[Mapping[str, str]] = {"shard": "STRING", "sequence_number": "STRING"}
-    entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kinesis"]
+    entity_properties: ClassVar[tuple[EntityProperty, ...]] = entities.PROPERTIES
+    EntityConfig: ClassVar[type[EntitySettings] | None] = entities.KinesisEntity
+    entity_configs: ClassVar[Mapping[str, str]] = entities.CONFIGS
     Config: ClassVar[type[StoreSettings]] = KinesisConfig
-    example: ClassVar[Mapping[str, Any]] = {
-        "region": "eu-west-1",
-        "role_arn": "arn:aws:iam::123456789012:role/leatstream",
-    }
     words: ClassVar[StoreWords] = KinesisWords(
         types=("kinesis",),
         title="a Kinesis store",

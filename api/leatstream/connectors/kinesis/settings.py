@@ -15,6 +15,10 @@ class KinesisConfig(AwsAccess):
     """Kinesis Data Streams of one AWS region."""
 
     schema_name: ClassVar[str] = "Kinesis"
+    example: ClassVar[Mapping[str, Any]] = {
+        "region": "eu-west-1",
+        "role_arn": "arn:aws:iam::123456789012:role/leatstream",
+    }
     sql_keys: ClassVar[Mapping[str, str]] = {
         "region": "kinesis.region",
         "access_key_id": "kinesis.access_key_id",

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from leatstream.connectors.base import Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
 from leatstream.connectors.entities import Entity, Misfit, NewRecord, OptionFault, Record, SourceWatch, Table
-from leatstream.connectors.kinds import KIND_PROPERTIES, TABLE_NAMES
+from leatstream.connectors.entity_settings import EntitySettings
+from leatstream.connectors.postgres import entity as entities
 from leatstream.connectors.postgres.admin import (
     BATCHES,
     REPLICA_IDENTITY,
@@ -58,9 +59,11 @@ class PostgresConnector(Connector):
             ),
         ),
     )
-    entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["postgres"]
+    EntityConfig: ClassVar[type[EntitySettings] | None] = entities.PostgresEntity
+    entity_configs: ClassVar[Mapping[str, str]] = entities.CONFIGS
+    property_families: ClassVar[tuple[str, ...]] = ("postgresql.",)
+    table_names: ClassVar[tuple[str, str, str]] = entities.TABLE_NAMES
     Config: ClassVar[type[StoreSettings]] = PostgresConfig
-    example: ClassVar[Mapping[str, Any]] = {"host": "db.example.com", "database": "shop", "username": "leat"}
     words: ClassVar[StoreWords] = PostgresWords(
         types=("postgresql", "postgres"),
         title="a PostgreSQL store",
@@ -111,7 +114,7 @@ class PostgresConnector(Connector):
     ) -> tuple[dict[str, str], list[OptionFault]]:
         """The table's own name is the only thing to be said of it, and is read with the entity."""
         return super().relation_options(
-            {k: v for k, v in given.items() if k not in TABLE_NAMES}, columns, value_format
+            {k: v for k, v in given.items() if k not in cls.table_names}, columns, value_format
         )
 
     # -- admin half ------------------------------------------------------------------------------------------

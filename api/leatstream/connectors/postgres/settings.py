@@ -16,6 +16,7 @@ import re
 import ssl
 import stat
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -38,6 +39,7 @@ class PostgresConfig(StoreSettings):
     """A database of a PostgreSQL server."""
 
     schema_name: ClassVar[str] = "Postgres"
+    example: ClassVar[Mapping[str, Any]] = {"host": "db.example.com", "database": "shop", "username": "leat"}
 
     host: Annotated[str, Receives(), Api(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9._:\[\]-]+$")] = (
         Field(description="Host name or address of the server.", examples=["db.example.com"])

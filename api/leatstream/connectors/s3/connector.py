@@ -9,7 +9,6 @@ from leatstream.connectors.aws.words import ACCESS_REGION, UNSUPPORTED
 from leatstream.connectors.base import MAX_OFFSETS, Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
 from leatstream.connectors.entities import Entity, OptionFault, Record
-from leatstream.connectors.kinds import KIND_PROPERTIES
 from leatstream.connectors.s3 import options as s3_options
 from leatstream.connectors.s3.admin import LEGAL, S3Admin
 from leatstream.connectors.s3.records import records
@@ -43,13 +42,8 @@ class S3Connector(Connector):
         batches=True,
         delivery=(Guarantee("exactly_once", "the files of a batch appear one by one, each once and whole"),),
     )
-    entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["s3"]
+    property_families: ClassVar[tuple[str, ...]] = ("s3.",)
     Config: ClassVar[type[StoreSettings]] = S3Config
-    example: ClassVar[Mapping[str, Any]] = {
-        "region": "eu-west-1",
-        "bucket": "acme-events",
-        "prefix": "team/raw",
-    }
     words: ClassVar[StoreWords] = S3Words(
         types=("s3",), title="an S3 store", more=("uris", ACCESS_REGION), unsupported=UNSUPPORTED
     )

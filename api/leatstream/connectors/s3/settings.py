@@ -62,6 +62,11 @@ class S3Config(AwsAccess, _Place):
     """A bucket of S3 or of a server that speaks its protocol, or the part of it below a prefix."""
 
     schema_name: ClassVar[str] = "S3"
+    example: ClassVar[Mapping[str, Any]] = {
+        "region": "eu-west-1",
+        "bucket": "acme-events",
+        "prefix": "team/raw",
+    }
     sql_keys: ClassVar[Mapping[str, str]] = {
         "region": "aws.region",
         "access_key_id": "aws.access_key_id",

@@ -28,24 +28,34 @@ def kinds() -> dict[str, type[Connector]]:
     return connector_classes()
 
 
+def with_members(members: dict[str, Any]) -> Callable[[type[M]], type[M]]:
+    """Give a model more members, after its own.
+
+    Args:
+        members: name to type and pydantic field.
+    """
+
+    def extend(model: type[M]) -> type[M]:
+        named = {"__base__": model, "__module__": model.__module__, "__doc__": model.__doc__}
+        return cast("type[M]", create_model(model.__name__, **named, **members))
+
+    return extend
+
+
 def with_kinds(field: Callable[[type[Connector]], tuple[Any, Any] | None]) -> Callable[[type[M]], type[M]]:
     """Give a model a member for each kind.
 
     Args:
         field: type and pydantic field of a kind's member; None for a kind that has none.
     """
+    members = {kind: field(connector) for kind, connector in kinds().items()}
+    return with_members({kind: member for kind, member in members.items() if member is not None})
 
-    def extend(model: type[M]) -> type[M]:
-        members = {kind: field(connector) for kind, connector in kinds().items()}
-        given: dict[str, Any] = {kind: member for kind, member in members.items() if member is not None}
-        return cast(
-            "type[M]",
-            create_model(
-                model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **given
-            ),
-        )
 
-    return extend
+def effective_members() -> dict[str, Any]:
+    """Members of what an entity has: the entity properties of every kind."""
+    properties = [one for connector in kinds().values() for one in connector.entity_properties]
+    return {one.short: (int | None, Field(None, description=one.description)) for one in properties}
 
 
 def store_body(connector: type[Connector]) -> tuple[Any, Any]:
@@ -58,6 +68,12 @@ def store_view(connector: type[Connector]) -> tuple[Any, Any]:
     """Member of a store's view."""
     view = settings_view(connector.Config)
     return view | None, Field(None, description=view.__doc__)
+
+
+def entity_member(connector: type[Connector]) -> tuple[Any, Any] | None:
+    """Member of an entity's body and view."""
+    model = connector.EntityConfig
+    return None if model is None else (model | None, Field(None, description=model.__doc__))
 
 
 @cache

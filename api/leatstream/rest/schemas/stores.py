@@ -43,7 +43,7 @@ class StoreBody(StoreKinds, Body):
         )
         | {
             "oneOf": [{"required": [kind]} for kind in _KINDS],
-            "examples": [{kind: dict(found.example)} for kind, found in kinds().items()],
+            "examples": [{kind: dict(found.Config.example)} for kind, found in kinds().items()],
         }
     )
 
