@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from tempfile import gettempdir
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import BaseModel
-
+from leatstream.connectors.aws.words import ACCESS_REGION, UNSUPPORTED
 from leatstream.connectors.base import MAX_OFFSETS, Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
 from leatstream.connectors.entities import Entity, NewRecord, Record
-from leatstream.connectors.kinds import KIND_PROPERTIES
+from leatstream.connectors.entity_settings import EntitySettings
+from leatstream.connectors.kinesis import entity as entities
 from leatstream.connectors.kinesis.admin import (
     DEFAULT_RETENTION,
     MODE,
@@ -27,6 +27,9 @@ from leatstream.connectors.kinesis.put import put, requests
 from leatstream.connectors.kinesis.records import records
 from leatstream.connectors.kinesis.settings import KinesisConfig
 from leatstream.connectors.kinesis.shards import creation
+from leatstream.connectors.kinesis.words import KinesisWords
+from leatstream.connectors.settings import StoreSettings
+from leatstream.connectors.store_words import StoreWords
 from leatstream.errors import Faults, StoreError
 
 if TYPE_CHECKING:
@@ -58,21 +61,26 @@ class KinesisConnector(Connector):
     # A partition key is a digest of what cannot be one, and by chance where there is no key.
     exact_keys: ClassVar[bool] = False
     place_members: ClassVar[Mapping[str, str]] = {"shard": "STRING", "sequence_number": "STRING"}
-    entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kinesis"]
-    Config: ClassVar[type[BaseModel]] = KinesisConfig
-    secret_addresses: ClassVar[Mapping[str, Any]] = {"endpoint_url": None}
+    entity_properties: ClassVar[tuple[EntityProperty, ...]] = entities.PROPERTIES
+    EntityConfig: ClassVar[type[EntitySettings] | None] = entities.KinesisEntity
+    entity_configs: ClassVar[Mapping[str, str]] = entities.CONFIGS
+    Config: ClassVar[type[StoreSettings]] = KinesisConfig
+    words: ClassVar[StoreWords] = KinesisWords(
+        types=("kinesis",),
+        title="a Kinesis store",
+        more=(ACCESS_REGION,),
+        unsupported={
+            **UNSUPPORTED,
+            "kinesis.account.id": "the credentials or the role tell the account",
+        },
+    )
 
-    def __init__(self, name: str, config: BaseModel) -> None:
+    def __init__(self, name: str, config: StoreSettings) -> None:
         super().__init__(name, config)
         if not isinstance(config, KinesisConfig):
             raise TypeError("a Kinesis store takes a KinesisConfig")
         self.settings = config
         self.admin = KinesisAdmin(name, config)
-
-    @classmethod
-    def secret_fields(cls) -> tuple[str, ...]:
-        """Dotted paths of secret config fields."""
-        return ("secret_access_key",)
 
     @classmethod
     def entity_name_fault(cls, name: str) -> str | None:

@@ -161,7 +161,7 @@ def refuse_moved_secrets(
 ) -> None:
     """Refuse to send a secret that is stored to another place than the one it was given for."""
     connector_class = env.connector_classes.get(old.kind)
-    addresses = connector_class.secret_addresses if connector_class else {}
+    addresses = connector_class.secret_addresses() if connector_class else {}
     moved = moved_settings(old.config, config, addresses)
     refuse_elsewhere(secrets, old.secrets, old.secret_names, moved, f"#/{old.kind}")
 

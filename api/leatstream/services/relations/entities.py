@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Entity, Record
-from leatstream.errors import Faults, RequestError, StoreError
+from leatstream.errors import Faults, StoreError
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
 from leatstream.model.names import quote
 from leatstream.services.environment import Environment, Page, Principal, Stored
@@ -23,14 +24,18 @@ def _connect(env: Environment, principal: Principal, store: str) -> Connector:
     return env.connect(get_store(env, principal, store))
 
 
+def _of(connector: Connector, entity: Entity) -> Entity:
+    return replace(entity, kind=connector.kind)
+
+
 def list_entities(
     env: Environment, principal: Principal, store: str, page_size: int = 100, page_token: str | None = None
 ) -> Page[Entity]:
     """One page of a store's entities by name, read live."""
     authorize(principal, READ, "entities")
-    found = sorted(
-        _connect(env, principal, store).list_entities(env.settings.store_timeout), key=lambda e: e.name
-    )
+    connector = _connect(env, principal, store)
+    entities = [_of(connector, e) for e in connector.list_entities(env.settings.store_timeout)]
+    found = sorted(entities, key=lambda e: e.name)
     return make_page(
         lambda after, limit: [e for e in found if e.name > after][:limit],
         lambda e: e.name,
@@ -47,7 +52,7 @@ def get_entity(env: Environment, principal: Principal, store: str, entity: str) 
     found = connector.find_entity(connector.canonical_entity(entity), env.settings.store_timeout)
     if found is None:
         raise StoreError("entity-not-found", f"store {quote(store)} has no entity '{entity}'")
-    return found
+    return _of(connector, found)
 
 
 def put_entity(
@@ -76,7 +81,7 @@ def put_entity(
     if connector.tables:
         _refuse_foreign(connector, store, properties)
         if not bring_table(connector, entity, old, shape, dict(configs), timeout) and old is not None:
-            return Stored(old, created=False, changed=False)
+            return Stored(_of(connector, old), created=False, changed=False)
     elif old is None:
         request = SinkRequest(
             kind=connector.kind,
@@ -93,7 +98,7 @@ def put_entity(
         unlike = {k: v for k, v in properties.items() if old.properties.get(k) != v}
         changed = {k: v for k, v in configs.items() if old.configs.get(k) != v}
         if not unlike and not changed:
-            return Stored(old, created=False, changed=False)
+            return Stored(_of(connector, old), created=False, changed=False)
         # A connector takes a setting that it is not given back to the default; here that means: leave it.
         connector.update_entity(entity, unlike, {**old.configs, **configs})
     env.changed.notify()
@@ -132,14 +137,17 @@ def check_entity(
             )
         )
         return
-    present, wanted = old.properties.get("topic.partitions"), properties.get("topic.partitions")
-    if present is not None and wanted is not None and wanted < present:
-        raise RequestError(
-            "invalid-property",
-            f"topic {entity} has {present} partitions; Kafka cannot take partitions away",
-            pointer="#/kafka/partitions",
-            hint=f"leave {present}, or delete the topic, with its records, and create it again",
-        )
+    faults = Faults()
+    for one in connector.entity_properties:
+        present, wanted = old.properties.get(one.name), properties.get(one.name)
+        if one.grows_only and present is not None and wanted is not None and wanted < present:
+            faults.add(
+                "invalid-property",
+                f"{entity} has {present} {one.short}; stores of kind {connector.kind} cannot take them away",
+                pointer=f"#/{connector.kind}/{one.short}",
+                hint=f"leave {present}, or delete {entity}, with its records, and create it again",
+            )
+    faults.raise_if_any()
 
 
 def update_entity(

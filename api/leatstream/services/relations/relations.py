@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from leatstream.connectors.registry import property_families
 from leatstream.errors import (
     CatalogAway,
     CatalogBusy,
@@ -59,7 +60,6 @@ from leatstream.services.planning.relation_draft import (
 )
 from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql.relation_properties import (
-    STORE_FAMILIES,
     RelationProperties,
 )
 
@@ -202,7 +202,7 @@ def compatible(old: Relation, new: Relation) -> bool:
 
 def _own_words(relation: Relation) -> dict[str, object]:
     """Properties in the store kind's words that readers depend on, such as the delimiter of CSV files."""
-    words = {k: v.value for k, v in relation.effective.items() if k.startswith(STORE_FAMILIES)}
+    words = {k: v.value for k, v in relation.effective.items() if k.startswith(property_families())}
     return {k: value for k, value in words.items() if k not in _OF_THE_WRITER}
 
 

@@ -61,12 +61,15 @@ def check_shape(connector: Connector, shape: TableShape | None) -> TableShape:
     if shape is None or not shape.columns:
         detail = f"a table of store {quote(connector.name)} is made of columns, and none are given"
         raise RequestError(
-            "property-required", detail, pointer="#/postgres/columns", hint=f"in SQL write {_EXAMPLE}"
+            "property-required",
+            detail,
+            pointer=f"#/{connector.kind}/columns",
+            hint=f"in SQL write {_EXAMPLE}",
         )
     faults = Faults()
     names = [column.name for column in shape.columns]
     for index, column in enumerate(shape.columns):
-        where: dict[str, Any] = {"pointer": f"#/postgres/columns/{index}"}
+        where: dict[str, Any] = {"pointer": f"#/{connector.kind}/columns/{index}"}
         if column.name in names[:index]:
             faults.add("validation", f"column {quote(column.name)} is named twice", **where)
         kept = connector.kept_type(column.type)
@@ -76,7 +79,7 @@ def check_shape(connector: Connector, shape: TableShape | None) -> TableShape:
     for index, name in enumerate(shape.primary_key):
         if name not in names or name in shape.primary_key[:index]:
             detail = f"the primary key names {quote(name)}, which is no column or stands there twice"
-            faults.add("unknown-column", detail, pointer=f"#/postgres/primary_key/{index}")
+            faults.add("unknown-column", detail, pointer=f"#/{connector.kind}/primary_key/{index}")
     faults.raise_if_any()
     return shape
 
