@@ -46,7 +46,7 @@ def get_entity(env: Environment, principal: Principal, store: str, entity: str) 
     connector = _connect(env, principal, store)
     found = connector.find_entity(connector.canonical_entity(entity), env.settings.store_timeout)
     if found is None:
-        raise StoreError("entity-not-found", f"store {quote(store)} has no entity '{entity}'")
+        raise StoreError("entity-not-found", f"Store {quote(store)} has no entity '{entity}'.")
     return found
 
 
@@ -136,9 +136,9 @@ def check_entity(
     if present is not None and wanted is not None and wanted < present:
         raise RequestError(
             "invalid-property",
-            f"topic {entity} has {present} partitions; Kafka cannot take partitions away",
+            f"Topic {entity} has {present} partitions; Kafka cannot take partitions away.",
             pointer="#/kafka/partitions",
-            hint=f"leave {present}, or delete the topic, with its records, and create it again",
+            hint=f"Leave {present}, or delete the topic, with its records, and create it again.",
         )
 
 
@@ -162,8 +162,8 @@ def _refuse_foreign(connector: Connector, store: str, properties: Mapping[str, i
     for name in sorted(set(properties) - known):
         faults.add(
             "invalid-property",
-            f"{name} does not fit store {quote(store)}, which is of kind {connector.kind}",
-            hint=f"there is {', '.join(sorted(known)) or 'none'}",
+            f"{name} does not fit store {quote(store)}, which is of kind {connector.kind}.",
+            hint=f"There is {', '.join(sorted(known)) or 'none'}.",
         )
     faults.raise_if_any()
 

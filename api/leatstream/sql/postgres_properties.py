@@ -45,7 +45,7 @@ def read_postgres(reader: PropertyReader) -> dict[str, Any]:
     ):
         if key not in reader.given:
             detail = f"A PostgreSQL store needs {key!r}."
-            reader.faults.add("invalid-property", detail, hint=f"write {example}")
+            reader.faults.add("invalid-property", detail, hint=f"Write {example}.")
     config = {"username": reader.text(USER), "password": reader.secret(PASSWORD)}
     address = _address(reader)
     config |= address
@@ -126,7 +126,7 @@ def _encryption(reader: PropertyReader, told: str | None) -> dict[str, str | Non
     """How to encrypt. It is on unless switched off, as in the reference product; ``sslmode`` says more."""
     authority = reader.text(_CA)
     if authority is not None and "-----BEGIN" not in authority:
-        hint = "give the PEM text itself; the server reads no files"
+        hint = "Give the PEM text itself; the server reads no files."
         reader.wrong(_CA, f"{_CA!r} is not a PEM text.", hint)
     if reader.flag(_OFF, False):
         for key in (_CA, _VERIFY):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import chain, count
 from typing import Any
 
-from leatstream.errors import MISSING, Faults, RequestError
+from leatstream.errors import MISSING, Faults, RequestError, sentence
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import Column, RelationKind
 from leatstream.model.types import parse_type
@@ -23,7 +23,7 @@ def single(name: ast.Name) -> str:
     if len(name.parts) != 1:
         raise RequestError(
             "sql-syntax",
-            f"{'.'.join(name.parts)} has {len(name.parts)} parts; one is expected",
+            f"{'.'.join(name.parts)} has {len(name.parts)} parts; one is expected.",
             position=name.position,
         )
     return name.parts[0]
@@ -43,9 +43,9 @@ def qualify_schema(name: ast.Name, database: ast.Name | None, context: Context) 
     if chosen is None:
         raise RequestError(
             "unknown-relation",
-            f"no database is chosen for schema {quote(schema)}",
+            f"No database is chosen for schema {quote(schema)}.",
             position=name.position,
-            hint="write database.schema, or USE DATABASE first",
+            hint="Write database.schema, or USE DATABASE first.",
             sqlstate=MISSING["database"],
         )
     return chosen, schema
@@ -59,7 +59,7 @@ def store_of(env: Environment, name: ast.Name | None, context: Context) -> str:
     if chosen is None:
         raise RequestError(
             "property-required",
-            "no store is named and the session has none",
+            "No store is named and the session has none.",
             hint="IN STORE …, or USE STORE first",
         )
     return chosen
@@ -71,7 +71,7 @@ def entity_properties(properties: ast.Properties) -> tuple[dict[str, int], dict[
     faults = Faults()
     for key in sorted(set(read.other) - {TABLE_COLUMNS}):
         faults.add(
-            "invalid-property", f"{key} is no property of an entity", position=properties[key].position
+            "invalid-property", f"{key} is no property of an entity.", position=properties[key].position
         )
     faults.raise_if_any()
     return dict(read.entity), dict(read.configs)
@@ -86,7 +86,7 @@ def columns_of(definitions: tuple[ast.ColumnDefinition, ...]) -> tuple[Column, .
             kind = parse_type(definition.type)
             columns.append(Column(definition.name, kind, definition.not_null, definition.comment))
         except ValueError as error:
-            faults.add("type-mismatch", str(error), position=definition.type_position)
+            faults.add("type-mismatch", sentence(str(error)), position=definition.type_position)
     faults.raise_if_any()
     return tuple(columns)
 
@@ -130,12 +130,12 @@ def _check_primary_key(statement: ast.CreateStream, keys: tuple[ast.Name, ...]) 
         if name not in names:
             faults.add(
                 "unknown-column",
-                f"the primary key names {quote(name)}, which is not a column",
+                f"The primary key names {quote(name)}, which is not a column.",
                 position=key.position,
                 hint=did_you_mean(name, names),
             )
         elif name in (earlier.parts[0] for earlier in keys[:index]):
-            faults.add("validation", f"the primary key names {quote(name)} twice", position=key.position)
+            faults.add("validation", f"The primary key names {quote(name)} twice.", position=key.position)
     faults.raise_if_any()
 
 
