@@ -129,7 +129,7 @@ class Connector(ABC):
         Returns:
             texts for SourceSpec and SinkSpec, and what is wrong.
         """
-        return {}, [OptionFault(name, f"{name} is not for stores of kind {cls.kind}") for name in given]
+        return {}, [OptionFault(name, f"{name} is not for stores of kind {cls.kind}.") for name in given]
 
     @classmethod
     def trigger_interval_ms(cls, options: Mapping[str, str]) -> int:

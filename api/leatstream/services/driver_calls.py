@@ -37,7 +37,7 @@ _TERMINAL = {"stopped", "failed", "completed"}
 def authenticate_driver(env: Environment, driver_id: str, token: str) -> None:
     """Check a driver's own token; AccessError unauthenticated."""
     if not env.drivers.authenticate(driver_id, token):
-        raise AccessError("unauthenticated", "this driver is not known here")
+        raise AccessError("unauthenticated", "This driver is not known here.")
 
 
 def poll(env: Environment, driver_id: str, report: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -187,7 +187,7 @@ def analysis_result(env: Environment, driver_id: str, request_id: str, body: Map
         AccessError: permission-denied, the driver is no analyzer.
     """
     if env.drivers.role(driver_id) != "analyzer":
-        raise AccessError("permission-denied", "this driver is no analyzer")
+        raise AccessError("permission-denied", "This driver is no analyzer.")
     failure = body.get("failure")
     if failure is not None:
         env.analyzer.complete(driver_id, request_id, AnalysisFailure.read(failure))
@@ -213,7 +213,7 @@ def resolve_secrets(
                 continue
             envelope = unit.secrets.find(reference) if reference in allowed else None
             if envelope is None:
-                raise AccessError("permission-denied", "this driver may not read that secret")
+                raise AccessError("permission-denied", "This driver may not read that secret.")
             values[reference] = env.secrets.open(reference, envelope)
     return values
 
@@ -242,7 +242,7 @@ def _spec_of(env: Environment, unit: UnitOfWork, driver_id: str, query_id: str |
             return selected
     query = unit.queries.find_by_id(query_id) if query_id else None
     if query is None or not _runs(query, driver_id):
-        raise EngineError("fenced", "this driver runs no query")
+        raise EngineError("fenced", "This driver runs no query.")
     return build_spec(env, unit, query)
 
 
@@ -265,7 +265,7 @@ def heartbeat(env: Environment, driver_id: str, report: Mapping[str, Any]) -> di
             or query.status.attempt != report.get("attempt")
             or fencing_token(query) != report.get("fencing_token")
         ):
-            raise EngineError("fenced", "another attempt has taken over this query, or it is gone")
+            raise EngineError("fenced", "Another attempt has taken over this query, or it is gone.")
         updated = _observe(env, query, report)
         updated = _sampled(unit, updated, env.clock.now())
         keep_query(unit, query, updated, env.clock.now())

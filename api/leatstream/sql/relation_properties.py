@@ -33,11 +33,11 @@ PLAIN = (
     "sink.timestamp.strategy",
     "delivery.guarantee",
 )
-_BASE = "the schema follows the columns, and takes the names of the subject's newest schema"
-_DESCRIPTOR = "keys in protobuf need a schema registry; only values are read by a descriptor source"
+_BASE = "The schema follows the columns, and takes the names of the subject's newest schema."
+_DESCRIPTOR = "Keys in protobuf need a schema registry; only values are read by a descriptor source."
 UNBUILT = {
     "key.descriptor.name": _DESCRIPTOR,
-    "enable.upsert.mode": "it belongs to changelogs, whose rows are upserts in any case",
+    "enable.upsert.mode": "It belongs to changelogs, whose rows are upserts in any case.",
     "avro.base.store.name": _BASE,
     "avro.base.subject.key": _BASE,
     "avro.base.subject.value": _BASE,
@@ -167,7 +167,7 @@ def _config(key: str) -> tuple[str, str] | None:
 
 def _check_upserts(reader: PropertyReader) -> None:
     if not reader.flag(UPSERTS, True):
-        hint = "leave it out, or CREATE STREAM to keep every row"
+        hint = "Leave it out, or CREATE STREAM to keep every row."
         reader.faults.add(
             "unsupported",
             f"{UPSERTS!r} = FALSE: rows of a changelog are upserts.",
@@ -194,7 +194,7 @@ def _format(reader: PropertyReader, key: str, built: tuple[str, ...]) -> str | N
     if word is None or word in built:
         return word
     detail = f"{key!r} = {word} is not supported."
-    reader.faults.add("unsupported", detail, hint=f"there is {', '.join(built)}", **reader.where(key))
+    reader.faults.add("unsupported", detail, hint=f"There is {', '.join(built)}.", **reader.where(key))
     return None
 
 
@@ -273,14 +273,14 @@ def _check_descriptor(reader: PropertyReader, found: RelationProperties) -> None
 def _check_key(reader: PropertyReader, found: RelationProperties, *, into: bool) -> None:
     given = reader.given
     if "key.type" in given and "key.columns" in given:
-        hint = "leave 'key.type' out: the key column's type is used"
+        hint = "Leave 'key.type' out: the key column's type is used."
         reader.wrong("key.type", "'key.type' and 'key.columns' exclude each other.", hint)
     if "value.columns.exclude" in given and "key.columns" not in given:
-        hint = "add 'key.columns': what is not in the value is in the key"
+        hint = "Add 'key.columns': what is not in the value is in the key."
         reader.wrong("value.columns.exclude", "'value.columns.exclude' needs 'key.columns'.", hint)
     if ("key.type" in given or "key.columns" in given) and "key.format" not in given and not into:
         key = "key.type" if "key.type" in given else "key.columns"
-        reader.wrong(key, f"{key!r} needs 'key.format'.", "add 'key.format' = 'primitive'")
+        reader.wrong(key, f"{key!r} needs 'key.format'.", "Add 'key.format' = 'primitive'.")
     if found.key_format == "primitive" and len(found.key_columns) > 1:
         reader.wrong("key.columns", "A primitive key is made of exactly one column.")
     if found.key_format not in (None, "primitive") and "key.type" in given:

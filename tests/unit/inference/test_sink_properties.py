@@ -141,10 +141,10 @@ def test_a_source_that_is_gone_is_not_guessed() -> None:
 
 def test_no_source_and_no_entity() -> None:
     error = refusal(request("kafka", entity="orderz", reader="stream d.p.o", near="orders"))
-    assert error.detail == "'orderz', which stream d.p.o reads, does not exist in store 'sink_store'"
-    assert "did you mean 'orders'?" in str(error.faults[0].hint)
+    assert error.detail == "'orderz', which stream d.p.o reads, does not exist in store 'sink_store'."
+    assert "Did you mean 'orders'?" in str(error.faults[0].hint)
     alone = refusal(request("kafka", entity="e"))
-    assert alone.detail.endswith("must be given to create entity 'e' in store 'sink_store'")
+    assert alone.detail.endswith("must be given to create entity 'e' in store 'sink_store'.")
 
 
 def test_a_property_of_another_kind_is_refused_with_those_that_fit() -> None:

@@ -81,7 +81,7 @@ def test_from_anywhere_to_anywhere(tmp_path: Path) -> None:
         migrate(url, step)
         assert revision(url) == step
         assert ("savepoints" in _tables(url)) is (step >= "r0030")
-    with pytest.raises(StackError, match="there is no schema r0012") as told:
+    with pytest.raises(StackError, match=r"There is no schema r0012\.") as told:
         migrate(url, "r0012")
     assert "r0011" in str(told.value.faults[0].hint)
     assert at_head(url)

@@ -232,15 +232,15 @@ def _check_configs(configs: Mapping[str, str]) -> dict[str, str]:
     faults = Faults()
     mode = configs.get(MODE, PROVISIONED).upper()
     if mode not in (PROVISIONED, ON_DEMAND):
-        faults.add("invalid-property", f"{MODE} is {PROVISIONED} or {ON_DEMAND}")
+        faults.add("invalid-property", f"{MODE} is {PROVISIONED} or {ON_DEMAND}.")
     hours = configs.get(RETENTION, str(DEFAULT_RETENTION))
     if not (hours.isascii() and hours.isdecimal() and len(hours) < 6 and int(hours) in _HOURS):
-        faults.add("invalid-property", f"{RETENTION} is a whole number of hours from 24 to 8760")
+        faults.add("invalid-property", f"{RETENTION} is a whole number of hours from 24 to 8760.")
     for name in sorted(set(configs) - {MODE, RETENTION}):
         faults.add(
             "invalid-property",
-            f"{name} is no setting of a Kinesis stream",
-            hint=f"there is {MODE} and {RETENTION}",
+            f"{name} is no setting of a Kinesis stream.",
+            hint=f"There is {MODE} and {RETENTION}.",
         )
     faults.raise_if_any()
     return {MODE: mode, RETENTION: hours}

@@ -271,10 +271,10 @@ def _check_configs(configs: Mapping[str, str]) -> str:
     faults = Faults()
     identity = configs.get(REPLICA_IDENTITY, "default").lower()
     if identity not in _IDENTITIES:
-        faults.add("invalid-property", f"{REPLICA_IDENTITY} is {', '.join(_IDENTITIES)}")
+        faults.add("invalid-property", f"{REPLICA_IDENTITY} is {', '.join(_IDENTITIES)}.")
     for name in sorted(set(configs) - {REPLICA_IDENTITY}):
         faults.add(
-            "invalid-property", f"{name} is no setting of a table", hint=f"there is {REPLICA_IDENTITY}"
+            "invalid-property", f"{name} is no setting of a table.", hint=f"There is {REPLICA_IDENTITY}."
         )
     faults.raise_if_any()
     return identity

@@ -211,5 +211,5 @@ class S3Connector(Connector):
 def _refuse_configs(configs: Mapping[str, str]) -> None:
     faults = Faults()
     for name in sorted(configs):
-        faults.add("invalid-property", f"{name} is no setting of a directory in S3", hint="there is none")
+        faults.add("invalid-property", f"{name} is no setting of a directory in S3.", hint="There is none.")
     faults.raise_if_any()

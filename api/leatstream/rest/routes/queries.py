@@ -175,7 +175,7 @@ def patch_query(
 ) -> QueryView:
     """Change some members of a query (JSON merge patch), such as `{"desired_state": "stopped"}`."""
     if "sql" in body.model_fields_set and not body.sql:
-        raise RequestError("validation", "sql cannot be taken away.", pointer="#/sql")
+        raise RequestError("validation", "'sql' cannot be removed.", pointer="#/sql")
     with about_sql():
         stored = service.patch_query(env, caller, query, body.changes, pre)
     return _answer(stored, response)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Path, Query, Response
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from leatstream.errors import RequestError
+from leatstream.errors import RequestError, sentence
 from leatstream.rest import streams
 from leatstream.rest.answers import READING, WRITING_STORE
 from leatstream.rest.deps import DURATION_PATTERN, Caller, Env, seconds
@@ -53,7 +53,7 @@ def validate_statements(env: Env, caller: Caller, body: ValidationBody) -> Valid
     try:
         assume = body.assume.to_domain() if body.assume else None
     except ValueError as error:
-        raise RequestError("validation", str(error), pointer="#/assume/relations") from error
+        raise RequestError("validation", sentence(str(error)), pointer="#/assume/relations") from error
     outcome = validation.validate(env, caller, body.sql, body.context(), assume, body.name, body.properties)
     return ValidationAnswer(
         valid=outcome.valid,

@@ -123,7 +123,7 @@ class SchemaRegistryBody(Body):
         """
         if self.password is not None and self.password_secret is not None:
             raise RequestError(
-                "validation", "give password or password_secret, not both", pointer="#/password_secret"
+                "validation", "Give password or password_secret, not both.", pointer="#/password_secret"
             )
         if self.username is None and self.password is None and self.password_secret is None:
             return {}  # a stored password goes with its user

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from leatstream.errors import CatalogError, RequestError
+from leatstream.errors import RequestError, not_found
 from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, Query, QueryState
 from leatstream.model.registered import Application
@@ -112,14 +112,14 @@ def read_application(name: str, sql: str) -> ast.CreateApplication:
     if len(statements) != 1 or not isinstance(first, ast.CreateApplication):
         raise RequestError(
             "validation",
-            "an application's sql is one BEGIN APPLICATION … END APPLICATION",
+            "An application's sql is one BEGIN APPLICATION … END APPLICATION.",
             pointer="#/sql",
             position=first.position if first is not None else None,
         )
     if single(first.name) != name:
         raise RequestError(
             "validation",
-            f"the text makes application {quote(single(first.name))}, not {quote(name)}",
+            f"The text makes application {quote(single(first.name))}, not {quote(name)}.",
             position=first.name.position,
             hint=f"BEGIN APPLICATION {quote(name)}",
         )
@@ -183,7 +183,7 @@ def require_application(unit: UnitOfWork, name: str) -> Application:
     """The application inside a unit; CatalogError not-found."""
     found = unit.applications.find(name)
     if found is None:
-        raise CatalogError("not-found", f"application {quote(name)} does not exist")
+        raise not_found("application", quote(name))
     return found
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from leatstream.connectors.base import Connector
-from leatstream.errors import CatalogError
+from leatstream.errors import CatalogError, already_exists, sentence
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.model.objects import Meta, Query, Store
 from leatstream.ports import (
@@ -71,15 +71,17 @@ class Precondition:
             CatalogError: ``stale`` or ``already-exists``.
         """
         if self.must_be_new and generation is not None:
-            raise CatalogError("already-exists", f"{noun} {name} exists already", noun=noun)
+            raise already_exists(noun, name)
         if self.must_exist and generation is None:
-            raise CatalogError("stale", f"{noun} {name} does not exist", hint="leave If-Match out to make it")
+            raise CatalogError(
+                "stale", sentence(f"{noun} {name} does not exist"), hint="Leave If-Match out to create it."
+            )
         if self.if_match is not None and self.if_match != generation:
             found = "does not exist" if generation is None else f"is at generation {generation}"
             raise CatalogError(
                 "stale",
-                f"{noun} {name} {found}, not at {self.if_match}",
-                hint="read it again, look at what has changed, and repeat with the new ETag",
+                sentence(f"{noun} {name} {found}, not at {self.if_match}"),
+                hint="Read it again, look at what has changed, and repeat with the new ETag.",
             )
 
 

@@ -35,8 +35,8 @@ def authorize(principal: Principal, privilege: str, noun: str, name: str = "") -
         target = f"{noun} {name}".strip()
         raise AccessError(
             "permission-denied",
-            f"role {principal.role} may not {privilege} {target}",
-            hint="use a token of a role with this privilege",
+            f"Role {principal.role} may not {privilege} {target}.",
+            hint="Use a token of a role with this privilege.",
         )
 
 
@@ -76,7 +76,7 @@ def authenticate(env: Environment, token: str) -> Principal:
     if found is None:
         raise AccessError(
             "unauthenticated",
-            "the bearer token is missing, mistyped or no longer valid",
-            hint="send 'Authorization: Bearer leat_…'; `leat dev` prints where its token is",
+            "The bearer token is missing, mistyped or no longer valid.",
+            hint="Send 'Authorization: Bearer leat_…'; `leat dev` prints where its token is.",
         )
     return Principal(*found)

@@ -75,7 +75,7 @@ def _read(token: str, scope: str) -> str:
     if digest != _digest(scope) or not isinstance(after, str):
         raise RequestError(
             "invalid-page-token",
-            "the page token is not one that this list gave",
-            hint="start again without page_token",
+            "The page token is not one that this list gave.",
+            hint="Start again without page_token.",
         )
     return after

@@ -44,8 +44,8 @@ class Turns:
         if not self._free.acquire(timeout=self._patience):
             raise EngineError(
                 "engine-unavailable",
-                "so many statements are being planned already that this one found no turn",
-                hint="try again; if it stays so, a store, a schema registry or the analyzer does not answer",
+                "So many statements are being planned already that this one found no turn.",
+                hint="Try again; if it stays so, a store, a schema registry or the analyzer does not answer.",
             )
         self._mine.taken = True
         try:

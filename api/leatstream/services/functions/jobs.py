@@ -61,10 +61,10 @@ def _refuse_common_classes(jars: Sequence[FunctionSource]) -> None:
             other = known.setdefault(name, jar)
             if other is not jar:
                 detail = (
-                    f"function sources {quote(other.name)} and {quote(jar.name)} both have a class {name}: "
-                    "one query cannot use both"
+                    f"Function sources {quote(other.name)} and {quote(jar.name)} both have a class {name}: "
+                    "one query cannot use both."
                 )
-                raise RequestError("unsupported", detail, hint="put both functions into one jar")
+                raise RequestError("unsupported", detail, hint="Put both functions into one jar.")
 
 
 def with_present_sources(unit: UnitOfWork, query: Query) -> Query:

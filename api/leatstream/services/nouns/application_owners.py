@@ -34,8 +34,8 @@ def refuse_changed_alone(unit: UnitOfWork, name: str) -> None:
     if owner is not None:
         raise CatalogError(
             "has-dependents",
-            f"query {quote(name)} belongs to application {quote(owner)}, whose text gives its statement",
-            hint=f"change the text: PUT /v1/applications/{owner}, or leat application apply",
+            f"Query {quote(name)} belongs to application {quote(owner)}, whose text gives its statement.",
+            hint=f"Change the text: PUT /v1/applications/{owner}, or leat application apply.",
         )
 
 
@@ -45,6 +45,6 @@ def refuse_relation_alone(unit: UnitOfWork, fqn: Fqn) -> None:
     if owner is not None:
         raise CatalogError(
             "has-dependents",
-            f"{fqn} belongs to application {quote(owner)}: it changes and goes with it",
-            hint=f"change the text: PUT /v1/applications/{owner}, or DROP APPLICATION {quote(owner)}",
+            f"{fqn} belongs to application {quote(owner)}: it changes and goes with it.",
+            hint=f"Change the text: PUT /v1/applications/{owner}, or DROP APPLICATION {quote(owner)}.",
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leatstream.errors import CatalogError, Fault
+from leatstream.errors import CatalogError, Fault, not_found, sentence
 from leatstream.model.names import quote
 from leatstream.model.objects import Database, Meta, Schema
 from leatstream.ports import UnitOfWork
@@ -61,7 +61,7 @@ def require_database(unit: UnitOfWork, name: str) -> Database:
     """The database inside a unit; CatalogError not-found."""
     found = unit.databases.find(name)
     if found is None:
-        raise CatalogError("not-found", f"database {quote(name)} does not exist", noun="database")
+        raise not_found("database", quote(name))
     return found
 
 
@@ -104,11 +104,14 @@ def delete_database(
 def refuse_dependents(what: str, dependents: list[str]) -> None:
     """Raise ``has-dependents`` naming each, if there are any."""
     if dependents:
-        faults = [Fault(f"{d} depends on {what}", "has-dependents", sqlstate="2BP01") for d in dependents]
+        faults = [
+            Fault(sentence(f"{d} depends on {what}"), "has-dependents", sqlstate="2BP01") for d in dependents
+        ]
+        others = " and others" if len(dependents) > 5 else ""
         raise CatalogError(
             "has-dependents",
-            f"{what} is used by {', '.join(dependents[:5])}{' and others' if len(dependents) > 5 else ''}",
+            sentence(f"{what} is used by {', '.join(dependents[:5])}{others}"),
             faults=faults,
-            hint="drop those first",
+            hint="Drop those first.",
             dependents=dependents,
         )

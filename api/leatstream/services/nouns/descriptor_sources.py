@@ -6,7 +6,7 @@ import base64
 import binascii
 import hashlib
 
-from leatstream.errors import CatalogError, RequestError
+from leatstream.errors import RequestError, not_found
 from leatstream.formats.descriptor_set import read_messages
 from leatstream.model.names import quote
 from leatstream.model.objects import Meta
@@ -72,12 +72,12 @@ def read_descriptor_set(text: str) -> tuple[bytes, tuple[MessageType, ...]]:
         found = read_messages(data)
     except binascii.Error:
         raise RequestError(
-            "validation", "the descriptor set is not base64", pointer="#/descriptor_set"
+            "validation", "The descriptor set is not base64.", pointer="#/descriptor_set"
         ) from None
     except ValueError as error:
         raise RequestError(
             "validation",
-            f"this is not a protobuf descriptor set: {error}",
+            f"This is not a protobuf descriptor set: {error}.",
             pointer="#/descriptor_set",
             hint="protoc --include_imports --descriptor_set_out=x.desc x.proto",
         ) from None
@@ -95,9 +95,7 @@ def require_descriptor_source(unit: UnitOfWork, name: str) -> DescriptorSource:
     """The descriptor source inside a unit; CatalogError not-found."""
     found = unit.descriptor_sources.find(name)
     if found is None:
-        raise CatalogError(
-            "not-found", f"descriptor source {quote(name)} does not exist", noun="descriptor source"
-        )
+        raise not_found("descriptor source", quote(name))
     return found
 
 

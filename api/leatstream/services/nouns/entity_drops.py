@@ -71,8 +71,8 @@ def require_not_dropped(unit: UnitOfWork, now: datetime, relation: Relation, see
         raise CatalogError(
             "stale",
             f"{quote(relation.entity)} of store {quote(relation.store)} is being dropped, or was dropped "
-            "while this was planned",
-            hint="send it again",
+            "while this was planned.",
+            hint="Send it again.",
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from leatstream.errors import CatalogError, RequestError
+from leatstream.errors import RequestError, not_found
 from leatstream.model.names import quote
 from leatstream.model.objects import Meta, Store, StoreState
 from leatstream.model.registered import Secret
@@ -50,12 +50,12 @@ def put_secret(
     authorize(principal, WRITE, "secret", name)
     if kind not in KINDS:
         raise RequestError(
-            "unsupported", "secrets of this type are not built", pointer="#/type", hint="use generic_string"
+            "unsupported", "Secrets of this type are not built.", pointer="#/type", hint="Use generic_string."
         )
     with env.open_unit() as unit:
         old = unit.named_secrets.find(name)
         if value is None and old is None:
-            raise RequestError("validation", "a new secret needs a value", pointer="#/value")
+            raise RequestError("validation", "A new secret needs a value.", pointer="#/value")
         fresh = value is not None and (old is None or stored_value(env, unit, old.reference) != value)
 
         def make(meta: Meta, previous: Secret | None) -> Secret:
@@ -97,7 +97,7 @@ def require_secret(unit: UnitOfWork, name: str) -> Secret:
     """The secret inside a unit; CatalogError not-found."""
     found = unit.named_secrets.find(name)
     if found is None:
-        raise CatalogError("not-found", f"secret {quote(name)} does not exist", noun="secret")
+        raise not_found("secret", quote(name))
     return found
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from leatstream.errors import CatalogError, Faults, LeatstreamError
+from leatstream.errors import Faults, LeatstreamError, not_found
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.model.certificates import is_certificate
 from leatstream.model.names import quote
@@ -114,18 +114,20 @@ def check_registry(
     """Check what is said of a registry; RequestError with every fault, no value is quoted."""
     faults = Faults()
     if kind not in KINDS:
-        faults.add("validation", f"type is one of {', '.join(KINDS)}", pointer="#/type")
+        faults.add("validation", f"'type' is one of {', '.join(KINDS)}.", pointer="#/type")
     if not uris or not all(_ADDRESS.match(part) for part in uris.split(",")):
-        detail = "uris are addresses such as https://registry.example.com:8081, joined by commas"
-        faults.add("validation", detail, pointer="#/uris", hint="user and password have members of their own")
+        detail = "'uris' are addresses such as https://registry.example.com:8081, joined by commas."
+        faults.add(
+            "validation", detail, pointer="#/uris", hint="User and password have members of their own."
+        )
     if (username is None) != (not has_password):
         given, missing = ("username", "password") if username else ("password", "username")
-        faults.add("validation", f"{given} needs {missing}", pointer=f"#/{missing}")
+        faults.add("validation", f"{given} needs {missing}.", pointer=f"#/{missing}")
     if kind == "confluent_cloud" and username is None and not has_password:
-        detail = "confluent_cloud needs username and password: the API key and its secret"
+        detail = "confluent_cloud needs username and password: the API key and its secret."
         faults.add("validation", detail, pointer="#/username")
     if ca_certificate is not None and not is_certificate(ca_certificate):
-        detail = "ca_certificate is the PEM text of a certificate, not a file name"
+        detail = "ca_certificate is the PEM text of a certificate, not a file name."
         faults.add("validation", detail, pointer="#/ca_certificate")
     faults.raise_if_any()
 
@@ -182,9 +184,7 @@ def require_registry(unit: UnitOfWork, name: str) -> SchemaRegistry:
     """The registry inside a unit; CatalogError not-found."""
     found = unit.schema_registries.find(name)
     if found is None:
-        raise CatalogError(
-            "not-found", f"schema registry {quote(name)} does not exist", noun="schema registry"
-        )
+        raise not_found("schema registry", quote(name))
     return found
 
 

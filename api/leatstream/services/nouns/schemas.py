@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leatstream.errors import CatalogError
+from leatstream.errors import not_found
 from leatstream.model.names import quote
 from leatstream.model.objects import Meta, Schema
 from leatstream.ports import UnitOfWork
@@ -52,7 +52,7 @@ def require_schema(unit: UnitOfWork, database: str, name: str) -> Schema:
     require_database(unit, database)
     found = unit.schemas.find(schema_key(database, name))
     if found is None:
-        raise CatalogError("not-found", f"schema {schema_key(database, name)} does not exist", noun="schema")
+        raise not_found("schema", schema_key(database, name))
     return found
 
 

@@ -88,7 +88,9 @@ def settle(
             if secret is None:
                 place = f"{pointer}/{path.replace('.', '/')}_secret"
                 hint = "CREATE SECRET first; a value of its own stands in single quotes"
-                faults.add("validation", f"{path}: there is no secret of this name", pointer=place, hint=hint)
+                faults.add(
+                    "validation", f"{path}: there is no secret of this name.", pointer=place, hint=hint
+                )
                 continue
             names[path], shared[path] = value.name, secret.reference
             known[path] = _open(env, unit, secret.reference)
@@ -126,8 +128,8 @@ def refuse_elsewhere(
     faults = Faults()
     kept = [path for path, value in given.items() if value is None and path in old and path not in old_names]
     for path in kept if moved else ():
-        detail = f"{path} must be given again: it would now be sent elsewhere, as {', '.join(moved)} changed"
-        hint = "a stored secret is kept only for the place that it was given for"
+        detail = f"{path} must be given again: it would now be sent elsewhere, as {', '.join(moved)} changed."
+        hint = "A stored secret is kept only for the place that it was given for."
         faults.add("validation", detail, pointer=f"{pointer}/{path.replace('.', '/')}", hint=hint)
     faults.raise_if_any()
 

@@ -82,6 +82,6 @@ def used(env: Environment, principal: Principal, s: Use, context: Context) -> tu
     name = single(s.name)
     if name != principal.role:
         raise RequestError(
-            "unsupported", f"roles cannot be switched yet; the token is of role {principal.role}"
+            "unsupported", f"Roles cannot be switched yet; the token is of role {principal.role}."
         )
     return name, replace(context, role=name)

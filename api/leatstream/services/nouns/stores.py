@@ -9,7 +9,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from leatstream.connectors.registry import with_secrets
-from leatstream.errors import MISSING, CatalogError, Faults, LeatstreamError, RequestError
+from leatstream.errors import (
+    MISSING,
+    CatalogError,
+    Faults,
+    LeatstreamError,
+    RequestError,
+    not_found,
+    sentence,
+)
 from leatstream.model.names import quote
 from leatstream.model.objects import Meta, Store, StoreState
 from leatstream.model.registered import SecretName
@@ -64,7 +72,7 @@ def put_store(
         if old is not None and old.kind != kind:
             raise CatalogError(
                 "requires-replacement",
-                f"store {quote(name)} is of kind {old.kind}; a store cannot become {kind}",
+                f"Store {quote(name)} is of kind {old.kind}; a store cannot become {kind}.",
                 pointer=f"#/{kind}",
             )
         before = old.secrets if old else {}
@@ -103,7 +111,7 @@ def require_registry_of(unit: UnitOfWork, name: str | None) -> None:
     if name is not None and unit.schema_registries.find(name) is None:
         raise RequestError(
             "validation",
-            f"schema registry {quote(name)} does not exist",
+            f"Schema registry {quote(name)} does not exist.",
             pointer="#/schema_registry",
             hint="CREATE SCHEMA_REGISTRY first",
             sqlstate=MISSING["schema registry"],
@@ -143,7 +151,7 @@ def check_config(env: Environment, kind: str, config: Mapping[str, Any], secrets
         offer = ", ".join(sorted(env.connector_classes))
         raise RequestError(
             "unsupported",
-            f"stores of kind {kind} are not built yet; available: {offer}",
+            f"Stores of kind {kind} are not built yet; available: {offer}.",
             pointer=f"#/{kind}",
         )
     try:
@@ -152,7 +160,11 @@ def check_config(env: Environment, kind: str, config: Mapping[str, Any], secrets
         faults = Faults()
         for item in error.errors(include_input=False, include_url=False, include_context=False):
             path = "/".join(str(part) for part in item["loc"])
-            faults.add("validation", item["msg"], pointer=f"#/{kind}/{path}".rstrip("/"))
+            faults.add(
+                "validation",
+                sentence(item["msg"].removeprefix("Value error, ")),
+                pointer=f"#/{kind}/{path}".rstrip("/"),
+            )
         faults.raise_if_any()
 
 
@@ -247,7 +259,7 @@ def require_store(unit: UnitOfWork, name: str) -> Store:
     """The store inside a unit; CatalogError not-found."""
     found = unit.stores.find(name)
     if found is None:
-        raise CatalogError("not-found", f"store {quote(name)} does not exist", noun="store")
+        raise not_found("store", quote(name))
     return found
 
 

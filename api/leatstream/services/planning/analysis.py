@@ -72,6 +72,6 @@ def check_lookup_types(env: Environment, logical: LogicalPlan) -> None:
             if column is None or same_kind(column.type, value.type):
                 continue
             shown = f"{quote(lookup.scan.alias)}.{quote(key)}"
-            detail = f"{shown} is {column.type}, but is looked up by a value of Spark type {value.type}"
+            detail = f"{shown} is {column.type}, but is looked up by a value of Spark type {value.type}."
             faults.add("type-mismatch", detail, position=lookup.position, hint=f"CAST(… AS {column.type})")
     faults.raise_if_any()

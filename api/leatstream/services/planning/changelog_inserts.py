@@ -38,9 +38,9 @@ def check_upserts(
     if logical.distinct:
         raise RequestError(
             "unsupported",
-            f"DISTINCT leaves out a row that was written before, so {target.fqn} could never go back to it",
+            f"DISTINCT leaves out a row that was written before, so {target.fqn} could never go back to it.",
             position=position,
-            hint="leave DISTINCT out: writing the same row again changes nothing",
+            hint="Leave DISTINCT out: writing the same row again changes nothing.",
         )
     if not logical.primary_key:
         return
@@ -51,8 +51,8 @@ def check_upserts(
         key = ", ".join(map(quote, target.primary_key))
         raise RequestError(
             "unsupported",
-            f"the SELECT's rows replace each other by {own}, but the primary key of {target.fqn}, {key}, "
-            f"would be {needed}: rows of one key could be taken back by another",
+            f"The SELECT's rows replace each other by {own}, but the primary key of {target.fqn}, {key}, "
+            f"would be {needed}: rows of one key could be taken back by another.",
             position=position,
-            hint=f"give {own} at the places of the primary key, or make a changelog of its own",
+            hint=f"Give {own} at the places of the primary key, or make a changelog of its own.",
         )

@@ -56,7 +56,7 @@ def entity_gone(relation: Relation, position: Position) -> StoreError:
     """What is said of a relation whose entity has been deleted."""
     return StoreError(
         "entity-not-found",
-        f"'{relation.entity}', the entity behind {relation.fqn}, is not in store '{relation.store}' any more",
+        f"'{relation.entity}', the entity behind {relation.fqn}, is no longer in store '{relation.store}'.",
         position=position,
-        hint=f"create '{relation.entity}' again, or declare {relation.fqn} over another entity",
+        hint=f"Create '{relation.entity}' again, or declare {relation.fqn} over another entity.",
     )

@@ -53,7 +53,7 @@ class LiveStores:
         if registry is None:
             raise RequestError(
                 "property-required",
-                f"{format_} needs a schema registry, and store {quote(store)} names none",
+                f"{format_} needs a schema registry, and store {quote(store)} names none.",
                 position=position,
                 hint=f"UPDATE STORE {quote(store)} WITH ('schema_registry.name' = …), or another format",
             )

@@ -81,7 +81,7 @@ def draft_relation(
         planned_entity: gives (store, entity) that the same plan makes.
     """
     if body.kind is RelationKind.MATERIALIZED_VIEW:
-        detail = "materialized views are made by queries: CREATE MATERIALIZED VIEW … AS SELECT"
+        detail = "Materialized views are made by queries: CREATE MATERIALIZED VIEW … AS SELECT."
         raise RequestError("unsupported", detail, pointer="#/kind")
     connector = env.connect(store)
     faults = Faults()
@@ -111,8 +111,8 @@ def draft_relation(
     elif entity is None and connector.tables:
         raise StoreError(
             "entity-not-found",
-            f"store {quote(store.name)} has no table {entity_name}, which {fqn} would stand for",
-            hint="make it by CREATE ENTITY, or let CREATE … AS SELECT make the one that it needs",
+            f"Store {quote(store.name)} has no table {entity_name}, which {fqn} would stand for.",
+            hint="Make it by CREATE ENTITY, or let CREATE … AS SELECT make the one that it needs.",
         )
     effective: dict[str, Effective] = {
         "store": Effective(store.name, Origin.EXPLICIT if read.store else Origin.DEFAULT),
@@ -159,7 +159,7 @@ def _named_keys(read: RelationProperties, columns: Sequence[Column], faults: Fau
     for name in read.key_columns:
         column = column_named(columns, name)
         if column is None:
-            detail = f"key column {name} is not a column of the stream"
+            detail = f"Key column {name} is not a column of the stream."
             faults.add("unknown-column", detail, **_pointer("key.columns"))
         else:
             found.append(column.name)
@@ -220,23 +220,23 @@ def _check_shape(
         others = "with 'value.format' = 'avro' a schema registry may give them"
         faults.add(
             "validation",
-            f"a {body.kind.value} needs at least one column",
+            f"A {body.kind.value} needs at least one column.",
             pointer="#/columns",
-            hint=f"name the columns; {'GENERATE COLUMNS shows them' if connector.holds_schemas else others}",
+            hint=f"Name the columns; {'GENERATE COLUMNS shows them' if connector.holds_schemas else others}.",
         )
     seen: set[str] = set()
     for index, column in enumerate(body.columns):
         where = f"#/columns/{index}/name"
         if column.name.lower() in seen:
-            faults.add("validation", f"column {column.name} is declared twice", pointer=where)
+            faults.add("validation", f"Column {column.name} is declared twice.", pointer=where)
         if column.name.startswith(HIDDEN_PREFIX):
-            faults.add("validation", f"column names may not start with {HIDDEN_PREFIX}", pointer=where)
+            faults.add("validation", f"Column names may not start with {HIDDEN_PREFIX}.", pointer=where)
         seen.add(column.name.lower())
     _check_primary_key(body, faults)
     if read.value_format is None and not connector.tables and body.kind is not RelationKind.TABLE:
         faults.add(
             "property-required",
-            "value.format must be given",
+            "'value.format' must be given.",
             hint="WITH ('value.format' = 'json')",
             pointer="#/value_format",
         )
@@ -248,26 +248,26 @@ def _check_primary_key(body: RelationDefinition, faults: Faults) -> None:
     where = "#/primary_key"
     if body.kind is RelationKind.STREAM:
         if body.primary_key:
-            detail = "a stream has no primary key"
-            faults.add("validation", detail, pointer=where, hint="make it a changelog, or leave the key out")
+            detail = "A stream has no primary key."
+            faults.add("validation", detail, pointer=where, hint="Make it a changelog, or leave the key out.")
         return
     if not body.primary_key and body.kind is RelationKind.CHANGELOG:
-        detail = "a changelog needs a primary key: the columns that identify a row"
+        detail = "A changelog needs a primary key: the columns that identify a row."
         faults.add("validation", detail, pointer=where)
     if body.primary_key and not body.columns and body.kind is RelationKind.TABLE:
-        detail = "a table whose columns are left out has the primary key of the store's table"
-        faults.add("validation", detail, pointer=where, hint="leave it out too, or name the columns")
+        detail = "A table whose columns are left out has the primary key of the store's table."
+        faults.add("validation", detail, pointer=where, hint="Leave it out too, or name the columns.")
         return
     types = {column.name: column.type for column in body.columns}
     for index, name in enumerate(body.primary_key):
         at = f"{where}/{index}"
         if name not in types:
-            detail = f"{quote(name)} of the primary key is not a column of the {body.kind.value}"
+            detail = f"{quote(name)} of the primary key is not a column of the {body.kind.value}."
             faults.add("unknown-column", detail, pointer=at)
         elif name in body.primary_key[:index]:
-            faults.add("validation", f"the primary key names {quote(name)} twice", pointer=at)
+            faults.add("validation", f"The primary key names {quote(name)} twice.", pointer=at)
         elif types[name].kind in _NO_KEYS:
-            detail = f"column {quote(name)} is {types[name]}, which cannot tell rows apart"
+            detail = f"Column {quote(name)} is {types[name]}, which cannot tell rows apart."
             faults.add("type-mismatch", detail, pointer=at)
 
 
@@ -277,9 +277,11 @@ def check_timestamp(name: str | None, columns: Sequence[Column], faults: Faults,
         return
     kind = next((c.type.kind for c in columns if c.name == name), None)
     if kind is None:
-        faults.add("unknown-column", f"timestamp column {quote(name)} is not a column of the stream", **where)
+        faults.add(
+            "unknown-column", f"Timestamp column {quote(name)} is not a column of the stream.", **where
+        )
     elif kind not in _TIMESTAMP_KINDS:
-        detail = f"timestamp column {quote(name)} is {kind}; {', '.join(_TIMESTAMP_KINDS)} can give the time"
+        detail = f"Timestamp column {quote(name)} is {kind}; {', '.join(_TIMESTAMP_KINDS)} can give the time."
         faults.add("type-mismatch", detail, **where)
 
 
@@ -287,8 +289,8 @@ def check_entity_name(connector: Connector, name: str, faults: Faults, **where: 
     """Note a name that the store's kind cannot have."""
     fault = connector.entity_name_fault(name)
     if fault is not None:
-        detail = f"store {quote(connector.name)} cannot have a topic '{name}': {fault}"
-        faults.add("invalid-property", detail, hint="name another: 'topic' = '…'", **where)
+        detail = f"Store {quote(connector.name)} cannot have a topic '{name}': {fault}."
+        faults.add("invalid-property", detail, hint="Name another: 'topic' = '…'.", **where)
 
 
 def ensure_entity(env: Environment, store: Store, draft: DraftRelation) -> bool:

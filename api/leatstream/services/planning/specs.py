@@ -84,8 +84,8 @@ def source_spec(
     relation = scan.relation
     if scan.headers and not live.connector(relation.store).capabilities.headers:
         kind = live.store(relation.store).kind
-        detail = f"records of {relation.fqn} have no headers: its store is of kind {kind}"
-        raise RequestError("unsupported", detail, position=scan.position, hint="leave rowheaders out")
+        detail = f"Records of {relation.fqn} have no headers: its store is of kind {kind}."
+        raise RequestError("unsupported", detail, position=scan.position, hint="Leave rowheaders out.")
     own = options.watermark_delay_ms
     store = live.store(relation.store)
     return SourceSpec(

@@ -34,8 +34,8 @@ def check_declared_fit(
         ("sink.timestamp.strategy", given.sink_timestamp_strategy),
     ):
         if value is not None:
-            what = f"'{name}' is of a query that writes, not of what is declared"
-            faults.add("invalid-property", what, hint="write it with INSERT INTO … WITH", **where(name))
+            what = f"'{name}' is of a query that writes, not of what is declared."
+            faults.add("invalid-property", what, hint="Write it with INSERT INTO … WITH.", **where(name))
 
 
 def check_sink_fit(
@@ -54,8 +54,8 @@ def check_sink_fit(
     elif left.value_format not in connector.value_formats:
         faults.add(
             "property-required",
-            f"value.format must be given: that of the left-most source {left.fqn} is {left.value_format}, "
-            f"which stores of kind {connector.kind} do not hold",
+            f"'value.format' must be given: that of the left-most source {left.fqn} is {left.value_format}, "
+            f"which stores of kind {connector.kind} do not hold.",
             hint=f"WITH ('value.format' = '{connector.value_formats[0]}')",
             **where("value.format"),
         )
@@ -82,8 +82,8 @@ def _check_format(connector: Connector, value_format: str, faults: Faults, where
     if value_format not in connector.value_formats:
         faults.add(
             "unsupported",
-            f"stores of kind {connector.kind} do not hold {value_format}",
-            hint=f"there is {', '.join(connector.value_formats)}",
+            f"Stores of kind {connector.kind} do not hold {value_format}.",
+            hint=f"There is {', '.join(connector.value_formats)}.",
             **where("value.format"),
         )
 
@@ -92,8 +92,8 @@ def _check_headers(connector: Connector, given: RelationProperties, faults: Faul
     if given.headers_column is not None and not connector.capabilities.headers:
         faults.add(
             "unsupported",
-            f"records in stores of kind {connector.kind} have no headers, so a column cannot be them",
-            hint="leave 'headers.column' out: the column is in the value then",
+            f"Records in stores of kind {connector.kind} have no headers, so a column cannot be them.",
+            hint="Leave 'headers.column' out: the column is in the value then.",
             **where("headers.column"),
         )
 
@@ -105,18 +105,18 @@ def _check_keys(
         if given.value_columns_exclude and not connector.exact_keys:
             faults.add(
                 "unsupported",
-                f"stores of kind {connector.kind} keep a digest of some keys, so a column cannot be in the "
-                "key alone",
-                hint="leave 'value.columns.exclude' out",
+                f"Stores of kind {connector.kind} keep a digest of some keys, so a column cannot be in the "
+                "key alone.",
+                hint="Leave 'value.columns.exclude' out.",
                 **where("value.columns.exclude"),
             )
         return
     if changelog:
         faults.add(
             "unsupported",
-            f"store '{connector.name}' is of kind {connector.kind}, whose records have no keys, so it holds "
-            "no changelogs",
-            hint="make it in a Kafka store, or write a stream",
+            f"Store '{connector.name}' is of kind {connector.kind}, whose records have no keys, so it holds "
+            "no changelogs.",
+            hint="Make it in a Kafka store, or write a stream.",
             **where(""),
         )
     values = {
@@ -127,5 +127,5 @@ def _check_keys(
     }
     for name, value in values.items():
         if value is not None:
-            detail = f"{name} has no meaning in stores of kind {connector.kind}: their records have no keys"
+            detail = f"{name} has no meaning in stores of kind {connector.kind}: their records have no keys."
             faults.add("invalid-property", detail, **where(name))

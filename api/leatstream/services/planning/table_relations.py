@@ -23,10 +23,10 @@ def check_table_store(connector: Connector, faults: Faults, **where: Any) -> Non
     """Note a store whose entities are no tables."""
     if not connector.tables:
         detail = (
-            f"store {quote(connector.name)} is of kind {connector.kind}, whose entities are no tables "
-            "of rows and columns"
+            f"Store {quote(connector.name)} is of kind {connector.kind}, whose entities are no tables "
+            "of rows and columns."
         )
-        hint = "name a PostgreSQL store, or CREATE STREAM or CHANGELOG"
+        hint = "Name a PostgreSQL store, or CREATE STREAM or CHANGELOG."
         faults.add("unsupported", detail, hint=hint, **where)
 
 
@@ -53,13 +53,13 @@ def table_definition(
     if entity is None:
         raise StoreError(
             "entity-not-found",
-            f"store {quote(connector.name)} has no table {entity_name}, which {fqn} would stand for",
-            hint="make it by CREATE ENTITY, or let CREATE TABLE … AS SELECT make the one that it needs",
+            f"Store {quote(connector.name)} has no table {entity_name}, which {fqn} would stand for.",
+            hint="Make it by CREATE ENTITY, or let CREATE TABLE … AS SELECT make the one that it needs.",
         )
     if entity.table is None:
         if not body.columns:
-            detail = f"table {entity_name} is only planned, so its columns cannot be taken from it"
-            raise RequestError("validation", detail, pointer="#/columns", hint="name the columns")
+            detail = f"Table {entity_name} is only planned, so its columns cannot be taken from it."
+            raise RequestError("validation", detail, pointer="#/columns", hint="Name the columns.")
         return body
     if not body.columns:
         return replace(
@@ -70,7 +70,7 @@ def table_definition(
     faults = Faults()
     name = f"table {entity_name} of store {quote(connector.name)}"
     for misfit in connector.read_misfits(entity.table, body.columns, body.primary_key):
-        faults.add("type-mismatch", f"{name}: {misfit.detail}", pointer="#/columns", hint=misfit.hint)
+        faults.add("type-mismatch", f"{name}: {misfit.detail}.", pointer="#/columns", hint=misfit.hint)
     faults.raise_if_any()
     return body
 
@@ -80,8 +80,8 @@ def refuse_times(read: RelationProperties, faults: Faults, where: Where) -> None
     given = {"timestamp": read.timestamp, "timestamp.format": read.timestamp_format}
     for key, value in given.items():
         if value is not None:
-            detail = f"{key} has no meaning for a table: its rows have no event time"
-            faults.add("invalid-property", detail, hint="leave it out", **where(key))
+            detail = f"{key} has no meaning for a table: its rows have no event time."
+            faults.add("invalid-property", detail, hint="Leave it out.", **where(key))
 
 
 def check_lookup_table(
@@ -93,12 +93,12 @@ def check_lookup_table(
         RequestError: type-mismatch, with every fault; unsupported, where the kind of store has no lookups.
     """
     if not connector.capabilities.lookup:
-        detail = f"{relation.fqn} is in a store of kind {connector.kind}, in which rows cannot be looked up"
+        detail = f"{relation.fqn} is in a store of kind {connector.kind}, in which rows cannot be looked up."
         raise RequestError("unsupported", detail, position=position)
     if entity is None or entity.table is None:
         return
     faults = Faults()
     for misfit in connector.read_misfits(entity.table, relation.columns, ()):
-        detail = f"table {entity.name} of store {quote(connector.name)}: {misfit.detail}"
+        detail = f"Table {entity.name} of store {quote(connector.name)}: {misfit.detail}."
         faults.add("type-mismatch", detail, position=position, hint=misfit.hint)
     faults.raise_if_any()

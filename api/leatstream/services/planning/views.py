@@ -72,7 +72,7 @@ def _check_columns(columns: Sequence[Column], position: Position) -> None:
         if _odd_map(column.type):
             faults.add(
                 "type-mismatch",
-                f"column {quote(column.name)} is {column.type}; in a view a map has VARCHAR keys",
+                f"Column {quote(column.name)} is {column.type}; in a view a map has VARCHAR keys.",
                 position=position,
             )
     faults.raise_if_any()

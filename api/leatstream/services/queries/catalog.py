@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from leatstream.errors import CatalogError
+from leatstream.errors import CatalogError, already_exists, not_found
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import (
     CheckpointOrigin,
@@ -120,7 +120,7 @@ def put_query(
         elif current is not None and old is not None and current.meta == old.meta:
             stored = replace_query(env, principal, unit, current, body, planned, change)
         else:
-            raise CatalogError("stale", f"query {name} was changed by someone else at the same moment")
+            raise CatalogError("stale", f"Query {name} was changed by someone else at the same moment.")
         unit.commit()
     env.changed.notify()
     return stored
@@ -203,8 +203,8 @@ def refuse_deleting(query: Query | None) -> None:
     if query is not None and query.deleting:
         raise CatalogError(
             "invalid-transition",
-            f"query {quote(query.name)} is being deleted",
-            hint="wait until it is gone",
+            f"Query {quote(query.name)} is being deleted.",
+            hint="Wait until it is gone.",
         )
 
 
@@ -234,7 +234,7 @@ def require_basis(unit: UnitOfWork, planned: PlannedQuery) -> None:
     for name, meta, now in known:
         if now is None or now.meta != meta:
             raise CatalogError(
-                "stale", f"{name} was changed by someone else while this was planned", hint="send it again"
+                "stale", f"{name} was changed by someone else while this was planned.", hint="Send it again."
             )
 
 
@@ -253,7 +253,7 @@ def _add(
         fqn = planned.sink.fqn
         require_schema(unit, fqn.database, fqn.schema)
         if unit.relations.find(str(fqn)) is not None:
-            raise CatalogError("already-exists", f"relation {fqn} exists already", noun="relation")
+            raise already_exists("relation", str(fqn))
         relation_meta = new_meta("rel", principal, now)
         unit.relations.add(replace(planned.sink, meta=relation_meta, created_by_query=meta.id))
     query = Query(
@@ -297,7 +297,7 @@ def require_query(unit: UnitOfWork, name: str) -> Query:
     """The query inside a unit; CatalogError not-found."""
     found = unit.queries.find(name)
     if found is None:
-        raise CatalogError("not-found", f"query {quote(name)} does not exist", noun="query")
+        raise not_found("query", quote(name))
     return found
 
 
@@ -315,16 +315,16 @@ def made_by(env: Environment, fqn: Fqn, properties: Properties) -> Query | None:
     if query is None:
         raise CatalogError(
             "requires-replacement",
-            f"stream {fqn} was declared, it is not made by a query that could be replaced",
+            f"Stream {fqn} was declared, it is not made by a query that could be replaced.",
             hint=f"DROP STREAM {fqn} first; its topic keeps the records",
         )
     named = query_name(properties)
     if named not in (None, query.name):
         raise CatalogError(
             "requires-replacement",
-            f"stream {fqn} is made by query {quote(query.name)}; it cannot become query {named}",
+            f"Stream {fqn} is made by query {quote(query.name)}; it cannot become query {named}.",
             **properties[NAME].place,
-            hint="leave 'query.name' out",
+            hint="Leave 'query.name' out.",
         )
     return query
 

@@ -66,8 +66,8 @@ def with_properties(statement: ContinuousStatement, properties: Mapping[str, Any
         if str(value.value) != str(text):
             at = f"in QUERY WITH, line {value.position.line} column {value.position.column}"
             where = at if value.pointer is None else "among the properties"
-            detail = f"query property {name} has another value {where}"
-            faults.add("invalid-property", detail, pointer=pointer, hint="give it once")
+            detail = f"Query property {name} has another value {where}."
+            faults.add("invalid-property", detail, pointer=pointer, hint="Give it once.")
     faults.raise_if_any()
     return replace(statement, query_properties=found)
 
@@ -79,8 +79,8 @@ def parse_continuous(sql: str) -> ContinuousStatement:
         what = f"{len(statements)} statements" if len(statements) != 1 else "another statement"
         raise RequestError(
             "validation",
-            "a query's sql is one CREATE STREAM, CHANGELOG, TABLE or MATERIALIZED VIEW … AS SELECT, or "
-            f"INSERT INTO … SELECT; this is {what}",
+            "A query's sql is one CREATE STREAM, CHANGELOG, TABLE or MATERIALIZED VIEW … AS SELECT, or "
+            f"INSERT INTO … SELECT; this is {what}.",
             pointer="#/sql",
             position=statements[0].position if statements else None,
         )

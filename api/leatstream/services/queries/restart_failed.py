@@ -60,9 +60,9 @@ def check_cause(cause: str, *, skip: bool) -> str:
     if skip and place is None:
         raise RequestError(
             "validation",
-            f"{cause!r} names no record that could be skipped",
+            f"{cause!r} names no record that could be skipped.",
             pointer="#/failed_by",
-            hint="a record is written topic:partition:offset, such as orders:3:42",
+            hint="A record is written topic:partition:offset, such as orders:3:42.",
         )
     return str(place or cause.strip())
 

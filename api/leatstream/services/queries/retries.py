@@ -25,10 +25,10 @@ _OUTAGES = frozenset(
 # Of a driver that ended before it asked for work: a query that nobody had yet is not to blame, and a cluster
 # that is away for a night must not leave all queries failed.
 DRIVER_NOT_STARTED: Mapping[str, object] = {
-    "code": "driver-not-started",
-    "detail": "the driver's process ended, or hung, while it started Spark",
+    "code": "Driver-not-started.",
+    "detail": "The driver's process ended, or hung, while it started Spark.",
     "retryable": True,
-    "hint": "the driver's log, and that of the cluster its executors are on, tell why; it is tried again",
+    "hint": "Read the driver's log and its executors' logs; leatstream tries again.",
 }
 
 

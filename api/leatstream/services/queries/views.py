@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from leatstream.errors import CatalogError, Faults, Position, RequestError, StoreError
+from leatstream.errors import (
+    CatalogError,
+    Faults,
+    Position,
+    RequestError,
+    StoreError,
+    already_exists,
+    not_found,
+)
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import Query, Relation, RelationKind, ViewIndex
 from leatstream.ports import UnitOfWork
@@ -40,7 +48,7 @@ def refuse_other_kind(relation: Relation, noun: str, verb: str, position: Positi
     kind = shown_kind(relation)
     raise RequestError(
         "validation",
-        f"{relation.fqn} is a {kind}, not a {noun.replace('_', ' ')}",
+        f"{relation.fqn} is a {kind}, not a {noun.replace('_', ' ')}.",
         position=position,
         hint=f"{verb} {kind.upper()} {relation.fqn}",
         sqlstate="42809",
@@ -60,7 +68,7 @@ def keeper(unit: UnitOfWork, relation: Relation) -> Query:
     """The query that keeps a view."""
     found = unit.queries.find_by_id(relation.created_by_query or "")
     if found is None:
-        raise CatalogError("not-found", f"the query that keeps {relation.fqn} does not exist", noun="query")
+        raise CatalogError("not-found", f"The query that keeps {relation.fqn} does not exist.", noun="query")
     return found
 
 
@@ -100,7 +108,7 @@ def require_index(unit: UnitOfWork, fqn: Fqn) -> tuple[Relation, ViewIndex]:
     """The index and its view; CatalogError not-found."""
     found = find_index(unit, fqn)
     if found is None:
-        raise CatalogError("not-found", f"index {fqn} does not exist", noun="index")
+        raise not_found("index", str(fqn))
     return found
 
 
@@ -113,7 +121,7 @@ def check_index(view: Relation, statement: ast.CreateIndex) -> tuple[str, ...]:
     if view.kind is not RelationKind.MATERIALIZED_VIEW:
         raise RequestError(
             "unsupported",
-            f"{view.fqn} is a {shown_kind(view)}; only materialized views have indexes",
+            f"{view.fqn} is a {shown_kind(view)}; only materialized views have indexes.",
             position=statement.view.position,
         )
     faults = Faults()
@@ -121,15 +129,15 @@ def check_index(view: Relation, statement: ast.CreateIndex) -> tuple[str, ...]:
     names = [name.parts[0] for name in statement.columns]
     for name, given in zip(names, statement.columns, strict=True):
         if name not in known:
-            detail, near = f"{view.fqn} has no column {quote(name)}", did_you_mean(name, known)
+            detail, near = f"{view.fqn} has no column {quote(name)}.", did_you_mean(name, known)
             faults.add("unknown-column", detail, position=given.position, hint=near)
         elif names.count(name) > 1:
-            faults.add("validation", f"column {quote(name)} stands twice", position=given.position)
+            faults.add("validation", f"Column {quote(name)} stands twice.", position=given.position)
     if len(names) > _MOST_COLUMNS:
-        detail = f"an index has at most {_MOST_COLUMNS} columns"
+        detail = f"An index has at most {_MOST_COLUMNS} columns."
         faults.add("too-complex", detail, position=statement.name.position)
     if len(view.indexes) >= _MOST_INDEXES:
-        detail = f"a materialized view has at most {_MOST_INDEXES} indexes"
+        detail = f"A materialized view has at most {_MOST_INDEXES} indexes."
         faults.add("too-complex", detail, position=statement.name.position)
     faults.raise_if_any()
     return tuple(names)
@@ -144,7 +152,7 @@ def create_index(env: Environment, principal: Principal, statement: ast.CreateIn
         if find_index(unit, fqn) is not None:
             if statement.if_not_exists:
                 return str(fqn)
-            raise CatalogError("already-exists", f"index {fqn} exists already", noun="index")
+            raise already_exists("index", str(fqn))
         names = check_index(view, statement)
         query = keeper(unit, view)
         indexes = (*view.indexes, ViewIndex(fqn.name, names))

@@ -69,7 +69,7 @@ def make_records(
             for row in rows
         ]
     except Unencodable as error:
-        detail = f"a row cannot be written as {relation.value_format.upper()}: {error}"
+        detail = f"A row cannot be written as {relation.value_format.upper()}: {error}."
         raise RequestError("type-mismatch", detail, position=position) from None
 
 

@@ -18,6 +18,7 @@ from leatstream.errors import (
     Faults,
     LeatstreamError,
     RequestError,
+    not_found,
 )
 from leatstream.model.names import Fqn
 from leatstream.model.objects import (
@@ -184,8 +185,8 @@ def _made_by_query(unit: UnitOfWork, relation: Relation) -> CatalogError:
     name = query.name if query else relation.created_by_query
     return CatalogError(
         "has-dependents",
-        f"{relation.fqn} is made by query {name}; it changes and goes with that query",
-        hint=f"change or delete query {name}",
+        f"{relation.fqn} is made by query {name}; it changes and goes with that query.",
+        hint=f"Change or delete query {name}.",
     )
 
 
@@ -215,14 +216,14 @@ def _refuse_replacement(old: Relation, new: Relation) -> None:
             faults.add(
                 "validation",
                 f"{pointer} of {old.kind.value} {old.fqn} cannot change from {getattr(old, name)} to "
-                f"{getattr(new, name)}",
+                f"{getattr(new, name)}.",
                 pointer=f"#/{pointer}",
             )
         raise CatalogError(
             "requires-replacement",
             faults.items[0].detail,
             faults=faults.items,
-            hint=f"drop the {old.kind.value} and create it again; its topic keeps the records",
+            hint=f"Drop the {old.kind.value} and create it again; its topic keeps the records.",
         )
 
 
@@ -231,7 +232,7 @@ def _store_name(env: Environment, read: RelationProperties) -> str:
     if name is None:
         raise RequestError(
             "property-required",
-            "no store is named and the session has none",
+            "No store is named and the session has none.",
             hint="WITH ('store' = …), or USE STORE",
             pointer="#/store",
         )
@@ -249,7 +250,7 @@ def require_relation(unit: UnitOfWork, fqn: Fqn) -> Relation:
     """The relation inside a unit; CatalogError not-found."""
     found = unit.relations.find(str(fqn))
     if found is None:
-        raise CatalogError("not-found", f"relation {fqn} does not exist", noun="relation")
+        raise not_found("relation", str(fqn))
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Entity
-from leatstream.errors import Faults, LeatstreamError, Position, RequestError, StoreError
+from leatstream.errors import Faults, LeatstreamError, Position, RequestError, StoreError, sentence
 from leatstream.model.names import quote
 from leatstream.model.objects import Column
 from leatstream.services.relations.declarations import columns_of
@@ -45,11 +45,11 @@ def read_shape(properties: ast.Properties) -> TableShape | None:
         return TableShape(columns_of(statement.columns), tuple(key.parts[0] for key in keys))
     except (LeatstreamError, ValueError) as error:
         why = f": {error.faults[0].detail}" if isinstance(error, LeatstreamError) else ""
-        raise _wrong(f"{TABLE_COLUMNS!r} is a list of columns{why}", value.position) from None
+        raise _wrong(sentence(f"{TABLE_COLUMNS!r} is a list of columns{why}"), value.position) from None
 
 
 def _wrong(detail: str, position: Position) -> RequestError:
-    return RequestError("invalid-property", detail, position=position, hint=f"write {_EXAMPLE}")
+    return RequestError("invalid-property", detail, position=position, hint=f"Write {_EXAMPLE}.")
 
 
 def check_shape(connector: Connector, shape: TableShape | None) -> TableShape:
@@ -59,26 +59,26 @@ def check_shape(connector: Connector, shape: TableShape | None) -> TableShape:
         RequestError: property-required or type-mismatch, with every fault.
     """
     if shape is None or not shape.columns:
-        detail = f"a table of store {quote(connector.name)} is made of columns, and none are given"
+        detail = f"A table of store {quote(connector.name)} is made of columns, and none are given."
         raise RequestError(
             "property-required",
             detail,
             pointer=f"#/{connector.kind}/columns",
-            hint=f"in SQL write {_EXAMPLE}",
+            hint=f"In SQL write {_EXAMPLE}.",
         )
     faults = Faults()
     names = [column.name for column in shape.columns]
     for index, column in enumerate(shape.columns):
         where: dict[str, Any] = {"pointer": f"#/{connector.kind}/columns/{index}"}
         if column.name in names[:index]:
-            faults.add("validation", f"column {quote(column.name)} is named twice", **where)
+            faults.add("validation", f"Column {quote(column.name)} is named twice.", **where)
         kept = connector.kept_type(column.type)
         if kept != column.type:
-            detail = f"column {quote(column.name)}: a table keeps {column.type} as {kept}"
-            faults.add("type-mismatch", detail, hint=f"write {kept}", **where)
+            detail = f"Column {quote(column.name)}: a table keeps {column.type} as {kept}."
+            faults.add("type-mismatch", detail, hint=f"Write {kept}.", **where)
     for index, name in enumerate(shape.primary_key):
         if name not in names or name in shape.primary_key[:index]:
-            detail = f"the primary key names {quote(name)}, which is no column or stands there twice"
+            detail = f"The primary key names {quote(name)}, which is no column or stands there twice."
             faults.add("unknown-column", detail, pointer=f"#/{connector.kind}/primary_key/{index}")
     faults.raise_if_any()
     return shape
@@ -108,7 +108,7 @@ def bring_table(
         connector.create_table(entity, shape.columns, shape.primary_key)
     present = connector.find_entity(entity, timeout)
     if present is None:
-        raise StoreError("entity-not-found", f"store {quote(connector.name)} has no entity '{entity}'")
+        raise StoreError("entity-not-found", f"Store {quote(connector.name)} has no entity '{entity}'.")
     wanted = {**present.configs, **configs}
     if wanted == dict(present.configs):
         return False

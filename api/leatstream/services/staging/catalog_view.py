@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from leatstream.connectors.entities import Entity
-from leatstream.errors import MISSING, LeatstreamError, RequestError
+from leatstream.errors import MISSING, LeatstreamError, RequestError, sentence
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.model.functions import (
     DEFAULT_TIMEOUT_SECONDS,
@@ -133,7 +133,7 @@ class Assumed:
                     assumed.functions[item["name"]] = _function(item)
         except (KeyError, TypeError, ValueError, StopIteration) as error:
             raise RequestError(
-                "validation", f"an assumed object cannot be read: {error!r}", pointer="#/assume"
+                "validation", sentence(f"An assumed object cannot be read: {error!r}"), pointer="#/assume"
             ) from error
         return assumed
 
@@ -307,7 +307,7 @@ class CatalogView:
             names = [s.name for s in self.unit.stores.page(limit=1000)] + list(self.stores)
             raise RequestError(
                 "unknown-relation",
-                f"store {quote(name)} does not exist",
+                f"Store {quote(name)} does not exist.",
                 position=position,
                 hint=did_you_mean(name, names),
                 sqlstate=MISSING["store"],
@@ -334,7 +334,7 @@ class CatalogView:
             )
             raise RequestError(
                 "unknown-relation",
-                f"relation {fqn} does not exist{missing}",
+                f"Relation {fqn} does not exist{missing}.",
                 position=name.position,
                 hint=did_you_mean(fqn.name, names),
                 fqn=str(fqn),
@@ -345,7 +345,7 @@ class CatalogView:
 def did_you_mean(name: str, names: list[str]) -> str | None:
     """A hint with the nearest of the names, or None."""
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    return f"did you mean {quote(near[0])}?" if near else None
+    return f"Did you mean {quote(near[0])}?" if near else None
 
 
 def qualify(name: Name, context: Context) -> Fqn:
@@ -356,13 +356,13 @@ def qualify(name: Name, context: Context) -> Fqn:
     """
     parts = name.parts
     if len(parts) > 3:
-        raise RequestError("sql-syntax", "a relation's name has at most three parts", position=name.position)
+        raise RequestError("sql-syntax", "A relation's name has at most three parts.", position=name.position)
     if len(parts) < 3 and context.database is None and len(parts) != 3:
         raise RequestError(
             "unknown-relation",
-            f"no database is chosen, so {'.'.join(map(quote, parts))} cannot be found",
+            f"No database is chosen, so {'.'.join(map(quote, parts))} cannot be found.",
             position=name.position,
-            hint="write database.schema.name, or USE DATABASE first",
+            hint="Write database.schema.name, or USE DATABASE first.",
             sqlstate=MISSING["database"],
         )
     database = parts[0] if len(parts) == 3 else context.database or ""

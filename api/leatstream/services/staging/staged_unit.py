@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.registry import with_secrets
-from leatstream.errors import CatalogError, RequestError
+from leatstream.errors import CatalogError, RequestError, already_exists
 from leatstream.model.objects import Query, Store
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment
@@ -83,9 +83,7 @@ class _Rows:
     def add(self, item: Any) -> None:
         key = self.key(item)
         if self.find(key) is not None:
-            raise CatalogError(
-                "already-exists", f"{_singular(self._noun)} {key} exists already", noun=_singular(self._noun)
-            )
+            raise already_exists(_singular(self._noun), key)
         self._write("add", key, item, item)
 
     def update(self, item: Any) -> None:
@@ -203,9 +201,9 @@ class _Reading:
         def refused(entity: str, *_: Any, **__: Any) -> None:
             raise RequestError(
                 "unsupported",
-                f"the statement {_EFFECTS[name]} entity '{entity}' in store {self._store}, which cannot be "
-                "undone if a statement after it fails",
-                hint="run it on its own, before or after the atomic text",
+                f"The statement {_EFFECTS[name]} entity '{entity}' in store {self._store}, which cannot be "
+                "undone if a statement after it fails.",
+                hint="Run it on its own, before or after the atomic text.",
             )
 
         return refused
@@ -254,8 +252,8 @@ def keep(env: Environment, staging: Staging) -> None:
         if moved or any(not _still(was, now[which]) for which, was in staging.exact.items()):
             raise CatalogError(
                 "stale",
-                "the catalog was changed by someone else while the statements ran; nothing was kept",
-                hint="send them again",
+                "The catalog was changed by someone else while the statements ran; nothing was kept.",
+                hint="Send them again.",
             )
         for noun, how, arguments in staging.changes:
             if noun == "queries" and how == "update":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leatstream.errors import CatalogError, LeatstreamError, RequestError
+from leatstream.errors import CatalogError, LeatstreamError, RequestError, already_exists
 from leatstream.model.objects import DesiredState
 from leatstream.services.applications import catalog as applications
 from leatstream.services.applications.making import ApplicationDefinition
@@ -56,12 +56,10 @@ def check(
     who = Principal("", "sysadmin")  # the dry run has asked for its own privilege
     old = view.unit.applications.find(single(s.name))
     if name is not None and name != single(s.name):
-        detail = f"the text makes application {single(s.name)}, not {name}"
+        detail = f"The text makes application {single(s.name)}, not {name}."
         raise RequestError("validation", detail, position=s.name.position)
     if old is not None and name is None:
-        raise CatalogError(
-            "already-exists", f"application {old.name} exists already", position=s.name.position
-        )
+        raise already_exists("application", old.name, position=s.name.position)
     wanted = old.desired_state if old is not None else DesiredState.RUNNING
     body = ApplicationDefinition(s.text, context, wanted)
 

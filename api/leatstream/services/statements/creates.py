@@ -94,7 +94,9 @@ def create_entity(run: Run, s: ast.CreateEntity) -> StatementResult:
         entities.put_entity(run.env, run.principal, store, name, properties, configs, shape)
     else:
         if not s.if_not_exists:
-            raise CatalogError("already-exists", f"store {quote(store)} has an entity '{found.name}' already")
+            raise CatalogError(
+                "already-exists", f"Store {quote(store)} has an entity '{found.name}' already."
+            )
     return StatementResult("create_entity", object={"noun": "entity", "name": name, "store": store})
 
 

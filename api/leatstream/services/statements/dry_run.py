@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from leatstream.connectors.registry import with_secrets
-from leatstream.errors import CatalogError, LeatstreamError, RequestError, StoreError
+from leatstream.errors import LeatstreamError, RequestError, StoreError, already_exists
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Query, Relation, RelationKind, Store
 from leatstream.ports import UnitOfWork
@@ -93,7 +93,7 @@ def validate(
         found.append({"kind": "unknown", "plan": None, "problems": problems_of(error)})
         return _outcome(sql, found)
     if properties and not (len(statements) == 1 and isinstance(statements[0], _CONTINUOUS)):
-        detail = "properties are those of one query, and the text is not one query's"
+        detail = "Properties are those of one query, and the text is not one query's."
         raise RequestError("validation", detail, pointer="#/properties")
     if name is None:  # else the text stands for a body, of which PUT takes what it says
         context = with_defaults(env, principal, context)
@@ -211,7 +211,7 @@ def _refuse_taken(view: CatalogView, planned: PlannedQuery, old: Query | None) -
         return
     relation = _taken(view, planned.sink.fqn)
     if relation is not None and (old is None or relation.created_by_query != old.meta.id):
-        raise CatalogError("already-exists", f"relation {planned.sink.fqn} exists already", noun="relation")
+        raise already_exists("relation", str(planned.sink.fqn))
 
 
 def _plan_json(

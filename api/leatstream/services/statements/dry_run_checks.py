@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from leatstream.errors import CatalogError
+from leatstream.errors import CatalogError, already_exists, not_found
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
 from leatstream.model.names import quote
 from leatstream.model.objects import RelationKind
@@ -147,7 +147,7 @@ def _noun(noun: str) -> str:
 
 def _refuse_existing(view: CatalogView, noun: str, name: str, there: bool, allowed: bool) -> None:
     if there and not allowed and (noun, name) not in view.assumed.dropped:
-        raise CatalogError("already-exists", f"{noun} {name} exists already", noun=noun)
+        raise already_exists(noun, name)
 
 
 def _may_exist(s: ast.CreateDatabase | ast.CreateSchema | ast.CreateStore | ast.CreateStream) -> bool:
@@ -209,11 +209,9 @@ def _create_stream(env: Environment, view: CatalogView, s: ast.CreateStream, con
 
 def _require_schema(view: CatalogView, database: str, schema: str) -> None:
     if not view.has_database(database):
-        raise CatalogError("not-found", f"database {quote(database)} does not exist", noun="database")
+        raise not_found("database", quote(database))
     if not view.has_schema(database, schema):
-        raise CatalogError(
-            "not-found", f"schema {schema_key(database, schema)} does not exist", noun="schema"
-        )
+        raise not_found("schema", schema_key(database, schema))
 
 
 def _exists(env: Environment, view: CatalogView, noun: str, s: Any, context: Context) -> None:
@@ -249,7 +247,7 @@ def _exists(env: Environment, view: CatalogView, noun: str, s: Any, context: Con
         store = store_of(env, s.store, context)
         name = entity_name(s.name)
         if LiveStores(env, view).entity(store, name) is None:
-            raise CatalogError("not-found", f"store {quote(store)} has no entity '{name}'", noun="entity")
+            raise CatalogError("not-found", f"Store {quote(store)} has no entity '{name}'.", noun="entity")
 
 
 def _function_exists(view: CatalogView, s: Any) -> None:

@@ -116,8 +116,8 @@ def _refuse_lasting_answers(statements: list[ast.Statement]) -> None:
     faults = Faults()
     for statement in statements:
         if isinstance(statement, ast.Select | ast.Print):
-            detail = f"{kind_of(statement).upper()} answers with rows and cannot be part of an atomic text"
-            faults.add("unsupported", detail, position=statement.position, hint="send it on its own")
+            detail = f"{kind_of(statement).upper()} answers with rows and cannot be part of an atomic text."
+            faults.add("unsupported", detail, position=statement.position, hint="Send it on its own.")
     faults.raise_if_any()
 
 

@@ -97,7 +97,7 @@ def find_builtin(name: Name) -> Function:
     found = functions().get(word) if len(name.parts) == 1 else None
     if found is None:
         hint = suggestion(word, known_names())
-        detail = f"there is no function {'.'.join(name.parts)}"
+        detail = f"There is no function {'.'.join(name.parts)}."
         raise CatalogError("not-found", detail, hint=hint, noun="function", position=name.position)
     return found
 

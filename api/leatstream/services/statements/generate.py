@@ -32,8 +32,8 @@ def sample(env: Environment, who: Principal, store: str, entity: str, properties
             if seen
             else "it holds no records"
         )
-        detail = f"no columns can be told from entity '{entity}': {why}"
-        raise RequestError("validation", detail, hint="name the columns yourself in CREATE STREAM")
+        detail = f"No columns can be inferred from entity '{entity}': {why}."
+        raise RequestError("validation", detail, hint="Name the columns yourself in CREATE STREAM.")
     return result
 
 
@@ -69,8 +69,8 @@ def _text(text: str) -> str:
 def _limit(properties: Properties) -> int:
     for key, value in properties.items():
         if key != "limit":
-            detail = f"unknown property {key}; known: limit"
+            detail = f"Property {key} is not known here; known: limit."
             raise RequestError("invalid-property", detail, position=value.key_position or value.position)
         if not isinstance(value.value, int) or not 1 <= value.value <= _MOST:
-            raise RequestError("invalid-property", f"limit is 1 to {_MOST}", position=value.position)
+            raise RequestError("invalid-property", f"'limit' is 1 to {_MOST}.", position=value.position)
     return int(properties["limit"].value) if "limit" in properties else _LIMIT

@@ -48,7 +48,7 @@ def check_values(
     if relation.kind is RelationKind.MATERIALIZED_VIEW:
         raise RequestError(
             "unsupported",
-            f"records are inserted into streams, changelogs and tables; {relation.fqn} is a view",
+            f"Records are inserted into streams, changelogs and tables; {relation.fqn} is a view.",
             position=statement.name.position,
         )
     targets = _targets(relation, statement.columns)
@@ -140,10 +140,10 @@ def check_json(s: InsertEntity) -> NewRecord:
         why = (
             f" ({error.msg} at character {error.pos + 1})" if isinstance(error, json.JSONDecodeError) else ""
         )
-        detail = f"this VALUE is not JSON{why}"
+        detail = f"This VALUE is not JSON{why}."
         raise RequestError("validation", detail, position=position, hint="""VALUE('{"k": 1}')""") from None
     if not isinstance(document, dict):
-        detail = "a record's VALUE is one JSON object"
+        detail = "A record's VALUE is one JSON object."
         raise RequestError("validation", detail, position=position, hint="""VALUE('{"k": 1}')""")
     return NewRecord(_given_key(s.properties), _bytes(text, position))
 
@@ -155,10 +155,13 @@ def _no_json(word: str) -> Any:
 def _given_key(properties: Properties) -> bytes | None:
     for name, value in properties.items():
         if name != "key":
-            detail, where = f"unknown property {name}; known: key", value.key_position or value.position
+            detail, where = (
+                f"Property {name} is not known here; known: key.",
+                value.key_position or value.position,
+            )
             raise RequestError("invalid-property", detail, position=where)
         if value.kind != "string":
-            detail = "'key' is the record's key, a text"
+            detail = "'key' is the record's key, a text."
             raise RequestError("invalid-property", detail, position=value.position)
     key = properties.get("key")
     return _bytes(str(key.value), key.position) if key else None
@@ -168,7 +171,7 @@ def _bytes(text: str, position: Position) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        detail = "this text holds half a character (a lone surrogate), which UTF-8 cannot"
+        detail = "This text holds half a character (a lone surrogate), which UTF-8 cannot."
         raise RequestError("validation", detail, position=position) from None
 
 
@@ -182,15 +185,15 @@ def _targets(relation: Relation, names: Sequence[Name]) -> list[Column]:
         column = relation.find_column(name.parts[0])
         if column is None:
             hint = did_you_mean(name.parts[0], [c.name for c in relation.columns])
-            detail = f"{relation.fqn} has no column {quote(name.parts[0])}"
+            detail = f"{relation.fqn} has no column {quote(name.parts[0])}."
             faults.add("unknown-column", detail, position=name.position, hint=hint)
         elif column in found:
-            faults.add("validation", f"column {quote(column.name)} is named twice", position=name.position)
+            faults.add("validation", f"Column {quote(column.name)} is named twice.", position=name.position)
         else:
             found.append(column)
     for column in relation.columns:
         if column.not_null and column not in found and not faults.items:
-            detail = f"column {quote(column.name)} is NOT NULL and must be given"
+            detail = f"Column {quote(column.name)} is NOT NULL and must be given."
             faults.add("type-mismatch", detail, position=names[-1].position)
     faults.raise_if_any()
     return found
@@ -202,7 +205,7 @@ def _row(
     """Values of all of the stream's columns, in order; what is wrong is noted."""
     if len(row) != len(targets):
         wanted = ", ".join(quote(c.name) for c in targets)
-        detail = f"this row has {len(row)} values for {len(targets)} columns: {wanted}"
+        detail = f"This row has {len(row)} values for {len(targets)} columns: {wanted}."
         faults.add("type-mismatch", detail, position=row[0].position if row else where)
         return []
     values: Mapping[str, Any] = {
@@ -213,13 +216,13 @@ def _row(
 
 def _value(column: Column, constant: Constant, faults: Faults) -> Any:
     if constant.kind == "null" and column.not_null:
-        detail = f"column {quote(column.name)} is NOT NULL"
+        detail = f"Column {quote(column.name)} is NOT NULL."
         faults.add("type-mismatch", detail, position=constant.position)
         return None
     try:
         value = value_of(constant, column.type)
     except Misfit as misfit:
-        detail = f"column {quote(column.name)}: {misfit.detail}"
+        detail = f"Column {quote(column.name)}: {misfit.detail}."
         faults.add("type-mismatch", detail, position=misfit.position, hint=misfit.hint)
         return None
     check_type(column.name, column.type)

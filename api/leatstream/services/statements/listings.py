@@ -51,7 +51,9 @@ def listed(env: Environment, who: Principal, s: ast.ListObjects, context: Contex
     if s.noun == "schemas":
         database = single(s.within) if s.within else context.database
         if database is None:
-            raise RequestError("unknown-relation", "no database is chosen", hint="LIST SCHEMAS IN DATABASE …")
+            raise RequestError(
+                "unknown-relation", "No database is chosen.", hint="LIST SCHEMAS IN DATABASE …"
+            )
         found = _all(lambda t: schemas.list_schemas(env, who, database, 1000, t))
         return _columns("database", "name", *_META), [[x.database, x.name, *_meta(x)] for x in found]
     if s.noun == "stores":
@@ -260,13 +262,13 @@ def records_table(
         if key not in known:
             raise RequestError(
                 "invalid-property",
-                f"unknown property {key}; known: from_beginning, limit",
+                f"Property {key} is not known here; known: from_beginning, limit.",
                 position=value.position,
             )
     asked = properties.get("limit")
     limit = asked.value if asked is not None else _PRINT_LIMIT
     if not isinstance(limit, int) or not 1 <= limit <= _PRINT_MOST:
-        detail = f"limit is a number from 1 to {_PRINT_MOST}"
+        detail = f"'limit' is a number from 1 to {_PRINT_MOST}."
         raise RequestError("invalid-property", detail, position=asked.position if asked else None)
     flag = properties.get("from_beginning")
     beginning = flag is not None and str(flag.value).lower() != "false"

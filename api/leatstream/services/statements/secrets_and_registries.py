@@ -73,7 +73,7 @@ def _descriptors(run: Run, s: ast.CreateRegistered, name: str, pre: Precondition
     if data is None:
         raise RequestError(
             "invalid-property",
-            "the file that 'file' names was not sent along",
+            "The file that 'file' names was not sent along.",
             position=s.properties["file"].position,
             hint="`leat sql` sends it; over REST it is a member of `files`, in base64",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from leatstream.errors import CatalogError, RequestError
+from leatstream.errors import CatalogError, RequestError, already_exists
 from leatstream.model.names import quote
 from leatstream.model.registered import SecretName
 from leatstream.ports import UnitOfWork
@@ -33,7 +33,7 @@ def secret_value(view: CatalogView, s: ast.CreateStore | ast.UpdateStore, value:
     if isinstance(value, str):
         return value
     if not view.assumed.has("secret", value.name) and view.unit.named_secrets.find(value.name) is None:
-        detail = "a property names a secret that does not exist"
+        detail = "A property names a secret that does not exist."
         raise RequestError("validation", detail, position=s.position, hint="CREATE SECRET first")
     return "x" * 40
 
@@ -57,7 +57,7 @@ def create(env: Environment, view: CatalogView, s: ast.CreateRegistered, context
         exists(view, noun, name)
     except CatalogError:
         return
-    raise CatalogError("already-exists", f"{noun} {quote(name)} exists already", noun=noun)
+    raise already_exists(noun, quote(name))
 
 
 def update(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from leatstream.errors import CatalogError, RequestError
+from leatstream.errors import CatalogError, RequestError, not_found
 from leatstream.model.names import quote
 from leatstream.model.objects import CheckpointOrigin, Query, QueryKind, QueryState
 from leatstream.model.registered import Savepoint, SavepointState
@@ -38,20 +38,20 @@ def refuse_kind(query: Query) -> None:
     if job.leads or job.led_by is not None:
         raise RequestError(
             "unsupported",
-            f"query {quote(query.name)} is one job with others of its application, and so is the checkpoint",
-            hint="a new query begins at the starting position that its statement gives",
+            f"Query {quote(query.name)} is one job with others of its application, and so is the checkpoint.",
+            hint="A new query begins at the starting position that its statement gives.",
         )
     if query.kind is QueryKind.CREATE_MATERIALIZED_VIEW_AS:
         raise RequestError(
             "unsupported",
-            f"query {quote(query.name)} keeps a materialized view, whose rows are no part of its checkpoint",
-            hint="let it run: a new query fills a view of its own",
+            f"Query {quote(query.name)} keeps a materialized view, whose rows are no part of its checkpoint.",
+            hint="Let it run: a new query fills a view of its own.",
         )
     if any(source.feed is not None for source in job.sources):
         raise RequestError(
             "unsupported",
-            f"query {quote(query.name)} reads the changes of a table by a slot of its own, which has no copy",
-            hint="a new query begins with the rows that are there",
+            f"Query {quote(query.name)} reads a table's changes by a slot of its own, which has no copy.",
+            hint="A new query begins with the rows that are there.",
         )
 
 
@@ -59,7 +59,7 @@ def require_savepoint(unit: UnitOfWork, name: str) -> Savepoint:
     """The savepoint inside a unit; CatalogError not-found."""
     found = unit.savepoints.find(name)
     if found is None:
-        raise CatalogError("not-found", f"savepoint {quote(name)} does not exist")
+        raise not_found("savepoint", quote(name))
     return found
 
 
@@ -78,7 +78,7 @@ def refuse_unbegun(env: Environment, properties: Properties, job: JobSpec) -> No
     with env.open_unit(write=False) as unit:
         origin = origin_of(unit, properties, job)
     if origin is not None and last_commit(env.checkpoints, origin.path) is None:
-        raise _misfit(given, f"query {quote(origin.name)} has not finished a batch yet")
+        raise _misfit(given, f"Query {quote(origin.name)} has not finished a batch yet.")
 
 
 def check_origin(
@@ -115,7 +115,7 @@ def origin_of(unit: UnitOfWork, properties: Properties, job: JobSpec) -> Checkpo
     if given is None:
         return None
     if by_savepoint is not None and by_query is not None:
-        raise _misfit(by_query, f"either {FROM_SAVEPOINT!r} or {FROM_QUERY!r} is given")
+        raise _misfit(by_query, f"Either {FROM_SAVEPOINT!r} or {FROM_QUERY!r} is given.")
     name = str(given.value)
     if by_savepoint is not None:
         try:
@@ -124,12 +124,12 @@ def origin_of(unit: UnitOfWork, properties: Properties, job: JobSpec) -> Checkpo
             raise error.at(given.position) from None
         if savepoint.state is not SavepointState.READY:
             why = savepoint.message or "its query has not stopped yet"
-            raise _misfit(given, f"savepoint {quote(name)} is {savepoint.state.value}: {why}")
+            raise _misfit(given, f"Savepoint {quote(name)} is {savepoint.state.value}: {why}.")
         _check_fit(given, f"savepoint {quote(name)}", JobSpec.model_validate(savepoint.job), job)
         return CheckpointOrigin(name=name, path=savepoint_path(savepoint), whole=True)
     query = unit.queries.find(name)
     if query is None:
-        detail = f"query {quote(name)} does not exist"
+        detail = f"Query {quote(name)} does not exist."
         raise CatalogError("not-found", detail, noun="query", **given.place)
     refuse_kind(query)
     old = JobSpec.model_validate(query.job)
@@ -138,8 +138,8 @@ def origin_of(unit: UnitOfWork, properties: Properties, job: JobSpec) -> Checkpo
     if whole and query.status.state not in _AT_REST:
         raise RequestError(
             "unsupported",
-            f"query {quote(name)} keeps state and is {query.status.state.value}; state is copied only "
-            "while it is stopped",
+            f"Query {quote(name)} keeps state and is {query.status.state.value}; state is copied only "
+            "while it is stopped.",
             **given.place,
             hint=f"TERMINATE QUERY {quote(name)} WITH SAVEPOINT name, then begin with the savepoint",
         )
@@ -150,13 +150,13 @@ def _check_fit(given: Value, what: str, old: JobSpec, new: JobSpec) -> None:
     if old.sink.view is not None or new.sink.view is not None or any(s.feed for s in new.sources):
         raise RequestError(
             "unsupported",
-            "materialized views and queries over the changes of a table begin with nothing but their sources",
+            "Materialized views and queries over a table's changes begin with nothing but their sources.",
             **given.place,
         )
     placed = {"relation": old.sink.relation, "store": old.sink.store, "entity": old.sink.entity}
     change = classify(old, new.model_copy(update={"sink": new.sink.model_copy(update=placed)}))
     if change.kind not in _KEPT:
-        raise _misfit(given, f"the query cannot begin with {what}: {change.reason}")
+        raise _misfit(given, f"The query cannot begin with {what}: {change.reason}.")
 
 
 def _misfit(given: Value, detail: str) -> RequestError:
@@ -198,7 +198,7 @@ def _copy(env: Environment, origin: CheckpointOrigin, target: str) -> None:
     except OSError as error:
         why = error.strerror or str(error)
         raise CatalogError(
-            "not-found", f"the checkpoint of {quote(origin.name)} cannot be copied any more: {why}"
+            "not-found", f"The checkpoint of {quote(origin.name)} cannot be copied any more: {why}."
         ) from None
     try:
         if _standing(env, origin) != attempt:
@@ -216,7 +216,7 @@ def _standing(env: Environment, origin: CheckpointOrigin) -> int | None:
     with env.open_unit(write=False) as unit:
         found = unit.queries.find_by_id(found_id)
     if found is None or found.deleting:
-        raise CatalogError("not-found", f"query {quote(origin.name)} is gone, and its checkpoint with it")
+        raise CatalogError("not-found", f"Query {quote(origin.name)} is gone, and its checkpoint with it.")
     if found.status.state not in _AT_REST:
         raise _runs(origin)
     return found.status.attempt
@@ -225,6 +225,6 @@ def _standing(env: Environment, origin: CheckpointOrigin) -> int | None:
 def _runs(origin: CheckpointOrigin) -> CatalogError:
     return CatalogError(
         "invalid-transition",
-        f"query {quote(origin.name)} keeps state and has been started again before that could be copied",
-        hint=f"stop {quote(origin.name)}, then start this query again",
+        f"Query {quote(origin.name)} keeps state and has been started again before that could be copied.",
+        hint=f"Stop {quote(origin.name)}, then start this query again.",
     )

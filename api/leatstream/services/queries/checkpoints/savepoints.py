@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection
 from dataclasses import replace
 
-from leatstream.errors import CatalogError, CheckpointError, LeatstreamError, RequestError
+from leatstream.errors import CatalogError, CheckpointError, LeatstreamError, RequestError, already_exists
 from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, Query, QueryState
 from leatstream.model.registered import Savepoint, SavepointState
@@ -46,9 +46,9 @@ def take_savepoint(env: Environment, principal: Principal, query_name: str, name
         refuse_deleting(query)
         refuse_kind(query)
         if unit.savepoints.find(name) is not None:
-            raise CatalogError("already-exists", f"savepoint {quote(name)} exists already")
+            raise already_exists("savepoint", quote(name))
         if query.status.attempt == 0 and (query.origin is None or not query.origin.laid):
-            raise CatalogError("invalid-transition", f"query {quote(query_name)} has not run yet")
+            raise CatalogError("invalid-transition", f"Query {quote(query_name)} has not run yet.")
         savepoint = Savepoint(
             meta=new_meta("svp", principal, env.clock.now()),
             name=name,
@@ -219,7 +219,7 @@ def delete_savepoint(
     authorize(principal, WRITE, "savepoint", name)
     if env.staged:
         raise RequestError(
-            "unsupported", "DROP SAVEPOINT deletes files, which cannot be undone", hint="run it on its own"
+            "unsupported", "DROP SAVEPOINT deletes files, which cannot be undone.", hint="Run it on its own."
         )
     with env.open_unit() as unit:
         found = require_savepoint(unit, name)
@@ -229,7 +229,7 @@ def delete_savepoint(
                 if not awaits_checkpoint(query):
                     continue
                 raise CatalogError(
-                    "has-dependents", f"query {quote(query.name)} is to begin with savepoint {quote(name)}"
+                    "has-dependents", f"Query {quote(query.name)} is to begin with savepoint {quote(name)}."
                 )
         going = replace(found, state=SavepointState.DELETING, message=_REMOVING)
         unit.savepoints.update(going)

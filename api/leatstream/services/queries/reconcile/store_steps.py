@@ -96,7 +96,7 @@ def _make_entity(env: Environment, query: Query) -> None:
         relation = unit.relations.find(str(Fqn.parse(query.sink)))
         store = unit.stores.find(relation.store) if relation else None
     if relation is None or store is None:
-        raise CatalogError("not-found", f"stream {query.sink} or its store is not in the catalog any more")
+        raise CatalogError("not-found", f"Stream {query.sink} or its store is not in the catalog any more.")
     connector = env.connect(store)
     if connector.find_entity(relation.entity, env.settings.store_timeout) is not None:
         return

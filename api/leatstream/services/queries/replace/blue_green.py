@@ -81,7 +81,7 @@ def replace_beside(
     with env.open_unit() as unit:
         current = require_query(unit, name)
         if current.meta != old.meta:
-            raise CatalogError("stale", f"query {name} was changed by someone else at the same moment")
+            raise CatalogError("stale", f"Query {name} was changed by someone else at the same moment.")
         _refuse(env, unit, current)
         require_basis(unit, planned)
         check_replacement(unit, current, planned)
@@ -111,7 +111,7 @@ def rollback(env: Environment, principal: Principal, name: str) -> Query:
         if kept is None or kept.deleting:
             raise CatalogError(
                 "invalid-transition",
-                f"no version of query {quote(name)} is kept that could take over again",
+                f"No version of query {quote(name)} is kept that could take over again.",
                 hint="DESCRIBE QUERY HISTORY has the statements of earlier versions",
             )
         status = replace(kept.status, observed_generation=kept.meta.generation + 1, restarts=0, error=None)
@@ -193,7 +193,7 @@ def _refuse(env: Environment, unit: UnitOfWork, query: Query) -> None:
     if query.kind is not QueryKind.CREATE_MATERIALIZED_VIEW_AS and gone:
         raise CatalogError(
             "invalid-transition",
-            f"query {quote(query.name)} does not run: there is none from which another could take over",
+            f"Query {quote(query.name)} does not run: there is none from which another could take over.",
             hint="RESTART QUERY before; or leave 'replace.mode' out",
         )
     for name in (query.name + GREEN, query.name + BLUE):
@@ -201,7 +201,7 @@ def _refuse(env: Environment, unit: UnitOfWork, query: Query) -> None:
         if taken is not None and taken.beside is None:
             raise CatalogError(
                 "already-exists",
-                f"a replacement of {quote(query.name)} needs the name {quote(name)}, which is taken",
+                f"A replacement of {quote(query.name)} needs the name {quote(name)}, which is taken.",
             )
 
 
@@ -245,4 +245,4 @@ def _reads(job: JobSpec) -> list[tuple[str | None, ...]]:
 
 def _refuse_for(why: str | None) -> None:
     if why is not None:
-        raise RequestError("unsupported", f"a blue-green replacement is not possible: {why}", hint=IN_PLACE)
+        raise RequestError("unsupported", f"A blue-green replacement is not possible: {why}.", hint=IN_PLACE)

@@ -214,7 +214,7 @@ def take_over_at_once(env: Environment, unit: UnitOfWork, green: Query, blue: Qu
     if blue.status.driver_id is not None or before is None or after is None or not covers(before, after):
         raise CatalogError(
             "invalid-transition",
-            f"query {quote(blue.name)} does not run, and it is not known where it has ended",
+            f"Query {quote(blue.name)} does not run, and it is not known where it has ended.",
             hint=f"RESTART QUERY {quote(blue.name)}, or TERMINATE it, and ROLLBACK it then",
         )
     why = hindrance(unit, green, blue)

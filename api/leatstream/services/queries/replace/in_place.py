@@ -76,17 +76,17 @@ def check_replacement(
     if planned.kind is not old.kind or str(planned.sink.fqn) != old.sink:
         raise CatalogError(
             "requires-replacement",
-            f"query {quote(old.name)} writes to {old.sink} by {old.kind.value}; a query cannot change "
-            "its sink",
+            f"Query {quote(old.name)} writes to {old.sink} by {old.kind.value}; a query cannot change "
+            "its sink.",
             pointer="#/sql",
-            hint="delete it and create it again",
+            hint="Delete it and create it again.",
         )
     others = _holders(unit, old, planned, within)
     refuse_dependents(f"the shape of {old.sink}", others)
     change = replacement(unit, old, planned, within)
     if change.kind == "refused":
         raise CatalogError(
-            "requires-replacement", f"query {quote(old.name)}: {change.reason}", pointer="#/sql"
+            "requires-replacement", f"Query {quote(old.name)}: {change.reason}.", pointer="#/sql"
         )
     return change
 
@@ -95,14 +95,14 @@ def refuse_beside(unit: UnitOfWork, query: Query) -> None:
     """CatalogError invalid-transition for another statement of a query that takes part in a replacement."""
     if query.beside is not None:
         raise CatalogError(
-            "invalid-transition", f"query {quote(query.name)} stands beside another: its statement stays"
+            "invalid-transition", f"Query {quote(query.name)} stands beside another: its statement stays."
         )
     green = unit.queries.find(query.name + GREEN)
     if green is not None and green.beside == query.meta.id:
         raise CatalogError(
             "invalid-transition",
-            f"query {quote(query.name)} is being replaced by {quote(green.name)}",
-            hint=f"wait until it has taken over, or delete {quote(green.name)}",
+            f"Query {quote(query.name)} is being replaced by {quote(green.name)}.",
+            hint=f"Wait until it has taken over, or delete {quote(green.name)}.",
         )
 
 
@@ -129,9 +129,9 @@ def refuse_unswapped(unit: UnitOfWork, query: Query, properties: Properties, cha
     if is_blue_green(properties) and needs_another(query, change):
         raise RequestError(
             "unsupported",
-            "PUT and PATCH change a query in place, and its statement asks for another beside it",
+            "PUT and PATCH change a query in place, and its statement asks for another beside it.",
             **properties[REPLACE_MODE].place,
-            hint=f"send it as a statement, or to POST /v1/queries/{query.name}:replace",
+            hint=f"Send it as a statement, or to POST /v1/queries/{query.name}:replace.",
         )
 
 
