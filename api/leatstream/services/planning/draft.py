@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from leatstream.errors import MISSING, Position, RequestError, StoreError
@@ -19,13 +19,18 @@ from leatstream.services.staging.catalog_view import CatalogView, qualify
 from leatstream.sql.relation_properties import RelationProperties, canonical_name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Draft:
-    """A statement on its way to a plan.
+    """A continuous statement, as far as the stages of its plan have come.
 
     Attributes:
+        env: the environment.
+        view: the catalog, with what is assumed.
         statement: as parsed.
-        given: the sink's WITH, typed.
+        context: database, schema and store of the session.
+        logical: the bound SELECT.
+        live: the stores and entities that it is about.
+        given: the sink's WITH, typed; empty for a view.
         places: canonical property name to where the user wrote it.
         analyzed: the SELECT's columns.
     """
@@ -34,11 +39,16 @@ class Draft:
     view: CatalogView
     statement: ContinuousStatement
     context: Context
-    live: LiveStores
     logical: LogicalPlan
-    given: RelationProperties
-    places: Mapping[str, Position]
-    analyzed: list[AnalyzedColumn]
+    live: LiveStores = field(init=False)
+    given: RelationProperties = field(default_factory=RelationProperties, init=False)
+    places: Mapping[str, Position] = field(init=False)
+    analyzed: list[AnalyzedColumn] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        """Take what the statement says of its places."""
+        self.live = LiveStores(self.env, self.view)
+        self.places = {canonical_name(k): v.position for k, v in self.statement.properties.items()}
 
     @property
     def where(self) -> Position:

@@ -5,6 +5,7 @@ Nothing is changed here; the only I/O is reading the stores and asking the engin
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from leatstream.errors import Faults, RequestError
@@ -18,7 +19,6 @@ from leatstream.services.planning.changelog_inserts import check_upserts
 from leatstream.services.planning.draft import Draft, entity_gone, refuse_loop, require_sources
 from leatstream.services.planning.finish import finish, plan_view
 from leatstream.services.planning.job import refuse_unbuilt
-from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.new_sink import plan_create
 from leatstream.services.planning.query import PlannedQuery
 from leatstream.services.planning.query_properties import refuse_unswappable
@@ -26,7 +26,7 @@ from leatstream.services.planning.record_places import key_columns, key_only
 from leatstream.services.planning.sink_columns import insert_columns, wrap_insert
 from leatstream.services.planning.table_sinks import check_table, refuse_records
 from leatstream.services.staging.catalog_view import CatalogView
-from leatstream.sql.relation_properties import RelationProperties, canonical_name, read_relation_properties
+from leatstream.sql.relation_properties import read_relation_properties
 from leatstream.sql.statements import CreateAs, CreateChangelogAs, CreateMaterializedViewAs, InsertInto
 
 _INSERT_PROPERTIES = {"key.columns", "sink.timestamp.strategy", "delivery.guarantee"}
@@ -48,37 +48,36 @@ def plan_statement(
         StoreError: a store cannot be asked, or an entity is gone.
         EngineError: no driver is there to analyze.
     """
-    draft = _draft(env, view, statement, context)
-    require_sources(draft.live, view, draft.logical)
-    check_lookup_types(env, draft.logical)
-    planned = _plan(draft)
-    return _with_functions(draft, planned)
+    draft = Draft(env, view, statement, context, bind_statement(view, statement, context))
+    for stage in _STAGES:
+        stage(draft)
+    return _with_functions(draft, _plan(draft))
 
 
-def _draft(env: Environment, view: CatalogView, statement: ContinuousStatement, context: Context) -> Draft:
-    live = LiveStores(env, view)
-    logical = with_types(env, with_places(env, view, bind_statement(view, statement, context)))
-    return Draft(
-        env=env,
-        view=view,
-        statement=statement,
-        context=context,
-        live=live,
-        logical=logical,
-        given=_properties(statement),
-        places={canonical_name(k): v.position for k, v in statement.properties.items()},
-        analyzed=analyze(env, logical),
-    )
+def _resolve(draft: Draft) -> None:
+    draft.logical = with_types(draft.env, with_places(draft.env, draft.view, draft.logical))
 
 
-def _properties(statement: ContinuousStatement) -> RelationProperties:
-    if isinstance(statement, CreateMaterializedViewAs):
-        return RelationProperties()  # a view's have a reader of their own
-    return read_relation_properties(
-        statement.properties,
-        changelog=isinstance(statement, CreateChangelogAs),
-        into=isinstance(statement, InsertInto),
-    )
+def _read_properties(draft: Draft) -> None:
+    statement = draft.statement
+    if not isinstance(statement, CreateMaterializedViewAs):  # a view's have a reader of their own
+        draft.given = read_relation_properties(
+            statement.properties,
+            changelog=isinstance(statement, CreateChangelogAs),
+            into=isinstance(statement, InsertInto),
+        )
+
+
+def _analyze(draft: Draft) -> None:
+    draft.analyzed = analyze(draft.env, draft.logical)
+
+
+def _check_sources(draft: Draft) -> None:
+    require_sources(draft.live, draft.view, draft.logical)
+    check_lookup_types(draft.env, draft.logical)
+
+
+_STAGES: tuple[Callable[[Draft], None], ...] = (_resolve, _read_properties, _analyze, _check_sources)
 
 
 def _plan(draft: Draft) -> PlannedQuery:
