@@ -12,7 +12,7 @@ from leatstream.model.names import quote
 from leatstream.services.environment import Environment, Page, Principal, Stored
 from leatstream.services.environment.authorization import READ, WRITE, authorize
 from leatstream.services.environment.pages import make_page
-from leatstream.services.nouns.databases import refuse_dependents
+from leatstream.services.nouns.dependents import refuse_dependents
 from leatstream.services.nouns.entity_drops import drop_unless_used
 from leatstream.services.nouns.stores import get_store
 from leatstream.services.relations.described_records import readable
