@@ -39,7 +39,7 @@ class Draft:
     view: CatalogView
     statement: ContinuousStatement
     context: Context
-    logical: LogicalPlan
+    logical: LogicalPlan = field(init=False)
     live: LiveStores = field(init=False)
     given: RelationProperties = field(default_factory=RelationProperties, init=False)
     places: Mapping[str, Position] = field(init=False)

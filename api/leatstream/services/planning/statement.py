@@ -48,14 +48,15 @@ def plan_statement(
         StoreError: a store cannot be asked, or an entity is gone.
         EngineError: no driver is there to analyze.
     """
-    draft = Draft(env, view, statement, context, bind_statement(view, statement, context))
+    draft = Draft(env, view, statement, context)
     for stage in _STAGES:
         stage(draft)
     return _with_functions(draft, _plan(draft))
 
 
-def _resolve(draft: Draft) -> None:
-    draft.logical = with_types(draft.env, with_places(draft.env, draft.view, draft.logical))
+def _bind(draft: Draft) -> None:
+    bound = bind_statement(draft.view, draft.statement, draft.context)
+    draft.logical = with_types(draft.env, with_places(draft.env, draft.view, bound))
 
 
 def _read_properties(draft: Draft) -> None:
@@ -77,7 +78,7 @@ def _check_sources(draft: Draft) -> None:
     check_lookup_types(draft.env, draft.logical)
 
 
-_STAGES: tuple[Callable[[Draft], None], ...] = (_resolve, _read_properties, _analyze, _check_sources)
+_STAGES: tuple[Callable[[Draft], None], ...] = (_bind, _read_properties, _analyze, _check_sources)
 
 
 def _plan(draft: Draft) -> PlannedQuery:
