@@ -58,7 +58,7 @@ def _address(given: WithList) -> Settings:
     text = given.text("uris")
     if text is None:
         if "uris" not in given.given:
-            hint = "write 'uris' = 'postgresql://host:5432/database'"
+            hint = "Write 'uris' = 'postgresql://host:5432/database'."
             given.faults.add("invalid-property", "A PostgreSQL store needs 'uris'.", hint=hint)
         return {}
     shape = "'uris' of a PostgreSQL store is one address: 'postgresql://host:5432/database'."
@@ -74,7 +74,7 @@ def _address(given: WithList) -> Settings:
         return {}
     if parts.username is not None or parts.password is not None:
         # An address is shown to everybody who may see the store.
-        given.wrong("uris", "'uris' holds no user and no password.", f"write {_USER!r} and {_PASSWORD!r}")
+        given.wrong("uris", "'uris' holds no user and no password.", f"Write {_USER!r} and {_PASSWORD!r}.")
         return {}
     return {"host": host, "port": port or 5432, "database": database} | _parameters(given, parts.query)
 
@@ -86,13 +86,13 @@ def _parameters(given: WithList, query: str) -> dict[str, str]:
         if name == "sslmode" and value in _MODES:
             found["ssl_mode"] = _MODES[value]
         elif name == "sslmode":
-            given.wrong("uris", f"sslmode is {', '.join(_MODES)}.")
+            given.wrong("uris", f"Sslmode is {', '.join(_MODES)}.")
         elif name == "application_name":
             found[name] = value
         else:
             shown = re.sub(r"[^a-z_]", "?", name)[:40]
             detail = f"'uris' has the parameter {shown!r}, which is not allowed."
-            given.wrong("uris", detail, "there is sslmode and application_name")
+            given.wrong("uris", detail, "There is sslmode and application_name.")
     return found
 
 

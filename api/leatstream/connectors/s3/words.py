@@ -45,7 +45,7 @@ def _place(given: WithList) -> Settings:
     uri = given.text("uris")
     if uri is None:
         if "uris" not in given.given:
-            hint = "write 'uris' = 'https://<bucket>.s3.<region>.amazonaws.com/<prefix>', or 's3://<bucket>/<prefix>'"
+            hint = "Write 'uris' = 'https://<bucket>.s3.<region>.amazonaws.com/<prefix>', or 's3://<bucket>/<prefix>'."
             given.faults.add("invalid-property", "An S3 store needs 'uris'.", hint=hint)
         return {}
     if found := _OF_BUCKET.match(uri):
@@ -56,7 +56,7 @@ def _place(given: WithList) -> Settings:
         return {"bucket": found[1], "prefix": _trimmed(found[2])}
     if found := _OTHER.match(uri):
         return {"endpoint_url": found[1], "bucket": found[2], "prefix": _trimmed(found[3])}
-    hint = "write s3://<bucket>/<prefix>, or an address with the bucket in it"
+    hint = "Write s3://<bucket>/<prefix>, or an address with the bucket in it."
     given.wrong("uris", "'uris' of an S3 store names one bucket.", hint)
     return {}
 

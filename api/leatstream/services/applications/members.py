@@ -17,7 +17,7 @@ from leatstream.plan.logical import LogicalPlan
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.nouns.session_defaults import used
 from leatstream.services.planning.analysis import analyze, with_places, with_types
-from leatstream.services.planning.changelog_inserts import writes_by_key
+from leatstream.services.planning.binding import writes_by_key
 from leatstream.services.staging.catalog_view import CatalogView, qualify
 from leatstream.sql import statements as ast
 from leatstream.sql.applications import CHANGING, Written, key, moved, placed, references, write_in

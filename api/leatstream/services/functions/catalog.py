@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
-from leatstream.errors import CatalogError, RequestError, not_found
+from leatstream.errors import CatalogError, RequestError
 from leatstream.model.functions import (
     DEFAULT_TIMEOUT_SECONDS,
     JAVA,
@@ -18,13 +18,13 @@ from leatstream.model.functions import (
 from leatstream.model.names import quote
 from leatstream.model.objects import HIDDEN_PREFIX, Meta
 from leatstream.ports import UnitOfWork
-from leatstream.services.environment import Environment, Page, Precondition, Principal, Stored
-from leatstream.services.environment.authorization import READ, WRITE, authorize
-from leatstream.services.environment.pages import repository_page
+from leatstream.services.environment import Environment, Precondition, Principal, Stored
+from leatstream.services.environment.authorization import WRITE, authorize
 from leatstream.services.environment.upsert import upsert
 from leatstream.services.functions.java_source import check_class, check_jar
 from leatstream.services.functions.python_source import check_handler, check_syntax
-from leatstream.services.nouns.databases import refuse_dependents
+from leatstream.services.nouns.dependents import refuse_dependents
+from leatstream.services.nouns.noun import NounService
 from leatstream.sql.function_table import functions, refusals
 
 _MOST_ARGUMENTS = 32
@@ -80,46 +80,6 @@ def check_source(file: str, content: str) -> str:
         raise RequestError("validation", detail, pointer="#/file")
     check_syntax(content, file)
     return PYTHON
-
-
-def get_function_source(env: Environment, principal: Principal, name: str) -> FunctionSource:
-    """The source; CatalogError not-found."""
-    authorize(principal, READ, "function source", name)
-    with env.open_unit(write=False) as unit:
-        return require_source(unit, name)
-
-
-def require_source(unit: UnitOfWork, name: str) -> FunctionSource:
-    """The source inside a unit; CatalogError not-found."""
-    found = unit.function_sources.find(name)
-    if found is None:
-        raise not_found("function source", quote(name))
-    return found
-
-
-def list_function_sources(
-    env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
-) -> Page[FunctionSource]:
-    """One page of sources by name."""
-    authorize(principal, READ, "function sources")
-    with env.open_unit(write=False) as unit:
-        return repository_page(
-            unit.function_sources, lambda s: s.name, "function-sources", page_size, page_token
-        )
-
-
-def delete_function_source(
-    env: Environment, principal: Principal, name: str, pre: Precondition = _ANY
-) -> None:
-    """Delete; CatalogError has-dependents names the functions that stand on it."""
-    authorize(principal, WRITE, "function source", name)
-    with env.open_unit() as unit:
-        source = require_source(unit, name)
-        pre.check(source.meta.generation, "function source", name)
-        used = [f"function {quote(f.name)}" for f in functions_of(unit, name)]
-        refuse_dependents(f"function source {quote(name)}", used)
-        unit.function_sources.delete(source.meta.id)
-        unit.commit()
 
 
 def put_function(
@@ -216,41 +176,6 @@ def _offered(language: str, content: str, file: str, handler: str, arguments: in
     return check_handler(content, file, handler, arguments)
 
 
-def get_function(env: Environment, principal: Principal, name: str) -> UserFunction:
-    """The function; CatalogError not-found."""
-    authorize(principal, READ, "function", name)
-    with env.open_unit(write=False) as unit:
-        return require_function(unit, name)
-
-
-def require_function(unit: UnitOfWork, name: str) -> UserFunction:
-    """The function inside a unit; CatalogError not-found."""
-    found = unit.functions.find(name)
-    if found is None:
-        raise not_found("function", quote(name))
-    return found
-
-
-def list_functions(
-    env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
-) -> Page[UserFunction]:
-    """One page of users' functions by name; the built-in ones are no objects."""
-    authorize(principal, READ, "functions")
-    with env.open_unit(write=False) as unit:
-        return repository_page(unit.functions, lambda f: f.name, "functions", page_size, page_token)
-
-
-def delete_function(env: Environment, principal: Principal, name: str, pre: Precondition = _ANY) -> None:
-    """Delete; CatalogError has-dependents names the queries that call it."""
-    authorize(principal, WRITE, "function", name)
-    with env.open_unit() as unit:
-        function = require_function(unit, name)
-        pre.check(function.meta.generation, "function", name)
-        refuse_dependents(f"function {quote(name)}", callers(unit, name))
-        unit.functions.delete(function.meta.id)
-        unit.commit()
-
-
 def functions_of(unit: UnitOfWork, source: str) -> list[UserFunction]:
     """The functions that stand on a source."""
     return [f for f in unit.functions.page(limit=100_000) if f.source == source]
@@ -263,3 +188,24 @@ def callers(unit: UnitOfWork, name: str) -> list[str]:
         for q in unit.queries.page(limit=100_000)
         if any(f["function"] == name for f in q.job.get("functions") or ())
     ]
+
+
+SOURCES = NounService(
+    "function source",
+    "function sources",
+    "function-sources",
+    lambda unit: unit.function_sources,
+    lambda unit, source: [f"function {quote(f.name)}" for f in functions_of(unit, source.name)],
+)
+get_function_source, require_source = SOURCES.get, SOURCES.require
+list_function_sources, delete_function_source = SOURCES.list, SOURCES.delete
+
+FUNCTIONS = NounService(
+    "function",
+    "functions",
+    "functions",
+    lambda unit: unit.functions,
+    lambda unit, function: callers(unit, function.name),
+)
+get_function, require_function = FUNCTIONS.get, FUNCTIONS.require
+list_functions, delete_function = FUNCTIONS.list, FUNCTIONS.delete

@@ -6,17 +6,15 @@ import base64
 import binascii
 import hashlib
 
-from leatstream.errors import RequestError, not_found
+from leatstream.errors import RequestError
 from leatstream.formats.descriptor_set import read_messages
-from leatstream.model.names import quote
 from leatstream.model.objects import Meta
 from leatstream.model.registered import DescriptorSource, MessageType
 from leatstream.ports import UnitOfWork
-from leatstream.services.environment import Environment, Page, Precondition, Principal, Stored
-from leatstream.services.environment.authorization import READ, WRITE, authorize
-from leatstream.services.environment.pages import repository_page
+from leatstream.services.environment import Environment, Precondition, Principal, Stored
+from leatstream.services.environment.authorization import WRITE, authorize
 from leatstream.services.environment.upsert import upsert
-from leatstream.services.nouns.databases import refuse_dependents
+from leatstream.services.nouns.noun import NounService
 
 MAX_BYTES = 700_000
 
@@ -84,48 +82,20 @@ def read_descriptor_set(text: str) -> tuple[bytes, tuple[MessageType, ...]]:
     return data, tuple(MessageType(name=m.name, file=m.file, fields=m.fields) for m in found)
 
 
-def get_descriptor_source(env: Environment, principal: Principal, name: str) -> DescriptorSource:
-    """The descriptor source; CatalogError not-found."""
-    authorize(principal, READ, "descriptor source", name)
-    with env.open_unit(write=False) as unit:
-        return require_descriptor_source(unit, name)
+def _dependents(unit: UnitOfWork, source: DescriptorSource) -> list[str]:
+    return [
+        f"stream {r.fqn}"
+        for r in unit.relations.page(limit=100_000)
+        if r.find_property("value.descriptor.source") == source.name
+    ]
 
 
-def require_descriptor_source(unit: UnitOfWork, name: str) -> DescriptorSource:
-    """The descriptor source inside a unit; CatalogError not-found."""
-    found = unit.descriptor_sources.find(name)
-    if found is None:
-        raise not_found("descriptor source", quote(name))
-    return found
-
-
-def list_descriptor_sources(
-    env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
-) -> Page[DescriptorSource]:
-    """One page of descriptor sources by name."""
-    authorize(principal, READ, "descriptor sources")
-    with env.open_unit(write=False) as unit:
-        return repository_page(
-            unit.descriptor_sources, lambda d: d.name, "descriptor-sources", page_size, page_token
-        )
-
-
-def delete_descriptor_source(
-    env: Environment,
-    principal: Principal,
-    name: str,
-    pre: Precondition = Precondition(),  # noqa: B008
-) -> None:
-    """Delete a descriptor source that no stream reads by."""
-    authorize(principal, WRITE, "descriptor source", name)
-    with env.open_unit() as unit:
-        source = require_descriptor_source(unit, name)
-        pre.check(source.meta.generation, "descriptor source", name)
-        used = [
-            f"stream {r.fqn}"
-            for r in unit.relations.page(limit=100_000)
-            if r.find_property("value.descriptor.source") == name
-        ]
-        refuse_dependents(f"descriptor source {quote(name)}", used)
-        unit.descriptor_sources.delete(source.meta.id)
-        unit.commit()
+DESCRIPTOR_SOURCES = NounService(
+    "descriptor source",
+    "descriptor sources",
+    "descriptor-sources",
+    lambda unit: unit.descriptor_sources,
+    _dependents,
+)
+get_descriptor_source, require_descriptor_source = DESCRIPTOR_SOURCES.get, DESCRIPTOR_SOURCES.require
+list_descriptor_sources, delete_descriptor_source = DESCRIPTOR_SOURCES.list, DESCRIPTOR_SOURCES.delete

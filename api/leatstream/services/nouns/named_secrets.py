@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from leatstream.errors import RequestError, not_found
+from leatstream.errors import RequestError
 from leatstream.model.names import quote
 from leatstream.model.objects import Meta, Store, StoreState
 from leatstream.model.registered import Secret
 from leatstream.ports import UnitOfWork
-from leatstream.services.environment import Environment, Page, Precondition, Principal, Stored
-from leatstream.services.environment.authorization import READ, WRITE, authorize
-from leatstream.services.environment.pages import repository_page
+from leatstream.services.environment import Environment, Precondition, Principal, Stored
+from leatstream.services.environment.authorization import WRITE, authorize
 from leatstream.services.environment.upsert import upsert
-from leatstream.services.nouns.databases import refuse_dependents
+from leatstream.services.nouns.noun import NounService
 from leatstream.services.nouns.secret_values import stored_value
 from leatstream.services.nouns.stores import ask_store
 
@@ -86,30 +85,6 @@ def _connect_anew(unit: UnitOfWork, name: str) -> list[Store]:
     return changed
 
 
-def get_secret(env: Environment, principal: Principal, name: str) -> Secret:
-    """The secret without its value; CatalogError not-found."""
-    authorize(principal, READ, "secret", name)
-    with env.open_unit(write=False) as unit:
-        return require_secret(unit, name)
-
-
-def require_secret(unit: UnitOfWork, name: str) -> Secret:
-    """The secret inside a unit; CatalogError not-found."""
-    found = unit.named_secrets.find(name)
-    if found is None:
-        raise not_found("secret", quote(name))
-    return found
-
-
-def list_secrets(
-    env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
-) -> Page[Secret]:
-    """One page of secrets by name, without their values."""
-    authorize(principal, READ, "secrets")
-    with env.open_unit(write=False) as unit:
-        return repository_page(unit.named_secrets, lambda s: s.name, "secrets", page_size, page_token)
-
-
 def secret_dependents(unit: UnitOfWork, name: str) -> list[str]:
     """Stores and schema registries that use the secret, for messages."""
     stores = [s for s in unit.stores.page(limit=100_000) if name in s.secret_names.values()]
@@ -118,18 +93,17 @@ def secret_dependents(unit: UnitOfWork, name: str) -> list[str]:
     return found + [f"schema registry {quote(r.name)}" for r in registries]
 
 
-def delete_secret(
-    env: Environment,
-    principal: Principal,
-    name: str,
-    pre: Precondition = Precondition(),  # noqa: B008
-) -> None:
-    """Delete a secret that nothing uses."""
-    authorize(principal, WRITE, "secret", name)
-    with env.open_unit() as unit:
-        secret = require_secret(unit, name)
-        pre.check(secret.meta.generation, "secret", name)
-        refuse_dependents(f"secret {quote(name)}", secret_dependents(unit, name))
-        unit.secrets.delete(secret.reference)
-        unit.named_secrets.delete(secret.meta.id)
-        unit.commit()
+def _release(unit: UnitOfWork, secret: Secret) -> None:
+    unit.secrets.delete(secret.reference)
+
+
+SECRETS = NounService(
+    "secret",
+    "secrets",
+    "secrets",
+    lambda unit: unit.named_secrets,
+    lambda unit, secret: secret_dependents(unit, secret.name),
+    _release,
+)
+get_secret, require_secret = SECRETS.get, SECRETS.require
+list_secrets, delete_secret = SECRETS.list, SECRETS.delete

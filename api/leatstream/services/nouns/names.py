@@ -13,7 +13,7 @@ def single(name: ast.Name) -> str:
     if len(name.parts) != 1:
         raise RequestError(
             "sql-syntax",
-            f"{'.'.join(name.parts)} has {len(name.parts)} parts; one is expected",
+            f"{'.'.join(name.parts)} has {len(name.parts)} parts; one is expected.",
             position=name.position,
         )
     return name.parts[0]
@@ -33,9 +33,9 @@ def qualify_schema(name: ast.Name, database: ast.Name | None, context: Context) 
     if chosen is None:
         raise RequestError(
             "unknown-relation",
-            f"no database is chosen for schema {quote(schema)}",
+            f"No database is chosen for schema {quote(schema)}.",
             position=name.position,
-            hint="write database.schema, or USE DATABASE first",
+            hint="Write database.schema, or USE DATABASE first.",
             sqlstate=MISSING["database"],
         )
     return chosen, schema
@@ -49,7 +49,7 @@ def store_of(env: Environment, name: ast.Name | None, context: Context) -> str:
     if chosen is None:
         raise RequestError(
             "property-required",
-            "no store is named and the session has none",
+            "No store is named and the session has none.",
             hint="IN STORE …, or USE STORE first",
         )
     return chosen

@@ -6,18 +6,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from leatstream.errors import Faults, LeatstreamError, not_found
+from leatstream.errors import Faults, LeatstreamError
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.model.certificates import is_certificate
 from leatstream.model.names import quote
 from leatstream.model.objects import Meta
 from leatstream.model.registered import SchemaRegistry
 from leatstream.ports import UnitOfWork
-from leatstream.services.environment import Environment, Page, Precondition, Principal, Stored
-from leatstream.services.environment.authorization import READ, WRITE, authorize
-from leatstream.services.environment.pages import repository_page
+from leatstream.services.environment import Environment, Precondition, Principal, Stored
+from leatstream.services.environment.authorization import WRITE, authorize
 from leatstream.services.environment.upsert import upsert
-from leatstream.services.nouns.databases import refuse_dependents
+from leatstream.services.nouns.noun import NounService
 from leatstream.services.nouns.secret_values import (
     SecretValue,
     forget_own,
@@ -173,49 +172,22 @@ class RegistryStatus:
     error_code: str | None
 
 
-def get_registry(env: Environment, principal: Principal, name: str) -> SchemaRegistry:
-    """The registry; CatalogError not-found."""
-    authorize(principal, READ, "schema registry", name)
-    with env.open_unit(write=False) as unit:
-        return require_registry(unit, name)
-
-
-def require_registry(unit: UnitOfWork, name: str) -> SchemaRegistry:
-    """The registry inside a unit; CatalogError not-found."""
-    found = unit.schema_registries.find(name)
-    if found is None:
-        raise not_found("schema registry", quote(name))
-    return found
-
-
-def list_registries(
-    env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
-) -> Page[SchemaRegistry]:
-    """One page of registries by name."""
-    authorize(principal, READ, "schema registries")
-    with env.open_unit(write=False) as unit:
-        return repository_page(
-            unit.schema_registries, lambda r: r.name, "schema-registries", page_size, page_token
-        )
-
-
 def registry_dependents(unit: UnitOfWork, name: str) -> list[str]:
     """Stores that name the registry, for messages."""
     return [f"store {quote(s.name)}" for s in unit.stores.page(limit=100_000) if s.schema_registry == name]
 
 
-def delete_registry(
-    env: Environment,
-    principal: Principal,
-    name: str,
-    pre: Precondition = Precondition(),  # noqa: B008
-) -> None:
-    """Delete a registry that no store names."""
-    authorize(principal, WRITE, "schema registry", name)
-    with env.open_unit() as unit:
-        registry = require_registry(unit, name)
-        pre.check(registry.meta.generation, "schema registry", name)
-        refuse_dependents(f"schema registry {quote(name)}", registry_dependents(unit, name))
-        forget_own(unit, registry.meta.id, registry.secrets)
-        unit.schema_registries.delete(registry.meta.id)
-        unit.commit()
+def _release(unit: UnitOfWork, registry: SchemaRegistry) -> None:
+    forget_own(unit, registry.meta.id, registry.secrets)
+
+
+REGISTRIES = NounService(
+    "schema registry",
+    "schema registries",
+    "schema-registries",
+    lambda unit: unit.schema_registries,
+    lambda unit, registry: registry_dependents(unit, registry.name),
+    _release,
+)
+get_registry, require_registry = REGISTRIES.get, REGISTRIES.require
+list_registries, delete_registry = REGISTRIES.list, REGISTRIES.delete

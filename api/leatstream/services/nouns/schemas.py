@@ -10,7 +10,8 @@ from leatstream.services.environment import Environment, Page, Precondition, Pri
 from leatstream.services.environment.authorization import READ, WRITE, authorize
 from leatstream.services.environment.pages import repository_page
 from leatstream.services.environment.upsert import upsert
-from leatstream.services.nouns.databases import refuse_dependents, require_database
+from leatstream.services.nouns.databases import require_database
+from leatstream.services.nouns.dependents import refuse_dependents
 
 
 def schema_key(database: str, name: str) -> str:

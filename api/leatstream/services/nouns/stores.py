@@ -15,18 +15,16 @@ from leatstream.errors import (
     Faults,
     LeatstreamError,
     RequestError,
-    not_found,
     sentence,
 )
 from leatstream.model.names import quote
 from leatstream.model.objects import Meta, Store, StoreState
 from leatstream.model.registered import SecretName
 from leatstream.ports import UnitOfWork
-from leatstream.services.environment import Environment, Page, Precondition, Principal, Stored
-from leatstream.services.environment.authorization import READ, WRITE, authorize
-from leatstream.services.environment.pages import repository_page
+from leatstream.services.environment import Environment, Precondition, Principal, Stored
+from leatstream.services.environment.authorization import WRITE, authorize
 from leatstream.services.environment.upsert import upsert
-from leatstream.services.nouns.databases import refuse_dependents
+from leatstream.services.nouns.noun import NounService
 from leatstream.services.nouns.secret_values import (
     SecretValue,
     forget_own,
@@ -248,43 +246,14 @@ def ask_store(env: Environment, store: Store) -> Store:
     return tested
 
 
-def get_store(env: Environment, principal: Principal, name: str) -> Store:
-    """The store; CatalogError not-found."""
-    authorize(principal, READ, "store", name)
-    with env.open_unit(write=False) as unit:
-        return require_store(unit, name)
+def _dependents(unit: UnitOfWork, store: Store) -> list[str]:
+    return [f"stream {r.fqn}" for r in unit.relations.page(limit=100_000) if r.store == store.name]
 
 
-def require_store(unit: UnitOfWork, name: str) -> Store:
-    """The store inside a unit; CatalogError not-found."""
-    found = unit.stores.find(name)
-    if found is None:
-        raise not_found("store", quote(name))
-    return found
+def _release(unit: UnitOfWork, store: Store) -> None:
+    forget_own(unit, store.meta.id, store.secrets)
 
 
-def list_stores(
-    env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
-) -> Page[Store]:
-    """One page of stores by name."""
-    authorize(principal, READ, "stores")
-    with env.open_unit(write=False) as unit:
-        return repository_page(unit.stores, lambda s: s.name, "stores", page_size, page_token)
-
-
-def delete_store(
-    env: Environment,
-    principal: Principal,
-    name: str,
-    pre: Precondition = Precondition(),  # noqa: B008
-) -> None:
-    """Delete a store that no relation uses; its secrets go with it, the user's data stays."""
-    authorize(principal, WRITE, "store", name)
-    with env.open_unit() as unit:
-        store = require_store(unit, name)
-        pre.check(store.meta.generation, "store", name)
-        used = [r for r in unit.relations.page(limit=100_000) if r.store == name]
-        refuse_dependents(f"store {quote(name)}", [f"stream {r.fqn}" for r in used])
-        forget_own(unit, store.meta.id, store.secrets)
-        unit.stores.delete(store.meta.id)
-        unit.commit()
+STORES = NounService("store", "stores", "stores", lambda unit: unit.stores, _dependents, _release)
+get_store, require_store = STORES.get, STORES.require
+list_stores, delete_store = STORES.list, STORES.delete

@@ -8,7 +8,6 @@ from leatstream.errors import RequestError
 from leatstream.model.objects import RelationKind
 from leatstream.plan.logical import LogicalPlan
 from leatstream.services.environment import Context
-from leatstream.services.planning.changelog_inserts import writes_by_key
 from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql.binder import bind
 from leatstream.sql.passes.merging import Ctes
@@ -78,3 +77,14 @@ def _gives_changelog(view: CatalogView, statement: ContinuousStatement, context:
         return changes or select.args.get("group") is not None
 
     return gives(statement.select, {})
+
+
+def writes_by_key(view: CatalogView, statement: CreateAs | InsertInto, context: Context) -> bool:
+    """Whether the statement is INSERT INTO a changelog, or a table with a primary key, that is there."""
+    if not isinstance(statement, InsertInto):
+        return False
+    try:
+        target = view.resolve(statement.name, context)
+        return target.kind in (RelationKind.CHANGELOG, RelationKind.TABLE) and bool(target.primary_key)
+    except RequestError:
+        return False  # which the plan of the INSERT tells

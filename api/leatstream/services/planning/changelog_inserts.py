@@ -6,22 +6,8 @@ from collections.abc import Sequence
 
 from leatstream.errors import Position, RequestError
 from leatstream.model.names import quote
-from leatstream.model.objects import Relation, RelationKind
+from leatstream.model.objects import Relation
 from leatstream.plan.logical import AnalyzedColumn, LogicalPlan
-from leatstream.services.environment import Context
-from leatstream.services.staging.catalog_view import CatalogView
-from leatstream.sql.statements import CreateAs, InsertInto
-
-
-def writes_by_key(view: CatalogView, statement: CreateAs | InsertInto, context: Context) -> bool:
-    """Whether the statement is INSERT INTO a changelog, or a table with a primary key, that is there."""
-    if not isinstance(statement, InsertInto):
-        return False
-    try:
-        target = view.resolve(statement.name, context)
-        return target.kind in (RelationKind.CHANGELOG, RelationKind.TABLE) and bool(target.primary_key)
-    except RequestError:
-        return False  # which the plan of the INSERT tells
 
 
 def check_upserts(

@@ -15,14 +15,13 @@ from leatstream.plan.logical import LogicalPlan
 from leatstream.services.environment import Context, Environment
 from leatstream.services.functions.jobs import function_specs
 from leatstream.services.planning.analysis import analyze, check_lookup_types, with_places, with_types
-from leatstream.services.planning.draft import Draft, require_sources
+from leatstream.services.planning.draft import require_sources
 from leatstream.services.planning.job import plan_job
 from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.query import sources_json
 from leatstream.services.planning.sink_columns import new_columns
 from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql.binder import bind
-from leatstream.sql.relation_properties import RelationProperties
 from leatstream.sql.statements import Select
 
 # The store and the entity of a SELECT's sink: its reader.
@@ -63,10 +62,10 @@ def plan_select(env: Environment, view: CatalogView, statement: Select, context:
     """
     live = LiveStores(env, view)
     logical = with_types(env, with_places(env, view, _bind_select(statement, view, context)))
-    draft = Draft(env, view, context, live, logical, RelationProperties(), {}, analyze(env, logical))
-    require_sources(draft)
+    analyzed = analyze(env, logical)
+    require_sources(live, view, logical)
     check_lookup_types(env, logical)
-    columns = new_columns(draft.analyzed, statement.position)
+    columns = new_columns(analyzed, statement.position)
     sink = SinkSpec(
         relation=_READER,
         store=StoreRef(name=_READER, kind=READER_KIND, config={}),

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Entity
 from leatstream.errors import Faults, Position, RequestError, StoreError
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import Column, Relation
+from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.sql.relation_properties import RelationProperties
 
 Where = Callable[[str], Mapping[str, Any]]
-
-if TYPE_CHECKING:
-    from leatstream.services.nouns.relation_definition import RelationDefinition
 
 
 def check_table_store(connector: Connector, faults: Faults, **where: Any) -> None:

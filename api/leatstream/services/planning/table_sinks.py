@@ -47,15 +47,17 @@ def table_entity(
         return Effective(entity, Origin.EXPLICIT if given.topic else Origin.DEFAULT)
     for key, value in named.items():
         if not isinstance(value, str) or not value or (key == schema and "." in value):
-            faults.add("invalid-property", f"{key} is a name", **where(key))
+            faults.add("invalid-property", f"{key} is a name.", **where(key))
     if named.get(database, store.config.get("database")) != store.config.get("database"):
-        detail = f"{database} differs from the database of store {quote(store.name)}"
+        detail = f"{database} differs from the database of store {quote(store.name)}."
         faults.add(
-            "invalid-property", detail, hint="a store is one database; leave it out", **where(database)
+            "invalid-property", detail, hint="A store is one database; leave it out.", **where(database)
         )
     if given.topic and (schema in named or table in named):
-        detail = "'topic' and the table's own properties both name the entity"
-        faults.add("invalid-property", detail, hint=f"leave one of 'topic' and {table} out", **where("topic"))
+        detail = "'topic' and the table's own properties both name the entity."
+        faults.add(
+            "invalid-property", detail, hint=f"Leave one of 'topic' and {table} out.", **where("topic")
+        )
     if given.topic:
         return Effective(connector.canonical_entity(given.topic), Origin.EXPLICIT)
     full = f"{named.get(schema, 'public')}.{named.get(table, default)}"
@@ -67,8 +69,8 @@ def refuse_records(given: Mapping[str, Any], faults: Faults, where: Where) -> No
     """Note properties of records' bytes: rows of a table have columns."""
     for key, harmless in _RECORDS.items():
         if key in given and str(given[key]).lower() != harmless:
-            detail = f"{key} has no meaning for a table: its rows have columns, not records of bytes"
-            faults.add("invalid-property", detail, hint="leave it out", **where(key))
+            detail = f"{key} has no meaning for a table: its rows have columns, not records of bytes."
+            faults.add("invalid-property", detail, hint="Leave it out.", **where(key))
 
 
 def check_table(
@@ -87,6 +89,6 @@ def check_table(
         return
     faults = Faults()
     for misfit in connector.table_misfits(entity.table, columns, primary_key):
-        detail = f"table {entity.name} of store {quote(connector.name)}: {misfit.detail}"
+        detail = f"Table {entity.name} of store {quote(connector.name)}: {misfit.detail}."
         faults.add("type-mismatch", detail, position=position, hint=misfit.hint)
     faults.raise_if_any()

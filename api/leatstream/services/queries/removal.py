@@ -30,7 +30,7 @@ from leatstream.services.environment import (
 )
 from leatstream.services.environment.authorization import WRITE, authorize
 from leatstream.services.nouns.application_owners import query_owner
-from leatstream.services.nouns.databases import refuse_dependents
+from leatstream.services.nouns.dependents import refuse_dependents
 from leatstream.services.nouns.entity_drops import drop_unless_used, relations_on
 from leatstream.services.planning.change_feeds import forget_readers
 from leatstream.services.queries.catalog import require_query

@@ -22,7 +22,7 @@ def entity_properties(properties: ast.Properties) -> tuple[dict[str, int], dict[
     faults = Faults()
     for key in sorted(set(read.other) - {TABLE_COLUMNS}):
         faults.add(
-            "invalid-property", f"{key} is no property of an entity", position=properties[key].position
+            "invalid-property", f"{key} is no property of an entity.", position=properties[key].position
         )
     faults.raise_if_any()
     return dict(read.entity), dict(read.configs)
@@ -81,10 +81,10 @@ def _check_primary_key(statement: ast.CreateStream, keys: tuple[ast.Name, ...]) 
         if name not in names:
             faults.add(
                 "unknown-column",
-                f"the primary key names {quote(name)}, which is not a column",
+                f"The primary key names {quote(name)}, which is not a column.",
                 position=key.position,
                 hint=did_you_mean(name, names),
             )
         elif name in (earlier.parts[0] for earlier in keys[:index]):
-            faults.add("validation", f"the primary key names {quote(name)} twice", position=key.position)
+            faults.add("validation", f"The primary key names {quote(name)} twice.", position=key.position)
     faults.raise_if_any()

@@ -13,7 +13,7 @@ from leatstream.model.names import quote
 from leatstream.services.environment import Environment, Page, Principal, Stored
 from leatstream.services.environment.authorization import READ, WRITE, authorize
 from leatstream.services.environment.pages import make_page
-from leatstream.services.nouns.databases import refuse_dependents
+from leatstream.services.nouns.dependents import refuse_dependents
 from leatstream.services.nouns.entity_drops import drop_unless_used
 from leatstream.services.nouns.stores import get_store
 from leatstream.services.relations.described_records import readable
@@ -51,7 +51,7 @@ def get_entity(env: Environment, principal: Principal, store: str, entity: str) 
     connector = _connect(env, principal, store)
     found = connector.find_entity(connector.canonical_entity(entity), env.settings.store_timeout)
     if found is None:
-        raise StoreError("entity-not-found", f"store {quote(store)} has no entity '{entity}'")
+        raise StoreError("entity-not-found", f"Store {quote(store)} has no entity '{entity}'.")
     return _of(connector, found)
 
 
@@ -143,9 +143,9 @@ def check_entity(
         if one.grows_only and present is not None and wanted is not None and wanted < present:
             faults.add(
                 "invalid-property",
-                f"{entity} has {present} {one.short}; stores of kind {connector.kind} cannot take them away",
+                f"{entity} has {present} {one.short}; stores of kind {connector.kind} cannot take them away.",
                 pointer=f"#/{connector.kind}/{one.short}",
-                hint=f"leave {present}, or delete {entity}, with its records, and create it again",
+                hint=f"Leave {present}, or delete {entity}, with its records, and create it again.",
             )
     faults.raise_if_any()
 
@@ -170,8 +170,8 @@ def _refuse_foreign(connector: Connector, store: str, properties: Mapping[str, i
     for name in sorted(set(properties) - known):
         faults.add(
             "invalid-property",
-            f"{name} does not fit store {quote(store)}, which is of kind {connector.kind}",
-            hint=f"there is {', '.join(sorted(known)) or 'none'}",
+            f"{name} does not fit store {quote(store)}, which is of kind {connector.kind}.",
+            hint=f"There is {', '.join(sorted(known)) or 'none'}.",
         )
     faults.raise_if_any()
 

@@ -39,7 +39,7 @@ from leatstream.services.environment.authorization import READ, WRITE, authorize
 from leatstream.services.environment.pages import repository_page
 from leatstream.services.environment.upsert import upsert
 from leatstream.services.nouns.application_owners import refuse_relation_alone
-from leatstream.services.nouns.databases import refuse_dependents
+from leatstream.services.nouns.dependents import refuse_dependents
 from leatstream.services.nouns.entity_drops import (
     Seen,
     drop_unless_used,

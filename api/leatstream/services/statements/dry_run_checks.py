@@ -14,7 +14,8 @@ from leatstream.model.registered import SecretName
 from leatstream.services.applications.catalog import require_application
 from leatstream.services.environment import Context, Environment
 from leatstream.services.functions.catalog import callers, functions_of, require_function, require_source
-from leatstream.services.nouns.databases import PUBLIC, refuse_dependents, require_database
+from leatstream.services.nouns.databases import PUBLIC, require_database
+from leatstream.services.nouns.dependents import refuse_dependents
 from leatstream.services.nouns.names import entity_name, qualify_schema, single, store_of
 from leatstream.services.nouns.schemas import schema_key
 from leatstream.services.nouns.stores import check_config, refuse_moved_secrets, split_secrets

@@ -10,7 +10,7 @@ from leatstream.model.names import quote
 from leatstream.model.registered import SecretName
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Context, Environment
-from leatstream.services.nouns.databases import refuse_dependents
+from leatstream.services.nouns.dependents import refuse_dependents
 from leatstream.services.nouns.descriptor_sources import require_descriptor_source
 from leatstream.services.nouns.named_secrets import require_secret, secret_dependents
 from leatstream.services.nouns.names import single

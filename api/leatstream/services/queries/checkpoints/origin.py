@@ -14,7 +14,7 @@ from leatstream.plan.job_spec import JobSpec
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment
 from leatstream.services.queries.checkpoints.files import copy_offsets, last_commit
-from leatstream.services.queries.update import change_query
+from leatstream.services.queries.update import update_query
 from leatstream.sql.statements import Properties, Value
 
 _AT_REST = (QueryState.STOPPED, QueryState.COMPLETED)
@@ -183,9 +183,7 @@ def lay_checkpoint(env: Environment, query: Query) -> None:
         return
     if not env.checkpoints.holds(checkpoint_path(query)):
         _copy(env, origin, checkpoint_path(query))
-    with change_query(env, query) as box:
-        for current in box:
-            box[0] = replace(current, origin=replace(origin, laid=True))
+    update_query(env, query, lambda current: replace(current, origin=replace(origin, laid=True)))
 
 
 def _copy(env: Environment, origin: CheckpointOrigin, target: str) -> None:

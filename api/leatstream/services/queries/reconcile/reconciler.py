@@ -43,7 +43,7 @@ from leatstream.services.queries.shared_drivers import (
     starts_in_turn,
     turn_of,
 )
-from leatstream.services.queries.update import change_query
+from leatstream.services.queries.update import update_query, update_status
 
 _log = logging.getLogger(__name__)
 _STRAY_SECONDS = 15.0
@@ -253,28 +253,25 @@ def _follow(env: Environment, query: Query, aside: Aside) -> Action:
         return Action.MARK_STOPPED
     if awakened(query, leader, env.clock.now()) is None:
         return Action.NONE
-    with change_query(env, leader) as box:
-        for current in box:
-            box[0] = awakened(query, current, env.clock.now()) or current
+    update_query(env, leader, lambda current: awakened(query, current, env.clock.now()))
     return Action.NONE
 
 
 def _mark(env: Environment, query: Query, action: Action) -> None:
     now, driver = env.clock.now(), query.status.driver_id
     unserved = driver is not None and env.drivers.never_served(driver)
-    with change_query(env, query) as box:
-        for current in box:
-            status = current.status
-            if action is Action.MARK_STOPPING:
-                status = replace(status, state=QueryState.STOPPING, since=now, message="stopping")
-            elif action is Action.MARK_STOPPED:
-                status = ended(status, QueryState.STOPPED, now)
-            elif action is Action.MARK_PENDING:
-                status = ended(status, QueryState.PENDING, now)
-            elif action is Action.MARK_LOST:
-                cause = DRIVER_NOT_STARTED if unserved else None
-                status = after_loss(env.settings, status, now, "the driver's process ended", cause)
-            box[0] = replace(current, status=status)
+
+    def change(status: QueryStatus) -> QueryStatus:
+        if action is Action.MARK_STOPPING:
+            return replace(status, state=QueryState.STOPPING, since=now, message="stopping")
+        if action is Action.MARK_STOPPED:
+            return ended(status, QueryState.STOPPED, now)
+        if action is Action.MARK_PENDING:
+            return ended(status, QueryState.PENDING, now)
+        cause = DRIVER_NOT_STARTED if unserved else None
+        return after_loss(env.settings, status, now, "the driver's process ended", cause)
+
+    update_status(env, query, change)
     if driver and action is not Action.MARK_STOPPING:
         env.drivers.let_go(driver, query.meta.id)
 
@@ -310,44 +307,47 @@ def _launch(env: Environment, query: Query, aside: Aside) -> None:
         # Nothing is to be told: hundreds may wait, and each would write.
         env.leases.hand_over(query.meta.id)
         return
-    with change_query(env, query) as box:
-        if box and not box[0].is_wanted:
-            box.clear()  # nothing that is being removed may have a job, nor what was stopped meanwhile
-        for current in box:
-            status = replace(current.status, entity_ready=True)
-            if first is not None:
-                what = f"shared drivers died twice: their queries start one after another, now {first}"
-                status = replace(status, message=f"waiting for its turn: {what}")
-            elif driver is None:
-                status = replace(status, message=f"{WAITING}{why}")
-            else:
-                status = replace(
-                    status,
-                    state=QueryState.STARTING,
-                    since=now,
-                    message=HANDED if env.drivers.serving(driver) else STARTS,
-                    attempt=current.status.attempt + 1,
-                    driver_id=driver,
-                    pid=env.drivers.process_id(driver),
-                    heartbeat_at=now,
-                    observed_generation=current.meta.generation,
-                    metrics={},
-                    reached=None,
-                )
-            box[0] = replace(current, status=status)
-        moved_on = not box
+
+    def change(current: Query) -> Query | None:
+        if not current.is_wanted:
+            return None  # nothing that is being removed may have a job, nor what was stopped meanwhile
+        if driver is not None:
+            return _starting(env, current, driver, now)
+        what = f"{WAITING}{why}"
+        if first is not None:
+            cause = f"shared drivers died twice: their queries start one after another, now {first}"
+            what = f"waiting for its turn: {cause}"
+        return replace(current, status=replace(current.status, entity_ready=True, message=what))
+
+    launched = update_query(env, query, change)
     if driver is None:
         if first is None:
             env.leases.hand_over(query.meta.id)
-    elif moved_on:
+    elif not launched:
         _let_go(env, driver, query.meta.id, aside)
 
 
+def _starting(env: Environment, query: Query, driver: str, now: datetime) -> Query:
+    status = replace(
+        query.status,
+        entity_ready=True,
+        state=QueryState.STARTING,
+        since=now,
+        message=HANDED if env.drivers.serving(driver) else STARTS,
+        attempt=query.status.attempt + 1,
+        driver_id=driver,
+        pid=env.drivers.process_id(driver),
+        heartbeat_at=now,
+        observed_generation=query.meta.generation,
+        metrics={},
+        reached=None,
+    )
+    return replace(query, status=status)
+
+
 def _await_checkpoint(env: Environment, query: Query) -> None:
-    """A copy may take long: another thread makes it (``services.copying``), and this one says so."""
+    """A copy may take long: another thread makes it (``checkpoints.copies``), and this one says so."""
     env.awaited_copies.add(query.meta.id)
     origin = query.origin
-    with change_query(env, query) as box:
-        for current in box:
-            message = f"the checkpoint of {origin.name if origin else ''} is being copied"
-            box[0] = replace(current, status=replace(current.status, message=message))
+    message = f"the checkpoint of {origin.name if origin else ''} is being copied"
+    update_status(env, query, lambda status: replace(status, message=message))

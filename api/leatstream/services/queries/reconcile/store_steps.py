@@ -14,14 +14,14 @@ from typing import Protocol
 
 from leatstream.errors import CatalogError, LeatstreamError
 from leatstream.model.names import Fqn
-from leatstream.model.objects import Query, QueryKind, QueryState
+from leatstream.model.objects import Query, QueryKind, QueryState, QueryStatus
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment
 from leatstream.services.nouns.entity_drops import drop_unless_used
 from leatstream.services.queries.joint_jobs import led
 from leatstream.services.queries.removal import remove_query
 from leatstream.services.queries.retries import backoff, ended, is_outage
-from leatstream.services.queries.update import change_query, not_started
+from leatstream.services.queries.update import not_started, update_status
 from leatstream.sql.relation_properties import read_relation_properties
 
 # What is to be done, and the names of the stores, or the driver, for which it may have to wait.
@@ -84,9 +84,7 @@ def make_entities(
     except LeatstreamError as error:
         not_started(env, query, error)
         return _if_away(error)
-    with change_query(env, query) as box:
-        for current in box:
-            box[0] = replace(current, status=replace(current.status, entity_ready=True))
+    update_status(env, query, lambda status: replace(status, entity_ready=True))
     return None
 
 
@@ -138,16 +136,17 @@ def finalize(env: Environment, query: Query, away: LeatstreamError | None = None
 
 def _put_off(env: Environment, query: Query, error: LeatstreamError) -> None:
     now = env.clock.now()
-    with change_query(env, query) as box:
-        for current in box:
-            tries = current.status.restarts + 1
-            status = replace(
-                ended(current.status, QueryState.STOPPED, now),
-                restarts=tries,
-                message=f"what it leaves cannot be dropped yet: {error.detail}",
-                next_attempt_at=now + timedelta(seconds=backoff(env.settings, tries)),
-            )
-            box[0] = replace(current, status=status)
+
+    def change(status: QueryStatus) -> QueryStatus:
+        tries = status.restarts + 1
+        return replace(
+            ended(status, QueryState.STOPPED, now),
+            restarts=tries,
+            message=f"what it leaves cannot be dropped yet: {error.detail}",
+            next_attempt_at=now + timedelta(seconds=backoff(env.settings, tries)),
+        )
+
+    update_status(env, query, change)
 
 
 def _if_away(error: LeatstreamError) -> LeatstreamError | None:

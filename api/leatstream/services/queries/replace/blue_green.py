@@ -3,7 +3,7 @@
 Three names play a part: ``v`` is the query that people know; ``v__green`` is to take its place, with its
 own checkpoint and rows; ``v__blue`` had it, and is kept for a while, stopped. Swapped are names and whose
 rows the relation shows, in one transaction. Both jobs go on by the rules for any query. What writes into a
-topic hands over at one place of its sources: see ``handing_over``.
+topic hands over at one place of its sources: see ``hand_over``.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from leatstream.services.environment import (
     Stored,
     next_meta,
 )
-from leatstream.services.nouns.databases import refuse_dependents
+from leatstream.services.nouns.dependents import refuse_dependents
 from leatstream.services.planning.query import PlannedQuery
 from leatstream.services.planning.query_properties import REPLACE_MODE, is_blue_green
 from leatstream.services.queries.definition import QueryDefinition
