@@ -10,7 +10,9 @@ from leatstream.errors import RequestError
 from leatstream.inference.sink_properties import LeftMostSource, SinkRequest, infer_sink_properties
 from leatstream.model.objects import Origin
 
-KIND_PROPERTIES = {kind: found.entity_properties for kind, found in connector_classes().items()} | dict.fromkeys(PLANNED, ())
+KIND_PROPERTIES = {
+    kind: found.entity_properties for kind, found in connector_classes().items()
+} | dict.fromkeys(PLANNED, ())
 TOPIC = Entity("pageviews", {"topic.partitions": 6, "topic.replicas": 3})
 STREAM = Entity("pageviews", {"topic.shards": 4})
 KAFKA = LeftMostSource("demo.public.pageviews", "kafka", TOPIC)
