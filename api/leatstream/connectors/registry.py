@@ -48,8 +48,8 @@ def capabilities_of(kind: str) -> Capabilities:
 
 def kinds_that(can: str) -> str:
     """The kinds with a capability, for messages: ``kafka``, or ``kafka, kinesis or s3``."""
-    *most, last = (k for k, found in connector_classes().items() if getattr(found.capabilities, can))
-    return f"{', '.join(most)} or {last}" if most else last
+    kinds = [k for k, found in connector_classes().items() if getattr(found.capabilities, can)]
+    return " or ".join([", ".join(kinds[:-1]), *kinds[-1:]] if len(kinds) > 1 else kinds)
 
 
 def kinds_without(can: str, kinds: Iterable[str]) -> list[str]:
