@@ -58,6 +58,11 @@ class MemoryConnector(Connector):
         realtime=True,
         headers=True,
         batches=True,
+        positions=True,
+        bounded_runs=True,
+        batch_bounds=True,
+        hand_over=True,
+        error_log=True,
         delivery=(Guarantee("at_least_once", "a fake"), Guarantee("exactly_once", "where asked for")),
     )
     entity_properties: ClassVar[tuple[EntityProperty, ...]] = (

@@ -1,1 +1,1 @@
-"""Store kinds, one file each; ``registry`` lists them."""
+"""What is particular to each kind of store: a package a kind, listed in ``registry``."""

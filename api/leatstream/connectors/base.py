@@ -1,7 +1,8 @@
-"""What a store kind must offer. One class per kind, both halves in one file.
+"""What a store kind must offer: one class, in ``connectors/<kind>/connector.py``.
 
-The admin half is used by the REST service, the Spark half inside a driver. Client libraries and pyspark are
-imported inside methods, so that importing a connector costs nothing.
+The server uses the admin half, a driver the Spark half. ``capabilities`` says which methods a kind has; the
+other ones raise. A kind must have ``test``, ``list_entities`` and ``find_entity``. Client libraries and
+pyspark are imported inside methods, so that importing a connector costs nothing.
 """
 
 from __future__ import annotations
@@ -44,6 +45,11 @@ class Connector(ABC):
     """A store kind, bound to one store's settings (secrets already resolved).
 
     Attributes:
+        kind: its name, as in REST's bodies and in JobSpecs.
+        capabilities: what it can be used for; rules ask these, never the name.
+        Config: the settings of a store.
+        words: what SQL's CREATE STORE says beside the settings' marks.
+        entity_properties: what a sink needs of an entity.
         value_formats: what its entities' records or files may be written in.
         keyed: whether its records have keys, and so whether there are changelogs.
         exact_keys: whether keys are read as they were written, so that a column can be in the key alone.
@@ -52,6 +58,8 @@ class Connector(ABC):
         takes_rows: sinks are given rows, for ``row_writer``, and not encoded records.
         holds_schemas: what is written by a schema holds it, so that no schema registry is asked.
         place_members: what the kind adds to the position of a record, ``rowmeta()``, with Spark types.
+        gives_reasons: whether its position has a member ``reason``, which says why a row is none.
+        entity_noun: what its entities are, for messages.
     """
 
     kind: ClassVar[str]
@@ -76,6 +84,8 @@ class Connector(ABC):
     takes_rows: ClassVar[bool] = False
     holds_schemas: ClassVar[bool] = False
     place_members: ClassVar[Mapping[str, str]] = {}
+    gives_reasons: ClassVar[bool] = False
+    entity_noun: ClassVar[str] = "entity"
 
     def __init__(self, name: str, config: StoreSettings) -> None:
         self.name = name
@@ -164,11 +174,14 @@ class Connector(ABC):
         """
         return entity if self.find_entity(entity, timeout) is not None else None
 
-    @abstractmethod
     def create_entity(
         self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
     ) -> None:
-        """Create it; succeeds if it exists with the same properties, else StoreError entity-conflict."""
+        """Create it; succeeds if it exists with the same properties, else StoreError entity-conflict.
+
+        Only of kinds with the capability ``create_entity``.
+        """
+        raise StoreError("store-rejected", f"Nothing can be created in stores of kind {self.kind}.")
 
     def create_table(
         self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float = 10.0
@@ -184,28 +197,32 @@ class Connector(ABC):
         """The type that a column of a new table is read back with."""
         return kind
 
-    @abstractmethod
     def update_entity(
         self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
     ) -> None:
         """Change what the store can change in place; StoreError store-rejected for the rest."""
+        raise StoreError("store-rejected", f"Nothing can be changed in stores of kind {self.kind}.")
 
-    @abstractmethod
     def drop_entity(self, entity: str, timeout: float = 10.0) -> None:
-        """Delete it and wait until it is gone; succeeds if it is not there."""
+        """Delete it and wait until it is gone; succeeds if it is not there.
 
-    @abstractmethod
+        Only of kinds with the capability ``create_entity``.
+        """
+        raise StoreError("store-rejected", f"Nothing can be deleted in stores of kind {self.kind}.")
+
     def property_limits(self, timeout: float = 5.0) -> Mapping[str, int]:
         """Largest value the store can give a property now, such as ``topic.replicas`` = brokers."""
+        return {}
 
-    @abstractmethod
     def read_records(
         self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
     ) -> Iterator[Record | None]:
         """Records as they come; None now and then while idle, so that the caller can stop.
 
-        Ends after ``limit`` records, or after ``idle_timeout`` seconds without one.
+        Ends after ``limit`` records, or after ``idle_timeout`` seconds without one. Only of kinds with the
+        capability ``print_records``.
         """
+        raise StoreError("store-rejected", f"Records of stores of kind {self.kind} cannot be shown.")
 
     def find_record(self, entity: str, partition: str, offset: str, timeout: float) -> Record | None:
         """One record, by the place that the store has given it.
@@ -274,12 +291,16 @@ class Connector(ABC):
         """Take away what ``mirror_offsets`` has written for a query that is gone; StoreError as there."""
         return
 
-    @abstractmethod
     def read_stream(self, spark: SparkSession, source: SourceSpec, *, realtime: bool) -> DataFrame:
         """Raw records: ``key`` BINARY, ``value`` BINARY, ``timestamp``, ``__leat_rowmeta`` STRUCT.
 
-        Where the source asks for them, also ``__leat_rowheaders`` MAP<STRING, BINARY>.
+        Where the source asks for them, also ``__leat_rowheaders`` MAP<STRING, BINARY>. Only of kinds with the
+        capability ``source``.
+
+        Raises:
+            JobError: job-rejected, of other kinds.
         """
+        raise JobError("job-rejected", f"Queries cannot read stores of kind {self.kind}.")
 
     def write_stream(self, frame: DataFrame, sink: SinkSpec, *, realtime: bool) -> DataStreamWriter:
         """A writer for a frame of ``key`` BINARY, ``value`` BINARY and optionally ``timestamp`` TIMESTAMP.

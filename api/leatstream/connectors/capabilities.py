@@ -31,6 +31,12 @@ class Capabilities:
         lookup: rows of its tables can be joined with a stream's (``table_reader``).
         batches: changelog operators can write it, batch by batch (``write_batch``, ``table_writer`` or
             ``row_writer``).
+        positions: records lie at numbered places of numbered partitions, which can be compared and read again
+            (``ends``, ``read_range``): offsets to restart from, blue-green replacement of what reads them.
+        bounded_runs: a query can read what is there and complete.
+        batch_bounds: how much a micro-batch reads can change from one to the next.
+        hand_over: what one version of a query wrote, the next one can continue at one place.
+        error_log: records that could not be read can be written beside a query's results.
         delivery: what its sinks promise.
     """
 
@@ -46,6 +52,11 @@ class Capabilities:
     headers: bool = False
     lookup: bool = False
     batches: bool = False
+    positions: bool = False
+    bounded_runs: bool = False
+    batch_bounds: bool = False
+    hand_over: bool = False
+    error_log: bool = False
     delivery: tuple[Guarantee, ...] = ()
 
 

@@ -28,6 +28,11 @@ _COLUMNS = {
     "headers": "headers of records",
     "lookup": "joined as tables",
     "batches": "sink of joins with changelogs, lookups and matches",
+    "positions": "restart from offsets",
+    "bounded_runs": "runs that complete",
+    "batch_bounds": "batches that adapt",
+    "hand_over": "blue-green sink",
+    "error_log": "log of undecodable records",
 }
 _HEAD = """# Kinds of store
 

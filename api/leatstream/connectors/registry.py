@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from leatstream.connectors.base import Connector
+from leatstream.connectors.capabilities import Capabilities
 from leatstream.errors import RequestError
 
 KINDS = [
@@ -37,6 +38,23 @@ def connector_classes() -> Mapping[str, type[Connector]]:
         connector = getattr(import_module(module), name)
         found[connector.kind] = connector
     return found
+
+
+def capabilities_of(kind: str) -> Capabilities:
+    """What a kind can be used for; nothing for one that is not built."""
+    found = connector_classes().get(kind)
+    return found.capabilities if found is not None else Capabilities()
+
+
+def kinds_that(can: str) -> str:
+    """The kinds with a capability, for messages: ``kafka``, or ``kafka, kinesis or s3``."""
+    kinds = [k for k, found in connector_classes().items() if getattr(found.capabilities, can)]
+    return " or ".join([", ".join(kinds[:-1]), *kinds[-1:]] if len(kinds) > 1 else kinds)
+
+
+def kinds_without(can: str, kinds: Iterable[str]) -> list[str]:
+    """Those of some kinds that lack a capability, sorted, each once."""
+    return sorted({kind for kind in kinds if not getattr(capabilities_of(kind), can)})
 
 
 @cache

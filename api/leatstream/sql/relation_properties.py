@@ -154,7 +154,8 @@ def read_relation_properties(
 
 def _is_of_a_kind(key: str) -> bool:
     """Whether a property is one that only relations in some kind of store have; the connector judges it."""
-    return key.startswith(property_families()) and _config(key) is None
+    entity = key in _entity_names() or key in _aliases()
+    return key.startswith(property_families()) and not entity and _config(key) is None
 
 
 def _config(key: str) -> tuple[str, str] | None:

@@ -40,8 +40,9 @@ def read_store_properties(given: Given) -> tuple[str, dict[str, Any]]:
     word = reader.choice("type", (*kinds, *PLANNED))
     kind = kinds.get(word, word) if word else None
     config: dict[str, Any] = {}
-    if kind in connector_classes():
-        config = _read(reader, connector_classes()[kind])
+    connector = connector_classes().get(kind or "")
+    if connector is not None:
+        config = _read(reader, connector)
     elif kind is not None:
         config = {key: reader.raw(key) for key in reader.given if key not in ("type", _REGISTRY)}
     reader.faults.raise_if_any()
@@ -93,7 +94,7 @@ def read_store_update(
     config = connector.words.settle(_read(reader, connector), present, update)
     reader.faults.raise_if_any()
     for setting in _settings(connector):
-        if setting.key in kept and setting.find(Secret):
+        if setting.key in kept and setting.find(Secret) is not None:
             _keep_secret(config, setting, (named or {}).get(setting.dotted))
     return config
 

@@ -82,7 +82,7 @@ class DataEntityKinesisReference(Reference):
 
     @property
     def mode(self) -> str:
-        """Whether AWS sees to the shards; default `PROVISIONED`."""
+        """Whether AWS manages the shards; default `PROVISIONED`."""
         return self._string("mode")
 
     @property
@@ -130,7 +130,7 @@ class DataEntityPostgresReference(Reference):
 
     @property
     def replica_identity(self) -> str:
-        """What the log tells of old rows; default `default`: their primary key."""
+        """What the log has of old rows; default `default`: their primary key."""
         return self._string("replica_identity")
 
 

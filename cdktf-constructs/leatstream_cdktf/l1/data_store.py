@@ -24,7 +24,7 @@ class DataStoreKafkaSaslAwsReference(Reference):
 
     @property
     def external_id(self) -> str:
-        """External id that the role asks for."""
+        """External id that the role requires."""
         return self._string("external_id")
 
     @property
@@ -34,7 +34,7 @@ class DataStoreKafkaSaslAwsReference(Reference):
 
     @property
     def role_arn(self) -> str:
-        """Role to take on with these credentials."""
+        """Role to assume with these credentials."""
         return self._string("role_arn")
 
     @property
@@ -63,7 +63,7 @@ class DataStoreKafkaSaslOauthReference(Reference):
 
     @property
     def extensions(self) -> tf.IResolvable:
-        """SASL extensions that the brokers are told, such as `logicalCluster`."""
+        """SASL extensions to send to the brokers, such as `logicalCluster`."""
         return self._at("extensions")
 
     @property
@@ -169,7 +169,7 @@ class DataStoreKinesisReference(Reference):
 
     @property
     def external_id(self) -> str:
-        """External id that the role asks for."""
+        """External id that the role requires."""
         return self._string("external_id")
 
     @property
@@ -179,7 +179,7 @@ class DataStoreKinesisReference(Reference):
 
     @property
     def role_arn(self) -> str:
-        """Role to take on with these credentials."""
+        """Role to assume with these credentials."""
         return self._string("role_arn")
 
     @property
@@ -193,7 +193,7 @@ class DataStorePostgresReference(Reference):
 
     @property
     def application_name(self) -> str:
-        """What the server shows of our connections; default `leatstream`."""
+        """Name of our connections on the server; default `leatstream`."""
         return self._string("application_name")
 
     @property
@@ -233,7 +233,7 @@ class DataStorePostgresReference(Reference):
 
 
 class DataStoreS3Reference(Reference):
-    """Tokens for a bucket of S3 or a server that speaks its protocol, or what lies below a prefix."""
+    """Tokens for a bucket of S3 or of a server that speaks its protocol, or the part of it below a prefix."""
 
     @property
     def access_key_id(self) -> str:
@@ -252,7 +252,7 @@ class DataStoreS3Reference(Reference):
 
     @property
     def external_id(self) -> str:
-        """External id that the role asks for."""
+        """External id that the role requires."""
         return self._string("external_id")
 
     @property
@@ -267,7 +267,7 @@ class DataStoreS3Reference(Reference):
 
     @property
     def role_arn(self) -> str:
-        """Role to take on with these credentials."""
+        """Role to assume with these credentials."""
         return self._string("role_arn")
 
     @property
@@ -370,7 +370,7 @@ class DataStore(DataSource):
 
     @property
     def s3(self) -> DataStoreS3Reference:
-        """A bucket of S3 or a server that speaks its protocol, or what lies below a prefix."""
+        """A bucket of S3 or of a server that speaks its protocol, or the part of it below a prefix."""
         return DataStoreS3Reference(self, "s3")
 
     @property

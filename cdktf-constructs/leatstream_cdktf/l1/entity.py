@@ -30,7 +30,7 @@ class EntityKinesis(TypedDict):
     """Settings of a Kinesis stream."""
 
     mode: NotRequired[str]
-    """Whether AWS sees to the shards; default `PROVISIONED`. One of ``PROVISIONED``, ``ON_DEMAND``."""
+    """Whether AWS manages the shards; default `PROVISIONED`. One of ``PROVISIONED``, ``ON_DEMAND``."""
     retention_hours: NotRequired[int | float]
     """How long records are kept; default 24."""
     shards: NotRequired[int | float]
@@ -56,7 +56,7 @@ class EntityPostgres(TypedDict):
     primary_key: NotRequired[Sequence[str]]
     """Names of the columns that identify a row. A change replaces the object."""
     replica_identity: NotRequired[str]
-    """What the log tells of old rows; default `default`: their primary key. One of ``default``, ``full``,
+    """What the log has of old rows; default `default`: their primary key. One of ``default``, ``full``,
     ``nothing``.
     """
 
@@ -129,7 +129,7 @@ class EntityKinesisReference(Reference):
 
     @property
     def mode(self) -> str:
-        """Whether AWS sees to the shards; default `PROVISIONED`."""
+        """Whether AWS manages the shards; default `PROVISIONED`."""
         return self._string("mode")
 
     @property
@@ -177,7 +177,7 @@ class EntityPostgresReference(Reference):
 
     @property
     def replica_identity(self) -> str:
-        """What the log tells of old rows; default `default`: their primary key."""
+        """What the log has of old rows; default `default`: their primary key."""
         return self._string("replica_identity")
 
 

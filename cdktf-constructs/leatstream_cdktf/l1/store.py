@@ -21,11 +21,11 @@ class StoreKafkaSaslAws(TypedDict):
     access_key_id: NotRequired[str]
     """Access key; without one the server's own AWS credentials are used."""
     external_id: NotRequired[str]
-    """External id that the role asks for."""
+    """External id that the role requires."""
     region: str
     """AWS region."""
     role_arn: NotRequired[str]
-    """Role to take on with these credentials."""
+    """Role to assume with these credentials."""
     secret_access_key_secret: NotRequired[str]
     """Name of the secret that holds the secret of the access key."""
     secret_access_key_wo: NotRequired[str]
@@ -54,7 +54,7 @@ class StoreKafkaSaslOauth(TypedDict):
     client_secret_wo_version: NotRequired[int | float]
     """Change it to send `client_secret_wo` again, for example after a rotation."""
     extensions: NotRequired[Mapping[str, str]]
-    """SASL extensions that the brokers are told, such as `logicalCluster`."""
+    """SASL extensions to send to the brokers, such as `logicalCluster`."""
     scope: NotRequired[str]
     """Scopes to ask for, joined by blanks."""
     token_url: str
@@ -126,11 +126,11 @@ class StoreKinesis(TypedDict):
     endpoint_url: NotRequired[str]
     """Another address than the region's own, such as a VPC endpoint."""
     external_id: NotRequired[str]
-    """External id that the role asks for."""
+    """External id that the role requires."""
     region: str
     """AWS region."""
     role_arn: NotRequired[str]
-    """Role to take on with these credentials."""
+    """Role to assume with these credentials."""
     secret_access_key_secret: NotRequired[str]
     """Name of the secret that holds the secret of the access key."""
     secret_access_key_wo: NotRequired[str]
@@ -146,7 +146,7 @@ class StorePostgres(TypedDict):
     """A database of a PostgreSQL server."""
 
     application_name: NotRequired[str]
-    """What the server shows of our connections; default `leatstream`."""
+    """Name of our connections on the server; default `leatstream`."""
     ca_certificate: NotRequired[str]
     """Certificate authority to trust, PEM; default the machine's own."""
     database: str
@@ -173,7 +173,7 @@ class StorePostgres(TypedDict):
 
 
 class StoreS3(TypedDict):
-    """A bucket of S3 or a server that speaks its protocol, or what lies below a prefix."""
+    """A bucket of S3 or of a server that speaks its protocol, or the part of it below a prefix."""
 
     access_key_id: NotRequired[str]
     """Access key; without one the server's own AWS credentials are used."""
@@ -182,13 +182,13 @@ class StoreS3(TypedDict):
     endpoint_url: NotRequired[str]
     """Another address than the region's own, such as a VPC endpoint."""
     external_id: NotRequired[str]
-    """External id that the role asks for."""
+    """External id that the role requires."""
     prefix: NotRequired[str]
     """What all keys begin with, without slashes around it."""
     region: str
     """AWS region."""
     role_arn: NotRequired[str]
-    """Role to take on with these credentials."""
+    """Role to assume with these credentials."""
     secret_access_key_secret: NotRequired[str]
     """Name of the secret that holds the secret of the access key."""
     secret_access_key_wo: NotRequired[str]
@@ -210,7 +210,7 @@ class StoreKafkaSaslAwsReference(Reference):
 
     @property
     def external_id(self) -> str:
-        """External id that the role asks for."""
+        """External id that the role requires."""
         return self._string("external_id")
 
     @property
@@ -220,7 +220,7 @@ class StoreKafkaSaslAwsReference(Reference):
 
     @property
     def role_arn(self) -> str:
-        """Role to take on with these credentials."""
+        """Role to assume with these credentials."""
         return self._string("role_arn")
 
     @property
@@ -249,7 +249,7 @@ class StoreKafkaSaslOauthReference(Reference):
 
     @property
     def extensions(self) -> tf.IResolvable:
-        """SASL extensions that the brokers are told, such as `logicalCluster`."""
+        """SASL extensions to send to the brokers, such as `logicalCluster`."""
         return self._at("extensions")
 
     @property
@@ -355,7 +355,7 @@ class StoreKinesisReference(Reference):
 
     @property
     def external_id(self) -> str:
-        """External id that the role asks for."""
+        """External id that the role requires."""
         return self._string("external_id")
 
     @property
@@ -365,7 +365,7 @@ class StoreKinesisReference(Reference):
 
     @property
     def role_arn(self) -> str:
-        """Role to take on with these credentials."""
+        """Role to assume with these credentials."""
         return self._string("role_arn")
 
     @property
@@ -379,7 +379,7 @@ class StorePostgresReference(Reference):
 
     @property
     def application_name(self) -> str:
-        """What the server shows of our connections; default `leatstream`."""
+        """Name of our connections on the server; default `leatstream`."""
         return self._string("application_name")
 
     @property
@@ -419,7 +419,7 @@ class StorePostgresReference(Reference):
 
 
 class StoreS3Reference(Reference):
-    """Tokens for a bucket of S3 or a server that speaks its protocol, or what lies below a prefix."""
+    """Tokens for a bucket of S3 or of a server that speaks its protocol, or the part of it below a prefix."""
 
     @property
     def access_key_id(self) -> str:
@@ -438,7 +438,7 @@ class StoreS3Reference(Reference):
 
     @property
     def external_id(self) -> str:
-        """External id that the role asks for."""
+        """External id that the role requires."""
         return self._string("external_id")
 
     @property
@@ -453,7 +453,7 @@ class StoreS3Reference(Reference):
 
     @property
     def role_arn(self) -> str:
-        """Role to take on with these credentials."""
+        """Role to assume with these credentials."""
         return self._string("role_arn")
 
     @property
@@ -530,7 +530,7 @@ class Store(Resource):
             kafka: An Apache Kafka cluster, or one that speaks its protocol.
             kinesis: Kinesis Data Streams of one AWS region.
             postgres: A database of a PostgreSQL server.
-            s3: A bucket of S3 or a server that speaks its protocol, or what lies below a prefix.
+            s3: A bucket of S3 or of a server that speaks its protocol, or the part of it below a prefix.
             schema_registry: Name of the schema registry that describes its records.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
@@ -596,7 +596,7 @@ class Store(Resource):
 
     @property
     def s3(self) -> StoreS3Reference:
-        """A bucket of S3 or a server that speaks its protocol, or what lies below a prefix."""
+        """A bucket of S3 or of a server that speaks its protocol, or the part of it below a prefix."""
         return StoreS3Reference(self, "s3")
 
     @property

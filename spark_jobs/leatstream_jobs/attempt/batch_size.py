@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from leatstream.connectors.registry import kinds_without
 from leatstream_jobs.attempt.progress import is_tick
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _CLOSE = 0.1  # the limit stays where it is as near as this to the one that woul
 def first_limit(spec: JobSpec) -> int:
     """Records of each source that the first batch takes at most."""
     # Only these are asked anew before each batch; the others keep what they begin with.
-    adapts = all(source.store.kind == "kafka" for source in spec.sources)
+    adapts = not kinds_without("batch_bounds", (source.store.kind for source in spec.sources))
     if spec.target_batch_ms is None or not adapts:
         return spec.max_offsets_per_trigger
     # The calls of users' functions in a batch have one time-out, and a planned batch is repeated as it is:

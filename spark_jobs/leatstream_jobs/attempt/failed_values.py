@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from leatstream.connectors.base import Connector
+from leatstream.connectors.registry import capabilities_of
 from leatstream.plan.change import keeps_state
 from leatstream.plan.job_spec import JobSpec, StoreRef
 from leatstream.plan.record_place import RecordPlace
@@ -72,7 +73,7 @@ def with_record(
 
 def _can_be_run_again(spec: JobSpec) -> bool:
     source = spec.sources[0]
-    alone = len(spec.sources) == 1 and source.feed is None and source.store.kind == "kafka"
+    alone = len(spec.sources) == 1 and source.feed is None and capabilities_of(source.store.kind).positions
     return alone and not spec.is_batch_job and not keeps_state(spec)
 
 

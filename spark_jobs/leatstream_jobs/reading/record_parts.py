@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from leatstream.connectors.registry import connector_classes
 from leatstream.errors import JobError
 from leatstream.formats import json, primitive
 from leatstream.formats.described import FORMATS as DESCRIBED
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 FORMATS = ("json", "primitive", *DESCRIBED)
-FILES = "s3"  # the kind of store that says itself why a row is none, as ``reason`` of its position
 _GZIP = b"\x1f\x8b"
 
 
@@ -59,7 +59,8 @@ def reading(source: SourceSpec, registry: RegistryAddress | None) -> Reading:
     found = _of_value_and_key(source, registry)
     if source.value_format == "json":
         found = replace(found, reason=_with_packed(found.reason))
-    if source.store.kind == FILES:
+    kind = connector_classes().get(source.store.kind)
+    if kind is not None and kind.gives_reasons:
         why = F.col(ROWMETA).getField("reason")
         found = replace(found, reason=why if found.reason is None else F.coalesce(why, found.reason))
     headers = record_headers.headers_spec(source)

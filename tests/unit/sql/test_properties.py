@@ -345,6 +345,22 @@ def test_updating_an_s3_store_keeps_what_is_not_named() -> None:
     assert rotated == own | {"secret_access_key": "s3cr3t"}
 
 
+@pytest.mark.parametrize(
+    ("kind", "key", "present"),
+    [
+        ("kinesis", "kinesis.access_key_id", {"region": "eu-west-1", "access_key_id": "AKIA"}),
+        ("s3", "aws.access_key_id", {"region": "eu-west-1", "bucket": "acme", "access_key_id": "AKIA"}),
+    ],
+)
+def test_another_access_key_needs_its_own_secret(kind: str, key: str, present: dict[str, Any]) -> None:
+    with pytest.raises(RequestError) as caught:
+        read_store_update({key: "AKIB"}, kind, present)
+    assert (
+        caught.value.faults[0].detail
+        == f"{key!r} needs {key.replace('access_key_id', 'secret_access_key')!r}."
+    )
+
+
 def test_settings_of_streams_in_kinesis() -> None:
     read = read_relation_properties({"kinesis.stream.mode": "ON_DEMAND", "kinesis.retention.hours": 48})
     assert read.configs == {"stream.mode": "ON_DEMAND", "retention.hours": "48"}

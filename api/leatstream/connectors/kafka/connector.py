@@ -64,6 +64,7 @@ class KafkaConnector(Connector):
     """One Kafka cluster."""
 
     kind: ClassVar[str] = "kafka"
+    entity_noun: ClassVar[str] = "topic"
     capabilities: ClassVar[Capabilities] = Capabilities(
         source=True,
         sink=True,
@@ -74,6 +75,11 @@ class KafkaConnector(Connector):
         realtime=True,
         headers=True,
         batches=True,
+        positions=True,
+        bounded_runs=True,
+        batch_bounds=True,
+        hand_over=True,
+        error_log=True,
         delivery=(
             Guarantee(
                 "at_least_once",

@@ -47,6 +47,7 @@ class KinesisConnector(Connector):
     """Kinesis Data Streams in one region."""
 
     kind: ClassVar[str] = "kinesis"
+    entity_noun: ClassVar[str] = "stream"
     capabilities: ClassVar[Capabilities] = Capabilities(
         source=True,
         sink=True,

@@ -43,6 +43,7 @@ class PostgresConnector(Connector):
     """The tables of one PostgreSQL database; an entity is ``table`` or ``schema.table``."""
 
     kind: ClassVar[str] = "postgres"
+    entity_noun: ClassVar[str] = "table"
     capabilities: ClassVar[Capabilities] = Capabilities(
         source=True,
         sink=True,

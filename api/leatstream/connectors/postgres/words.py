@@ -86,7 +86,7 @@ def _parameters(given: WithList, query: str) -> dict[str, str]:
         if name == "sslmode" and value in _MODES:
             found["ssl_mode"] = _MODES[value]
         elif name == "sslmode":
-            given.wrong("uris", f"Sslmode is {', '.join(_MODES)}.")
+            given.wrong("uris", f"The parameter sslmode is one of {', '.join(_MODES)}.")
         elif name == "application_name":
             found[name] = value
         else:

@@ -33,6 +33,8 @@ class S3Connector(Connector):
     """A bucket, or what lies below a prefix of it; its directories are the entities."""
 
     kind: ClassVar[str] = "s3"
+    entity_noun: ClassVar[str] = "directory"
+    gives_reasons: ClassVar[bool] = True
     capabilities: ClassVar[Capabilities] = Capabilities(
         source=True,
         sink=True,

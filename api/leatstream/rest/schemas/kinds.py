@@ -6,7 +6,7 @@ become a body, which takes secrets by value or by the name of a stored secret, a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Annotated, Any, TypeVar, cast
 
@@ -23,7 +23,7 @@ _STRICT: dict[Any, Any] = {bool: StrictBool, int: StrictInt}
 _STAYS = "; left out = the stored one stays."
 
 
-def kinds() -> dict[str, type[Connector]]:
+def kinds() -> Mapping[str, type[Connector]]:
     """Every kind that can be used, by name."""
     return connector_classes()
 
@@ -36,8 +36,8 @@ def with_members(members: dict[str, Any]) -> Callable[[type[M]], type[M]]:
     """
 
     def extend(model: type[M]) -> type[M]:
-        named = {"__base__": model, "__module__": model.__module__, "__doc__": model.__doc__}
-        return cast("type[M]", create_model(model.__name__, **named, **members))
+        name, place, text = model.__name__, model.__module__, model.__doc__
+        return create_model(name, __base__=model, __module__=place, __doc__=text, **members)
 
     return extend
 

@@ -43,6 +43,11 @@ class CapabilitiesView(View):
     headers: bool = Field(description="Its records have headers that queries can read.")
     lookup: bool = Field(description="Rows of its tables can be joined with a stream's.")
     batches: bool = Field(description="Changelog operators can write it.")
+    positions: bool = Field(description="Queries that read it can restart from offsets.")
+    bounded_runs: bool = Field(description="Queries can read what is there and complete.")
+    batch_bounds: bool = Field(description="The size of micro-batches adapts to how long they take.")
+    hand_over: bool = Field(description="A blue-green replacement can continue what a query wrote to it.")
+    error_log: bool = Field(description="Records that could not be read can be logged in it.")
     delivery: list[GuaranteeView] = Field(description="What its sinks promise.")
     properties: list[str] = Field(description="Properties that a new sink needs, inferred or given.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from leatstream.connectors.registry import capabilities_of, kinds_that
 from leatstream.errors import Faults
 from leatstream.plan.job_spec import SinkSpec
 from leatstream.plan.logical import LogicalPlan
@@ -33,8 +34,9 @@ def check_error_logs(
             what = "read changelogs, join tables or match patterns"
             detail = f"IGNORE_AND_LOG is not supported in queries that {what}."
             faults.add("unsupported", detail, position=scan.position, hint="Write IGNORE.")
-        elif kind != "kafka" or option.log_store not in (None, store):
-            detail = f"The log of undecodable records lies in the sink's store '{store}', a Kafka one."
+        elif not capabilities_of(kind).error_log or option.log_store not in (None, store):
+            fit = kinds_that("error_log")
+            detail = f"The log of undecodable records lies in the sink's store '{store}', one of kind {fit}."
             hint = "Write IGNORE, or leave the log's store out."
             faults.add("unsupported", detail, position=scan.position, hint=hint)
         elif (store, topic) in taken:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Entity
+from leatstream.connectors.registry import kinds_that, kinds_without
 from leatstream.errors import Faults, RequestError
 from leatstream.formats.described import FORMATS as DESCRIBED
 from leatstream.model.names import quote
@@ -162,9 +163,21 @@ def _check_sources(live: LiveStores, logical: LogicalPlan) -> None:
         kind = live.store(scan.relation.store).kind
         connector_class = live.env.connector_classes.get(kind)
         if connector_class is not None and not connector_class.capabilities.source:
-            detail = f"{scan.relation.fqn} is in a store of kind {kind}, which queries cannot read yet."
-            faults.add("unsupported", detail, position=scan.position)
+            detail = f"{scan.relation.fqn} is in a store of kind {kind}, which queries cannot read."
+            faults.add(
+                "unsupported", detail, position=scan.position, hint=_instead_of_reading(connector_class)
+            )
     faults.raise_if_any()
+
+
+def _instead_of_reading(connector: type[Connector]) -> str:
+    """The nearest thing that works with a store that is no source."""
+    can = connector.capabilities
+    if can.lookup:
+        return "Join its table with a stream: its rows can be looked up."
+    if can.sink:
+        return f"Write to it with INSERT INTO, and read from a store of kind {kinds_that('source')}."
+    return f"Read from a store of kind {kinds_that('source')}."
 
 
 def _delivery(env: Environment, sink: SinkSpec, wanted: str | None) -> Delivery:
@@ -196,9 +209,9 @@ def _check_sink(env: Environment, logical: LogicalPlan, store: StoreRef) -> None
     if connector_class is not None and not connector_class.capabilities.sink:
         raise RequestError(
             "unsupported",
-            f"Queries cannot write to stores of kind {store.kind} yet.",
+            f"Queries cannot write to stores of kind {store.kind}.",
             position=logical.left_most.position,
-            hint="Write to a store of another kind.",
+            hint=f"Write to a store of kind {kinds_that('sink')}.",
         )
     batchwise = _batchwise(logical)
     if batchwise is not None and not (connector_class and connector_class.capabilities.batches):
@@ -206,7 +219,7 @@ def _check_sink(env: Environment, logical: LogicalPlan, store: StoreRef) -> None
             "unsupported",
             f"{batchwise} cannot write to stores of kind {store.kind}.",
             position=logical.left_most.position,
-            hint="Write to a Kafka store, and copy from there by a query of its own.",
+            hint=f"Write to a store of kind {kinds_that('batches')}, and copy from there by another query.",
         )
 
 
@@ -256,11 +269,12 @@ def _refuse_shared_functions(logical: LogicalPlan, properties: Properties) -> No
 
 
 def _check_once(sources: Sequence[SourceSpec], properties: Properties) -> None:
-    kinds = sorted({source.store.kind for source in sources if source.store.kind != "kafka"})
+    kinds = kinds_without("bounded_runs", (source.store.kind for source in sources))
     if kinds:
         raise RequestError(
             "unsupported",
-            f"'{TRIGGER}' = 'available_now' reads Kafka; this query reads stores of kind {', '.join(kinds)}.",
+            f"'{TRIGGER}' = 'available_now' reads stores of kind {kinds_that('bounded_runs')}; this query "
+            f"reads stores of kind {', '.join(kinds)}.",
             **properties[TRIGGER].place,
             hint="Leave it out: the query then runs until it is stopped.",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from leatstream.connectors.registry import capabilities_of, kinds_that
 from leatstream.errors import Faults, RequestError
 from leatstream.model.names import MAX_LENGTH, quote
 from leatstream.model.objects import RelationKind
@@ -101,7 +102,9 @@ def is_blue_green(properties: Properties) -> bool:
 
 def unswappable(kind: RelationKind, store_kind: str) -> str | None:
     """Why a query that writes such a relation cannot be replaced by one beside it; None if it can."""
-    if kind is RelationKind.MATERIALIZED_VIEW or (kind is RelationKind.STREAM and store_kind == "kafka"):
+    if kind is RelationKind.MATERIALIZED_VIEW or (
+        kind is RelationKind.STREAM and capabilities_of(store_kind).hand_over
+    ):
         return None
     if kind is RelationKind.CHANGELOG:
         return (
@@ -110,7 +113,8 @@ def unswappable(kind: RelationKind, store_kind: str) -> str | None:
     if kind is RelationKind.TABLE:
         return "what the old version has written into a table would stay there"
     return (
-        f"only in topics of Kafka one version goes on where the other ends, and not in a {store_kind} store"
+        f"one version continues where the other ends only in stores of kind {kinds_that('hand_over')}, "
+        f"and not in one of kind {store_kind}"
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leatstream.connectors.base import Connector
+from leatstream.connectors.registry import kinds_that
 from leatstream.errors import Faults
 from leatstream.model.objects import Column, Effective, Origin, Relation
 from leatstream.sql.relation_properties import RelationProperties
@@ -25,6 +26,11 @@ def check_declared_fit(
         faults: takes what is wrong.
         where: position or pointer of a property.
     """
+    can = connector.capabilities
+    if not (can.source or can.sink or can.lookup):
+        detail = f"Stores of kind {connector.kind} have no relations that queries read or write."
+        hint = f"Declare it in a store of kind {kinds_that('source')}."
+        faults.add("unsupported", detail, hint=hint, **where("store"))
     _check_keys(connector, given, changelog, faults, where)
     _check_headers(connector, given, faults, where)
     if given.value_format is not None:

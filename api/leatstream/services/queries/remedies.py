@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from leatstream.connectors.registry import connector_classes
 from leatstream.model.names import quote
 from leatstream.model.objects import Query
 from leatstream.plan.record_place import RecordPlace
@@ -65,12 +66,13 @@ def _made_again(query: Query, *, feeds: bool) -> str:
         then = "delete the query and create it again" if feeds else f"restart it, or delete it: {drop}"
         return f"Create the source again, then {then}."
     (((entity, store), source),) = sources.items()
-    kind = (source.get("store") or {}).get("kind")
+    kind = connector_classes().get(str((source.get("store") or {}).get("kind")))
     make = f"Create {entity} again in store {store}"
-    if kind == "kafka":
+    if kind is not None and kind.entity_properties:
+        needed = ", ".join(f"'{one.name}' = …" for one in kind.entity_properties)
         make = (
-            f"Create the topic again (CREATE ENTITY {quote(str(entity))} IN STORE {quote(str(store))} WITH "
-            "('topic.partitions' = …, 'topic.replicas' = …))"
+            f"Create the {kind.entity_noun} again (CREATE ENTITY {quote(str(entity))} IN STORE "
+            f"{quote(str(store))} WITH ({needed}))"
         )
     return (
         f"{make}, then RESTART QUERY {quote(query.name)} FROM EARLIEST; or delete the query, which has "

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from leatstream.connectors.registry import kinds_that, kinds_without
 from leatstream.errors import RequestError
 from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, StartFrom
@@ -212,11 +213,12 @@ def _milliseconds(text: str | int) -> int:
 
 def _offsets(job: JobSpec, given: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
     """By full relation name, for every source."""
-    other = sorted({s.store.kind for s in job.sources if s.store.kind != "kafka"})
+    other = kinds_without("positions", (s.store.kind for s in job.sources))
     if other:
         raise RequestError(
             "unsupported",
-            f"Offsets are for topics of Kafka; this query reads stores of kind {', '.join(other)}.",
+            f"Offsets are for stores of kind {kinds_that('positions')}; this query reads stores of kind "
+            f"{', '.join(other)}.",
             pointer="#/offsets",
             hint="Use EARLIEST, LATEST or TIMESTAMP.",
         )

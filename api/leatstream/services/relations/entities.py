@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Entity, Record
-from leatstream.errors import Faults, StoreError
+from leatstream.connectors.registry import kinds_that
+from leatstream.errors import Faults, RequestError, StoreError
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
 from leatstream.model.names import quote
 from leatstream.services.environment import Environment, Page, Principal, Stored
@@ -22,6 +23,16 @@ from leatstream.services.relations.table_shapes import TableShape, bring_table, 
 
 def _connect(env: Environment, principal: Principal, store: str) -> Connector:
     return env.connect(get_store(env, principal, store))
+
+
+def _require(connector: Connector, capability: str, what: str) -> None:
+    """RequestError unsupported, for a kind that lacks a capability."""
+    if not getattr(connector.capabilities, capability):
+        raise RequestError(
+            "unsupported",
+            f"{what} store {quote(connector.name)}, which is of kind {connector.kind}.",
+            hint=f"That works with stores of kind {kinds_that(capability)}.",
+        )
 
 
 def _of(connector: Connector, entity: Entity) -> Entity:
@@ -74,6 +85,7 @@ def put_entity(
     """
     authorize(principal, WRITE, "entity", entity)
     connector = _connect(env, principal, store)
+    _require(connector, "create_entity", "nothing can be created or changed in")
     entity = connector.canonical_entity(entity)
     timeout = env.settings.store_timeout
     needed = connector.needed_properties(configs)
@@ -117,6 +129,7 @@ def check_entity(
     """Raise what ``put_entity`` would raise before it asks the store to change anything."""
     authorize(principal, WRITE, "entity", entity)
     connector = _connect(env, principal, store)
+    _require(connector, "create_entity", "nothing can be created or changed in")
     entity = connector.canonical_entity(entity)
     timeout = env.settings.store_timeout
     needed = connector.needed_properties(configs)
@@ -181,6 +194,7 @@ def delete_entity(env: Environment, principal: Principal, store: str, entity: st
     authorize(principal, WRITE, "entity", entity)
     get_entity(env, principal, store, entity)
     connector = _connect(env, principal, store)
+    _require(connector, "create_entity", "nothing can be deleted in")
     entity = connector.canonical_entity(entity)
     used = drop_unless_used(env, store, entity, lambda: connector.drop_entity(entity))
     refuse_dependents(f"entity {quote(entity)}", [f"stream {r.fqn}" for r in used])
@@ -199,6 +213,7 @@ def read_records(
     authorize(principal, READ, "entity", entity)
     get_entity(env, principal, store, entity)
     connector = _connect(env, principal, store)
+    _require(connector, "print_records", "records cannot be shown of")
     records = connector.read_records(
         connector.canonical_entity(entity),
         from_beginning=from_beginning,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from leatstream.connectors.registry import kinds_that, kinds_without
 from leatstream.errors import CatalogError, RequestError
 from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, QueryStatus
@@ -206,9 +207,12 @@ def _refuse(env: Environment, unit: UnitOfWork, query: Query) -> None:
 
 
 def _refuse_sources(old: Query, planned: PlannedQuery) -> None:
-    kinds = sorted({s.store.kind for s in planned.job.sources if s.store.kind != "kafka"})
+    kinds = kinds_without("positions", (s.store.kind for s in planned.job.sources))
+    ordered = kinds_that("positions")
     why = (
-        f"it compares positions in topics of Kafka, and the query reads {', '.join(kinds)}" if kinds else None
+        f"it compares positions in stores of kind {ordered}, and the query reads {', '.join(kinds)}"
+        if kinds
+        else None
     )
     if planned.job.available_now or old.job.get("available_now"):
         why = "it is of queries that run on, and this one completes"
