@@ -64,7 +64,9 @@ class Cluster:
         faults = self._faults()
         if faults:
             raise StackError(
-                "part-failed", "; ".join(faults), hint="See docs/deploy.md for what each launcher needs."
+                "part-failed",
+                sentence("; ".join(faults)),
+                hint="See docs/deploy.md for what each launcher needs.",
             )
         address = "" if self.driver_host else self._own_address()
         wanted = {

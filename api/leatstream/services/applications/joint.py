@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from leatstream.connectors.base import Connector
-from leatstream.errors import CatalogError, Faults
+from leatstream.errors import CatalogError, Faults, sentence
 from leatstream.model.names import quote
 from leatstream.model.objects import Query
 from leatstream.plan.change import keeps_state
@@ -149,7 +149,7 @@ def check_kept(kept: Sequence[Query], leaving: Iterable[Query], before: Iterable
                 f"query {quote(query.name)} is one job with others, and only some of them would begin anew"
             ] = None
     if wrong:
-        raise CatalogError("requires-replacement", "; ".join(wrong), hint=_REMADE)
+        raise CatalogError("requires-replacement", sentence("; ".join(wrong)), hint=_REMADE)
 
 
 def join_new(env: Environment, made: Sequence[Query]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Entity
-from leatstream.errors import Faults, RequestError
+from leatstream.errors import Faults, RequestError, sentence
 from leatstream.formats.described import FORMATS as DESCRIBED
 from leatstream.model.names import quote
 from leatstream.plan.job_spec import (
@@ -249,7 +249,7 @@ def _refuse_shared_functions(logical: LogicalPlan, properties: Properties) -> No
         what = f"function {names[0]} is" if len(names) == 1 else f"functions {', '.join(names)} are"
         raise RequestError(
             "unsupported",
-            f"{what} users' code, which could read and change the queries that share its driver.",
+            sentence(f"{what} users' code, which could read and change the queries that share its driver"),
             hint=f"Leave '{DRIVER}' out: the query then has a driver of its own.",
             **properties[DRIVER].place,
         )
