@@ -196,7 +196,13 @@ class SourceMap(Protocol):
     """Leads from a place in the compiled SQL back to the user's text."""
 
     def locate(self, start: int, stop: int, fragment: str) -> Position | None:
-        """Position in the user's text of the compiled SQL's characters start..stop (inclusive)."""
+        """Position in the user's text of a piece of the compiled SQL; None if it has none.
+
+        Args:
+            start: offset of its first character.
+            stop: offset of its last character.
+            fragment: the piece itself.
+        """
 
 
 @dataclass(frozen=True, slots=True)
