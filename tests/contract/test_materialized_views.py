@@ -135,7 +135,7 @@ def test_a_change_tells_what_becomes_of_the_rows(view: TestClient) -> None:
     other = CREATE.replace("CREATE", "CREATE OR REPLACE").replace("7 days", "8 days")
     changed = sql(view, other)["results"][0]
     assert (changed["kind"], changed["rows"][0][1]) == ("create_materialized_view_as", "new-state")
-    assert "filled anew" in changed["rows"][0][2]
+    assert "filled again" in changed["rows"][0][2]
 
 
 def test_dropping_it_ends_the_query(view: TestClient) -> None:

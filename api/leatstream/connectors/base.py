@@ -67,7 +67,7 @@ class Connector(ABC):
     holds_schemas: ClassVar[bool] = False
     place_members: ClassVar[Mapping[str, str]] = {}
     secret_addresses: ClassVar[Mapping[str, Any]] = {}
-    """Dotted paths of the settings that say whom secrets are told, and how safely, to their defaults."""
+    """Dotted paths of the settings that decide where secrets are sent and how safely, and their defaults."""
 
     def __init__(self, name: str, config: BaseModel) -> None:
         self.name = name
@@ -128,7 +128,7 @@ class Connector(ABC):
         """Reach the store and log in. Raises StoreError within ``timeout`` seconds."""
 
     def about(self, timeout: float) -> Mapping[str, str]:
-        """What is worth telling of the server behind the store; asked after ``test``."""
+        """Facts about the server behind the store, to show to people; called after ``test``."""
         return {}
 
     @abstractmethod
@@ -140,9 +140,9 @@ class Connector(ABC):
         """The entity with live properties, or None. Raises StoreError if the store cannot be asked."""
 
     def incarnation(self, entity: str, timeout: float = 5.0) -> str | None:
-        """What tells this entity from a later one of the same name; None when it is not there.
+        """An identity that a later entity of the same name does not share; None if the entity does not exist.
 
-        Kinds whose store gives no identity answer with the name, so that only "gone" is noticed.
+        Kinds whose store gives no identity return the name, so that only a missing entity is noticed.
         """
         return entity if self.find_entity(entity, timeout) is not None else None
 
@@ -284,11 +284,11 @@ class Connector(ABC):
         return
 
     def watch_source(self, source: SourceSpec) -> SourceWatch | None:
-        """What the store keeps for a query's reader; None where it keeps nothing."""
+        """A watch over what the store keeps for a query's reader; None where it keeps nothing."""
         return None
 
     def forget_readers(self, prefix: str) -> None:
-        """Take away what readers whose names begin so have left in the store, at the end of a query."""
+        """Remove what readers with this prefix left in the store, after a query has ended; idempotent."""
         return
 
     def mirror_offsets(self, query: str, entity: str, offsets: Mapping[str, int], timeout: float) -> None:
@@ -306,7 +306,7 @@ class Connector(ABC):
         return
 
     def forget_offsets(self, query: str, timeout: float) -> None:
-        """Take away what ``mirror_offsets`` has written for a query that is gone; StoreError as there."""
+        """Remove what ``mirror_offsets`` wrote for a deleted query; idempotent, StoreError as there."""
         return
 
     @abstractmethod
@@ -356,12 +356,12 @@ class Connector(ABC):
         raise JobError("job-rejected", f"Stores of kind {self.kind} are given records, not rows.")
 
     def write_batch(self, frame: DataFrame, sink: SinkSpec) -> Written | None:
-        """Write a frame that is no stream, of ``key`` and ``value`` as above; returns when all is there.
+        """Write a batch frame of ``key`` and ``value`` as above; returns when the store has all of it.
 
         Only of kinds with the capability ``batches``.
 
         Returns:
-            What was sent; None where ``traffic`` tells it.
+            What was sent; None where ``traffic`` reports it.
 
         Raises:
             JobError: job-rejected, of other kinds.
@@ -381,7 +381,7 @@ class Connector(ABC):
         raise JobError("job-rejected", f"Stores of kind {self.kind} do not take batches exactly once.")
 
     def forget_batches(self, query_id: str, timeout: float) -> None:
-        """Take away what ``batch_writer`` remembers of a query that is gone."""
+        """Remove what ``batch_writer`` keeps for a deleted query; idempotent."""
         return
 
     def table_misfits(

@@ -156,7 +156,7 @@ class Lookup:
         left: what stands left of it in FROM, as Spark SQL.
         keys: columns of the table that ON equates with ``values``, Spark SQL expressions over ``left``.
         position: of ON.
-        cache_ttl_ms: how long rows may be kept and used again; 0 = they are read anew for each batch.
+        cache_ttl_ms: how long rows may be kept and used again; 0 = they are read again for each batch.
     """
 
     scan: Scan
