@@ -211,7 +211,7 @@ def _check_sink(env: Environment, logical: LogicalPlan, store: StoreRef) -> None
 
 
 def _batchwise(logical: LogicalPlan) -> str | None:
-    """What of the query is worked off batch by batch, in Python; None where Spark runs all of it."""
+    """What of the query is processed batch by batch, in Python; None where Spark runs all of it."""
     if logical.operator is not None:
         return "joins with changelogs and aggregates over them"
     if logical.pattern is not None:

@@ -167,7 +167,7 @@ def _begin(query: Query, source: SourceSpec) -> dict[str, Any]:
 
 
 def _feed(query: Query, source: SourceSpec, index: int, checkpoint: str) -> ChangeFeed | None:
-    """Whose changes are read, under names of the query's own, which a new checkpoint makes anew."""
+    """Whose changes are read, under names of the query's own, which a new checkpoint creates again."""
     if source.feed is None:
         return None
     name = f"{reader_prefix(query)}g{query.checkpoint_generation}_{index}"
