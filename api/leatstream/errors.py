@@ -290,8 +290,7 @@ class StoreError(LeatstreamError):
 class AttemptBehindError(StoreError):
     """A sink has been written by a later attempt of the query than this one.
 
-    Of a job that was given up and does not know it yet; or, as its service says that it is not, of a catalog
-    that was restored from a backup.
+    Raised in a job that its server gave up, or after the catalog was restored from a backup.
 
     Attributes:
         newest: number of the attempt that has written last.
@@ -376,11 +375,11 @@ class InternalError(LeatstreamError):
 class CatalogAway(Exception):
     """The catalog's database does not answer.
 
-    Not in the tree above: whoever handles a fault of what a request asks for would take this for one.
+    Not in the tree above: code that handles the faults of a request must not handle this one.
     """
 
     def told(self) -> InternalError:
-        """What the one who asked is told."""
+        """The error that the caller gets."""
         return InternalError(
             "catalog-unreachable",
             "The database that holds the catalog does not answer.",
@@ -392,7 +391,7 @@ class CatalogBusy(CatalogAway):
     """The catalog took nothing down: another change of it did not end in time."""
 
     def told(self) -> InternalError:
-        """What the one who asked is told."""
+        """The error that the caller gets."""
         return InternalError(
             "catalog-busy",
             str(self),
@@ -404,7 +403,7 @@ class CatalogFull(CatalogAway):
     """The catalog took nothing down: its disk is full."""
 
     def told(self) -> InternalError:
-        """What the one who asked is told."""
+        """The error that the caller gets."""
         return InternalError(
             "catalog-full",
             "The disk of the database that holds the catalog is full; nothing was changed.",

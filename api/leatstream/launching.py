@@ -12,7 +12,7 @@ from leatstream.engine.memory import size
 from leatstream.engine.pod_manifests import PodPlan, read_template
 from leatstream.engine.pods import PodLauncher
 from leatstream.engine.processes import DriverCommand, LocalLauncher
-from leatstream.errors import StackError
+from leatstream.errors import StackError, sentence
 from leatstream.ports import Launcher
 from leatstream.settings import Settings
 
@@ -118,7 +118,9 @@ def _pods(settings: Settings, server: str, log_dir: Path, environment: Mapping[s
         faults.append("LEATSTREAM_DRIVER_API_URL is not set, so drivers would not find this server")
     if faults:
         raise StackError(
-            "part-failed", "; ".join(faults), hint="See docs/deploy.md for what each launcher needs."
+            "part-failed",
+            sentence("; ".join(faults)),
+            hint="See docs/deploy.md for what each launcher needs.",
         )
     plan = PodPlan(
         image=settings.kubernetes_image,

@@ -180,7 +180,7 @@ class Handlers:
         self._identify(response.target_identity, resource, state)
 
     def ReadResource(self, request: Any, response: Any) -> None:
-        """Read an object anew."""
+        """Read an object again."""
         resource = self._resource(request.type_name)
         response.new_state.msgpack = request.current_state.msgpack
         response.private = request.private

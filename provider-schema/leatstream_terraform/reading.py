@@ -16,7 +16,7 @@ from leatstream_terraform.wire import from_rest
 def read(
     session: Session, resource: Resource, state: Mapping[str, Any], private: Private
 ) -> tuple[dict[str, Any] | None, Private]:
-    """Read an object anew; None when it is gone. Only the service's own "not found" counts as gone.
+    """Read an object again; None when it is gone. Only the service's own "not found" counts as gone.
 
     Raises:
         Failed: it cannot be read.

@@ -195,5 +195,5 @@ class TestKinesis(ConnectorConformance):
         connector.drop_entity(entity)
         connector.create_entity(entity, self.size, {})
         reader = KinesisReader(plan)
-        with pytest.raises(RuntimeError, match=r"LEAT_STORE source entity-not-found .* made anew"):
+        with pytest.raises(RuntimeError, match=r"LEAT_STORE source entity-not-found .* created again"):
             reader.latestOffset(start, reader.getDefaultReadLimit())

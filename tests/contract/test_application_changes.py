@@ -160,7 +160,7 @@ def test_a_new_shape_goes_through_the_application(pageviews: TestClient) -> None
     _ok(pageviews.put("/v1/queries/o", json=other), 201)
     held = _put(pageviews, narrow, *readers)
     assert (held.status_code, held.json()["code"]) == (409, "has-dependents")
-    assert "query o" in held.json()["errors"][0]["detail"]
+    assert "Query o" in held.json()["errors"][0]["detail"]
     assert pageviews.get(PATH).json()["generation"] == 3
 
 

@@ -87,7 +87,7 @@ def test_the_same_by_rest(shop: TestClient) -> None:
     listed = {"name": "userid", "type": "ARRAY<VARCHAR>"}
     for columns, detail in (
         ([listed], "cannot tell rows apart"),
-        ([{"name": "userid", "type": "DATE"}], "a primitive key is one column"),
+        ([{"name": "userid", "type": "DATE"}], "A primitive key is one column"),
     ):
         changed = body | {"columns": columns, "key_format": "primitive"}
         assert detail in shop.put(path, json=changed).json()["detail"]

@@ -186,7 +186,7 @@ def test_what_the_registry_would_refuse_is_refused(
     """With every reason of its own, before anything is made."""
     assert run(client, ORDERS).status_code == 200
     registry.subjects["out-value"] = Schema("AVRO", ORDER, id=5)
-    registry.refusals = ["field x is gone", "field y is an int"]
+    registry.refusals = ["field x is gone.", "field y is an int."]
     answer = run(client, "CREATE STREAM out AS SELECT * FROM orders")
     assert (answer.status_code, answer.json()["code"]) == (422, "schema-incompatible")
     assert [f["detail"].rsplit(": ", 1)[1] for f in answer.json()["errors"]] == registry.refusals
@@ -283,11 +283,11 @@ def test_statements_write_every_pair_of_formats(
     ("text", "code", "told"),
     [
         ("(a BIGINT, b BIGINT) WITH (", "invalid-property", "exactly one column is in the value, and 2 are"),
-        ("(a DATE) WITH (", "type-mismatch", "column a is DATE; a primitive value is one of VARCHAR,"),
+        ("(a DATE) WITH (", "type-mismatch", "Column a is DATE; a primitive value is one of VARCHAR,"),
         (
             "(a BIGINT, b DATE) WITH ('key.format'='primitive', 'key.columns'='b', ",
             "type-mismatch",
-            "column b is DATE; a primitive key is one of VARCHAR,",
+            "Column b is DATE; a primitive key is one of VARCHAR,",
         ),
         (
             "(a BIGINT, b BIGINT) WITH ('key.format'='json', 'key.columns'='a,b', ",
@@ -300,7 +300,7 @@ def test_statements_write_every_pair_of_formats(
             "b of 'value.columns.exclude' is no column of the key",
         ),
         ("(a BIGINT) WITH ('value.columns.exclude'='a', ", "invalid-property", "needs 'key.columns'"),
-        ("(a BIGINT) WITH ('key.format'='json', 'key.columns'='x', ", "unknown-column", "key column x"),
+        ("(a BIGINT) WITH ('key.format'='json', 'key.columns'='x', ", "unknown-column", "Key column x"),
     ],
 )
 def test_what_cannot_be_a_primitive(
@@ -388,7 +388,7 @@ def test_what_only_a_query_may_say_is_refused_of_a_stream(
     text = f"CREATE STREAM t (id BIGINT) WITH ('topic'='orders', 'value.format'='json', {said})"
     (problem,) = validate(client, text)["problems"]
     assert problem["code"] == "invalid-property"
-    assert "write it with INSERT" in problem["hint"]
+    assert "Write it with INSERT" in problem["hint"]
 
 
 def test_asking_a_registry(client: TestClient, registry: MemoryRegistry) -> None:
@@ -454,7 +454,7 @@ def test_keys_of_maps_are_text(
     )
     assert told.json()["code"] == "type-mismatch"
     assert told.json()["errors"][0]["detail"] == (
-        f"column m: a map in {value_format} has VARCHAR keys, not BIGINT"
+        f"Column m: a map in {value_format} has VARCHAR keys, not BIGINT."
     )
     selected = [AnalyzedColumn("Counts", "struct<c:map<int,string>>", True)]
     monkeypatch.setattr(fresh.env.analyzer, "analyze", lambda *_: selected)

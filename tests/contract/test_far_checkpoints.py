@@ -85,7 +85,7 @@ def test_a_savepoint_goes_when_its_files_can(world: Any, far: FarFiles, client: 
     assert (problem.status_code, problem.json()["code"]) == (503, "checkpoints-unreachable")
     assert client.get("/v1/savepoints/s").json()["state"] == "deleting"
     refused = sql(client, "CREATE STREAM x AS SELECT * FROM a QUERY WITH ('from.savepoint'='s')").json()
-    assert refused["detail"] == "savepoint s is deleting: its files are being removed"
+    assert refused["detail"] == "Savepoint s is deleting: its files are being removed."
     copy_what_waits(world.env)
     assert len(folders(world)) == 1
     far.fault = None
@@ -125,7 +125,7 @@ def test_a_new_query_waits_for_what_it_begins_with(world: Any, far: FarFiles, cl
     reconcile_all(world.env)
     copy_what_waits(world.env)
     status = query(world, "q2").status
-    assert (status.state, status.error["code"], status.message.startswith(f"{WHY}; try 2 in")) == (
+    assert (status.state, status.error["code"], status.message.startswith(f"{WHY}. Try 2 in")) == (
         "pending",
         "checkpoints-unreachable",
         True,

@@ -114,21 +114,25 @@ def test_made_listed_described_and_dropped(shop: Sql) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "words"),
     [
-        (TWICE.replace("'mine'", "'gone'"), "not-found", "function source gone does not exist"),
+        (TWICE.replace("'mine'", "'gone'"), "not-found", "Function source gone does not exist."),
         (TWICE.replace("'twice')", "'thrice')"), "validation", "no top-level function or class thrice"),
         (
             TWICE.replace("x BIGINT", "x BIGINT, y BIGINT"),
             "validation",
             "takes 1 arguments, SQL would give 2",
         ),
-        (TWICE.replace("FUNCTION twice", "FUNCTION upper"), "already-exists", "upper is a built-in function"),
-        (TWICE.replace("PYTHON", "JAVA"), "validation", "function source mine holds python, not java"),
+        (
+            TWICE.replace("FUNCTION twice", "FUNCTION upper"),
+            "already-exists",
+            "upper is a built-in function.",
+        ),
+        (TWICE.replace("PYTHON", "JAVA"), "validation", "Function source mine holds python, not java."),
         (
             TWICE.replace("'handler'='twice'", "'hander'='twice'"),
             "invalid-property",
-            "unknown property hander",
+            "Property hander is not known here",
         ),
-        (TWICE.replace("RETURNS BIGINT", "RETURNS NUMBER"), "type-mismatch", "unknown type 'NUMBER'"),
+        (TWICE.replace("RETURNS BIGINT", "RETURNS NUMBER"), "type-mismatch", "Unknown type 'NUMBER'"),
         ("CREATE FUNCTION_SOURCE b WITH ('file'='@b.py')", "invalid-property", "was not sent"),
         ("CREATE FUNCTION_SOURCE b WITH ('file'='b.py', 'content'='def f(:')", "validation", "is no Python"),
         (
@@ -187,7 +191,7 @@ def test_a_function_in_java_goes_to_the_job_with_its_jar(classes: Sql, fresh: An
 @pytest.mark.parametrize(
     ("text", "code", "words"),
     [
-        (ECHO.replace("Same", "Gone"), "validation", "shop.jar has no class shop.Gone"),
+        (ECHO.replace("Same", "Gone"), "validation", "shop.jar has no class shop.Gone."),
         (
             ECHO.replace("x BIGINT", "x BIGINT, y BIGINT"),
             "validation",
@@ -197,13 +201,13 @@ def test_a_function_in_java_goes_to_the_job_with_its_jar(classes: Sql, fresh: An
         (ECHO.replace("Same", "Hidden"), "validation", "a public constructor without arguments"),
         (ECHO.replace("Same", "Closed"), "validation", "must be a public class"),
         (ECHO.replace("Same", "Other"), "validation", "UDF0 to UDF22; it implements none of them itself"),
-        (ECHO.replace("Same", "Broken"), "validation", "the class shop.Broken of shop.jar cannot be read"),
+        (ECHO.replace("Same", "Broken"), "validation", "The class shop.Broken of shop.jar cannot be read."),
         (ECHO.replace("JAVA", "PYTHON"), "validation", "holds java, not python"),
         (ECHO.replace("shop.Same'", "shop.Same', 'timeout.seconds'=5"), "unsupported", "no time-out"),
         (
             "CREATE FUNCTION_SOURCE b WITH ('file'='b.jar', 'content'='UEsDBA==')",
             "validation",
-            "b.jar is no jar",
+            "b.jar is no jar.",
         ),
         ("CREATE FUNCTION_SOURCE b WITH ('file'='b.jar', 'content'='é')", "validation", "not in base64"),
     ],

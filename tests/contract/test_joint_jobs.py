@@ -269,7 +269,7 @@ def test_a_view_of_another_shape_would_begin_anew_alone(
     beat(world, "one", "running")
     answer = put(pageviews, *after).json()
     assert answer["code"] == "requires-replacement", answer
-    assert "only some of them would begin anew" in answer["detail"]
+    assert "only some of them would start over" in answer["detail"]
     assert [find(world, name).checkpoint_generation for name in ("one", "two")] == [1, 1]
     assert beat(world, "one", "running") == "continue"
 

@@ -95,8 +95,8 @@ def test_records_of_kinesis_have_no_headers(client: TestClient) -> None:
     for sql in (declared, copied):
         (problem,) = validated(client, sql)["problems"]
         assert (problem["code"], problem["sqlstate"]) == ("unsupported", "0A000")
-        assert "records in stores of kind kinesis have no headers" in problem["detail"]
-        assert (problem["position"]["line"], problem["hint"][:26]) == (1, "leave 'headers.column' out")
+        assert "Records in stores of kind kinesis have no headers" in problem["detail"]
+        assert (problem["position"]["line"], problem["hint"][:26]) == (1, "Leave 'headers.column' out")
 
 
 def test_the_join_into_kinesis_takes_the_shards_of_its_left_most_source(client: TestClient) -> None:
@@ -167,7 +167,7 @@ def test_a_planned_store_and_stream_count(client: TestClient, aws: str) -> None:
     }
     answer = client.post("/v1/statements:validate", json={"sql": sql, "assume": assume | half, **CONTEXT})
     (problem,) = answer.json()["statements"][0]["problems"]
-    assert "access_key_id and secret_access_key go together" in problem["detail"]
+    assert "access_key_id and secret_access_key go together." in problem["detail"]
     sql = "CREATE STREAM v WITH ('store'='planned', 'topic'='out') AS SELECT * FROM views"
     answer = client.post("/v1/statements:validate", json={"sql": sql, "assume": assume, **CONTEXT})
     properties = answer.json()["statements"][0]["plan"]["sink"]["properties"]
@@ -184,7 +184,7 @@ def test_on_demand_sinks_need_no_shards_and_foreign_settings_are_refused(client:
     assert (problem["code"], "retention.ms" in problem["detail"]) == ("invalid-property", True)
     once = "'topic.shards'=1, 'delivery.guarantee'='exactly_once'"
     (problem,) = validated(client, sql.format(once))["problems"]
-    assert (problem["code"], problem["hint"]) == ("unsupported", "use at_least_once")
+    assert (problem["code"], problem["hint"]) == ("unsupported", "Use at_least_once.")
 
 
 def test_streams_are_entities_with_settings_of_their_own(client: TestClient) -> None:
@@ -238,8 +238,8 @@ def test_no_column_is_in_the_key_alone(client: TestClient) -> None:
     for sql in (declared, keyed, copied):
         (problem,) = validated(client, sql)["problems"]
         assert (problem["code"], problem["sqlstate"]) == ("unsupported", "0A000")
-        assert "stores of kind kinesis keep a digest of some keys" in problem["detail"]
-        assert problem["hint"] == "leave 'value.columns.exclude' out"
+        assert "Stores of kind kinesis keep a digest of some keys" in problem["detail"]
+        assert problem["hint"] == "Leave 'value.columns.exclude' out."
     answer = client.post("/v1/statements", json={"sql": declared, **CONTEXT})
     assert (answer.status_code, answer.json()["code"]) == (422, "unsupported"), answer.text
     answer = client.post("/v1/statements", json={"sql": "INSERT INTO k VALUES ('a', 1)", **CONTEXT})

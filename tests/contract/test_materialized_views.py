@@ -75,7 +75,7 @@ def test_the_plan_names_view_key_and_mode(pageviews: TestClient) -> None:
 @pytest.mark.parametrize(
     ("properties", "code", "said"),
     [
-        ("'topic' = 't'", "invalid-property", "'topic' is not a materialized view property"),
+        ("'topic' = 't'", "invalid-property", "'topic' is not a materialized view property."),
         ("'retention' = '7 parsecs'", "invalid-property", "a number and a unit"),
         ("'retention' = '0 days'", "invalid-property", "longer than nothing"),
         ("'retention' = '999999999 weeks'", "invalid-property", "at most 100 years"),
@@ -100,7 +100,7 @@ def test_indexes(view: TestClient) -> None:
     assert sql(view, "CREATE INDEX i ON v (userid)", 409)["code"] == "already-exists"
     problem = sql(view, "CREATE INDEX j ON v (usrid, viewtime, viewtime)", 422)
     assert [e["position"]["column"] for e in problem["errors"]] == [22, 29, 39]
-    assert problem["errors"][0]["hint"] == "did you mean userid?"
+    assert problem["errors"][0]["hint"] == "Did you mean userid?"
     assert sql(view, "CREATE INDEX j ON pageviews (userid)", 422)["code"] == "unsupported"
     sql(view, "DROP INDEX i; DROP INDEX IF EXISTS i")
     assert sql(view, "DROP INDEX i", 404)["code"] == "not-found"
@@ -135,7 +135,7 @@ def test_a_change_tells_what_becomes_of_the_rows(view: TestClient) -> None:
     other = CREATE.replace("CREATE", "CREATE OR REPLACE").replace("7 days", "8 days")
     changed = sql(view, other)["results"][0]
     assert (changed["kind"], changed["rows"][0][1]) == ("create_materialized_view_as", "new-state")
-    assert "filled anew" in changed["rows"][0][2]
+    assert "filled again" in changed["rows"][0][2]
 
 
 def test_dropping_it_ends_the_query(view: TestClient) -> None:

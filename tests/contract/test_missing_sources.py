@@ -28,8 +28,8 @@ def test_a_declared_stream(pageviews: TestClient) -> None:
     answer = pageviews.post("/v1/statements", json={"sql": text, **CONTEXT})
     fault = answer.json()["errors"][0]
     assert answer.status_code == 422
-    assert fault["detail"] == "'pageviewz', which stream demo.public.s reads, does not exist in store 'k'"
-    assert "did you mean 'pageviews'?" in fault["hint"]
+    assert fault["detail"] == "'pageviewz', which stream demo.public.s reads, does not exist in store 'k'."
+    assert "Did you mean 'pageviews'?" in fault["hint"]
     assert "topic.partitions and topic.replicas of stream demo.public.s" in fault["hint"]
     (said,) = faults(pageviews.post("/v1/statements:validate", json={"sql": text, **CONTEXT}))
     assert (said["detail"], said["hint"]) == (fault["detail"], fault["hint"])
@@ -43,10 +43,10 @@ def test_a_planned_query_blames_its_source(
     body = {"sql": text, "assume": planned, **CONTEXT}
     (fault,) = faults(pageviews.post("/v1/statements:validate", json=body))
     assert (
-        "'pageviewz', which stream demo.public.pageviewz reads, does not exist in store 'k'"
+        "'pageviewz', which stream demo.public.pageviewz reads, does not exist in store 'k'."
         in fault["detail"]
     )
-    assert "did you mean 'pageviews'?" in fault["hint"]
+    assert "Did you mean 'pageviews'?" in fault["hint"]
     assert text[fault["position"]["offset"] :].startswith("pageviewz")
 
 
@@ -65,7 +65,7 @@ def test_the_topic_may_be_created(pageviews: TestClient, planned: dict[str, Any]
 def test_an_entity_alone(pageviews: TestClient) -> None:
     answer = pageviews.post("/v1/statements", json={"sql": "CREATE ENTITY e", **CONTEXT}).json()
     assert answer["detail"] == (
-        "topic.partitions and topic.replicas must be given to create entity 'e' in store 'k'"
+        "topic.partitions and topic.replicas must be given to create entity 'e' in store 'k'."
     )
 
 
@@ -74,5 +74,5 @@ def test_a_misspelt_relation_is_said_before_what_its_columns_need(pageviews: Tes
     for path in ("/v1/statements", "/v1/statements:validate"):
         answer = pageviews.post(path, json={"sql": text, **CONTEXT})
         (fault,) = faults(answer) if path.endswith("validate") else answer.json()["errors"]
-        assert (fault["code"], fault["hint"]) == ("unknown-relation", "did you mean pageviews?")
+        assert (fault["code"], fault["hint"]) == ("unknown-relation", "Did you mean pageviews?")
         assert text[fault["position"]["offset"] :].startswith("pageviewz")

@@ -228,7 +228,7 @@ def test_a_query_outlives_a_cluster_on_which_no_driver_starts(
         reconcile_all(ready.env)
         status = client.get("/v1/queries/q").json()["status"]
         assert (status["state"], status["error"]["code"]) == ("pending", "driver-not-started")
-        assert "while it started Spark; try " in status["message"]
+        assert "while it started Spark. Try " in status["message"]
     now += timedelta(minutes=2)
     ready.drivers.tokens = {"d9999": "t"}
     reconcile_all(ready.env)

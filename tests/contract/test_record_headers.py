@@ -85,7 +85,7 @@ def test_a_new_sink_has_the_column_that_is_asked_for(
         "H",
     )
     (problem,) = _problems(pageviews, text.format("'headers.column'='x', "))
-    assert (problem["code"], problem["hint"]) == ("unknown-column", 'there is id, "H"')
+    assert (problem["code"], problem["hint"]) == ("unknown-column", 'There is id, "H".')
     _make(pageviews, text.format(""))
     assert _job(fresh, "made").sink.headers_column is None
 
@@ -120,38 +120,38 @@ def test_statements_write_headers(pageviews: TestClient, fresh: Any) -> None:
 @pytest.mark.parametrize(
     ("columns", "given", "code", "told"),
     [
-        ("id BIGINT", "'headers.column'='h'", "unknown-column", "h of 'headers.column' is not a column"),
+        ("id BIGINT", "'headers.column'='h'", "unknown-column", "h of 'headers.column' is not a column."),
         (
             "id BIGINT, h VARCHAR",
             "'headers.column'='h'",
             "type-mismatch",
-            "column h is VARCHAR; headers are a MAP<VARCHAR, BYTES>",
+            "Column h is VARCHAR; headers are a MAP<VARCHAR, BYTES>.",
         ),
         (
             "id BIGINT, h MAP<VARCHAR, BIGINT>",
             "'headers.column'='h'",
             "type-mismatch",
-            "column h is MAP<VARCHAR, BIGINT>; headers are",
+            "Column h is MAP<VARCHAR, BIGINT>; headers are",
         ),
         (
             "id BIGINT, h MAP<VARCHAR, BYTES>",
             "'headers.column'='h', 'key.format'='json', 'key.columns'='h'",
             "invalid-property",
-            "column h is in the record's key, so it cannot be its headers",
+            "Column h is in the record's key, so it cannot be its headers.",
         ),
         (
             "h MAP<VARCHAR, BYTES>",
             "'headers.column'='h'",
             "invalid-property",
-            "no column is left beside that of 'headers.column'",
+            "No column is left beside that of 'headers.column'.",
         ),
         (
             "id BIGINT, h MAP<VARCHAR, BYTES>",
             "'headers.column'='h', 'key.format'='json', 'key.columns'='id', 'value.columns.exclude'='id'",
             "invalid-property",
-            "no column is left for the value beside those of 'value.columns.exclude' and 'headers.column'",
+            "No column is left for the value beside those of 'value.columns.exclude' and 'headers.column'.",
         ),
-        ("id BIGINT", "'headers.column'=''", "invalid-property", "'headers.column' is empty"),
+        ("id BIGINT", "'headers.column'=''", "invalid-property", "'headers.column' is empty."),
     ],
 )
 def test_what_cannot_be_headers(

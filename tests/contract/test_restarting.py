@@ -152,8 +152,8 @@ def test_a_full_disk_says_what_to_do_and_is_waited_for(running: Any, client: Tes
     beat(running, "failed", error=error)
     status = client.get("/v1/queries/q").json()["status"]
     assert (status["state"], status["error"]["code"]) == ("pending", "disk-full")
-    assert status["message"].startswith("There is no room left.; try 2 in ")
-    assert status["error"]["hint"].endswith("it starts again by itself")
+    assert status["message"].startswith("There is no room left. Try 2 in ")
+    assert status["error"]["hint"].endswith("it starts again by itself.")
 
 
 def test_every_start_of_a_job_counts_for_good(running: Any, client: TestClient) -> None:
@@ -326,10 +326,10 @@ def test_a_record_is_skipped_for_good(running: Any, client: TestClient) -> None:
     [
         ("a:1:43", "has failed at the record a:1:42, not at a:1:43"),
         ("b:1:42", "has failed at the record a:1:42, not at b:1:42"),
-        ("a:1", "a record is written topic:partition:offset"),
-        ("a:1:-1", "a record is written topic:partition:offset"),
-        ("", "a record is written topic:partition:offset"),
-        ("a:x:42", "a record is written topic:partition:offset"),
+        ("a:1", "A record is written topic:partition:offset"),
+        ("a:1:-1", "A record is written topic:partition:offset"),
+        ("", "A record is written topic:partition:offset"),
+        ("a:x:42", "A record is written topic:partition:offset"),
     ],
 )
 def test_only_the_record_that_failed_is_skipped(

@@ -207,7 +207,7 @@ def test_state_in_use_is_not_copied(
     found = query(world, "c2").status
     assert (found.state, found.error["code"]) == ("failed", "invalid-transition")
     assert "counts keeps state" in found.error["detail"]
-    assert found.error["hint"].startswith("stop counts")
+    assert found.error["hint"].startswith("Stop counts")
     assert not checkpoint(world, "c2").exists()
 
 
@@ -232,8 +232,8 @@ def test_a_query_that_goes_while_its_checkpoint_is_copied_leaves_nothing(
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("SELECT * FROM a QUERY WITH ('from.savepoint'='nobody')", "savepoint nobody does not exist"),
-        ("SELECT * FROM a QUERY WITH ('from.query'='nobody')", "query nobody does not exist"),
+        ("SELECT * FROM a QUERY WITH ('from.savepoint'='nobody')", "Savepoint nobody does not exist."),
+        ("SELECT * FROM a QUERY WITH ('from.query'='nobody')", "Query nobody does not exist."),
         ("SELECT * FROM a QUERY WITH ('from.query'='q', 'from.savepoint'='s')", "either"),
         ("SELECT n, n AS m FROM b QUERY WITH ('from.query'='q')", "the sources differ"),
     ],

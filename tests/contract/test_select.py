@@ -130,7 +130,7 @@ def test_a_select_belongs_to_who_made_it_and_has_one_reader(driver: Driver, page
     # Another driver has no say in it.
     stranger = Driver(driver.world, "d2")
     stranger.id = driver.id
-    with pytest.raises(EngineError, match="nobody waits"):
+    with pytest.raises(EngineError, match="Nobody waits"):
         stranger.send(("+I", "{}"))
 
 
@@ -150,7 +150,7 @@ def test_what_nobody_reads_ends(driver: Driver, pageviews: TestClient) -> None:
     sweep(env)
     assert not driver.world.drivers.is_alive("d1")
     assert env.selections.find(driver.id) is None
-    with pytest.raises(EngineError, match="nobody waits"):
+    with pytest.raises(EngineError, match="Nobody waits"):
         driver.send()
 
 
@@ -221,7 +221,7 @@ def test_after_a_restart_of_the_service_nothing_goes_on(driver: Driver, pageview
     start(pageviews)
     driver.take()
     driver.world.env.selections = type(driver.world.env.selections)()
-    with pytest.raises(EngineError, match="nobody waits"):
+    with pytest.raises(EngineError, match="Nobody waits"):
         driver.send(("+I", "{}"))
     assert driver.poll() is None
     assert driver.world.drivers.queries == {}

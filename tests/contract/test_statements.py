@@ -327,7 +327,7 @@ def test_print_holds_no_more_than_an_answer_may_have(
     assert answer.status_code == 422
     problem = answer.json()
     assert (problem["code"], problem["sqlstate"]) == ("not-computable", "54000")
-    assert problem["detail"].startswith("the answer has more than 2 MiB")
+    assert problem["detail"].startswith("The answer has more than 2 MiB")
     assert "'limit'" in problem["errors"][0]["hint"]
     assert fresh.cluster.closed_readers == 1
     assert len(shop.table(text.format(3))) == 3

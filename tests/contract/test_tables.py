@@ -124,7 +124,7 @@ def test_a_table_is_a_resource(client: TestClient) -> None:
     assert [e["pointer"] for e in twice.json()["errors"]] == ["#/timestamp", "#/topic"]
     alone = client.put(path, json=body | {"primary_key": ["id"]}).json()["errors"]
     assert [(e["pointer"], e["hint"]) for e in alone] == [
-        ("#/primary_key", "leave it out too, or name the columns")
+        ("#/primary_key", "Leave it out too, or name the columns.")
     ]
     assert client.delete(path).status_code == 204
     # A stream still needs a format.
@@ -304,7 +304,7 @@ def test_a_changelogs_lookup_join_is_planned(client: TestClient) -> None:
         (
             "CREATE STREAM x WITH ('store'='k','topic.partitions'=1,'topic.replicas'=1) AS SELECT o.id FROM orders o JOIN items_t i ON i.code = o.item",
             "type-mismatch",
-            "i.code is INTEGER, but is looked up by a value of Spark type string",
+            "i.code is INTEGER, but is looked up by a value of Spark type string.",
         ),
         (
             "CREATE STREAM x WITH ('store'='k','topic.partitions'=1,'topic.replicas'=1) AS SELECT o.id FROM orders o WITH"

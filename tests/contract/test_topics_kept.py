@@ -208,7 +208,7 @@ def test_what_was_planned_with_a_topic_is_not_kept_when_that_is_gone(
             body = {"sql": sql, "database": "d", "store": "k", "desired_state": "stopped"}
             answer = bare.put("/v1/queries/q", json=body)
             assert (answer.status_code, answer.json()["code"]) == (412, "stale")
-            assert "send it again" in answer.json()["errors"][0]["hint"]
+            assert "Send it again." in answer.json()["errors"][0]["hint"]
     assert not there(client, "mine")
 
 

@@ -69,7 +69,7 @@ def test_what_the_service_refuses_is_refused_at_plan(scene: Scene) -> None:
             assert f"with leatstream_stream.{name}," in said
         for word in (
             "DOUBEL",
-            "timestamp column at",
+            "Timestamp column at",
             "jsn",
             "'key.type'",
             "with leatstream_function_source.f",

@@ -39,7 +39,7 @@ def print_records(
     }
     for line in client.records(entity_path(entity), params):
         sys.stdout.write((describe(json.loads(line)) if output is Output.TABLE else line) + "\n")
-        sys.stdout.flush()  # whoever reads the pipe sees each record at once
+        sys.stdout.flush()  # a reader of the pipe sees each record at once
 
 
 def describe(record: dict[str, Any]) -> str:

@@ -52,7 +52,7 @@ def follow(client: Client, result: Mapping[str, Any], output: Output) -> None:
                     _say(f"{_count(item['end']['rows'])}: {_WHY.get(item['end']['reason'], 'ended')}.")
                     return
                 writer.write(item, line)
-                sys.stdout.flush()  # whoever reads the pipe sees each row at once
+                sys.stdout.flush()  # a reader of the pipe sees each row at once
     except KeyboardInterrupt:
         _say(f"{_count(writer.count)}: ended.")
         raise Ended from None

@@ -92,7 +92,7 @@ def _wait_for(
 
 
 def ends_of(wanted: str) -> tuple[str, ...]:
-    """The states that end a wait, the bad one last; what works off what there is may be over at once."""
+    """The states that end a wait, the bad one last; a query that ends by itself may have ended already."""
     return ("running", "completed", "failed") if wanted == "running" else (wanted, "failed")
 
 

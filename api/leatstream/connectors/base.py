@@ -156,7 +156,7 @@ class Connector(ABC):
         """Reach the store and log in. Raises StoreError within ``timeout`` seconds."""
 
     def about(self, timeout: float) -> Mapping[str, str]:
-        """What is worth telling of the server behind the store; asked after ``test``."""
+        """Facts about the server behind the store, to show to people; called after ``test``."""
         return {}
 
     @abstractmethod
@@ -168,27 +168,43 @@ class Connector(ABC):
         """The entity with live properties, or None. Raises StoreError if the store cannot be asked."""
 
     def incarnation(self, entity: str, timeout: float = 5.0) -> str | None:
-        """What tells this entity from a later one of the same name; None when it is not there.
+        """An identity that a later entity of the same name does not share; None if the entity does not exist.
 
-        Kinds whose store gives no identity answer with the name, so that only "gone" is noticed.
+        Kinds whose store gives no identity return the name, so that only a missing entity is noticed.
         """
         return entity if self.find_entity(entity, timeout) is not None else None
 
     def create_entity(
         self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
     ) -> None:
-        """Create it; succeeds if it exists with the same properties, else StoreError entity-conflict.
+        """Create an entity; called when a query's sink is created, and by CREATE ENTITY. Idempotent.
 
         Only of kinds with the capability ``create_entity``.
+
+        Args:
+            entity: its name in the store.
+            properties: entity property, such as ``topic.partitions``, to its value.
+            configs: settings of the store's own, such as ``retention.ms``.
+            timeout: seconds.
+
+        Raises:
+            StoreError: ``entity-conflict`` if it exists with other properties, or what the store reports.
         """
         raise StoreError("store-rejected", f"Nothing can be created in stores of kind {self.kind}.")
 
     def create_table(
         self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float = 10.0
     ) -> None:
-        """Create a table; succeeds if it exists with these columns and this key, else entity-conflict.
+        """Create a table; idempotent. Only kinds whose entities are tables have it.
 
-        Only of kinds whose entities are tables.
+        Args:
+            entity: its name in the store.
+            columns: its columns, in this order.
+            primary_key: names of the key's columns; empty = no key.
+            timeout: seconds.
+
+        Raises:
+            StoreError: ``entity-conflict`` if it exists with other columns or another key.
         """
         raise StoreError("store-rejected", f"Stores of kind {self.kind} have no tables.")
 
@@ -200,11 +216,21 @@ class Connector(ABC):
     def update_entity(
         self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
     ) -> None:
-        """Change what the store can change in place; StoreError store-rejected for the rest."""
+        """Change what the store can change in place; idempotent.
+
+        Args:
+            entity: its name in the store.
+            properties: the properties to change; the others stay.
+            configs: the store's own settings to change; the others stay.
+            timeout: seconds.
+
+        Raises:
+            StoreError: ``store-rejected`` for what cannot change in place; ``entity-not-found``.
+        """
         raise StoreError("store-rejected", f"Nothing can be changed in stores of kind {self.kind}.")
 
     def drop_entity(self, entity: str, timeout: float = 10.0) -> None:
-        """Delete it and wait until it is gone; succeeds if it is not there.
+        """Delete an entity and wait until the store no longer lists it; idempotent.
 
         Only of kinds with the capability ``create_entity``.
         """
@@ -219,15 +245,27 @@ class Connector(ABC):
     ) -> Iterator[Record | None]:
         """Records as they come; None now and then while idle, so that the caller can stop.
 
-        Ends after ``limit`` records, or after ``idle_timeout`` seconds without one. Only of kinds with the
-        capability ``print_records``.
+        Only of kinds with the capability ``print_records``.
+
+        Args:
+            entity: its name in the store.
+            from_beginning: read what exists; False reads only new records.
+            limit: end after so many records; None = no limit.
+            idle_timeout: end after so many seconds without a record; None = never.
         """
         raise StoreError("store-rejected", f"Records of stores of kind {self.kind} cannot be shown.")
 
     def find_record(self, entity: str, partition: str, offset: str, timeout: float) -> Record | None:
-        """One record, by the place that the store has given it.
+        """One record by its position in the store; called to show a record that a query failed at.
 
-        None where it is gone, does not come in time, or the store does not find records by their places.
+        Args:
+            entity: its name in the store.
+            partition: the partition, shard or file.
+            offset: the position in it.
+            timeout: seconds.
+
+        Returns:
+            The record; None if it was deleted, does not arrive in time, or the kind has no such positions.
         """
         return None
 
@@ -238,26 +276,41 @@ class Connector(ABC):
     def read_range(
         self, spark: SparkSession, source: SourceSpec, parts: Sequence[tuple[int, int, int]]
     ) -> DataFrame:
-        """Records as ``read_stream`` gives them, of partitions from an offset to the one behind the last.
+        """Records as from ``read_stream``, of ranges of offsets. Only kinds that have ``ends`` have it.
 
-        Only of kinds that have ``ends``.
+        Args:
+            spark: the session.
+            source: what is read.
+            parts: partition, first offset, and the offset after the last one.
         """
         raise NotImplementedError
 
     def write_records(self, entity: str, records: Sequence[NewRecord], timeout: float = 10.0) -> None:
         """Write a few records and wait until the store has them, in order per key.
 
-        They are not one transaction: when the store stops answering in between, those before are there.
+        They are no transaction: if the store stops answering in between, earlier ones stay written.
+
+        Args:
+            entity: its name in the store.
+            records: what to write.
+            timeout: seconds, for all of them.
 
         Raises:
-            StoreError: entity-not-found, or what the store says; its detail tells how many were written.
+            StoreError: entity-not-found, or what the store reports; its detail says how many were written.
         """
         raise StoreError(
             "store-rejected", f"Records cannot be written to stores of kind {self.kind} by a statement."
         )
 
     def check_source(self, relation: Relation, entity: Entity, position: Position | None = None) -> None:
-        """See, at plan, that a query can read the entity as this relation; what cannot be seen passes.
+        """Check, while a query is planned, that it can read the entity as this relation.
+
+        What cannot be checked passes.
+
+        Args:
+            relation: what the query reads.
+            entity: the entity with live properties.
+            position: place of the relation in the SQL, for faults.
 
         Raises:
             RequestError: every fault of the relation, at ``position``.
@@ -266,11 +319,11 @@ class Connector(ABC):
         return
 
     def watch_source(self, source: SourceSpec) -> SourceWatch | None:
-        """What the store keeps for a query's reader; None where it keeps nothing."""
+        """A watch over what the store keeps for a query's reader; None where it keeps nothing."""
         return None
 
     def forget_readers(self, prefix: str) -> None:
-        """Take away what readers whose names begin so have left in the store, at the end of a query."""
+        """Remove what readers with this prefix left in the store, after a query has ended; idempotent."""
         return
 
     def mirror_offsets(self, query: str, entity: str, offsets: Mapping[str, int], timeout: float) -> None:
@@ -288,14 +341,21 @@ class Connector(ABC):
         return
 
     def forget_offsets(self, query: str, timeout: float) -> None:
-        """Take away what ``mirror_offsets`` has written for a query that is gone; StoreError as there."""
+        """Remove what ``mirror_offsets`` wrote for a deleted query; idempotent, StoreError as there."""
         return
 
     def read_stream(self, spark: SparkSession, source: SourceSpec, *, realtime: bool) -> DataFrame:
         """Raw records: ``key`` BINARY, ``value`` BINARY, ``timestamp``, ``__leat_rowmeta`` STRUCT.
 
-        Where the source asks for them, also ``__leat_rowheaders`` MAP<STRING, BINARY>. Only of kinds with the
-        capability ``source``.
+        Where the source asks for them, also ``__leat_rowheaders`` MAP<STRING, BINARY>. Called in the driver,
+        once for each source at each start of a job.
+
+        Args:
+            spark: the session.
+            source: what is read, and from where on.
+            realtime: whether the job runs in real-time mode.
+
+        Only of kinds with the capability ``source``.
 
         Raises:
             JobError: job-rejected, of other kinds.
@@ -308,7 +368,12 @@ class Connector(ABC):
         Of kinds whose records have headers also ``headers``, ARRAY<STRUCT<key STRING, value BINARY>>, if the
         sink has a column of them.
 
-        Only of kinds with ``streams``. Output mode, trigger and checkpoint are set by the caller.
+        Only kinds with ``streams`` have it. The caller sets output mode, trigger and checkpoint.
+
+        Args:
+            frame: the records.
+            sink: where they are written.
+            realtime: whether the job runs in real-time mode.
 
         Raises:
             JobError: job-rejected, of other kinds.
@@ -331,12 +396,12 @@ class Connector(ABC):
         raise JobError("job-rejected", f"Stores of kind {self.kind} are given records, not rows.")
 
     def write_batch(self, frame: DataFrame, sink: SinkSpec) -> Written | None:
-        """Write a frame that is no stream, of ``key`` and ``value`` as above; returns when all is there.
+        """Write a batch frame of ``key`` and ``value`` as above; returns when the store has all of it.
 
         Only of kinds with the capability ``batches``.
 
         Returns:
-            What was sent; None where ``traffic`` tells it.
+            What was sent; None where ``traffic`` reports it.
 
         Raises:
             JobError: job-rejected, of other kinds.
@@ -356,24 +421,34 @@ class Connector(ABC):
         raise JobError("job-rejected", f"Stores of kind {self.kind} do not take batches exactly once.")
 
     def forget_batches(self, query_id: str, timeout: float) -> None:
-        """Take away what ``batch_writer`` remembers of a query that is gone."""
+        """Remove what ``batch_writer`` keeps for a deleted query; idempotent."""
         return
 
     def table_misfits(
         self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
     ) -> list[Misfit]:
-        """What keeps rows of these columns from a table; with a primary key, rows replace each other by it.
+        """Why rows of these columns cannot be written into a table; empty if they can.
 
-        Only of kinds whose entities are tables.
+        Only kinds whose entities are tables have it.
+
+        Args:
+            table: the table as it is now.
+            columns: what would be written.
+            primary_key: columns by which rows replace each other; empty = rows are only added.
         """
         return []
 
     def read_misfits(
         self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
     ) -> list[Misfit]:
-        """What keeps a table's rows from being read as these columns; the key, if any, has to be unique.
+        """Why a table's rows cannot be read as these columns; empty if they can.
 
-        Only of kinds whose entities are tables.
+        Only kinds whose entities are tables have it.
+
+        Args:
+            table: the table as it is now.
+            columns: what would be read.
+            primary_key: columns that must be unique in the table; may be empty.
         """
         return []
 

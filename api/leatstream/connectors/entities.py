@@ -41,7 +41,7 @@ class Table:
         apart: why not all changes of its rows can be read as its own, with the tables that hold these rows;
             empty where they can.
         unique: column names of each unique key that rows can be matched by, the primary key's first.
-        details: what else is told of it: name to value.
+        details: further facts about it: name to value.
     """
 
     columns: tuple[TableColumn, ...]
@@ -67,7 +67,7 @@ class Entity:
         properties: canonical property name to live value; None where it has no fixed value.
         configs: the entity's own settings in the store's words, only those set for it.
         table: of kinds whose entities are tables; columns and keys only where it is asked for by name.
-        details: what else the store tells of it, such as the number of its files; for people.
+        details: further facts from the store, such as the number of its files; for people.
         kind: of its store; services fill it in.
     """
 

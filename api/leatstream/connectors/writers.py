@@ -35,7 +35,7 @@ class Written:
 
 
 def counts(written: Written) -> pa.RecordBatch:
-    """What a task tells of what it has written."""
+    """What a task reports about its writes."""
     import pyarrow as pa
 
     return pa.record_batch({name: pa.array([count], pa.int64()) for name, count in asdict(written).items()})

@@ -73,7 +73,7 @@ def diagnose(*, tools_only: bool = False, port: int = 0, data_dir: Path | None =
 def _python() -> Finding:
     fit = PYTHON_FROM <= sys.version_info[:2] < PYTHON_BELOW
     needed = f"{_dots(PYTHON_FROM)} or newer, below {_dots(PYTHON_BELOW)}"
-    remedy = "" if fit else "Make the environment anew: make setup PYTHON=/path/to/python3.12"
+    remedy = "" if fit else "Create the environment again: make setup PYTHON=/path/to/python3.12"
     return Finding("Python", fit, f"{platform.python_version()} ({sys.executable})", needed, remedy)
 
 

@@ -64,7 +64,9 @@ class Cluster:
         faults = self._faults()
         if faults:
             raise StackError(
-                "part-failed", "; ".join(faults), hint="See docs/deploy.md for what each launcher needs."
+                "part-failed",
+                sentence("; ".join(faults)),
+                hint="See docs/deploy.md for what each launcher needs.",
             )
         address = "" if self.driver_host else self._own_address()
         wanted = {
@@ -91,7 +93,7 @@ class Cluster:
 
     def _yarn(self) -> dict[str, str]:
         found = {
-            # The driver runs Python of its own; whoever looks at YARN finds what is leatstream's by the tag.
+            # The driver runs Python of its own; the tag marks leatstream's applications in YARN.
             "spark.yarn.tags": "leatstream",
             "spark.yarn.queue": self.yarn_queue,
             "spark.kerberos.principal": self.yarn_principal,

@@ -13,7 +13,7 @@ from leatstream.services.queries.joint_jobs import leader_of
 
 
 class DriverProcesses:
-    """Processes and their rows. Whoever calls sees to it that starts and ends are one after another.
+    """Processes and their rows. The caller must not start and end processes concurrently.
 
     Args:
         open_unit: units of work.

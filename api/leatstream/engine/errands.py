@@ -20,7 +20,7 @@ class Errands:
 
     A few threads for all would all be with the store that is away. A place has its thread for as long as
     there is something to do. What a place turns out to be, away or not, holds for those who wait there by
-    then; who comes later asks anew.
+    then; a later caller asks again.
     """
 
     def __init__(self, env: Environment) -> None:
@@ -44,7 +44,7 @@ class Errands:
         return False
 
     def stop(self, timeout: float) -> None:
-        """Begin no other errand, and wait a while for those at work; the next server does them anew."""
+        """Begin no other errand, and wait a while for those that run; the next server repeats them."""
         with self._lock:
             self._over = True
             threads = list(self._threads)

@@ -131,7 +131,7 @@ class KubernetesApi:
 
         address = self._address
         if time.monotonic() - self._silent_since < _AWAY:
-            # Whoever ends or starts many drivers would wait for each of them, and nothing else be done.
+            # Starting or ending many drivers would wait for each of them, and block everything else.
             raise _unreachable(address.url, "it has not answered in time")
         url = f"{address.url.rstrip('/')}/api/v1/namespaces/{address.namespace}/{path}"
         try:

@@ -28,7 +28,7 @@ _QUERIES_IN_TURN = 25  # of one driver: what they leave in its JVM stays bounded
 class LocalPool:
     """Driver processes (``ports.Drivers``). ``maintain`` must be called now and then.
 
-    Whoever has the catalog's turn for writing may ask the pool and tell it things. So ``_lock`` guards only
+    Code that holds the catalog's write lock may call the pool. So ``_lock`` guards only
     what is in memory and nothing is waited for with it; ``_changing`` is for those who start or end drivers
     and write that down, and is never wanted by ``report``, ``keep`` or a shared driver's ``let_go``.
 
@@ -208,7 +208,7 @@ class LocalPool:
                 driver.given = time.monotonic()
             try:
                 self._processes.update(driver.row)
-            except BaseException:  # whoever asked gets another one, or this one, when it asks again
+            except BaseException:  # the next call gets another one, or this one
                 with self._lock:
                     driver.row, driver.state = row, state
                 raise

@@ -54,7 +54,7 @@ class ReconcileLoop:
         self._seen_mine.set()
         self._env.changed.notify()
         self._thread.join(timeout=30)
-        # What is half done is begun anew by the next server; drivers shall not wait for it to end in order.
+        # The next server repeats what is half done; drivers must not wait for it to end in order.
         end = time.monotonic() + _HALF_DONE_SECONDS
         self._errands.stop(_HALF_DONE_SECONDS)
         self._copier.join(max(0.0, end - time.monotonic()))

@@ -185,7 +185,7 @@ def _changed_at(path: Path) -> float:
 def shorten_log(path: Path) -> None:
     """Leave the end of a log that is too large: a function of a user may print a line for each record.
 
-    Whoever writes it appends, and goes on behind what is left; a line written just now may be lost.
+    Writers append, and continue after what is left; a line written just now may be lost.
     """
     size = path.stat().st_size
     if size <= LOG_BYTES:

@@ -257,7 +257,7 @@ class AvroFileWriter:
         self._waiting, self._count = bytearray(), 0
         head = bytearray(MAGIC)
         write_long(head, 2)
-        # One form of the schema's text, whoever made it.
+        # One form of the schema's text, whatever its author wrote.
         text = json.dumps(json.loads(schema), separators=(",", ":")).encode()
         for part in (b"avro.schema", text, b"avro.codec", codec.encode()):
             write_bytes(head, part)

@@ -191,7 +191,7 @@ class RegistryClient:
             headers["Authorization"] = "Basic " + base64.b64encode(pair).decode()
         if self._client is None:
             self._client = httpx2.Client(verify=trust_of(self.address.ca_certificate), follow_redirects=False)
-            # A plan opens one and has no end of its own: the connection goes with whoever held the client.
+            # A plan opens one and has no end of its own: the connection closes with the client's owner.
             weakref.finalize(self, self._client.close)
         content = None if body is None else json.dumps(body).encode()
         end = time.monotonic() + timeout

@@ -14,9 +14,14 @@ EXACT = Context(prec=400)
 
 
 def scaled(value: Decimal, scale: int, rounding: str = ROUND_HALF_EVEN) -> Decimal:
-    """A number with so many digits behind its point.
+    """A number with a fixed number of digits after its point.
+
+    Args:
+        value: the number.
+        scale: digits after the point.
+        rounding: a rounding mode of ``decimal``.
 
     Raises:
-        decimal.InvalidOperation: it is none, or has more digits than any DECIMAL or DOUBLE.
+        decimal.InvalidOperation: ``value`` is no number, or has more digits than any DECIMAL or DOUBLE.
     """
     return value.quantize(Decimal((0, (1,), -scale)), rounding, context=EXACT)

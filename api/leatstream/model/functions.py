@@ -17,7 +17,7 @@ class FunctionSource:
     """A file with functions.
 
     Attributes:
-        file: its name, such as ``scores.py``; the ending tells the language.
+        file: its name, such as ``scores.py``; the suffix decides the language.
         language: ``python`` or ``java``.
         content: the text; of a jar its base64.
         digest: SHA-256 (hex) of the content.
@@ -64,7 +64,7 @@ class UserFunction:
 
 @dataclass(frozen=True, slots=True)
 class FunctionDefinition:
-    """What a user says of a function; without a language its source tells it."""
+    """A user's definition of a function; without a language, its source decides."""
 
     arguments: tuple[Column, ...]
     returns: DataType

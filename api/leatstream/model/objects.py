@@ -114,9 +114,9 @@ class Store:
         config: the typed settings as the user wrote them, secrets left out.
         secrets: field path (``sasl.password``) to secret reference (``secret://…``); never values.
         secret_names: field path to the secret that holds the value, where the user named one.
-        secret_changes: counts new values of those secrets, so that connections are opened anew.
+        secret_changes: counts new values of those secrets, so that connections are opened again.
         schema_registry: name of the registry that describes its records.
-        server: what the server told of itself when it was last asked.
+        server: what the server reported about itself when it was last asked.
     """
 
     meta: Meta
@@ -231,7 +231,7 @@ class QueryStatus:
         next_attempt_at: when the next start may happen (back-off).
         crashes: how often in a row a shared driver has died with the query in it.
         apart_from: the shared driver that it is suspected of having ended; it has one of its own since.
-        reached: how far the last attempt has come when it ended, as it has told (``plan.hand_over``).
+        reached: how far the last attempt had read when it ended (``plan.hand_over``).
     """
 
     state: QueryState = QueryState.PENDING
@@ -277,7 +277,7 @@ class QueryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartFrom:
-    """Where a person has told a query to start anew.
+    """The position from which a person restarted a query.
 
     Attributes:
         position: earliest, latest, timestamp or offsets.
@@ -293,7 +293,7 @@ class StartFrom:
 
 @dataclass(frozen=True, slots=True)
 class SkippedRecord:
-    """A record that a person has told a query to leave out; ``place``: see ``plan.record_place``."""
+    """A record that a query skips on a person's request; ``place``: see ``plan.record_place``."""
 
     place: str
     at: datetime
@@ -308,7 +308,7 @@ class CheckpointOrigin:
         name: as the user wrote it.
         path: below the root of checkpoints.
         whole: with its state; else the offsets alone.
-        laid: whether the copy is there.
+        laid: whether the copy exists.
     """
 
     name: str
@@ -397,7 +397,7 @@ class QueryEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryProgress:
-    """What a query's job told at a moment: see ``QueryStatus.metrics``."""
+    """What a query's job reported at one moment: see ``QueryStatus.metrics``."""
 
     at: datetime
     attempt: int

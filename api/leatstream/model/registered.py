@@ -23,7 +23,7 @@ class Secret:
 
     Attributes:
         kind: ``generic_string`` so far.
-        version: counts values; a new one makes the stores that use it connect anew.
+        version: counts values; after a new one, stores that use it reconnect.
         properties: what the user notes beside it; not secret.
     """
 

@@ -62,8 +62,8 @@ def classify(old: JobSpec, new: JobSpec) -> Change:
     """Compare two versions of a query's job.
 
     ``restart-from-offsets`` and ``restart-keep-state`` keep the checkpoint; ``new-state`` starts with an
-    empty one at the starting positions. State is kept only where Spark takes it up again and goes on as if
-    the new version had made it. Where record keys get another form, the reason says so, whatever the class.
+    empty one at the starting positions. State is kept only where Spark can continue with it as if the
+    new version had written it. Where record keys get another form, the reason says so, whatever the class.
     """
     change = _classified(old, new)
     keys = _keys(old), _keys(new)
@@ -90,7 +90,7 @@ def _classified(old: JobSpec, new: JobSpec) -> Change:
     if [_feed(s) for s in old.sources] != [_feed(s) for s in new.sources]:
         return Change("new-state", "another replication slot is read, which does not fit the saved offsets")
     if (old.sink.view or new.sink.view) and _shape(old) != _shape(new):
-        return Change("new-state", "the view's columns, key or retention differ, so it is filled anew")
+        return Change("new-state", "the view's columns, key or retention differ, so it is filled again")
     if old.mode != new.mode:
         return Change("new-state", "real-time and micro-batch jobs do not share a checkpoint")
     if [s.log_entity is None for s in old.sources] != [s.log_entity is None for s in new.sources]:
@@ -99,7 +99,7 @@ def _classified(old: JobSpec, new: JobSpec) -> Change:
         what = "without tables to look up in, several sources are read in another way"
         return Change("new-state", f"{what}, so the saved offsets may not fit")
     if not (keeps_state(old) or keeps_state(new)):
-        return Change("restart-from-offsets", "the query is stateless: it goes on from its saved offsets")
+        return Change("restart-from-offsets", "the query is stateless: it continues from its saved offsets")
     return _of_state(old, new)
 
 
@@ -130,7 +130,7 @@ def _of_state(old: JobSpec, new: JobSpec) -> Change:
     ):
         return Change("restart-keep-state", "only settings outside the state differ")
     if new.sink.view is not None:
-        return Change("new-state", "the view is filled anew: all of its rows are to be of the new statement")
+        return Change("new-state", "the view is filled again: all of its rows must be of the new statement")
     if not old.state or not new.state or old.distinct or new.functions:
         return Change("new-state", "the query keeps state, which another SQL text cannot read")
     for part in dict.fromkeys(["form", *old.state, *new.state]):
@@ -173,7 +173,7 @@ def _keys(job: JobSpec) -> tuple[object, ...] | None:
     types = {column.name: column.type for column in sink.columns}
     if sink.key_format == "primitive":
         return "primitive", sink.key_type or types.get(sink.key_columns[0])
-    # The text of a whole number tells nothing of its type.
+    # The text of a whole number does not show its type.
     found = [(name, types.get(name)) for name in sink.key_columns]
     shown = [(name, "BIGINT" if kind in INTEGERS else kind) for name, kind in found]
     return sink.key_format, shown, sink.key_schema
@@ -220,5 +220,5 @@ def _difference(old: SourceSpec, new: SourceSpec) -> str | None:
         return "event time decides about the state in one version only"
     if (old.idle_timeout_ms is None) != (new.idle_timeout_ms is None):
         # Ticks are a Spark source of their own, whose offsets stand in the checkpoint.
-        return "a source tells its silences in one version only, so the saved offsets do not fit"
+        return "a source reports its silences in one version only, so the saved offsets do not fit"
     return None

@@ -15,7 +15,7 @@ class Reached(BaseModel):
     """How far a job has come that has ended.
 
     Attributes:
-        checkpoint: name of the checkpoint; another one counts batches anew.
+        checkpoint: name of the checkpoint; another one counts batches from 0.
         batch: number of the last one, which is committed.
         offsets: where it has ended, of each topic that is read, in the order of Spark's log.
         watermark_us: the event time up to which results have been given, microseconds from the epoch; None
@@ -52,7 +52,7 @@ class HandOver(BaseModel):
 
 
 def positions_in(line: str) -> dict[str, dict[str, int]] | None:
-    """A source's line of Spark's offset log; None if it tells no positions in topics, as that of ticks."""
+    """A source's line of Spark's offset log; None if it has no positions in topics, as a line of ticks."""
     try:
         told = json.loads(line)
     except ValueError:  # "-": nothing was read of it yet

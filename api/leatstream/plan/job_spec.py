@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from leatstream.plan.hand_over import HandOver
 
-# The kind of store that stands for whoever reads the rows of an interactive SELECT.
+# The kind of store that stands for the client that reads the rows of an interactive SELECT.
 READER_KIND = "reader"
 
 
@@ -111,7 +111,7 @@ class SourceSpec(_Document):
         descriptor: of Protobuf values that are bare messages, without a schema registry.
         log_entity: of the sink's store: what ``ignore`` skips is written there too.
         watermark_delay_ms: set when the plan keeps state.
-        idle_timeout_ms: after such a silence the clock tells event time; only with ``watermark_delay_ms``.
+        idle_timeout_ms: after such a silence the clock gives event time; only with ``watermark_delay_ms``.
         max_ahead_ms: records whose event time is further ahead of their own time are undecodable, and those
             whose BIGINT must be seconds; None = every time can be meant.
         feed: set where the entity is a table whose changes are read.
@@ -241,7 +241,7 @@ class SnapshotSpec(_Document):
 
 
 class LinkSpec(_Document):
-    """Spark SQL that tells which rows a changelog's rows or a group concern: see ``plan.logical.Link``."""
+    """Spark SQL for the rows that a changelog's rows or a group concern: see ``plan.logical.Link``."""
 
     view: str
     relation: str
@@ -371,7 +371,7 @@ class JobSpec(_Document):
             would last longer. None = always as many.
         json_reader: what reads JSON records in micro-batches: Spark's expressions, or Python workers where
             these can; ``auto`` leaves it to the server's setting.
-        available_now: whether the job ends when it has worked off what there is at its start.
+        available_now: whether the job ends after the records that existed at its start.
         leads: ids of queries that are part of this one's job (docs/adr/0016); they have no job of their own.
         led_by: id of the query whose job this one is part of.
         members: the queries of ``leads`` as the attempt runs them; empty in the catalog.
@@ -419,12 +419,12 @@ class JobSpec(_Document):
 
     @property
     def checkpoint_name(self) -> str:
-        """The last part of ``checkpoint``: another one counts batches anew."""
+        """The last part of ``checkpoint``: another one counts batches from 0."""
         return self.checkpoint.rstrip("/").rsplit("/", 1)[-1]
 
     @property
     def is_batch_job(self) -> bool:
-        """Whether its batches are worked off in Python: Spark alone does not run this job."""
+        """Whether Python processes its batches, because Spark alone cannot run this job."""
         return bool(self.members or self.lookups) or self.operator is not None
 
     @property

@@ -156,7 +156,7 @@ class Lookup:
         left: what stands left of it in FROM, as Spark SQL.
         keys: columns of the table that ON equates with ``values``, Spark SQL expressions over ``left``.
         position: of ON.
-        cache_ttl_ms: how long rows may be kept and used again; 0 = they are read anew for each batch.
+        cache_ttl_ms: how long rows may be kept and used again; 0 = they are read again for each batch.
     """
 
     scan: Scan
@@ -196,7 +196,13 @@ class SourceMap(Protocol):
     """Leads from a place in the compiled SQL back to the user's text."""
 
     def locate(self, start: int, stop: int, fragment: str) -> Position | None:
-        """Position in the user's text of the compiled SQL's characters start..stop (inclusive)."""
+        """Position in the user's text of a piece of the compiled SQL; None if it has none.
+
+        Args:
+            start: offset of its first character.
+            stop: offset of its last character.
+            fragment: the piece itself.
+        """
 
 
 @dataclass(frozen=True, slots=True)

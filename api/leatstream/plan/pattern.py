@@ -11,7 +11,7 @@ from typing import Any
 class Variable:
     """One row that fulfils the condition of this name; without a condition any row.
 
-    ``hidden``: in an exclusion, whose rows are matched and not told.
+    ``hidden``: in an exclusion, whose rows are matched but not output.
     """
 
     name: str
@@ -97,7 +97,7 @@ def size(term: Term) -> int:
 
 
 def hidden(term: Term) -> Term:
-    """The same with none of its rows told."""
+    """The same with all of its rows hidden."""
     if isinstance(term, Variable):
         return Variable(term.name, hidden=True)
     if isinstance(term, Repeat):

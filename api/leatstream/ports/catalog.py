@@ -61,34 +61,40 @@ class Repository(Protocol[T]):
         """Replace the object with the same id."""
 
     def delete(self, object_id: str) -> None:
-        """Remove it; nothing happens if it is not there."""
+        """Remove it; idempotent."""
 
     def page(self, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[T]:
-        """Objects whose key starts with ``prefix`` and is greater than ``after``, ordered by key."""
+        """Objects ordered by key.
+
+        Args:
+            prefix: what their keys start with.
+            after: only keys that are greater than this.
+            limit: most objects to return.
+        """
 
 
 class SecretRows(Protocol):
-    """Enveloped secret values by reference."""
+    """Encrypted secret values by reference."""
 
     def put(self, reference: str, envelope: bytes) -> None:
-        """Store or replace."""
+        """Store an envelope, or replace the one with this reference; idempotent."""
 
     def find(self, reference: str) -> bytes | None:
         """The envelope, or None."""
 
     def delete(self, reference: str) -> None:
-        """Forget it."""
+        """Delete it; idempotent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverRow:
-    """What is remembered of a driver process across restarts of the API.
+    """What the catalog keeps of a driver process across restarts of the server.
 
     Attributes:
         role: ``dedicated`` or ``analyzer``.
         token_hash: SHA-256 (hex) of the driver's own bearer token.
-        started_at: when it was started (seconds of 1970); for people.
-        query_id, attempt: what it was given to run, if anything.
+        started_at: when it was started (seconds since 1970); for people.
+        query_id, attempt: what it runs, if anything.
         server: id of the server that started it.
     """
 
@@ -104,16 +110,16 @@ class DriverRow:
 
 
 class DriverRows(Protocol):
-    """Driver processes that are or were there."""
+    """Driver processes that run or ran."""
 
     def add(self, row: DriverRow) -> None:
-        """Remember a driver."""
+        """Insert a driver."""
 
     def update(self, row: DriverRow) -> None:
-        """Replace what is known of the driver with the same id."""
+        """Replace the row with the same id."""
 
     def delete(self, driver_id: str) -> None:
-        """Forget it; nothing happens if it is not there."""
+        """Delete it; idempotent."""
 
     def list(self) -> Sequence[DriverRow]:
         """All of them, oldest first."""
@@ -132,26 +138,35 @@ class TokenRows(Protocol):
         created_at: datetime,
         expires_at: datetime | None = None,
     ) -> None:
-        """Remember a token; one with the same id is replaced."""
+        """Insert a token, or replace the one with the same id.
+
+        Args:
+            token_id: opaque id.
+            token_hash: SHA-256 (hex) of the token.
+            principal: whose token it is.
+            role: what it may do.
+            created_at: when it was issued.
+            expires_at: when it ends; None = never.
+        """
 
     def delete(self, token_id: str) -> None:
-        """Revoke it."""
+        """Revoke a token; idempotent."""
 
     def delete_of(self, principal: str) -> None:
-        """Revoke every token of a principal."""
+        """Revoke every token of a principal; idempotent."""
 
 
 class QueryLogRows(Protocol):
-    """What happened to queries: the newest events and versions of each, older ones are forgotten."""
+    """What happened to queries: the newest events and versions of each; older ones are deleted."""
 
     def add_event(self, query_id: str, event: QueryEvent) -> None:
-        """Note an event."""
+        """Append an event."""
 
     def add_version(self, query_id: str, version: QueryVersion) -> None:
-        """Note a version."""
+        """Append a version of its statement."""
 
     def add_progress(self, query_id: str, progress: QueryProgress) -> None:
-        """Note what its job told."""
+        """Append what its job reported."""
 
     def progress(self, query_id: str, limit: int) -> Sequence[QueryProgress]:
         """The newest, oldest of them first."""
@@ -163,10 +178,10 @@ class QueryLogRows(Protocol):
         """The newest, oldest of them first."""
 
     def add_handed_on(self, query_id: str, heir_id: str) -> None:
-        """Let the versions of one query be those of another, which has taken over from it."""
+        """Record that another query has taken over, and has the versions of this one as its own."""
 
     def delete_of(self, query_id: str) -> None:
-        """Forget all of a query's."""
+        """Delete all rows of a query; idempotent."""
 
 
 class UnitOfWork(Protocol):

@@ -7,10 +7,10 @@ from typing import Protocol
 
 
 class CheckpointFiles(Protocol):
-    """Files of checkpoints. Every path is below their root, and its parts are parted by ``/``.
+    """Files of checkpoints. Every path is relative to their root, with ``/`` between its parts.
 
-    Under a URL any of these may wait for a file system that is far away, for some seconds where it does not
-    answer; copies and removals take as long as they take.
+    Each method may block on a remote file system, for some seconds where it does not answer. Copies and
+    removals have no time limit.
 
     Raises:
         CheckpointError: from each of them: the file system of a URL does not answer, or refuses.
@@ -18,34 +18,34 @@ class CheckpointFiles(Protocol):
     """
 
     def names(self, path: str) -> list[str]:
-        """Names of what lies in a folder, in order; none where there is no such folder."""
+        """Sorted names in a folder; none where the folder does not exist."""
 
     def read(self, path: str) -> str:
-        """The text of a small file; FileNotFoundError."""
+        """The text of a small file; FileNotFoundError if it does not exist."""
 
     def modified(self, path: str) -> float | None:
-        """When a file was written last, seconds since 1970; None where there is no such file."""
+        """When a file was last written, in seconds since 1970; None if it does not exist."""
 
     def holds(self, checkpoint: str) -> bool:
-        """Whether a checkpoint is there; half a copy is none."""
+        """Whether a whole checkpoint exists; an unfinished copy does not count."""
 
     def copy(self, source: str, target: str, parts: Sequence[str] | None = None) -> None:
         """Copy a checkpoint that no job writes to, or parts of one that never change.
 
-        The target is there whole or not at all (``holds``); one that is there is left alone, so that whoever
-        was interrupted may ask again.
+        Idempotent: the target exists as a whole or not at all (``holds``), and an existing one is kept. A
+        caller that was interrupted calls again.
 
         Args:
             source: the checkpoint.
-            target: where its copy shall be.
-            parts: files and folders to copy; those that it does not have are left out. None = all.
+            target: the path of its copy.
+            parts: files and folders to copy; missing ones are skipped. None = all.
 
         Raises:
             FileNotFoundError: there is no such checkpoint.
         """
 
     def remove(self, path: str) -> None:
-        """Remove a folder with all that is in it; does nothing where there is none."""
+        """Remove a folder and its contents; idempotent."""
 
     def close(self) -> None:
-        """End what was started for them; whoever asks again starts it anew."""
+        """End the processes behind it; a later call starts them again."""

@@ -1,4 +1,4 @@
-"""Drivers: who starts them, who leases them to queries, and the one that analyzes."""
+"""Drivers: what starts them, what assigns them to queries, and the driver that analyzes SQL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionSha
 
 @dataclass(frozen=True, slots=True)
 class AnalysisRequest:
-    """SQL to analyze over empty views, as a driver is asked."""
+    """SQL that a driver analyzes over empty views."""
 
     id: str
     views: Sequence[ViewSchema]
@@ -29,140 +29,217 @@ class Analyzer(Protocol):
         timeout: float,
         functions: Sequence[FunctionShape] = (),
     ) -> list[AnalyzedColumn] | AnalysisFailure:
-        """Analyze SQL over empty views. EngineError engine-unavailable if no driver answers in time."""
+        """Analyze SQL over empty views; called while a statement is planned, and blocks until an answer.
+
+        Args:
+            views: name and columns of each view that the SQL reads.
+            sql: one SELECT in the engine's dialect.
+            timeout: seconds.
+            functions: users' functions that the SQL calls.
+
+        Returns:
+            The result's columns, or why the engine refuses the SQL.
+
+        Raises:
+            EngineError: ``engine-unavailable``: no driver answers in time.
+        """
 
     def take(self, driver_id: str) -> AnalysisRequest | None:
-        """The next request for a driver to answer, or None."""
+        """The next request for a driver to answer, or None; called when an analyzer polls.
+
+        Each request is given out once.
+        """
 
     def complete(
         self, driver_id: str, request_id: str, result: list[AnalyzedColumn] | AnalysisFailure
     ) -> None:
-        """A driver's answer; ignored if it was not given this request, or the asker has given up."""
+        """Deliver a driver's answer; a second call does nothing.
+
+        Args:
+            driver_id: the driver that took the request.
+            request_id: id of the request; an unknown or abandoned one is ignored.
+            result: the columns, or why the SQL is refused.
+        """
 
 
 class Leases(Protocol):
-    """Which queries this server looks after, where several share a catalog."""
+    """Which queries this server runs, where several servers share a catalog."""
 
     def renew(self) -> frozenset[str] | None:
-        """Take what is free, keep what is held: ids of this server's queries; None if all are its own."""
+        """Extend the leases that are held and take free ones; called at the start of each reconcile pass.
+
+        Returns:
+            Ids of the queries that this server runs; None if it runs all of them.
+        """
 
     def hand_over(self, query_id: str) -> None:
-        """Let another server have a query that this one has no room for; it stays if there is no other."""
+        """Offer a query to another server; called when this one has no driver for it. Idempotent.
+
+        The lease stays here if there is no other server.
+        """
 
     def close(self, kept: Collection[str] = ()) -> None:
-        """Give every query back but those: others take them at once, and those when their time is over."""
+        """Release all leases except ``kept``; called once, when the server stops.
+
+        Other servers take released queries at once, and the others when their leases expire.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """That a query may have a driver together with others; ``near``: that driver if it has room."""
+    """A query may share a driver with others; ``near`` is the driver to prefer while it has room."""
 
     near: str | None = None
 
 
 class Drivers(Protocol):
-    """Driver processes: started ahead, given one query at a time, or several if shared; ended for certain."""
+    """Driver processes. They start ahead of need and run one query each, or several if shared.
+
+    Safe for several threads. ``assign`` and the methods that end drivers are called by the reconcile pass;
+    the methods with a ``driver_id`` also by requests of drivers.
+    """
 
     def authenticate(self, driver_id: str, token: str) -> bool:
-        """Whether this is the token the driver was started with."""
+        """Whether the driver was started with this token; called for each request of a driver."""
 
     def report(self, driver_id: str, state: str, pid: int) -> None:
-        """What a polling driver says of itself: ``warming`` or ``idle``."""
+        """Note what a driver reports of itself; called at each of its polls. Idempotent.
+
+        Args:
+            driver_id: the driver.
+            state: ``warming`` or ``idle``.
+            pid: id of its process on its own machine.
+        """
 
     def role(self, driver_id: str) -> str | None:
-        """``dedicated``, ``shared`` or ``analyzer``; None for a driver that should not be there."""
+        """``dedicated``, ``shared`` or ``analyzer``; None for a driver that is unknown and must end."""
 
     def assigned(self, driver_id: str) -> str | None:
-        """Id of the query this driver alone was given, or None."""
+        """Id of the query that has this dedicated driver, or None."""
 
     def shares(self, driver_id: str) -> Sequence[str]:
-        """Ids of the queries that a shared driver was given, in that order."""
+        """Ids of the queries that a shared driver was assigned, oldest first."""
 
     def assign(self, query_id: str, sharing: Sharing | None = None) -> str | None:
-        """Give an idle, warming or new driver to a query; its id, or None while none may be had."""
+        """Assign an idle, warming or new driver to a query; called when a query is to start.
+
+        Not idempotent: the caller keeps the id, and calls again only after ``let_go`` or ``release``.
+
+        Returns:
+            The driver's id; None while there is none to assign, for the reason in ``why_none``.
+        """
 
     def why_none(self) -> str:
-        """What kept ``assign`` from giving a driver, as words behind "waiting for a driver: "."""
+        """Why ``assign`` last returned None, worded to follow "waiting for a driver: "."""
 
     def release(self, driver_id: str, query_id: str) -> None:
-        """Take a query back from a driver, which waits for work again; nothing, if it has another by now."""
+        """Take a query from a driver, which becomes idle; called when a driver did not fetch it.
+
+        Idempotent: does nothing if the driver has another query by now.
+        """
 
     def let_go(self, driver_id: str, query_id: str) -> None:
-        """The driver is done with a query: it ends, unless it has others, or another one by now."""
+        """Detach a query from its driver; called when its job has ended, or must not go on.
+
+        The driver ends, unless it has other queries. Idempotent.
+        """
 
     def keep(self, driver_id: str, query_id: str) -> bool:
-        """Have a driver whose query has ended in order wait for another one; False if it is to end."""
+        """Keep a driver for another query after its query ended in order; False if it must end.
+
+        Idempotent: the driver asks again when the answer did not reach it.
+        """
 
     def assignments(self) -> Sequence[tuple[str, str, float]]:
-        """Driver, id of the query it was given, and seconds since then."""
+        """Each assignment: driver, id of the query, and seconds since then."""
 
     def serving(self, driver_id: str) -> float:
-        """Seconds since it could take its newest query; 0 while it warms up, or is not known."""
+        """Seconds since it could take its newest query; 0 while it warms up, and for unknown drivers."""
 
     def process_id(self, driver_id: str) -> int | None:
-        """Its process id; None for a driver that is not known."""
+        """Its process id; None for an unknown driver."""
 
     def is_alive(self, driver_id: str) -> bool:
-        """Whether its process is there."""
+        """Whether its process runs."""
 
     def runs(self, driver_id: str, query_id: str) -> bool:
-        """Whether its process is there and, if it is shared, still has the query."""
+        """Whether its process runs and, if it is shared, still has the query."""
 
     def has_crashed(self, driver_id: str) -> bool:
-        """Whether its process has ended by itself, and not in order, since this server is there."""
+        """Whether its process crashed since this server started."""
 
     def never_served(self, driver_id: str) -> bool:
-        """Whether it has ended, or was ended, before it could take anything: no query is to blame for that.
+        """Whether it ended before it could take a query, so that no query is to blame.
 
-        Known only to the server that has seen it; another one has no reason to say so.
+        Only the server that observed the end knows; others return False.
         """
 
     def end(self, driver_id: str, *, grace: float = 0.0) -> None:
-        """End the process and its children; returns when they are gone."""
+        """End the process and its children; returns when none of them runs. Idempotent.
+
+        ``grace`` is the seconds in which it may end in order; 0 kills it.
+        """
 
     def ready(self) -> bool:
-        """Whether statements can be checked and run, also while every driver has a query."""
+        """Whether statements can be checked and run, even while every driver has a query; for ``/readyz``."""
 
     def warm(self) -> bool:
-        """Whether a warm driver waits for a query, or none is kept."""
+        """Whether a warm driver waits for a query, or none is configured to wait."""
 
 
 class Launcher(Protocol):
     """Where drivers run: processes beside this server, or pods of a cluster.
 
-    A driver is found by its id alone, also by a later process of the same server.
+    A driver is found by its id alone, even by a later process of the same server.
     """
 
     def start(self, driver_id: str, role: str, token: str) -> int:
-        """Start a driver; its process id, 0 where it has none on this machine.
+        """Start a driver; called once for each id.
+
+        Args:
+            driver_id: a new id.
+            role: ``dedicated``, ``shared`` or ``analyzer``.
+            token: the bearer token with which the driver calls the API.
+
+        Returns:
+            Its process id; 0 where it has none on this machine.
 
         Raises:
-            EngineError: ``engine-unavailable``, it cannot be started now.
+            EngineError: ``engine-unavailable``: it cannot be started now.
         """
 
     def is_alive(self, driver_id: str, pid: int) -> bool:
-        """Whether it runs or may still run; where that cannot be seen it does."""
+        """Whether it runs; True where that cannot be determined."""
 
     def ask_to_end(self, driver_id: str, pid: int, grace: float) -> None:
-        """Have it end in order within ``grace`` seconds, without waiting for that."""
+        """Request an orderly end and return at once; idempotent.
+
+        Args:
+            driver_id: the driver.
+            pid: what ``start`` returned.
+            grace: seconds after which it is killed.
+        """
 
     def end(self, driver_id: str, pid: int, grace: float) -> None:
-        """End it and all that it started; returns when nothing of it is left that could write.
+        """End it and all that it started; returns when nothing of it can write any more. Idempotent.
 
-        ``grace`` is the seconds in which it may end in order; 0 = it is killed.
+        Args:
+            driver_id: the driver.
+            pid: what ``start`` returned.
+            grace: seconds in which it may end in order; 0 kills it.
 
         Raises:
-            EngineError: ``engine-unavailable``, it cannot be told that it has ended.
+            EngineError: ``engine-unavailable``: whether it has ended is unknown; call again.
         """
 
     def clear(self, driver_id: str) -> None:
-        """Take away what a driver that has ended leaves, except for its log."""
+        """Remove what a driver leaves after its end, except its log; idempotent."""
 
     def end_strangers(self, known: Collection[str]) -> None:
-        """End and clear away drivers of this server that are none of these, as a server starts."""
+        """End and remove this server's drivers that are not in ``known``; called as the server starts."""
 
     def bound_log(self, driver_id: str) -> None:
-        """See that the log of one that runs does not grow without end; asked every second."""
+        """Limit the size of a running driver's log; called every second."""
 
     def log(self, driver_id: str) -> str:
-        """What it has said, as far as that is kept, also after its end."""
+        """The driver's log, as far as it is kept; also after its end."""

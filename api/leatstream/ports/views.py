@@ -11,7 +11,7 @@ from leatstream.plan.job_spec import ViewDatabase
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A SELECT over materialized views, in the words of the view store's own database.
+    """A SELECT over materialized views, in the dialect of the view store's database.
 
     Attributes:
         sql: with placeholders for ``parameters``; view ``i`` of ``tables`` is called ``view_name(i, table)``.
@@ -29,7 +29,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """How new a view's rows are: its newest batch, None before the first; times in microseconds of 1970."""
+    """How new a view's rows are: its newest batch, None before the first; microseconds since 1970."""
 
     batch: int | None
     batch_time: int | None
@@ -40,7 +40,7 @@ class ViewStore(Protocol):
     """Keeps the rows of materialized views; jobs write them.
 
     Attributes:
-        unusable: why it keeps none; None if it does.
+        unusable: why it keeps no views; None if it does.
     """
 
     kind: Literal["sqlite", "postgresql"]
@@ -49,10 +49,10 @@ class ViewStore(Protocol):
 
     @property
     def password(self) -> str | None:
-        """Of the database; InternalError secret-unreadable if it keeps none."""
+        """Password of the database; InternalError secret-unreadable if it keeps no views."""
 
     def read(self, snapshot: Snapshot) -> tuple[list[tuple[object, ...]], list[Freshness]]:
-        """Rows and the freshness of each view, as of one batch of each.
+        """Rows, and the freshness of each view; the rows of a view are those of one batch.
 
         Raises:
             EngineError: view-not-ready, if a view's job has not begun; statement-timeout.
@@ -60,10 +60,16 @@ class ViewStore(Protocol):
         """
 
     def add_index(self, table: str, name: str, columns: Sequence[int]) -> None:
-        """Make an index, if the table is there; the job makes it otherwise."""
+        """Create an index; idempotent. Where the table does not exist yet, its job creates the index.
+
+        Args:
+            table: the view's table.
+            name: the index's name.
+            columns: positions of its columns, from 0.
+        """
 
     def drop_index(self, table: str, name: str) -> None:
-        """Take an index away; nothing happens if it is not there."""
+        """Remove an index; idempotent."""
 
     def drop(self, table: str) -> None:
-        """Take a view's rows away; nothing happens if they are not there."""
+        """Remove a view's table; called after its query has ended. Idempotent."""

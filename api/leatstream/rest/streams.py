@@ -30,7 +30,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 def shown_bytes(raw: bytes | None, name: str) -> str:
     """A key or value as members of a JSON object: JSON as it was written, else text, else base64.
 
-    ``<name>_encoding`` tells the last. JSON is not written anew, which would change numbers such as 1.10.
+    ``<name>_encoding`` tells the last. JSON is not re-encoded, which would change numbers such as 1.10.
     """
     if raw is None:
         return f'"{name}":null'
@@ -186,6 +186,6 @@ def _row_chunk(item: Row | End, events: bool) -> bytes:
     if isinstance(item, End):
         body = _dump({"reason": item.reason, "rows": item.rows})
         return (f"event: end\ndata: {body}\n\n" if events else f'{{"end":{body}}}\n').encode()
-    # The row's text is the driver's own JSON: read and written anew its numbers might change.
+    # The row's text is the driver's own JSON: re-encoding might change its numbers.
     body = f'{{"op":"{item.op}","row":{item.text}}}'
     return (f"event: row\ndata: {body}\n\n" if events else f"{body}\n").encode("utf-8", "replace")

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from leatstream.errors import AccessError, EngineError
+from leatstream.errors import AccessError, EngineError, sentence
 from leatstream.model.bounds import LOG_LINES
 from leatstream.model.objects import Query, QueryProgress, QueryState
 from leatstream.plan.job_spec import ChangeFeed, JobSpec, MemberSpec, SinkSpec, SourceSpec
@@ -167,7 +167,7 @@ def _begin(query: Query, source: SourceSpec) -> dict[str, Any]:
 
 
 def _feed(query: Query, source: SourceSpec, index: int, checkpoint: str) -> ChangeFeed | None:
-    """Whose changes are read, under names of the query's own, which a new checkpoint makes anew."""
+    """Whose changes are read, under names of the query's own, which a new checkpoint creates again."""
     if source.feed is None:
         return None
     name = f"{reader_prefix(query)}g{query.checkpoint_generation}_{index}"
@@ -358,7 +358,7 @@ def _terminal(env: Environment, query: Query, status: Any, state: str, report: M
         return ended(status, QueryState.STOPPED, now)
     if error.get("retryable"):
         if fills_memory(query, error):
-            error["detail"] = f"{error.get('detail')}; {APART}"
+            error["detail"] = f"{error.get('detail')} {sentence(APART)}"
             # This is the cause that is kept and told, not that of a death before it.
             status = replace(set_apart(status, status.driver_id), error=None)
         status = after_loss(env.settings, status, now, str(error.get("detail")), error)

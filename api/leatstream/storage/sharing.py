@@ -60,7 +60,7 @@ def join_servers(
 
     Raises:
         StackError: ``part-failed``, a server that lives keeps its checkpoints elsewhere: a query that went
-            from one to the other would begin anew.
+            from one to the other would start over.
     """
     if sa.make_url(catalog).get_backend_name() != "postgresql":
         return None
@@ -101,7 +101,7 @@ def prove_keys(open_unit: OpenUnit, box: SecretBox, *, alone: bool = False) -> N
     Args:
         open_unit: of the catalog.
         box: with the key ring.
-        alone: no other server works on the catalog: secrets whose key is lost can then be given anew, so it
+        alone: no other server works on the catalog: secrets whose key is lost can then be given again, so it
             is only said, once for each change of the key ring.
 
     Raises:

@@ -139,7 +139,7 @@ def _state(connection: psycopg.Connection[Any], table: str, generation: int) -> 
             (table,),
         ).fetchone()
     if row is None or row[0] != generation:
-        raise not_ready("has no rows yet" if row is None else "is about to be filled anew")
+        raise not_ready("has no rows yet" if row is None else "is about to be filled again")
     return Freshness(*row[1:])
 
 

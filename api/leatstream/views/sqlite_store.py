@@ -120,7 +120,7 @@ def _state(connection: sqlite3.Connection, place: int, generation: int) -> Fresh
             raise
         row = None
     if row is None or row[0] != generation:
-        raise not_ready("has no rows yet" if row is None else "is about to be filled anew")
+        raise not_ready("has no rows yet" if row is None else "is about to be filled again")
     return Freshness(*row[1:])
 
 

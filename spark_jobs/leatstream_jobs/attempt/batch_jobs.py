@@ -1,4 +1,4 @@
-"""Jobs that are worked off batch by batch in Python: which of them a JobSpec asks for, and what it reads."""
+"""Jobs that are processed batch by batch in Python: which of them a JobSpec asks for, and what it reads."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Back-pressure: how many records a micro-batch takes, so that it lasts about as long as is wanted.
 
 Spark reads ``maxOffsetsPerTrigger`` once, when a query starts. But it asks each source for its next offsets
-with a limit that it keeps by source, and reads anew for every batch: that one is exchanged between batches.
+with a limit that it keeps by source, and reads again for every batch: that one is exchanged between batches.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CLOSE = 0.1  # the limit stays where it is as near as this to the one that woul
 
 def first_limit(spec: JobSpec) -> int:
     """Records of each source that the first batch takes at most."""
-    # Only these are asked anew before each batch; the others keep what they begin with.
+    # Only these are asked again before each batch; the others keep what they begin with.
     adapts = not kinds_without("batch_bounds", (source.store.kind for source in spec.sources))
     if spec.target_batch_ms is None or not adapts:
         return spec.max_offsets_per_trigger

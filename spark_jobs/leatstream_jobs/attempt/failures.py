@@ -236,7 +236,7 @@ def redacted(text: str) -> str:
 
 def source_gone(source: SourceSpec, recreated: bool) -> Failure:
     """The driver itself has noticed that a source's entity is not the one it started with."""
-    what = "was deleted and made anew" if recreated else "does not exist any more"
+    what = "was deleted and created again" if recreated else "does not exist any more"
     return Failure(
         "source-gone",
         f"Entity {source.entity} of {source.relation} in store {source.store.name} {what}.",

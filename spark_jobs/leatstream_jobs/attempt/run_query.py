@@ -35,7 +35,7 @@ MAX_OFFSETS = "leatstream.max_offsets_per_trigger"
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A query that Spark has accepted; ``batches`` are worked off in Python and go into ``sinks``."""
+    """A query that Spark has accepted; ``batches`` are processed in Python and go into ``sinks``."""
 
     query: StreamingQuery
     scans: tuple[scans.Scan, ...]

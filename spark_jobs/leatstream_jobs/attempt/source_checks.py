@@ -24,7 +24,7 @@ SOURCE_CHECK = 5.0  # seconds between two looks
 
 
 class SourceChecks:
-    """Notices a source's entity that is gone or was made anew; Spark itself may wait for it for ever.
+    """Notices a source's entity that is gone or was created again; Spark itself may wait for it for ever.
 
     Attributes:
         watches: what the sources' stores keep for this reader, by view.

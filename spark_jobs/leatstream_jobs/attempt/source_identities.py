@@ -14,8 +14,8 @@ _FILE = "leat_sources.json"
 class SourceIdentities:
     """The file of one checkpoint: a source's view to what tells its entity from a later one of the same name.
 
-    Offsets mean nothing in a topic that was deleted and made anew while no job looked: Spark would go on at
-    the old number and pass over what lies before it.
+    Offsets mean nothing in a topic that was deleted and created again while no job looked: Spark would
+    continue at the old number and skip the records before it.
     """
 
     def __init__(self, spark: SparkSession, checkpoint: str) -> None:

@@ -1,4 +1,4 @@
-"""Batches that are worked off in Python: what all of them share."""
+"""Batches that are processed in Python: what all of them share."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Batches(ABC):
         error: what a batch failed with; Spark itself only tells that Python code failed.
         number: of the batch at work; None between two.
         begun: the newest number that was worked at.
-        adaptive: whether Spark may plan a batch's frames anew between their stages. They are small: where the
-            SQL is run batch by batch, that costs more than it saves.
+        adaptive: whether Spark may plan a batch's frames again between their stages. The frames are small:
+            where the SQL runs batch by batch, that costs more than it saves.
     """
 
     adaptive: ClassVar[bool] = False

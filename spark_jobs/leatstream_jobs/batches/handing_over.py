@@ -161,7 +161,7 @@ def reached(
 
 
 def hushed(spec: JobSpec, sink: BatchSink) -> BatchSink:
-    """The sink, but that batches which are not to be written are only worked off."""
+    """The sink; batches that are not to be written are processed without writing."""
     last = None if spec.silent or spec.hand_over is None else spec.hand_over.batch
     if last is None and not spec.silent:
         return sink

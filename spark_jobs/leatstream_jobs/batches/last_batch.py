@@ -23,7 +23,7 @@ def let_end(spark: SparkSession, query: StreamingQuery, batches: Batches | None 
     Args:
         spark: the query's session.
         query: that runs.
-        batches: of a query whose batches are worked off in Python, which may be between two jobs of a batch.
+        batches: of a query whose batches are processed in Python, which may be between two jobs of a batch.
 
     This is the half of ``StreamExecution.stop`` that does not interrupt: the query's thread looks at its
     state before every batch. It looks once more between a batch's plan and its first job, and interrupts
@@ -56,7 +56,7 @@ def _let_no_job_begin(spark: SparkSession, query: StreamingQuery) -> None:
 
 
 def _batches_at_work(spark: SparkSession, query: StreamingQuery, batches: Batches | None) -> set[str]:
-    """Numbers of the query's batches that are worked off in Python, or with a job."""
+    """Numbers of the query's batches that are processed in Python, or with a job."""
     number = batches.number if batches is not None else None
     return _with_jobs(spark, query) | (set() if number is None else {str(number)})
 

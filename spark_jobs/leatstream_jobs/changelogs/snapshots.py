@@ -110,7 +110,7 @@ class BatchSnapshots:
         """The rows of all the frames, of the same columns, computed now and once; held while few."""
         rows = held(*frames) if self.few else None
         if rows is None:
-            # One row may concern a million: the batch is worked off as those of many rows from here on.
+            # One row may concern a million: the batch is processed as those of many rows from here on.
             self.few = False
             return kept(*frames)
         return rows

@@ -207,7 +207,7 @@ class Driver:
         try:
             self.client.send_analysis(work["id"], answer)
         except (ApiUnreachable, Fenced, NotKnown) as error:
-            # Whoever asked has gone; the next poll says whether this driver is still wanted.
+            # The client has disconnected; the next poll says whether this driver is still wanted.
             _LOG.info("an analysis could not be handed over: %s", error)
 
     def _report(self, state: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ TICK = "__leat_tick"
 # How a status begins while Spark asks a source how far it reaches, and from when on that is not short.
 _ASKING, _HANGS = "Getting offsets", 10.0
 _EVERY = 1.0  # seconds between two ticks, at least
-# Spark notes each file that it has read, for ever, and writes all notes anew at every tenth: in a long
+# Spark notes each file that it has read, for ever, and rewrites all notes at every tenth: in a long
 # silence ticks become rare, up to one a minute. Then it takes a year for 80 MB of notes to come.
 _SHARE, _SELDOM = 1 / 60, 60.0
 

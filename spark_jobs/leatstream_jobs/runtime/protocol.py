@@ -54,7 +54,7 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """One connection that is kept open; the API's address is read again whenever it has to be made anew."""
+    """One connection that is kept open; each reconnect reads the API's address again."""
 
     def __init__(self, url_file: Path, token: str) -> None:
         self._url_file = url_file

@@ -97,10 +97,10 @@ def settings(work_dir: Path, slots: int, environment: dict[str, str]) -> dict[st
         "spark.sql.caseSensitive": "true",
         "spark.sql.shuffle.partitions": "2",
         # To note the line that called it PySpark calls into the JVM five times more for each column that is
-        # made: thousands of calls in a batch that is worked off in Python.
+        # made: thousands of calls in a batch that is processed in Python.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
-        # A query whose batches are worked off in Python runs some ninety classes: with those of the driver's
-        # warm-up they do not fit into the 100 that Spark keeps, and each batch compiled them anew.
+        # A query whose batches are processed in Python runs some ninety classes: with those of the driver's
+        # warm-up they do not fit into the 100 that Spark keeps, and each batch compiled them again.
         "spark.sql.codegen.cache.maxEntries": "1000",
         "spark.sql.streaming.metricsEnabled": "false",
         "spark.sql.streaming.minBatchesToRetain": "20",

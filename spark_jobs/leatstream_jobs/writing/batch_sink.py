@@ -1,4 +1,4 @@
-"""Where batches go that are worked off in Python: how rows become what a sink takes, and who writes it."""
+"""Where batches go that are processed in Python: how rows become what a sink takes, and who writes it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Whether a checkpoint is as new as what its sink holds.
 
-An older one, restored from a backup, would count batches anew that the sink takes for replays: what they hold
-besides would be lost without a word.
+An older one, restored from a backup, would give new batches numbers that the sink has seen. The sink would
+take them for replays, and their new records would be lost silently.
 """
 
 from __future__ import annotations

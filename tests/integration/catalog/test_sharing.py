@@ -72,7 +72,7 @@ def test_a_server_that_lives_is_in_the_way_of_another_schema(catalog: str) -> No
     refuse_living_servers(catalog, 15)
     leases = CatalogLeases(catalog, "one", "here", 60, 15)
     assert leases.join()
-    with pytest.raises(StackError, match="servers work on this catalog: one"):
+    with pytest.raises(StackError, match="Servers work on this catalog: one"):
         refuse_living_servers(catalog, 15)
     leases.close()
     refuse_living_servers(catalog, 15)
@@ -381,7 +381,7 @@ def test_a_migration_behind_a_change_that_does_not_end_says_so(
 ) -> None:
     monkeypatch.setattr(storage_engine, "BUSY_SECONDS", 1)
     units = open_units(catalog)
-    with units(), pytest.raises(StackError, match="the catalog is busy"):
+    with units(), pytest.raises(StackError, match="The catalog is busy"):
         migrate(catalog)
     units.close()
 

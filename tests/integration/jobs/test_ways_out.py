@@ -61,7 +61,7 @@ def test_a_topic_made_anew_while_nobody_looked(
     produce(source, *numbers(*range(100, 110)))
     told = attempt(spark, spec | {"attempt": 3})
     assert (told["error"]["code"], told["error"]["retryable"]) == ("source-gone", False)
-    assert "made anew" in told["error"]["detail"]
+    assert "created again" in told["error"]["detail"]
     assert [r["id"] for r in rows(sink, 5)] == list(range(5))
     begin = {"starting_position": "offsets", "starting_offsets": {"0": 7}}
     again = copy_job(job, source, sink, tmp_path / "g2", **begin)

@@ -37,11 +37,11 @@ def marked(error: RequestError, text: str) -> list[str | None]:
 
 # An expression over ``kinds``, what the fault points at, and a piece of its hint.
 TEXTS = [
-    ("COALESCE(n, 'none')", "'none'", "write it as BIGINT"),
+    ("COALESCE(n, 'none')", "'none'", "Write it as BIGINT"),
     ("CASE WHEN ok THEN n ELSE k END", "k", "CAST(k AS BIGINT)"),
     ("k = 5", "k", "CAST(k AS BIGINT)"),
     ("5 <> k", "k", "TRY_CAST(k AS BIGINT)"),
-    ("n = '5'", "'5'", "write it as BIGINT"),
+    ("n = '5'", "'5'", "Write it as BIGINT"),
     ("k IN (1, 2)", "k", "CAST(k AS BIGINT)"),
     ("n IN (1, k)", "k", "CAST(k AS BIGINT)"),
     ("n BETWEEN 1 AND k", "k", "CAST(k AS BIGINT)"),

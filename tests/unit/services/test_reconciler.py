@@ -234,7 +234,7 @@ def test_a_store_that_is_away_is_waited_for_as_long_as_it_takes(cause: dict[str,
     for _ in range(50):
         status = after_loss(SETTINGS, status, NOW, "x", cause)
         assert (status.state, status.error, status.driver_id) == (QueryState.PENDING, cause, None)
-        assert "k is away; try " in (status.message or "")
+        assert "is away. Try " in (status.message or "")
         assert status.next_attempt_at is not None
         delays.append((status.next_attempt_at - NOW).total_seconds())
     assert delays[:8] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]

@@ -86,8 +86,8 @@ def test_secrets_are_not_passed_along() -> None:
 def test_a_replaced_query_makes_room_for_its_sink() -> None:
     foreseen = Foreseen()
     foreseen.leaves(RESOURCES["leatstream_query"], {"name": "old", "sink": "d.s.out"})
-    assert foreseen.leaving({"code": "already-exists", "detail": "relation d.s.out exists already"}) == "old"
-    assert foreseen.leaving({"code": "already-exists", "detail": "relation d.s.other exists"}) is None
+    assert foreseen.leaving({"code": "already-exists", "detail": "Relation d.s.out exists already."}) == "old"
+    assert foreseen.leaving({"code": "already-exists", "detail": "Relation d.s.other exists"}) is None
     assert foreseen.leaving({"code": "unknown-relation", "detail": "d.s.out"}) is None
 
 

@@ -154,7 +154,7 @@ def aws_session(config: AwsIdentity, limits: Any) -> Any:
 
 
 def _take_role(own: Any, config: AwsIdentity, limits: Any) -> None:
-    """Let the session's credentials fetch the role's, and fetch them anew before they expire."""
+    """Let the session's credentials fetch the role's, and fetch them again before they expire."""
     from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
 
     base = own.get_credentials()

@@ -184,7 +184,7 @@ class KafkaConnector(Connector):
             raise StoreError(
                 "store-rejected",
                 f"Topic {entity} has {present.properties[REPLICAS]} replicas; they cannot change in place.",
-                hint="Drop the topic and create it anew, or move its replicas with the cluster's own tools.",
+                hint="Drop the topic and create it again, or move its replicas with the cluster's own tools.",
             )
         if dict(configs) != dict(present.configs):
             self._set_configs(entity, present.configs, configs, timeout)
@@ -287,7 +287,7 @@ class KafkaConnector(Connector):
             raise StoreError(
                 "store-rejected",
                 f"Topic {entity} has {present} partitions; Kafka cannot take partitions away.",
-                hint="Drop the topic and create it anew.",
+                hint="Drop the topic and create it again.",
             )
         asked = self.admin.client.create_partitions([NewPartitions(entity, wanted)], request_timeout=timeout)
         try:

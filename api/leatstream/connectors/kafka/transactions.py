@@ -60,7 +60,7 @@ class Target:
 
     Attributes:
         topic: where records go that name no topic of their own.
-        checkpoint: name of the query's checkpoint; another one counts batches anew.
+        checkpoint: name of the query's checkpoint; another one counts batches from 0.
     """
 
     store: str
@@ -304,7 +304,7 @@ def _told(admin: KafkaAdmin, target: Target, error: KafkaException) -> StoreErro
     if name in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"):
         return StoreError("entity-not-found", f"{where}topic {target.topic} does not exist any more.")
     if name in ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"):
-        # Whoever took over has either committed this batch or will be asked by the next try.
+        # The one that took over has committed this batch, or the next try asks it.
         return StoreError("store-unreachable", f"{where}another task of the query took the batch over.")
     wants_patience = passes(fault) or fault.txn_requires_abort() or name.startswith("_")
     if wants_patience and name not in _REFUSED:

@@ -36,7 +36,7 @@ def records(
         for shard in list(iterators):
             answer = _get(admin, stream, iterators[shard])
             if answer == EXPIRED:
-                # Whoever reads has paused for minutes.
+                # The reader has paused for minutes.
                 iterators[shard] = _iterator(admin, stream, shard, "AFTER_SEQUENCE_NUMBER", last[shard])
             if answer is None or answer == EXPIRED:
                 continue

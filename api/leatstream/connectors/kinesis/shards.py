@@ -90,7 +90,7 @@ def iterator_arguments(start: str, after: str) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Cursor:
-    """What is remembered of a shard between two walks; all of it can be found anew."""
+    """What is remembered of a shard between two walks; all of it can be found again."""
 
     position: str | None = None
     iterator: str | None = None
@@ -140,7 +140,7 @@ class Walk:
         positions = dict(offset[self.stream])
         if self._shards is None:
             if self._made() != offset[MADE]:
-                raise Gone(f"stream {self.stream} was deleted and made anew")
+                raise Gone(f"stream {self.stream} was deleted and created again")
             self._refresh(positions)
         self._admit(positions)
         active = [s for s, p in positions.items() if not is_ended(p)]
@@ -171,7 +171,7 @@ class Walk:
             if not is_ended(positions[shard]):
                 raise Gone(
                     f"shard {shard} of stream {self.stream} is not there any more: its records have expired, "
-                    "or the stream was deleted and made anew"
+                    "or the stream was deleted and created again"
                 )
             del positions[shard]
             self._cursors.pop(shard, None)
@@ -274,7 +274,7 @@ def reread(
         if beyond or not iterator or (not wanted and time.monotonic() >= end):
             raise Gone(
                 f"records of shard {shard} of stream {stream} up to {last} are not there any more: they have "
-                "expired, or the stream was deleted and made anew"
+                "expired, or the stream was deleted and created again"
             )
         time.sleep(_GAP)
 

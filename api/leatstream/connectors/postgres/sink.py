@@ -58,7 +58,7 @@ class Target:
         columns: names, in the order of a line.
         keys: names of those by which rows replace each other; empty where each row is kept.
         deletes: whether a line begins with ``t`` or ``f``: is the row of this key to go?
-        checkpoint: name of the query's checkpoint; another one counts batches anew.
+        checkpoint: name of the query's checkpoint; another one counts batches from 0.
     """
 
     store: str

@@ -177,7 +177,7 @@ class S3Admin:
 def is_data(file: Found, prefix: str) -> bool:
     """Whether a file holds records: not empty, and no part of its path below ``prefix`` is hidden.
 
-    What begins with ``_`` or ``.`` is bookkeeping of whoever writes there, by an old convention.
+    What begins with ``_`` or ``.`` is bookkeeping of the writer, by an old convention.
     """
     parts = file.key[len(prefix) :].split("/")
     return file.size > 0 and bool(parts[-1]) and not any(p.startswith(("_", ".")) for p in parts)

@@ -3,7 +3,7 @@
 A batch is written in two steps. The tasks send its files as uploads that nobody sees; then the driver notes
 all uploads in the checkpoint, and only then completes them, one by one. A batch that is repeated after a
 crash finds the note and completes what is left, or finds none, and then nothing of it was ever seen: what an
-attempt has sent before is taken back, and the files are sent anew. So a file appears once, whole, and is
+attempt has sent before is taken back, and the files are sent again. So a file appears once, whole, and is
 never changed.
 """
 
@@ -73,7 +73,7 @@ class S3Sink:
             self._client = s3_client(self._plan.config, _TIMEOUT, _ATTEMPTS)
             notes = _Notes(frame.sparkSession, self._target)
             self._take_back(notes)
-            # Another checkpoint counts batches anew, and their files are not to replace those of this one.
+            # Another checkpoint counts batches from 0, and their files are not to replace those of this one.
             self._plan = replace(self._plan, stem=f"{self._plan.stem}-{notes.checkpoint_id()[:_DIGITS]}")
             self._notes = notes
         return self._notes
@@ -161,7 +161,7 @@ class _Notes:
         self._numbers = self._listed()
 
     def checkpoint_id(self) -> str:
-        """What Spark calls a checkpoint from before its first batch on: hex digits, anew if it was lost."""
+        """Spark's id of a checkpoint from before its first batch on: hex digits, new if it was lost."""
         path = getattr(self._jvm, "org.apache.hadoop.fs.Path")(f"{self._checkpoint}/metadata")
         return str(json.loads(self._read(path))["id"])
 

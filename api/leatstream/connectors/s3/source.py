@@ -39,7 +39,7 @@ _SCHEMA = pa.schema(
 )
 _TIMEOUT, _ATTEMPTS = 20.0, 3
 _LOOK, _NAP = 1.0, 0.2  # seconds: between two listings, and to wait where there is nothing
-_STALE = 10.0  # seconds: after which what waits is listed anew
+_STALE = 10.0  # seconds: after which what waits is listed again
 _TASK_BYTES, _TASK_FILES = 16 * 1024 * 1024, 200
 
 

@@ -327,7 +327,7 @@ def _mark(query_id: str) -> str:
 
 
 def abort(client: Any, bucket: str, upload: Upload) -> None:
-    """Take an upload back; whoever cannot leaves it to the next attempt of the query."""
+    """Cancel an upload; if that fails, the next attempt of the query does it."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from leatstream.connectors.base import Connector
-from leatstream.errors import CatalogError, Faults
+from leatstream.errors import CatalogError, Faults, sentence
 from leatstream.model.names import quote
 from leatstream.model.objects import Query
 from leatstream.plan.change import keeps_state
@@ -101,7 +101,7 @@ def _alone(kinds: Mapping[str, type[Connector]], job: JobSpec, properties: Prope
 def reads_stale(env: Environment, query: Query) -> bool:
     """Whether what a query of a job reads has other columns or another store than when it was planned.
 
-    All of the job's queries are planned anew then: one of them alone would read otherwise than the others.
+    All of the job's queries are planned again then: one of them alone would read otherwise than the others.
     """
     job = JobSpec.model_validate(query.job)
     if not (job.leads or job.led_by):
@@ -146,10 +146,10 @@ def check_kept(kept: Sequence[Query], leaving: Iterable[Query], before: Iterable
             wrong[f"query {quote(query.name)} is one job with others, which read otherwise now"] = None
         elif begun[query.meta.id] != begun[leader]:
             wrong[
-                f"query {quote(query.name)} is one job with others, and only some of them would begin anew"
+                f"query {quote(query.name)} is one job with others, and only some of them would start over"
             ] = None
     if wrong:
-        raise CatalogError("requires-replacement", "; ".join(wrong), hint=_REMADE)
+        raise CatalogError("requires-replacement", sentence("; ".join(wrong)), hint=_REMADE)
 
 
 def join_new(env: Environment, made: Sequence[Query]) -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
-from leatstream.errors import CatalogError, LeatstreamError, Position, RequestError
+from leatstream.errors import CatalogError, LeatstreamError, Position, RequestError, sentence
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Query, RelationKind
 from leatstream.plan.logical import LogicalPlan
@@ -74,7 +74,7 @@ class Gathered:
         error.at(position)
         if not isinstance(error, RequestError | CatalogError):
             raise error
-        follows = {f"{what} {name} does not exist" for name in self.missing for what in _MISSING}
+        follows = {sentence(f"{what} {name} does not exist") for name in self.missing for what in _MISSING}
         error.faults = tuple(fault for fault in error.faults if fault.detail not in follows)
         if error.faults:
             self.errors.append(error)

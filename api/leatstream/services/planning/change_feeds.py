@@ -53,7 +53,7 @@ def change_feeds(
             detail = (
                 f"The changes of {scan.relation.fqn} cannot be read from a time on: nobody has kept them."
             )
-            hint = "'earliest' reads the table's rows, then its changes; 'latest' the changes from now on"
+            hint = "'earliest' reads the table's rows, then its changes; 'latest' the changes from now on."
             faults.add("invalid-property", detail, position=scan.position, hint=hint)
         if option.slot is not None and (store.name, option.slot) in slots:
             detail = (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Entity
 from leatstream.connectors.registry import kinds_that, kinds_without
-from leatstream.errors import Faults, RequestError
+from leatstream.errors import Faults, RequestError, sentence
 from leatstream.formats.described import FORMATS as DESCRIBED
 from leatstream.model.names import quote
 from leatstream.plan.job_spec import (
@@ -224,7 +224,7 @@ def _check_sink(env: Environment, logical: LogicalPlan, store: StoreRef) -> None
 
 
 def _batchwise(logical: LogicalPlan) -> str | None:
-    """What of the query is worked off batch by batch, in Python; None where Spark runs all of it."""
+    """What of the query is processed batch by batch, in Python; None where Spark runs all of it."""
     if logical.operator is not None:
         return "joins with changelogs and aggregates over them"
     if logical.pattern is not None:
@@ -262,7 +262,7 @@ def _refuse_shared_functions(logical: LogicalPlan, properties: Properties) -> No
         what = f"function {names[0]} is" if len(names) == 1 else f"functions {', '.join(names)} are"
         raise RequestError(
             "unsupported",
-            f"{what} users' code, which could read and change the queries that share its driver.",
+            sentence(f"{what} users' code, which could read and change the queries that share its driver"),
             hint=f"Leave '{DRIVER}' out: the query then has a driver of its own.",
             **properties[DRIVER].place,
         )

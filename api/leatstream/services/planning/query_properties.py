@@ -36,7 +36,7 @@ _NOT_BUILT = {
 }
 IN_PLACE = (
     "Leave 'replace.mode' out: the query then stops, and its next version continues where it can, else it "
-    "writes everything anew."
+    "writes everything again."
 )
 _RESUME = "resume.from.query."
 _NO_NAME = f"{NAME} is a text of 1 to {MAX_LENGTH} characters, without control characters and ${{."
@@ -91,7 +91,7 @@ def wanted_mode(properties: Properties) -> str:
 
 
 def available_now(properties: Properties) -> bool:
-    """Whether the query works off what there is and completes; RequestError invalid-property."""
+    """Whether the query processes the existing records and completes; RequestError invalid-property."""
     return _word(properties, TRIGGER) == "available_now"
 
 

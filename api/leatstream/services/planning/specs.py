@@ -134,7 +134,7 @@ def lookup_spec(live: LiveStores, lookup: Lookup) -> LookupSpec:
 
 
 def operator_spec(logical: LogicalPlan, options: Sequence[SourceOptions]) -> OperatorSpec | None:
-    """What of a query is worked off batch by batch, in Python; None where Spark runs all of it."""
+    """What of a query is processed batch by batch, in Python; None where Spark runs all of it."""
     if logical.matches is not None:
         return OperatorSpec(kind="match-recognize", pattern=logical.matches.spec)
     if logical.operator is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Entity
-from leatstream.errors import Faults, Position, RequestError, StoreError
+from leatstream.errors import Faults, Position, RequestError, StoreError, sentence
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import Column, Relation
 from leatstream.services.nouns.relation_definition import RelationDefinition
@@ -68,7 +68,9 @@ def table_definition(
     faults = Faults()
     name = f"table {entity_name} of store {quote(connector.name)}"
     for misfit in connector.read_misfits(entity.table, body.columns, body.primary_key):
-        faults.add("type-mismatch", f"{name}: {misfit.detail}.", pointer="#/columns", hint=misfit.hint)
+        faults.add(
+            "type-mismatch", sentence(f"{name}: {misfit.detail}"), pointer="#/columns", hint=misfit.hint
+        )
     faults.raise_if_any()
     return body
 

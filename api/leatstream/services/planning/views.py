@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leatstream.errors import Faults, Position, RequestError
+from leatstream.errors import Faults, Position, RequestError, sentence
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import Column, Effective, Origin, Relation, RelationKind
 from leatstream.model.types import DataType
@@ -31,7 +31,7 @@ def view_relation(
         RequestError: a column is of a type that a view cannot hold, or views cannot be kept at all.
     """
     if env.views.unusable is not None:
-        raise RequestError("unsupported", env.views.unusable, position=statement.name.position)
+        raise RequestError("unsupported", sentence(env.views.unusable), position=statement.name.position)
     _check_columns(columns, statement.name.position)
     # A group's row replaces the one before; without groups every row is kept.
     effective = {"view.mode": Effective("upsert" if keys else "append", Origin.DEFAULT)}

@@ -81,7 +81,7 @@ def put_query(
         body: what the user writes.
         pre: precondition.
         within: names of queries that change together with this one, so that none of them holds its shape.
-        replan: plan it anew even if its statement stays, because what it reads has another shape.
+        replan: plan it again even if its statement stays, because what it reads has another shape.
         adapt: makes of the planned job what the application that the query belongs to asks for.
     """
     authorize(principal, WRITE, "query", name)

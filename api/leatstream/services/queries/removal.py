@@ -48,7 +48,7 @@ def remove_query(env: Environment, query: Query) -> None:
     """Take away a query whose job has ended: its topic if asked, its checkpoints, its relation, itself.
 
     Nobody removes the same query beside it: by the time that the slower one dropped the topic, it might have
-    been made anew by the next query of this name. Others are not waited for, whose stores may be away.
+    been created again by the next query of this name. Others are not waited for, whose stores may be away.
 
     Raises:
         StoreError: the topic or a replication slot could not be dropped; nothing else has been removed then.

@@ -179,7 +179,7 @@ def plan_of_start(query: Query, start: StartFrom) -> RestartPlan:
         "offsets": "records before them that were not read yet are lost",
     }[start.position]
     if query.kind is QueryKind.CREATE_MATERIALIZED_VIEW_AS:
-        again = f"{query.sink} is emptied and filled anew"
+        again = f"{query.sink} is emptied and filled again"
     elif start.position == "latest":
         again = "no record is read twice"
     elif job.sink.deletes or job.sink.key_columns:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from leatstream.errors import STATE_UNREADABLE
+from leatstream.errors import STATE_UNREADABLE, sentence
 from leatstream.model.objects import QueryState, QueryStatus
 from leatstream.services.environment import RuntimeSettings
 
@@ -25,7 +25,7 @@ _OUTAGES = frozenset(
 # Of a driver that ended before it asked for work: a query that nobody had yet is not to blame, and a cluster
 # that is away for a night must not leave all queries failed.
 DRIVER_NOT_STARTED: Mapping[str, object] = {
-    "code": "Driver-not-started.",
+    "code": "driver-not-started",
     "detail": "The driver's process ended, or hung, while it started Spark.",
     "retryable": True,
     "hint": "Read the driver's log and its executors' logs; leatstream tries again.",
@@ -74,7 +74,7 @@ def after_loss(
             cleared,
             state=QueryState.PENDING,
             error=cause,
-            message=f"{cause['detail']}; try {status.outages + 2} in {delay:g} s",
+            message=f"{sentence(str(cause['detail']))} Try {status.outages + 2} in {delay:g} s.",
             next_attempt_at=now + timedelta(seconds=delay),
             restarts=0,
             outages=status.outages + 1,
@@ -87,14 +87,14 @@ def after_loss(
             cleared,
             state=QueryState.FAILED,
             error=first,
-            message=f"given up after {settings.max_restarts} restarts in a row: {first['detail']}",
+            message=f"Given up after {settings.max_restarts} restarts in a row: {first['detail']}",
         )
     delay = backoff(settings, restarts)
     return replace(
         cleared,
         state=QueryState.PENDING if error else QueryState.LOST,
         error=status.error if restarts > 1 and status.error else cause,
-        message=f"{cause['detail']}; restart {restarts} in {delay:g} s",
+        message=f"{sentence(str(cause['detail']))} Restart {restarts} in {delay:g} s.",
         next_attempt_at=now + timedelta(seconds=delay),
     )
 

@@ -186,9 +186,13 @@ def sweep(env: Environment) -> None:
         if not selection.driver:
             continue
         if not env.drivers.is_alive(selection.driver):
-            stop(env, selection, {"code": "driver-lost", "detail": "the driver of this SELECT has ended"})
+            stop(env, selection, {"code": "driver-lost", "detail": "The driver of this SELECT has ended."})
         elif why == "its driver is silent":
-            stop(env, selection, {"code": "driver-lost", "detail": "the driver of this SELECT is silent"})
+            stop(
+                env,
+                selection,
+                {"code": "driver-lost", "detail": "The driver of this SELECT does not answer."},
+            )
         elif why is not None:
             stop(env, selection)
     env.selections.forget(lambda gone: _take_back(env, gone))

@@ -71,7 +71,7 @@ def check(
     except CatalogError as error:
         if old is None or {fault.code for fault in error.faults} != {"requires-replacement"}:
             raise
-        reason = "; ".join(dict.fromkeys(fault.detail for fault in error.faults))
+        reason = " ".join(dict.fromkeys(fault.detail for fault in error.faults))
         return {"queries": None, "relations": None, "change": {"class": "refused", "reason": reason}}
 
 

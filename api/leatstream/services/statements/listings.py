@@ -40,7 +40,7 @@ from leatstream.views.faults import gathered
 _META = META
 _PRINT_LIMIT, _PRINT_MOST = 100, 10_000
 _PRINT_IDLE_SECONDS = 2.0
-_PRINT_LONG = "give a smaller 'limit'; leat print and GET …/records show records one by one as they come"
+_PRINT_LONG = "Give a smaller 'limit'; leat print and GET …/records show records one by one as they come."
 
 
 def listed(env: Environment, who: Principal, s: ast.ListObjects, context: Context) -> Table:

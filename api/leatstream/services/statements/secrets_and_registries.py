@@ -75,7 +75,7 @@ def _descriptors(run: Run, s: ast.CreateRegistered, name: str, pre: Precondition
             "invalid-property",
             "The file that 'file' names was not sent along.",
             position=s.properties["file"].position,
-            hint="`leat sql` sends it; over REST it is a member of `files`, in base64",
+            hint="`leat sql` sends it; over REST it is a member of `files`, in base64.",
         )
     comment = s.comment if s.comment is not None else comment
     descriptor_sources.put_descriptor_source(run.env, run.principal, name, data, comment, pre)

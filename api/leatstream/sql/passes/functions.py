@@ -33,7 +33,7 @@ class Functions:
     """Checks the calls of one clause.
 
     ``no_aggregates`` says what to do where the clause takes no aggregates; None if it takes them. ``sets``
-    tells that the groups are of GROUPING SETS or their kin.
+    says that the groups come from GROUPING SETS, ROLLUP or CUBE.
     """
 
     def __init__(

@@ -110,7 +110,7 @@ def _refuse_joined(inputs: Sequence[Input], binding: Binding, at: Position, *, u
     """Joined streams can be grouped by windows, each written once; Spark updates no group of theirs."""
     apart = "Write the join into a stream of its own, and group that."
     if inputs[0].keyed and binding.joins and all(join.kind == CHANGELOG_JOIN for join in binding.joins):
-        return  # Their rows are taken back, so that groups of them can be told anew.
+        return  # Their rows are taken back, so that their groups can be computed again.
     if sum(given.unnested is None for given in inputs) > 1:
         inside = "Write FROM TUMBLE((SELECT … FROM a JOIN b WITHIN … ON …), SIZE …) and group that."
         hint = apart if any(given.keyed or given.table for given in inputs) else inside

@@ -116,7 +116,7 @@ class BoundGroup:
         names: output columns that are keys, the window's included, in the order of GROUP BY.
         update: whether groups are written at each change, else once, when their window has closed.
         nested: whether another SELECT or UNION ALL takes the groups as rows, with their window's time.
-        sets: GROUPING SETS and their kin, by name, with the keys of each set.
+        sets: GROUPING SETS, ROLLUP and CUBE, by name, with the keys of each set.
     """
 
     keys: list[exp.Expression]

@@ -128,7 +128,7 @@ class Inputs:
             self._shared.faults.add("ambiguous-column", f"FROM has {given.shown} twice.", hint=hint)
         self.inputs.append(given)
         for i, output in enumerate(given.columns or ()):
-            # Of two columns of one name neither is meant: whoever names them is told.
+            # Of two columns of one name neither is meant: naming them is a fault.
             sql = f"{given.ref}.{letter}{i}" if (given.ref, output.name) not in self.names else ""
             self.names[given.ref, output.name] = sql
 

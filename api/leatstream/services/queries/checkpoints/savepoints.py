@@ -170,7 +170,7 @@ def _copy(env: Environment, savepoint: Savepoint, query: Query) -> Savepoint:
 
 
 def _tell_copying(env: Environment, savepoint: Savepoint) -> None:
-    """It may take long, so that whoever waits is told."""
+    """It may take long, so the status says so to those who wait."""
     with env.open_unit() as unit:
         if savepoint.message != _COPYING and _is_pending(unit, savepoint):
             unit.savepoints.update(replace(savepoint, message=_COPYING))

@@ -193,7 +193,7 @@ def _let_go(env: Environment, driver: str, query_id: str, aside: Aside) -> None:
 
 
 def _end_driver(env: Environment, query: Query, _: LeatstreamError | None) -> None:
-    """End a driver that is silent; much may have happened since, so it is asked anew whether it still is."""
+    """End a driver that is silent; much may have happened since, so it is asked again whether it still is."""
     driver = query.status.driver_id or ""
     # Looked at before the turn to write is taken, as a cluster may take its time to answer.
     alive, asked = env.drivers.runs(driver, query.meta.id), env.clock.now()
@@ -204,7 +204,7 @@ def _end_driver(env: Environment, query: Query, _: LeatstreamError | None) -> No
             return
         now = env.clock.now()
         if age(asked, now) > _TURN_SECONDS:
-            # Whoever had the turn for so long kept heartbeats waiting as well: they are to be heard first.
+            # A long turn delayed heartbeats as well: handle them first.
             env.listening_since = now
         observed = Observed(alive, now, env.listening_since, env.drivers.serving(driver))
         if decide(current, observed, env.settings) is not Action.END_DRIVER:
@@ -248,7 +248,7 @@ def _follow(env: Environment, query: Query, aside: Aside) -> Action:
     with env.open_unit(write=False) as unit:
         leader = unit.queries.find_by_id(leader_of(query) or "")
     if leader is None:
-        # Whoever leads goes when its driver has ended.
+        # The leading query is removed when its driver has ended.
         _mark(env, query, Action.MARK_STOPPED)
         return Action.MARK_STOPPED
     if awakened(query, leader, env.clock.now()) is None:
