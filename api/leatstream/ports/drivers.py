@@ -17,6 +17,7 @@ class AnalysisRequest:
     views: Sequence[ViewSchema]
     sql: str
     functions: Sequence[FunctionShape] = ()
+    places: Sequence[tuple[int, int]] = ()
 
 
 class Analyzer(Protocol):
@@ -28,8 +29,13 @@ class Analyzer(Protocol):
         sql: str,
         timeout: float,
         functions: Sequence[FunctionShape] = (),
+        places: Sequence[tuple[int, int]] = (),
     ) -> list[AnalyzedColumn] | AnalysisFailure:
-        """Analyze SQL over empty views. EngineError engine-unavailable if no driver answers in time."""
+        """Analyze SQL over empty views. EngineError engine-unavailable if no driver answers in time.
+
+        With ``places`` (first and last character) the answer's columns are the remainders that stand there,
+        each named by its place's number.
+        """
 
     def take(self, driver_id: str) -> AnalysisRequest | None:
         """The next request for a driver to answer, or None."""

@@ -124,6 +124,18 @@ def _expressions(plan: Any, patterns: Any) -> Iterator[tuple[Any, Any, _Range | 
         waiting += [(child, name_of(node)) for child in reversed(children)]
 
 
+def nodes_of(spark: SparkSession, plan: Any, pattern: str) -> Iterator[Any]:
+    """Every expression of a plan that has one of Spark's tree patterns, and those around such ones."""
+    patterns = _patterns(spark._jvm, pattern)
+    for _, expression, _ in _expressions(plan, patterns):
+        waiting = [expression]
+        while waiting:
+            node = waiting.pop()
+            if node.containsAnyPattern(patterns):
+                yield node
+                waiting += items(node.children())
+
+
 def _casts(jvm: Any, plan: Any) -> Iterator[tuple[Any, dict[str, Any], _Range | None]]:
     """Every cast, what the names of common expressions stand for, and where the plan's node stands."""
     patterns = _patterns(jvm, "CAST")

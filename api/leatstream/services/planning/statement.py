@@ -18,7 +18,7 @@ from leatstream.plan.logical import LogicalPlan
 from leatstream.services.catalog_view import CatalogView, assumed_meta, qualify
 from leatstream.services.environment import Context, Environment
 from leatstream.services.functions.jobs import function_specs
-from leatstream.services.planning.analysis import analyze, check_lookup_types, with_places, with_types
+from leatstream.services.planning.analysis import analyze, check_lookup_types, typed_plan, with_places
 from leatstream.services.planning.binding import ContinuousStatement, bind_statement
 from leatstream.services.planning.draft import Draft, entity_gone, require_sources
 from leatstream.services.planning.job import plan_job, refuse_unbuilt
@@ -66,7 +66,9 @@ def plan_statement(
         EngineError: no driver is there to analyze.
     """
     live = LiveStores(env, view)
-    logical = with_types(env, with_places(env, view, bind_statement(view, statement, context)))
+    logical = typed_plan(
+        env, lambda settled: with_places(env, view, bind_statement(view, statement, context, settled))
+    )
     kept = isinstance(statement, CreateMaterializedViewAs)
     given = (
         RelationProperties()
