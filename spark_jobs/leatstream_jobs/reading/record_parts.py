@@ -61,7 +61,9 @@ def reading(source: SourceSpec, registry: RegistryAddress | None) -> Reading:
         found = replace(found, reason=_with_packed(found.reason))
     if source.store.kind == FILES:
         why = F.col(ROWMETA).getField("reason")
-        found = replace(found, reason=why if found.reason is None else F.coalesce(why, found.reason))
+        told = why if found.reason is None else F.coalesce(why, found.reason)
+        # The text of such a row may look like an object of JSON.
+        found = replace(found, reason=told, wrong=found.wrong | why.isNotNull())
     headers = record_headers.headers_spec(source)
     return found if headers is None else _with_headers(source, headers, found)
 

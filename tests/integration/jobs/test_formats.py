@@ -410,6 +410,14 @@ def raw(spark: SparkSession, *values: str) -> DataFrame:
     )
 
 
+def test_a_row_that_its_file_s_reader_refuses_is_none_whatever_its_text_is(spark: SparkSession) -> None:
+    why = F.when(F.col("value") == b"{}", F.lit("a row of 1 fields, not 2"))
+    position = F.struct(F.lit("a.csv").alias("file"), F.lit(7).alias("offset"), why.alias("reason"))
+    rows = raw(spark, "{}", '{"id":1}').withColumn("__leat_rowmeta", position)
+    given = source(store=StoreRef(name="s", kind="s3", config={}), value_format="csv")
+    assert [row["id"] for row in scans.decoded(rows, given, "m").collect()] == [1]
+
+
 def test_row_time(spark: SparkSession) -> None:
     def times(timestamp: str, *values: str, **more: Any) -> list[str]:
         found = scans.decoded(raw(spark, *values), source(timestamp=timestamp, **more), "m")
