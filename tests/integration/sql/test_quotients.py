@@ -79,7 +79,7 @@ def test_types(spark: Any) -> None:
     [
         ("SELECT n / 2 AS a FROM kinds GROUP BY n / 2 HAVING sum(n) / count(*) > n / 2 / 2", {"a": "int"}),
         (
-            "SELECT sum(n) / count(*) AS a, avg(n / 2) AS b FROM kinds GROUP BY k",
+            "SELECT k, sum(n) / count(*) AS a, avg(n / 2) AS b FROM kinds GROUP BY k",
             {"a": "bigint", "b": "double"},
         ),
         (
