@@ -83,6 +83,11 @@ def test_types(spark: Any) -> None:
             {"a": "bigint", "b": "double"},
         ),
         (
+            "SELECT n / 2 AS a, k, GROUPING_ID() AS g, count(*) / 2 AS b FROM kinds GROUP BY ROLLUP (n / 2, k)"
+            " HAVING n / 2 > 1",
+            {"a": "int", "b": "bigint"},
+        ),
+        (
             "WITH w AS (SELECT n / 2 AS half, at FROM kinds) SELECT a.half / 3 AS a FROM w a"
             " JOIN w b WITHIN 5 MINUTES ON a.half / 2 = b.half / 2 WHERE a.half / 5 > 1",
             {"a": "int"},

@@ -25,6 +25,10 @@ from leatstream.sql.passes.quotients import Settled, probe, settle
 from leatstream.sql.views import view_schema
 
 
+# A statement must not keep the analyzer to itself.
+_MOST_PROBES = 8
+
+
 def analyze(env: Environment, logical: LogicalPlan) -> list[AnalyzedColumn]:
     """Names and types of the query's columns; RequestError for what the engine refuses."""
     result = _analyzed(env, logical, logical.sql)
@@ -63,7 +67,9 @@ def _settled(
 ) -> dict[Origin, str | None]:
     """The types of quotients; one that takes no remainder, as of an interval, is none of whole numbers."""
     left = list(quotients)
-    while left:
+    for _ in range(_MOST_PROBES):
+        if not left:
+            break
         places = [(q.start, q.stop) for q in left]
         found = _asked(env, logical, probe(sql, left), places)
         if not isinstance(found, AnalysisFailure):

@@ -67,14 +67,14 @@ def probe(sql: str, quotients: Sequence[Quotient]) -> str:
 
 
 def settle(quotients: Sequence[Quotient], found: Iterable[AnalyzedColumn]) -> dict[Origin, str | None]:
-    """What the analyzer's answer says: a column for each place, named by its number."""
-    types = {int(column.name): column.type for column in found}
-    return {q.origin: _whole(types.get(index)) for index, q in enumerate(quotients)}
+    """What the analyzer's answer says: a column for each place that it has found, named by its number."""
+    types = {quotients[int(column.name)].origin: _whole(column.type) for column in found}
+    return {quotient.origin: types.get(quotient.origin) for quotient in quotients}
 
 
-def _whole(spark_type: str | None) -> str | None:
+def _whole(spark_type: str) -> str | None:
     try:
-        kind = from_spark(spark_type or "").kind
+        kind = from_spark(spark_type).kind
     except (ValueError, KeyError):
         return None
     return kind if kind in INTEGERS else None
