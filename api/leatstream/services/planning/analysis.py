@@ -24,7 +24,6 @@ from leatstream.sql.analysis import explain_failure
 from leatstream.sql.passes.quotients import Settled, probe, settle
 from leatstream.sql.views import view_schema
 
-
 # A statement must not keep the analyzer to itself.
 _MOST_PROBES = 8
 
