@@ -12,6 +12,7 @@ import boto3
 import pytest
 from aws_server import REGION, aws_server, check_logins
 from conformance import ConnectorConformance, Produce
+from kinesis_aggregate import aggregate
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.kinesis.connector import KinesisConnector
@@ -126,6 +127,15 @@ class TestKinesis(ConnectorConformance):
         read = connector.read_records(entity, from_beginning=True, limit=None, idle_timeout=0.5)
         values = {int(r.value or b"") for r in read if r is not None}
         assert values >= set(range(10, 20))
+
+    def test_a_record_is_found_again(self, connector: Connector, entity: str, produce: Produce) -> None:
+        connector.create_entity(entity, {"topic.shards": 1}, {})
+        produce(entity, [b"first", aggregate([("k", b"one"), ("k", b"two")]), b"last"])
+        read = connector.read_records(entity, from_beginning=True, limit=4, idle_timeout=5)
+        wanted = [record for record in read if record is not None]
+        found = [connector.find_record(entity, str(r.partition), str(r.offset), 5.0) for r in wanted]
+        assert [r.value for r in found if r is not None] == [b"first", b"one", b"two", b"last"]
+        assert connector.find_record(entity, str(wanted[1].partition), f"{wanted[1].offset}9", 5.0) is None
 
     def test_a_role_is_taken_on_with_its_external_id(
         self, aws: str, entity: str, connector: Connector, monkeypatch: pytest.MonkeyPatch

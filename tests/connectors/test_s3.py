@@ -28,6 +28,7 @@ from leatstream.connectors.s3 import admin as s3_admin
 from leatstream.connectors.s3 import source as s3_source
 from leatstream.connectors.s3.connector import S3Connector
 from leatstream.errors import RequestError, StoreError
+from leatstream.plan.job_spec import ColumnSpec, SourceSpec, StoreRef
 
 
 @pytest.fixture(scope="module")
@@ -230,6 +231,34 @@ class TestS3(ConnectorConformance):
         fresh = reader(connector, entity)
         end = fresh.latestOffset(ends[3], fresh.getDefaultReadLimit())
         assert ids(fresh, ends[3], end) == [10]
+
+    def test_a_row_is_found_again(self, aws: str, connector: Connector, entity: str) -> None:
+        """What a job reads of a file's row, by its rowmeta(); nothing where the reader said what is wrong."""
+        out = io.BytesIO()
+        pq.write_table(pa.table({"id": pa.array(["1", "x"])}), out)
+        put(aws, f"{entity}/day=2026-01-01/p.parquet", out.getvalue())
+        put(aws, f"{entity}/c.csv", b'id;name\n1;a\n;"b"\n3;c;d\n')
+        columns = [
+            ColumnSpec(name=n, type=t) for n, t in (("id", "BIGINT"), ("name", "VARCHAR"), ("day", "DATE"))
+        ]
+        store = StoreRef(name="s", kind="s3", config={})
+
+        def values(file: str, row: int) -> list[bytes | None]:
+            source = SourceSpec(
+                view="v",
+                relation="d.s.r",
+                store=store,
+                entity=entity,
+                columns=columns[: 3 if "day" in file else 2],
+                value_format=file.rsplit(".", 1)[1],
+                options={"s3.csv.delimiter": ";"} if file == "c.csv" else {},
+            )
+            position = {"topic": entity, "file": file, "offset": row}
+            return [record.value for record in connector.records_at(source, position, 5.0)]
+
+        assert values("day=2026-01-01/p.parquet", 1) == [b'{"day":"2026-01-01","id":"x"}']
+        assert values("c.csv", 1) == [b'{"name":"b"}']
+        assert (values("c.csv", 2), values("c.csv", 9), values("gone.csv", 0)) == ([], [], [])
 
     def test_latest_passes_over_what_is_there(self, aws: str, connector: Connector, entity: str) -> None:
         put(aws, f"{entity}/1.json", b'{"id": 1}\n')

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import fakes
 from aws_server import REGION, bucket
 from postgres_server import PASSWORD, PostgresServer
+from spark_analyzer import SparkAnalyzer
 from starlette.testclient import TestClient
 
 from leatstream.connectors.base import Connector
@@ -21,7 +22,6 @@ from leatstream.connectors.kafka.settings import KafkaConfig
 from leatstream.connectors.registry import connector_classes
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.model.objects import Query, Store
-from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, ViewSchema
 from leatstream.rest.app import create_app
 from leatstream.services import driver_calls as drivers
 from leatstream.services.driver_calls import build_spec
@@ -31,31 +31,11 @@ from leatstream.services.queries.checkpoints.copies import copy_what_waits
 from leatstream.services.queries.reconcile.reconciler import reconcile_all
 from leatstream.views.base import Batch
 from leatstream.views.opening import view_writer
-from leatstream_jobs.analysis.analyze import analyze
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "docs"
 _KEYS = {"access_key_id": "AKIAEXAMPLE", "secret_access_key": "a-secret"}
 _ANN = Principal("ann", "sysadmin")
 _numbers = itertools.count(1)
-
-
-class SparkAnalyzer:
-    """Answers as the driver does, in the tests' own Spark."""
-
-    def __init__(self, spark: Any) -> None:
-        self.spark = spark
-
-    def analyze(
-        self,
-        views: Sequence[ViewSchema],
-        sql: str,
-        timeout: float,
-        functions: Sequence[FunctionShape] = (),
-    ) -> list[AnalyzedColumn] | AnalysisFailure:
-        answer = analyze(self.spark, [asdict(v) for v in views], sql, [asdict(f) for f in functions])
-        if "failure" in answer:
-            return AnalysisFailure.read(answer["failure"])
-        return [AnalyzedColumn(**column) for column in answer["columns"]]
 
 
 class TidyKafka(KafkaConnector):

@@ -56,7 +56,7 @@ def read_record(columns: Sequence[tuple[str, str]], record: bytes) -> dict[str, 
         NotExact: it is not one JSON object, or a value does not fit its type.
     """
     text = _text_of(record)
-    raw = dict(_members(text))
+    raw = dict(members(text))
     found = {}
     for name, told in columns:
         kind = parse_type(told.removesuffix(" NOT NULL"))
@@ -98,7 +98,7 @@ def _refuse(word: str) -> Any:
     raise ValueError(word)
 
 
-def _members(raw: str) -> Iterator[tuple[str, str]]:
+def members(raw: str) -> Iterator[tuple[str, str]]:
     """Names and texts of an object's members; the text is known to be JSON."""
     at = _after_blanks(raw, 1)
     while raw[at] != "}":
@@ -298,14 +298,14 @@ def _array(kind: DataType, raw: str) -> list[Any]:
 def _map(kind: DataType, raw: str) -> dict[str, Any]:
     if not raw.startswith("{"):
         raise NotExact("no object")
-    members = {_whole_characters(name): part for name, part in _members(raw)}
-    return {name: read_value(kind.arguments[1], part) for name, part in members.items()}
+    given = {_whole_characters(name): part for name, part in members(raw)}
+    return {name: read_value(kind.arguments[1], part) for name, part in given.items()}
 
 
 def _struct(kind: DataType, raw: str) -> dict[str, Any]:
     if not raw.startswith("{"):
         raise NotExact("no object")
-    given = dict(_members(raw))
+    given = dict(members(raw))
     pairs = zip(kind.fields, kind.arguments, strict=True)
     return {name: read_value(part, given.get(name, "null")) for name, part in pairs}
 

@@ -15,6 +15,7 @@ from leatstream.connectors.entities import OptionFault
 from leatstream.connectors.settings import StoreSettings, secret_addresses, secret_fields
 from leatstream.errors import JobError, StoreError
 from leatstream.model.types import DataType
+from leatstream.plan.record_place import RecordPlace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -268,6 +269,16 @@ class Connector(ABC):
             The record; None if it was deleted, does not arrive in time, or the kind has no such positions.
         """
         return None
+
+    def records_at(self, source: SourceSpec, position: Mapping[str, Any], timeout: float) -> Iterator[Record]:
+        """What a source has at a record's ``rowmeta()``, as ``read_stream`` gives it: one record mostly.
+
+        Where records have no place of their own, all those that it may be; none where they are gone.
+        """
+        place = RecordPlace.of_position(source.entity, position)
+        if place is not None:
+            found = self.find_record(place.entity, place.partition, place.offset, timeout)
+            yield from [] if found is None else [found]
 
     def ends(self, entity: str, timeout: float) -> Mapping[int, int]:
         """The offset behind the last record of each partition, of kinds that have such."""

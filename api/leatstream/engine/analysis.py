@@ -17,7 +17,7 @@ _RESEND_SECONDS = 15.0
 _PASSING = ("INTERNAL_ERROR", "UNKNOWN", "")  # the driver's own trouble, which says nothing of the text
 
 Result = list[AnalyzedColumn] | AnalysisFailure
-_Key = tuple[tuple[ViewSchema, ...], str, tuple[FunctionShape, ...]]
+_Key = tuple[tuple[ViewSchema, ...], str, tuple[FunctionShape, ...], tuple[tuple[int, int], ...]]
 
 
 class AnalysisQueue:
@@ -38,19 +38,20 @@ class AnalysisQueue:
         sql: str,
         timeout: float,
         functions: Sequence[FunctionShape] = (),
+        places: Sequence[tuple[int, int]] = (),
     ) -> Result:
-        """Analyze SQL over empty views.
+        """Analyze SQL over empty views; with ``places`` tell the types of the remainders there.
 
         Raises:
             EngineError: ``engine-unavailable`` if no driver answers within ``timeout`` seconds.
         """
-        key = (tuple(views), sql, tuple(functions))
+        key = (tuple(views), sql, tuple(functions), tuple(places))
         deadline = time.monotonic() + timeout
         with self._condition:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
-            request = AnalysisRequest(secrets.token_urlsafe(16), tuple(views), sql, tuple(functions))
+            request = AnalysisRequest(secrets.token_urlsafe(16), *key)
             self._waiting.append(request)
             self._wanted.add(request.id)
         self._wake()

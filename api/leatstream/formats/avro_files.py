@@ -35,7 +35,20 @@ class UnreadableFile(ValueError):
 
 
 class NoRow(bytes):
-    """Instead of a row's object: a sentence that says why it is none, and quotes nothing of it."""
+    """Instead of a row's object: a sentence that says why it is none, and quotes nothing of it.
+
+    Attributes:
+        raw: the row as it stands, where it is a text.
+    """
+
+    raw: bytes | None = None
+
+    @classmethod
+    def of(cls, why: str, raw: bytes | None) -> NoRow:
+        """Make one of a row of text."""
+        made = cls(why.encode())
+        made.raw = raw
+        return made
 
 
 # -- reading -------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from typing import Any, Protocol
 from leatstream.formats.avro_reading import AvroReader
 from leatstream.formats.avro_schema import UnfitSchema
 from leatstream.formats.avro_writing import record_writer
+from leatstream.formats.json_object_writing import record_writer as json_writer
 from leatstream.formats.json_objects import JsonReader
-from leatstream.formats.json_objects import record_writer as json_writer
 from leatstream.formats.plain_values import Undecodable
 from leatstream.formats.protobuf_records import ProtobufReader, message_path
 from leatstream.formats.protobuf_records import record_writer as protobuf_writer

@@ -7,21 +7,19 @@ the table of docs/sql/types.md. Spark's parser reads the records, and is asked o
 texts, whole numbers, FLOAT and DOUBLE. What the texts mean is for ``text_values``. Where a number or an
 object was given as text, which the parser rewrites, ``json_slices`` cuts the value out of the record. Spark
 plans each batch again, so these expressions stay small: one for a record's slices, little for a column.
-
-Writing. Every column is written, NULL as null. TIMESTAMP is ``yyyy-MM-dd HH:mm:ss[.f]``, TIMESTAMP_LTZ the
-same in UTC with ``Z``.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leatstream.errors import JobError
 from leatstream.formats import json_slices, text_values
-from leatstream.formats.plain_values import DEEPEST, TIME
+from leatstream.formats.json_values import Part, has, read, read_type
+from leatstream.formats.json_writing import check_type
+from leatstream.formats.plain_values import DEEPEST
 from leatstream.model.types import DataType, parse_type
 from leatstream.plan.job_spec import ColumnSpec
 
@@ -40,7 +38,6 @@ _OPTIONS = {
     "allowNonNumericNumbers": "false",
     "maxNestingDepth": str(DEEPEST + 1),
 }
-_WRITE_OPTIONS = {"ignoreNullFields": "false"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +138,9 @@ def _closed(place: Place) -> str:
 
 def _raw(place: Place, whole: DataType) -> str:
     """STRUCT of what Spark's parser reads: the record as ``r``, and whether the text ended behind it."""
-    schema = _ddl(f"r {_read_type(whole)}, {_LAST}")
+    schema = _ddl(f"r {read_type(whole)}, {_LAST}")
     strict = f"from_json({_closed(place)}, {schema}, {_map_of(_OPTIONS)})"
-    if not _has(whole, ("FLOAT", "DOUBLE")):
+    if not has(whole, ("FLOAT", "DOUBLE")):
         return strict
     # The parser takes the texts "NaN" and "Infinity" only where it takes the bare words, too, which are no
     # JSON, and some other spellings.
@@ -163,12 +160,12 @@ def _lost(place: Place) -> str:
     )
 
 
-def _pairs(place: Place, whole: DataType) -> list[tuple[str, DataType, str, _Part]]:
+def _pairs(place: Place, whole: DataType) -> list[tuple[str, DataType, str, Part]]:
     """Of each column its name, type, what the parser gave, and how that is read."""
     found = []
     for name, kind in zip(whole.fields, whole.arguments, strict=True):
         raw = f"{place.raw}.r.{text_values.tick(name)}"
-        found.append((name, kind, raw, _read(raw, kind, place.text)))
+        found.append((name, kind, raw, read(raw, kind, place.text)))
     return found
 
 
@@ -203,7 +200,7 @@ def _parsed(place: Place, whole: DataType) -> str:
     return f"named_struct({', '.join(values)}, '{CORRUPT}', coalesce({' OR '.join(unfit)}, false))"
 
 
-def _exact(place: Place, index: int, name: str, kind: DataType, raw: str, part: _Part) -> tuple[str, str]:
+def _exact(place: Place, index: int, name: str, kind: DataType, raw: str, part: Part) -> tuple[str, str]:
     """A column's value, and whether there is none of its type, from its slice where there are slices."""
     slices = place.slices
     if kind.arguments:
@@ -223,173 +220,3 @@ def _exact(place: Place, index: int, name: str, kind: DataType, raw: str, part: 
         value = f"CASE WHEN {whole} THEN try_cast({raw} AS {kind.spark()}) ELSE {fraction} END"
         return value, f"({raw} IS NOT NULL AND {value} IS NULL)"
     return part.value, f"({part.unfit} OR {slices} IS NOT NULL AND {raw} IS NOT NULL AND NOT {quoted})"
-
-
-def encode(columns: Sequence[ColumnSpec], values: Sequence[Column]) -> Column:
-    """The BINARY value made of these columns' values.
-
-    Args:
-        columns: names and types of the sink, in order.
-        values: one expression per column, already of the column's type.
-
-    Raises:
-        JobError: job-rejected, for a type that JSON cannot carry.
-    """
-    from pyspark.sql import functions as F
-
-    written: list[Column] = []
-    for column, value in zip(columns, values, strict=True):
-        kind = parse_type(column.type)
-        check_type(column.name, kind)
-        written.append(_written(value, kind).alias(column.name))
-    return F.to_json(F.struct(*written), _WRITE_OPTIONS).cast("binary")
-
-
-def nested(name: str, kind: DataType, value: Column) -> Column:
-    """The JSON text of one ARRAY, MAP or STRUCT; NULL stays NULL.
-
-    Raises:
-        JobError: job-rejected, for a type that JSON cannot carry.
-    """
-    from pyspark.sql import functions as F
-
-    check_type(name, kind)
-    return F.to_json(_written(value, kind), _WRITE_OPTIONS)
-
-
-def check_type(name: str, kind: DataType) -> None:
-    """Refuse a type that JSON has no form for.
-
-    Raises:
-        JobError: job-rejected, naming the column.
-    """
-    if kind.kind == "MAP" and kind.arguments[0].kind != "VARCHAR":
-        raise JobError(
-            "job-rejected", f"Column {name}: a map in JSON has VARCHAR keys, not {kind.arguments[0]}."
-        )
-    for part in kind.arguments:
-        check_type(name, part)
-
-
-_OF_TEXT = ("VARCHAR", "DECIMAL", "BYTES", "VARBINARY", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ")
-
-
-def _read_type(kind: DataType) -> str:
-    """The type the parser is asked for: what it is lenient with, it gives as text."""
-    if kind.kind == "TINYINT":
-        return "SMALLINT"  # it takes 128 to 255 for a byte, and wraps
-    if kind.kind in _OF_TEXT:
-        return "STRING"
-    inner = [_read_type(part) for part in kind.arguments]
-    if kind.kind == "STRUCT":
-        pairs = zip(kind.fields, inner, strict=True)
-        return "STRUCT<" + ", ".join(f"{text_values.tick(name)}: {part}" for name, part in pairs) + ">"
-    return f"{kind.kind}<{', '.join(inner)}>" if inner else kind.spark()
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """SQL of a value that the parser gave, of whether it does not fit, and of whether its slice counts.
-
-    ``doubt``: the parser may have rewritten the value. Both conditions may be NULL for false.
-    """
-
-    value: str
-    unfit: str = ""
-    doubt: str = ""
-
-
-# A number with a fraction, an object, a list, or a quoted infinity: so the parser gives as text what is none.
-_REWRITTEN = r"""["\[{]|-?[0-9]+[.][0-9]+(?:E-?[0-9]+)?\z"""
-
-
-def _read(raw: str, kind: DataType, text: str, depth: int = 0) -> _Part:
-    """What a value is that the parser gave for a column of that type."""
-    if kind.kind == "VARCHAR":
-        begins = f"{raw} < ':' OR startswith({raw}, '[') OR startswith({raw}, '{{')"
-        rewritten = rf"{raw} RLIKE r'\A(?:{_REWRITTEN})' OR {raw} = '0' AND contains({text}, '-0')"
-        # Half a character, which only an escape can give, has become a question mark.
-        half = rf"contains({raw}, '?') AND contains({text}, r'\u')"
-        return _Part(raw, doubt=f"(({begins}) AND ({rewritten}) OR {half})")
-    if kind.kind == "TINYINT":
-        value = f"try_cast({raw} AS TINYINT)"
-        return _Part(value, f"({raw} IS NOT NULL AND {value} IS NULL)")
-    if kind.kind == "DECIMAL":
-        whole = text_values.matches(raw, "-?[0-9]+")
-        value = f"CASE WHEN {whole} THEN try_cast({raw} AS {kind.spark()}) END"
-        return _Part(value, f"({raw} IS NOT NULL AND {value} IS NULL)", f"({raw} < ':' AND NOT {whole})")
-    if kind.kind == "TIME":
-        return _Part(raw, f"NOT {text_values.matches(raw, TIME)}")
-    if kind.kind in ("BYTES", "VARBINARY"):
-        value = text_values.base64_bytes(raw)
-        # A bare number of four digits looks like base64, and so does true.
-        return _Part(
-            value, f"({raw} IS NOT NULL AND {value} IS NULL)", text_values.matches(raw, "[0-9]+|true")
-        )
-    if kind.kind in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ"):
-        value = text_values.day(raw) if kind.kind == "DATE" else text_values.moment(raw, kind.kind)
-        return _Part(value, f"({raw} IS NOT NULL AND {value} IS NULL)")
-    return _read_inside(raw, kind, text, depth) if kind.arguments else _Part(raw)
-
-
-def _read_inside(raw: str, kind: DataType, text: str, depth: int) -> _Part:
-    """The same of an ARRAY, MAP or STRUCT."""
-    if kind.kind == "STRUCT":
-        pairs = list(zip(kind.fields, kind.arguments, strict=True))
-        parts = [_read(f"{raw}.{text_values.tick(name)}", part, text, depth) for name, part in pairs]
-        named = ", ".join(
-            f"{json_slices.text_literal(name)}, {part.value}"
-            for (name, _), part in zip(pairs, parts, strict=True)
-        )
-        value = f"if({raw} IS NULL, NULL, named_struct({named}))"
-        unfit, doubt = (
-            " OR ".join(filter(None, which))
-            for which in zip(*((p.unfit, p.doubt) for p in parts), strict=True)
-        )
-        return _Part(value, f"({unfit})" if unfit else "", f"({doubt})" if doubt else "")
-    item = f"i{depth}"
-    part = _read(item, kind.arguments[-1], text, depth + 1)
-    values = raw if kind.kind == "ARRAY" else f"map_values({raw})"
-    value = raw
-    if part.value != item:
-        key = "" if kind.kind == "ARRAY" else f"k{depth}, "
-        value = (
-            f"transform{'_values' * bool(key)}({raw}, {f'({key}{item})' if key else item} -> {part.value})"
-        )
-    unfit, doubt = (
-        f"exists({values}, {item} -> {which})" if which else "" for which in (part.unfit, part.doubt)
-    )
-    if kind.kind == "MAP":
-        keys = f"map_keys({raw})"
-        twice = f"size({keys}) <> size(array_distinct({keys})) OR exists({keys}, k -> contains(k, '?'))"
-        doubt = f"({' OR '.join(filter(None, (doubt, twice)))})"
-    return _Part(value, unfit, doubt)
-
-
-def _has(kind: DataType, kinds: tuple[str, ...]) -> bool:
-    return kind.kind in kinds or any(_has(part, kinds) for part in kind.arguments)
-
-
-def _written(value: Column, kind: DataType) -> Column:
-    from pyspark.sql import functions as F
-
-    if kind.kind == "TIMESTAMP":
-        return value.cast("string")
-    if kind.kind == "TIMESTAMP_LTZ":
-        return F.concat(value.cast("string"), F.lit("Z"))
-    if not _has(kind, ("TIMESTAMP", "TIMESTAMP_LTZ")):
-        return value
-    if kind.kind == "ARRAY":
-        return F.transform(value, _inner(kind.arguments[0]))
-    if kind.kind == "MAP":
-        inner = _inner(kind.arguments[1])
-        return F.transform_values(value, lambda _key, item: inner(item))
-    parts = [
-        _written(value.getField(name), part).alias(name)
-        for name, part in zip(kind.fields, kind.arguments, strict=True)
-    ]
-    return F.when(value.isNotNull(), F.struct(*parts))
-
-
-def _inner(kind: DataType) -> Callable[[Column], Column]:
-    return lambda item: _written(item, kind)

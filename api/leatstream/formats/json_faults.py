@@ -6,31 +6,28 @@ blame, for the error of a query that one record has ended, and for records that 
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
 from typing import Any
 
 from leatstream.formats.excerpts import Number, described
+from leatstream.formats.plain_values import (
+    BASE64,
+    DECIMAL,
+    DEEPEST,
+    TIME,
+    Undecodable,
+    day_of,
+    moment_of,
+)
 from leatstream.model.types import DataType, parse_type
 from leatstream.plan.job_spec import ColumnSpec
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
 _WHOLE = re.compile(r"-?[0-9]+\Z")
-_QUOTED = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\Z", re.ASCII)
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z", re.ASCII)
-_MOMENT = re.compile(
-    r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})[T ](?P<time>[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?)"
-    r"( ?(Z|(?P<sign>[+-])(?P<hours>[0-9]{2})(:?(?P<minutes>[0-9]{2}))?))?\Z",
-    re.ASCII,
-)
-_CLOCK = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?\Z", re.ASCII)
 _NO_NUMBER = ("NaN", "Infinity", "-Infinity")
-_DEEPEST = 64
 _HALF = "has half a character (a lone surrogate)"
 
 
@@ -99,12 +96,12 @@ def _refuse(word: str) -> Any:
 def _of_whole(document: dict[str, Any]) -> str | None:
     """What no record may have anywhere, declared or not."""
     level: list[Any] = [document]
-    for _ in range(_DEEPEST):
+    for _ in range(DEEPEST):
         parts = [one.values() if isinstance(one, dict) else one for one in level]
         level = [item for part in parts for item in part if isinstance(item, dict | list)]
         if not level:
             return None
-    return f"it is nested more than {_DEEPEST} levels deep"
+    return f"it is nested more than {DEEPEST} levels deep"
 
 
 def _of_column(column: ColumnSpec, document: dict[str, Any]) -> Iterator[RecordFault]:
@@ -165,13 +162,13 @@ def _scalar(kind: DataType, value: Any) -> str | None:
     if not isinstance(value, str) or isinstance(value, Number):
         return ""
     if name in ("BYTES", "VARBINARY"):
-        return _base64(value)
+        return None if re.fullmatch(BASE64, value) else "bytes are written in base64"
     if name == "DATE":
-        return None if _is_day(value) else "a DATE is written as 2026-01-31"
+        return None if _is(day_of, value) else "a DATE is written as 2026-01-31"
     if name == "TIME":
-        return None if _CLOCK.match(value) else "a TIME is written as 13:05:00"
+        return None if re.fullmatch(TIME, value) else "a TIME is written as 13:05:00"
     if name in ("TIMESTAMP", "TIMESTAMP_LTZ"):
-        return None if _is_moment(value) else f"a {name} is written as 2026-01-31T13:05:00"
+        return None if _is(moment_of, value) else f"a {name} is written as 2026-01-31T13:05:00"
     return None
 
 
@@ -186,7 +183,7 @@ def _whole(value: Any, bits: int) -> str | None:
 
 
 def _decimal(kind: DataType, value: Any) -> str | None:
-    if not isinstance(value, str) or not _QUOTED.match(value):
+    if not isinstance(value, str) or not re.fullmatch(DECIMAL, value):
         return ""
     precision, scale = (*kind.parameters, 0)[:2] if kind.parameters else (10, 0)
     mantissa, _, exponent = value.lower().partition("e")
@@ -201,30 +198,9 @@ def _decimal(kind: DataType, value: Any) -> str | None:
     return None
 
 
-def _base64(text: str) -> str | None:
+def _is(read: Callable[[str], int], text: str) -> bool:
     try:
-        base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return "bytes are written in base64"
-    return None
-
-
-def _is_day(text: str) -> bool:
-    try:
-        return bool(_DAY.match(text)) and bool(date.fromisoformat(text))
-    except ValueError:
+        read(text)
+    except Undecodable:
         return False
-
-
-def _is_moment(text: str) -> bool:
-    found = _MOMENT.match(text)
-    if found is None or not _is_day(found["day"]):
-        return False
-    minutes = int(found["minutes"] or 0)
-    away = timedelta(hours=int(found["hours"] or 0), minutes=minutes)
-    try:
-        at = datetime.fromisoformat(f"{found['day']}T{found['time'].partition('.')[0]}")
-        _ = at + away if found["sign"] == "-" else at - away
-    except (ValueError, OverflowError):
-        return False
-    return found["time"][:2] != "24" and minutes <= 59 and away <= timedelta(hours=18)
+    return True

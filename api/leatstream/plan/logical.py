@@ -167,6 +167,26 @@ class Lookup:
     cache_ttl_ms: int
 
 
+Origin = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """A ``/`` in compiled SQL whose operands' types decide what it gives; offsets from 0, inclusive.
+
+    Attributes:
+        start: where its left operand begins.
+        operator: where the ``/`` stands.
+        stop: where its right operand ends.
+        origin: tells it from all others of the statement; the same where it is written several times.
+    """
+
+    start: int
+    operator: int
+    stop: int
+    origin: Origin
+
+
 @dataclass(frozen=True, slots=True)
 class TypedPattern:
     """A row pattern that can be run, and the view of its matches."""
@@ -183,6 +203,7 @@ class RowPattern:
         input: Spark SQL that gives ``cells`` columns ``c0``, ``c1``, … of each row, and hidden ones.
         source_map: for errors of Spark's analyzer in it.
         typed: takes these columns' types in Spark's words; RequestError for what does not fit.
+        quotients: in ``input``, as in a plan.
     """
 
     input: str
@@ -190,6 +211,7 @@ class RowPattern:
     cells: int
     position: Position
     typed: Callable[[Sequence[str]], TypedPattern]
+    quotients: tuple[Quotient, ...] = ()
 
 
 class SourceMap(Protocol):
@@ -240,6 +262,7 @@ class LogicalPlan:
         distinct: whether a row is left out that equals, in the user's columns, one written before.
         pattern: of MATCH_RECOGNIZE; ``sql`` reads the view of its matches.
         matches: the same with its types; set once the input is analyzed.
+        quotients: each ``/`` in ``sql`` whose type is still to be asked for.
     """
 
     sql: str
@@ -256,6 +279,7 @@ class LogicalPlan:
     pattern: RowPattern | None = None
     matches: TypedPattern | None = None
     lookups: tuple[Lookup, ...] = ()
+    quotients: tuple[Quotient, ...] = ()
 
     @property
     def streams(self) -> tuple[Scan, ...]:

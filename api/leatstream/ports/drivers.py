@@ -17,6 +17,7 @@ class AnalysisRequest:
     views: Sequence[ViewSchema]
     sql: str
     functions: Sequence[FunctionShape] = ()
+    places: Sequence[tuple[int, int]] = ()
 
 
 class Analyzer(Protocol):
@@ -28,6 +29,7 @@ class Analyzer(Protocol):
         sql: str,
         timeout: float,
         functions: Sequence[FunctionShape] = (),
+        places: Sequence[tuple[int, int]] = (),
     ) -> list[AnalyzedColumn] | AnalysisFailure:
         """Analyze SQL over empty views; called while a statement is planned, and blocks until an answer.
 
@@ -36,6 +38,8 @@ class Analyzer(Protocol):
             sql: one SELECT in the engine's dialect.
             timeout: seconds.
             functions: users' functions that the SQL calls.
+            places: first and last character of remainders in the SQL; the answer's columns are then those
+                remainders, each named by its place's number.
 
         Returns:
             The result's columns, or why the engine refuses the SQL.

@@ -107,6 +107,7 @@ _NUMBERS: tuple[tuple[str, Any, str], ...] = (
     ("input_bytes", CounterMetricFamily, "Bytes read by the present attempt, where they are counted."),
     ("output_bytes", CounterMetricFamily, "Bytes written by the present attempt, where they are counted."),
     ("skipped_rows", CounterMetricFamily, "Records skipped because they could not be decoded."),
+    ("untimely_rows", CounterMetricFamily, "Of the skipped records, those with an impossible event time."),
     ("late_rows", CounterMetricFamily, "Rows left out because they came too late for their window."),
     ("input_rows_per_second", GaugeMetricFamily, "Rate of reading."),
     ("processed_rows_per_second", GaugeMetricFamily, "Rate of processing."),
@@ -137,6 +138,7 @@ _COUNTED = (
     "input_bytes",
     "output_bytes",
     "skipped_rows",
+    "untimely_rows",
     "late_rows",
     "cpu_seconds",
 )

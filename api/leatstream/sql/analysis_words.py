@@ -64,6 +64,8 @@ def hint_of(failure: AnalysisFailure, shown: str) -> str | None:
         return week + "A pattern looks like yyyy-MM-dd HH:mm:ss; other letters stand in '…'."
     if condition.startswith("INVALID_FORMAT.ESC"):
         return "Write the character of ESCAPE twice where it is meant itself."
+    if condition == "REGEX_GROUP_INDEX":
+        return "Groups are what stands in parentheses, counted from 1; 0 is the whole match."
     if "DIFF_TYPE" in condition:
         return "Make the types one: CAST(… AS VARCHAR), or another type that has all values."
     for source, target, spark in (("given", "wanted", False), ("srcType", "targetType", True)):

@@ -14,6 +14,8 @@ from leatstream.sql.lexer import Source
 from leatstream.sql.passes.changelogs import keyed_operator
 from leatstream.sql.passes.lookups import check_lookup_state, lookups
 from leatstream.sql.passes.patterns import check_matches, state_of
+from leatstream.sql.passes.quotients import Settled
+from leatstream.sql.passes.quotients import mark as mark_quotients
 from leatstream.sql.passes.render import Renderer
 from leatstream.sql.passes.scope import BoundQuery, BoundSelect, asked_headers, place, selects
 from leatstream.sql.passes.select_binder import SelectBinder
@@ -31,6 +33,7 @@ def bind(
     named: bool = True,
     changelog: bool = False,
     find_function: Find | None = None,
+    settled: Settled | None = None,
 ) -> LogicalPlan:
     """Bind a query and compile it.
 
@@ -42,6 +45,7 @@ def bind(
         named: whether the output's names count, so that none may stand twice; INSERT INTO goes by position.
         changelog: whether the result is a changelog, which GROUP BY makes, and not a stream.
         find_function: finds a user's function by its name.
+        settled: the types of quotients that have been asked for.
 
     Raises:
         RequestError: with every fault found, in the order of the text.
@@ -49,6 +53,7 @@ def bind(
     binder = SelectBinder(resolve, changelog=changelog)
     try:
         uses = mark(select, find_function)
+        mark_quotients(select, settled or {})
         bound = binder.query(select, {}, 0, named=named)
         binder.check_outputs(bound)
         if uses:
@@ -87,6 +92,7 @@ def bind(
         functions=uses,
         pattern=pattern,
         lookups=lookups(bound),
+        quotients=tuple(renderer.quotients),
     )
 
 

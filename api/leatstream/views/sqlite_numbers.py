@@ -26,11 +26,11 @@ def _zero() -> NotComputable:
 
 
 def _integer(operator: str, left: int, right: int, kind: str) -> int:
-    if operator in ("DIV", "%"):
+    if operator in ("/", "DIV", "%"):
         if right == 0:
             raise _zero()
         quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
-        return _fit(quotient if operator == "DIV" else left - quotient * right, kind)
+        return _fit(left - quotient * right if operator == "%" else quotient, kind)
     return _fit({"+": left + right, "-": left - right, "*": left * right}[operator], kind)
 
 

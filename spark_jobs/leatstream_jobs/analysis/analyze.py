@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from leatstream.model.names import PLAIN
-from leatstream_jobs.analysis.plan_faults import plan_faults
+from leatstream_jobs.analysis.plan_faults import nodes_of, plan_faults
 from leatstream_jobs.functions.user_functions import forget, misfit, register_shapes
+from leatstream_jobs.runtime.plan_trees import name_of, range_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,6 +30,7 @@ def analyze(
     views: Sequence[Mapping[str, str]],
     sql: str,
     functions: Sequence[Mapping[str, str]] = (),
+    places: Sequence[Sequence[int]] = (),
 ) -> dict[str, Any]:
     """Analyze one query.
 
@@ -37,6 +39,8 @@ def analyze(
         views: ``{name, ddl}`` each; DDL as ``StructType.fromDDL`` reads it.
         sql: Spark SQL over those views.
         functions: ``{name, returns}`` of the users' functions in it.
+        places: where remainders stand whose types are asked for, in place of the query's: first and last
+            character each.
 
     Returns:
         ``{columns: [{name, type, nullable}]}`` or ``{failure: {…}}``, as the protocol has them.
@@ -58,6 +62,8 @@ def analyze(
         frame = session.sql(sql)
         if functions and (wrong := misfit(frame)) is not None:
             return {"failure": wrong}
+        if places:
+            return {"columns": _remainders(spark, frame.queryExecution().analyzed(), places)}
         faults = plan_faults(spark, frame.queryExecution().analyzed(), sql)
         if faults:
             return {"failure": faults[0] | {"more": faults[1:]}}
@@ -76,6 +82,17 @@ def analyze(
         forget(spark, functions)
         for name in made:
             session.catalog().dropTempView(name)
+
+
+def _remainders(spark: SparkSession, plan: Any, places: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
+    """The types of the remainders at these places, each named by its place's number."""
+    wanted = {(start, stop): index for index, (start, stop) in enumerate(places)}
+    found: dict[int, str] = {}
+    for node in nodes_of(spark, plan, "BINARY_ARITHMETIC"):
+        index = wanted.get(range_of(node) or (-1, -1))
+        if index is not None and name_of(node) == "Remainder":
+            found[index] = str(node.dataType().catalogString())
+    return [{"name": str(index), "type": kind, "nullable": True} for index, kind in sorted(found.items())]
 
 
 def simple_type(kind: Any) -> str:

@@ -57,6 +57,8 @@ _MATCHING = frozenset(
     StringToMap
     """.split()  # noqa: SIM905
 )
+# Their third argument is a group of the second. Only a text that matches would show that there is none.
+_OF_GROUPS = frozenset(("RegExpExtract", "RegExpExtractAll"))
 # These give NULL for a constant that they do not know, whatever the value.
 _NULL_IS_WRONG = frozenset(("Conv", "Sha2", "TruncDate", "TruncTimestamp"))
 # What a sample may fail with that says nothing of the constants beside it.
@@ -122,6 +124,18 @@ def _expressions(plan: Any, patterns: Any) -> Iterator[tuple[Any, Any, _Range | 
             if expression.containsAnyPattern(patterns):
                 yield node, expression, place
         waiting += [(child, name_of(node)) for child in reversed(children)]
+
+
+def nodes_of(spark: SparkSession, plan: Any, pattern: str) -> Iterator[Any]:
+    """Every expression of a plan that has one of Spark's tree patterns, and those around such ones."""
+    patterns = _patterns(spark._jvm, pattern)
+    for _, expression, _ in _expressions(plan, patterns):
+        waiting = [expression]
+        while waiting:
+            node = waiting.pop()
+            if node.containsAnyPattern(patterns):
+                yield node
+                waiting += items(node.children())
 
 
 def _casts(jvm: Any, plan: Any) -> Iterator[tuple[Any, dict[str, Any], _Range | None]]:
@@ -297,7 +311,22 @@ class _Constants:
             elif kind not in _SAFE_WITH_SAMPLES:
                 constant = [use and not (kind in _MATCHING and i == 0) for i, use in enumerate(usable)]
                 self._try(node, list(self._with_samples(node, parts, constant)), sampled=True)
+            if kind in _OF_GROUPS and all(usable[1:]) and len(self._found) == before:
+                self._check_group(node, parts[1].eval(None), parts[2].eval(None))
         return fixed and kind not in _MATCHING and len(self._found) == before
+
+    def _check_group(self, node: Any, pattern: Any, group: int | None) -> None:
+        if pattern is None or group is None:
+            return
+        compiled = getattr(self._jvm, "java.util.regex.Pattern").compile(str(pattern))
+        count = compiled.matcher("").groupCount()
+        if 0 <= group <= count:
+            return
+        there = f"has {count} group{'s' * (count != 1)}" if count else "has no groups"
+        text = f"The pattern {there}: there is no group {group}."
+        self._found.append(
+            _fault("CONSTANT.REGEX_GROUP_INDEX", text, "22023", self._range(node) or (None, None), {})
+        )
 
     def _look_at_parts(self, kind: str, parts: Sequence[Any]) -> list[bool]:
         """Which parts may be computed; a branch whose constant condition does not hold is left out."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -15,9 +16,9 @@ from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Record
 from leatstream.formats.json_faults import RecordFault, faults_of
 from leatstream.plan.job_spec import JobSpec, SourceSpec, StoreRef, value_columns
-from leatstream.plan.record_place import RecordPlace
 from leatstream_jobs.attempt.failures import Failure
-from leatstream_jobs.attempt.marked_faults import unread
+from leatstream_jobs.attempt.marked_faults import FaultPlace, unread
+from leatstream_jobs.reading.record_parts import FILES
 
 _LOG = logging.getLogger("leatstream_jobs")
 _TO_READ = 5.0  # seconds
@@ -28,38 +29,42 @@ Connect = Callable[[StoreRef], Connector]
 
 def with_record_faults(failure: Failure, spec: JobSpec, connect: Connect) -> Failure:
     """The failure, with the columns that are to blame where the record can be read again."""
-    record = failure.record
-    if record is None or failure.code != "undecodable-record":
+    place = failure.place
+    source = next((s for s in spec.sources if place is not None and s.view == place.view), None)
+    if place is None or source is None:
         return failure
-    source = next((s for s in spec.sources if s.entity == record.entity), None)
-    if source is None:
-        return failure
-    found = None
     try:
-        found = connect(source.store).find_record(record.entity, record.partition, record.offset, _TO_READ)
-        faults = record_faults(source, found) if found is not None else []
+        faults = _found_faults(source, connect(source.store), place)
     except Exception as error:
-        _LOG.info("the record %s could not be read again: %s", record, type(error).__name__)
+        _LOG.info("the record at %s could not be read again: %s", place.told, type(error).__name__)
         return failure
-    if not faults and found is not None:
-        faults = time_faults(source, found)
     if not faults:
         return failure
     columns = tuple(dict.fromkeys(fault.column for fault in faults if fault.column is not None))
-    quiet, shown = (_sentence(source, record, faults, shown=shown) for shown in (False, spec.excerpts))
+    quiet, shown = (_sentence(source, place, faults, shown=shown) for shown in (False, spec.excerpts))
     return replace(failure, detail=quiet, shown=shown, columns=columns)
 
 
-def _sentence(source: SourceSpec, record: RecordPlace, faults: Sequence[RecordFault], *, shown: bool) -> str:
+def _found_faults(source: SourceSpec, connector: Connector, place: FaultPlace) -> Sequence[RecordFault]:
+    """Faults of the first record at the place that has some."""
+    end = time.monotonic() + _TO_READ
+    for record in connector.records_at(source, place.position, _TO_READ):
+        faults = record_faults(source, record) or time_faults(source, record)
+        if faults or time.monotonic() > end:
+            return faults
+    return []
+
+
+def _sentence(source: SourceSpec, place: FaultPlace, faults: Sequence[RecordFault], *, shown: bool) -> str:
     why = "; ".join(fault.told(shown=shown) for fault in faults[:_TOLD])
     more = f"; {len(faults) - _TOLD} more" if len(faults) > _TOLD else ""
-    return unread(source, record.told(), f"{why}{more}")
+    return unread(source, place.told, f"{why}{more}")
 
 
 def time_faults(source: SourceSpec, record: Record) -> Sequence[RecordFault]:
     """What is wrong with the event time of a record that has no other fault."""
     column = next((c for c in value_columns(source) if c.name == source.timestamp), None)
-    if column is None or record.value is None or source.value_format != "json":
+    if column is None or record.value is None or not _is_json(source):
         return []
     why = "it is the event time of the relation, and holds none"
     value = json.loads(record.value).get(column.name)
@@ -68,8 +73,7 @@ def time_faults(source: SourceSpec, record: Record) -> Sequence[RecordFault]:
 
 def record_faults(source: SourceSpec, record: Record) -> Sequence[RecordFault]:
     """What is wrong with a record of the source, where its parts are JSON."""
-    form = "json" if source.feed is not None else source.value_format
-    if record.value is not None and form == "json":
+    if record.value is not None and _is_json(source):
         faults = faults_of(value_columns(source), record.value)
         if faults:
             return faults
@@ -81,3 +85,8 @@ def record_faults(source: SourceSpec, record: Record) -> Sequence[RecordFault]:
             for f in faults_of(columns, record.key or b"")
         ]
     return []
+
+
+def _is_json(source: SourceSpec) -> bool:
+    """Whether its values reach the decoder as JSON: rows of files and of tables do, whatever they were."""
+    return source.feed is not None or source.store.kind == FILES or source.value_format == "json"

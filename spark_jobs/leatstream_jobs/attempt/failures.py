@@ -24,7 +24,7 @@ from leatstream.model.types import from_spark
 from leatstream.plan.job_spec import JobSpec, SourceSpec
 from leatstream.plan.record_place import RecordPlace
 from leatstream_jobs.attempt import failure_words as words
-from leatstream_jobs.attempt.marked_faults import find_marked
+from leatstream_jobs.attempt.marked_faults import FaultPlace, find_marked
 
 _CODE = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 _SECRET = re.compile(
@@ -68,6 +68,7 @@ class Failure:
         record: the one that it failed at, where that is known.
         columns: of that record, those that are to blame.
         shown: the detail with excerpts of values, for who looks at the query: no log and no message has them.
+        place: of an undecodable record, whether it has a place that lasts or not.
         span: of the job's SQL, first and last character of what could not be computed.
     """
 
@@ -80,6 +81,7 @@ class Failure:
     columns: tuple[str, ...] = ()
     shown: str | None = None
     span: tuple[int, int] | None = None
+    place: FaultPlace | None = None
 
     def as_json(self) -> dict[str, Any]:
         """``{code, detail, retryable, condition?, newest_attempt?, shown?, record?, columns?, span?}``."""
@@ -136,7 +138,14 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
     marked = find_marked(chain, text, spec)
     if marked is not None:
         # The same record or row fails again after every restart.
-        return Failure(marked.code, marked.sentence, marked.condition, retryable=False, record=marked.record)
+        return Failure(
+            marked.code,
+            marked.sentence,
+            marked.condition,
+            retryable=False,
+            record=marked.record,
+            place=marked.place,
+        )
     store = find_mark(text)
     if store is not None:
         return _of_store(*store)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leatstream.plan.job_spec import JobSpec, SourceSpec
 from leatstream.plan.record_place import RecordPlace
@@ -24,6 +24,21 @@ _NULL_MARK = re.compile(r"LEAT_NULL_COLUMN (.*?) LEAT_NULL_COLUMN_END", re.S)
 
 
 @dataclass(frozen=True, slots=True)
+class FaultPlace:
+    """Where an undecodable record was met.
+
+    Attributes:
+        view: of its source.
+        position: its ``rowmeta()``.
+        told: the same in words.
+    """
+
+    view: str
+    position: Mapping[str, Any]
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
 class MarkedFault:
     """A fault for people; no restart mends it."""
 
@@ -31,6 +46,7 @@ class MarkedFault:
     condition: str
     code: str = "job-failed"
     record: RecordPlace | None = None
+    place: FaultPlace | None = None
 
 
 def find_marked(chain: Sequence[Link], text: str, spec: JobSpec) -> MarkedFault | None:
@@ -72,11 +88,11 @@ def unread(source: SourceSpec, where: str, why: str) -> str:
 
 
 def _undecodable(mark: re.Match[str], spec: JobSpec) -> MarkedFault:
-    sentence, record = _of_record(mark, spec)
-    return MarkedFault(sentence, "UNDECODABLE_RECORD", "undecodable-record", record)
+    sentence, record, place = _of_record(mark, spec)
+    return MarkedFault(sentence, "UNDECODABLE_RECORD", "undecodable-record", record, place)
 
 
-def _of_record(mark: re.Match[str], spec: JobSpec) -> tuple[str, RecordPlace | None]:
+def _of_record(mark: re.Match[str], spec: JobSpec) -> tuple[str, RecordPlace | None, FaultPlace | None]:
     source = next((s for s in spec.sources if s.view == mark[1]), spec.sources[0])
     try:
         position = json.loads(mark[2])
@@ -84,20 +100,22 @@ def _of_record(mark: re.Match[str], spec: JobSpec) -> tuple[str, RecordPlace | N
         position = {}
     table = next((one for one in spec.lookups if one.view == mark[1]), None)
     if table is not None:
-        return (
+        told = (
             f"A row of table {table.entity} ({table.relation}) has a value that its declared columns cannot "
             "hold, such as infinity or a year before 1. Declare that column VARCHAR, or leave it out."
-        ), None
+        )
+        return told, None, None
     if position.get("fault"):
-        return (
+        told = (
             f"File {position.get('file')} of {source.relation} cannot be read as "
             f"{source.value_format.upper()}: {position['fault']}. Put it right or away, or skip such files "
             "with 'source.deserialization.error.handling'='IGNORE'."
-        ), None
+        )
+        return told, None, None
     record = RecordPlace.of_position(source.entity, position) if source.feed is None else None
     others = ", ".join(f"{k} {v}" for k, v in position.items() if k not in _HIDDEN)
-    where = others if record is None else record.told()
-    return unread(source, where, _reason(mark[3]) or "it does not fit their types"), record
+    place = FaultPlace(source.view, position, others if record is None else record.told())
+    return unread(source, place.told, _reason(mark[3]) or "it does not fit their types"), record, place
 
 
 def _reason(text: str | None) -> str | None:

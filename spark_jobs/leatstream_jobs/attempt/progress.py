@@ -53,6 +53,7 @@ class Progress:
     input_rows: int = 0
     output_rows: int | None = None
     skipped_rows: int = 0
+    untimely_rows: int = 0
     read_bytes: int = 0
     sent_bytes: int = 0
     late_rows: int = 0
@@ -120,6 +121,7 @@ class Progress:
         for name, values in (report.get("observedMetrics") or {}).items():
             if name.startswith(SKIPPED):
                 self.skipped_rows += int(values.get("skipped") or 0)
+                self.untimely_rows += int(values.get("untimely") or 0)
             elif name == SENT:
                 self.sent_bytes += int(values.get("size") or 0)
             elif name.startswith(READ):
@@ -146,6 +148,7 @@ class Progress:
             "batch_duration_ms": report.get("batchDuration"),
             "watermark": None if not watermark or watermark.startswith(_NO_WATERMARK) else watermark,
             "skipped_rows_total": self.skipped_rows,
+            "untimely_rows_total": self.untimely_rows,
             "late_rows_total": self.late_rows + (self.figures.late_rows if self.figures else 0),
             "state_rows": self.state_rows,
             "state_bytes": sum(int(s.get("memoryUsedBytes", 0)) for s in states),

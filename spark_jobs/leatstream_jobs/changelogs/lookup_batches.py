@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leatstream.connectors.writers import TableReader
-from leatstream.formats import json
+from leatstream.formats import json, json_writing
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import JobSpec, LookupSpec, SnapshotSpec
 from leatstream_jobs.batches.common import Batches, BatchSink, keeping
@@ -42,7 +42,7 @@ class TableLookup:
         # A value that the column cannot have is no key of a row.
         wanted_as = [kinds[name] for name in spec.keys]
         typed = [_plain(F.col(f"k{i}").try_cast(kind), kind) for i, kind in enumerate(wanted_as)]
-        texts = self.reader.texts(typed, json.nested)
+        texts = self.reader.texts(typed, json_writing.nested)
         keys = values.select(*(text.alias(f"k{i}") for i, text in enumerate(texts))).dropna().distinct()
         return self._read(self.reader.rows(keys))
 

@@ -203,7 +203,9 @@ class Driver:
     def _analyze(self, spark: SparkSession, work: dict[str, Any]) -> None:
         from leatstream_jobs.analysis.analyze import analyze
 
-        answer = analyze(spark, work["views"], work["sql"], work.get("functions") or ())
+        answer = analyze(
+            spark, work["views"], work["sql"], work.get("functions") or (), work.get("places") or ()
+        )
         try:
             self.client.send_analysis(work["id"], answer)
         except (ApiUnreachable, Fenced, NotKnown) as error:

@@ -139,7 +139,7 @@ def _has_reports(query: StreamingQuery) -> bool:
 
 
 def _in_memory(spark: SparkSession, work_dir: Path) -> None:
-    from leatstream.formats import json
+    from leatstream.formats import json, json_writing
 
     place = work_dir / "warm-memory"
     for i in range(2):
@@ -147,7 +147,7 @@ def _in_memory(spark: SparkSession, work_dir: Path) -> None:
         decoder = json.decoder(_COLUMNS)
         texts = rows.selectExpr('concat(\'{"id":\', value, \',"name":"n"}\') AS __leat_text')
         parsed = decoder.over(texts).where(~decoder.undecodable).select(*decoder.fields)
-        made = parsed.select(json.encode(_COLUMNS, [parsed[c.name] for c in _COLUMNS]).alias("value"))
+        made = parsed.select(json_writing.encode(_COLUMNS, [parsed[c.name] for c in _COLUMNS]).alias("value"))
         query = made.writeStream.format("noop").option("checkpointLocation", str(place / str(i))).start()
         try:
             wait_for(functools.partial(_has_reports, query), _ROUND_TIMEOUT)

@@ -210,12 +210,16 @@ def _bounded(kind: str, value: Any) -> Any:
     return value
 
 
-def _divided(_kind: str, one: Any, other: Any) -> float | None:
+def _divided(kind: str, one: Any, other: Any) -> float | int | None:
     if one is None or other is None:
         return None
-    if float(other) == 0:
+    if other == 0:
         raise PatternError("DIVIDE_BY_ZERO")
-    return float(one) / float(other)
+    if kind == "double":
+        return float(one) / float(other)
+    # Toward zero.
+    quotient = abs(one) // abs(other)
+    return int(_bounded(kind, quotient if (one < 0) == (other < 0) else -quotient))
 
 
 def _sum(kind: str, values: list[Any]) -> Any:

@@ -21,7 +21,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 from leatstream.formats.arrow_types import arrow_type
-from leatstream.formats.plain_values import Undecodable, fitting
+from leatstream.formats.plain_values import DAY, DEEPEST, FIRST_DAY, TIME, Undecodable, day_of, fitting
 from leatstream.model.objects import ROWMETA
 from leatstream.model.types import DataType, parse_type
 from leatstream.plan.job_spec import Isolation, JobSpec, Mode, SourceSpec
@@ -38,11 +38,9 @@ _BITS = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63}
 _TEXTS = ("VARCHAR", "TIME", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ")
 _READ = ("BOOLEAN", *_BITS, "DOUBLE", "DECIMAL", *_TEXTS)
 _NUMBER = re.compile(rb"-?[0-9]+(\.[0-9]+)?")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?", re.ASCII)
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?(Z?)", re.ASCII)
-# The expressions refuse a record with more levels; one of so many has a bracket at both ends of each.
-_DEEPEST = 64
+_TIME = re.compile(TIME)
+# Of moments only those that need no arithmetic: to the microsecond, without an offset.
+_MOMENT = re.compile(rf"{DAY}[T ](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{{1,6}})?(Z?)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +186,8 @@ class Reader:
         """The records read, and which are left to the expressions."""
         import pyarrow as pa
 
-        left = {i for i, value in enumerate(values) if len(value) > 2 * _DEEPEST and _may_be_deep(value)}
+        # The expressions refuse a record with more levels; one of so many has a bracket at both ends of each.
+        left = {i for i, value in enumerate(values) if len(value) > 2 * DEEPEST and _may_be_deep(value)}
         try:
             array.cast(pa.string())  # what msgspec passes over need not be UTF-8
             return list(map(self._decode, values)), left
@@ -205,7 +204,7 @@ class Reader:
 
 
 def _may_be_deep(value: bytes) -> bool:
-    return value.count(b"[") + value.count(b"{") > _DEEPEST
+    return value.count(b"[") + value.count(b"{") > DEEPEST
 
 
 def _kept(array: pa.Array, left: set[int]) -> pa.Array:
@@ -279,9 +278,7 @@ def _decimal(kind: DataType, needed: bool, raw: Any) -> Decimal | None:
 
 @lru_cache(maxsize=10_000)
 def _date(text: str) -> date:
-    if not _DATE.fullmatch(text):
-        raise ValueError(text)
-    return date.fromisoformat(text)
+    return date.fromordinal(day_of(text) - FIRST_DAY + 1)
 
 
 def _time(text: str) -> str:
@@ -292,6 +289,6 @@ def _time(text: str) -> str:
 
 def _moment(zoned: bool, text: str) -> datetime:
     found = _MOMENT.fullmatch(text)
-    if found is None or (found[3] and not zoned):
+    if found is None or (found[1] and not zoned):
         raise ValueError(text)
     return datetime.fromisoformat(text.removesuffix("Z"))

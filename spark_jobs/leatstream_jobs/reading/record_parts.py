@@ -62,7 +62,9 @@ def reading(source: SourceSpec, registry: RegistryAddress | None) -> Reading:
     kind = connector_classes().get(source.store.kind)
     if kind is not None and kind.gives_reasons:
         why = F.col(ROWMETA).getField("reason")
-        found = replace(found, reason=why if found.reason is None else F.coalesce(why, found.reason))
+        told = why if found.reason is None else F.coalesce(why, found.reason)
+        # The text of such a row may look like an object of JSON.
+        found = replace(found, reason=told, wrong=found.wrong | why.isNotNull())
     headers = record_headers.headers_spec(source)
     return found if headers is None else _with_headers(source, headers, found)
 

@@ -167,7 +167,11 @@ def decoded(
         why = _complaint(source, reason.otherwise(read.untimely))
         good = F.when(read.bad, F.raise_error(why)).otherwise(F.lit(True))
     else:
-        parsed = parsed.withColumn(_BAD, read.bad).observe(metric, F.count_if(F.col(_BAD)).alias("skipped"))
+        # Of the records that are left out, those of which only the event time cannot be meant.
+        untimely = F.col(_BAD) & ~read.wrong
+        counts = {"skipped": F.col(_BAD), "untimely": untimely}
+        parsed = parsed.withColumn(_BAD, read.bad)
+        parsed = parsed.observe(metric, *(F.count_if(which).alias(name) for name, which in counts.items()))
         good = ~F.col(_BAD)
     kept = parsed.where((F.col(_BARRIER) >= 0) & (still >= 0) & good)
     hidden = [read.time.alias(ROWTIME), F.col(ROWKEY), F.col(ROWMETA), *(F.col(DELETED) for _ in read.gone)]

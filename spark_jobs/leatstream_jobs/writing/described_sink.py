@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from leatstream.errors import JobError
-from leatstream.formats import json, primitive
+from leatstream.formats import json_writing, primitive
 from leatstream.formats.described import FORMATS, Description, subject_of
 from leatstream.formats.registered_schema import schema_type
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient, Schema
@@ -78,7 +78,7 @@ class RecordForm:
                 raise JobError("job-rejected", "A primitive value is made of exactly one column.")
             return primitive.encode(chosen[0], columns[0].type)
         if self.value_id is None:
-            return json.encode(columns, chosen)
+            return json_writing.encode(columns, chosen)
         form = _description(sink.value_format, columns, sink.value_schema)
         return described_records.encode(form, self.value_id, chosen)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from leatstream.connectors.s3.options import FRACTIONS, read_options
 from leatstream.connectors.s3.write import PARTITION
 from leatstream.errors import JobError
-from leatstream.formats import json
+from leatstream.formats import json_writing
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import ColumnSpec, SinkSpec
 from leatstream_jobs.writing.sink_rows import in_columns
@@ -42,7 +42,7 @@ def file_rows(rows: DataFrame, sink: SinkSpec) -> DataFrame:
 def _contents(sink: SinkSpec, values: Sequence[Column], *, comma: bool) -> list[Column]:
     pairs = list(zip(sink.columns, values, strict=True))
     if sink.value_format == "json":
-        return [json.encode(sink.columns, values).alias("value")]
+        return [json_writing.encode(sink.columns, values).alias("value")]
     if sink.value_format == "csv":
         return [_text(column, value, comma=comma).alias(column.name) for column, value in pairs]
     if sink.value_format in ("parquet", "avro"):
@@ -56,7 +56,7 @@ def _text(column: ColumnSpec, value: Column, *, comma: bool = False) -> Column:
 
     kind = parse_type(column.type)
     if kind.kind in ("ARRAY", "MAP", "STRUCT"):
-        return json.nested(column.name, kind, value)
+        return json_writing.nested(column.name, kind, value)
     if kind.kind in ("BYTES", "VARBINARY"):
         return F.base64(value)
     text = value.cast("string")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from leatstream.errors import JobError
-from leatstream.formats import json, primitive
+from leatstream.formats import json_writing, primitive
 from leatstream.formats.described import FORMATS as DESCRIBED
 from leatstream.model.objects import DELETED, ROWKEY, ROWTIME
 from leatstream.model.types import parse_type
@@ -114,7 +114,7 @@ def _key(sink: SinkSpec, values: list[Column], form: RecordForm) -> Column:
         )
     chosen = [by_name[name] for name in sink.key_columns]
     if sink.key_format == "json":
-        return json.encode([c for c, _ in chosen], [v for _, v in chosen])
+        return json_writing.encode([c for c, _ in chosen], [v for _, v in chosen])
     if sink.key_format in DESCRIBED:
         return form.key(sink, [c for c, _ in chosen], [v for _, v in chosen])
     if sink.key_format not in (None, "primitive"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leatstream.connectors.writers import TableWriter
-from leatstream.formats import json
+from leatstream.formats import json_writing
 from leatstream.model.objects import DELETED
 from leatstream.plan.job_spec import SinkSpec
 from leatstream_jobs.writing.sink_rows import in_columns
@@ -28,7 +28,7 @@ def table_rows(rows: DataFrame, sink: SinkSpec, writer: TableWriter) -> DataFram
     from pyspark.sql import functions as F
 
     numbered, values = in_columns(rows, sink)
-    texts = [text.alias(f"c{i}") for i, text in enumerate(writer.texts(values, json.nested))]
+    texts = [text.alias(f"c{i}") for i, text in enumerate(writer.texts(values, json_writing.nested))]
     keys = [texts[i] for i, column in enumerate(sink.columns) if column.name in sink.key_columns]
     value = F.struct(*texts)
     if sink.deletes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from leatstream.connectors.store_marks import marked
 from leatstream.connectors.writers import Written
 from leatstream.errors import StoreError
-from leatstream.formats import json
+from leatstream.formats import json_writing
 from leatstream.model.names import quote
 from leatstream.model.objects import DELETED, ROWKEY, ROWTIME
 from leatstream.model.types import DataType, parse_type
@@ -87,7 +87,7 @@ def view_changes(records: DataFrame) -> DataFrame:
 def _fetched(value: Column, kind: DataType, name: str) -> Column:
     if kind.kind not in NESTED:
         return value
-    return json.nested(name, kind, value)
+    return json_writing.nested(name, kind, value)
 
 
 class Applier:

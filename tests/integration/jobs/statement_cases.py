@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from spark_analyzer import typed
 
 from leatstream.model.names import Fqn
 from leatstream.model.objects import HIDDEN_PREFIX, Column, Meta, Relation, RelationKind
@@ -26,6 +26,7 @@ from leatstream.services.planning.sink_columns import new_columns
 from leatstream.services.planning.sink_formats import sink_formats
 from leatstream.sql.binder import bind
 from leatstream.sql.parser import parse
+from leatstream.sql.passes.quotients import Settled
 from leatstream.sql.relation_properties import read_relation_properties
 from leatstream.sql.source_properties import read_source_options
 from leatstream.sql.statements import CreateAs, CreateChangelogAs
@@ -50,15 +51,6 @@ def stream(columns: str, timestamp: str | None) -> Relation:
         value_format="json",
         timestamp=timestamp,
     )
-
-
-def with_types(spark: SparkSession, plan: LogicalPlan) -> LogicalPlan:
-    """The plan with its row pattern typed, if it has one."""
-    if plan.pattern is None:
-        return plan
-    _register(spark, plan)
-    kinds = {f.name: f.dataType.simpleString() for f in spark.sql(plan.pattern.input).schema.fields}
-    return replace(plan, matches=plan.pattern.typed([kinds[f"c{i}"] for i in range(plan.pattern.cells)]))
 
 
 def _register(spark: SparkSession, plan: LogicalPlan) -> None:
@@ -87,8 +79,14 @@ def job_of(
     changelog = isinstance(statement, CreateChangelogAs)
     relation = stream(case["columns"], case.get("timestamp", "at"))
     find = case.get("find_function")
-    plan = bind(statement.select, lambda _: relation, case["sql"], changelog=changelog, find_function=find)
-    plan = with_types(spark, plan)
+
+    def bound(settled: Settled) -> LogicalPlan:
+        tree = statement.select.copy()
+        return bind(
+            tree, lambda _: relation, case["sql"], changelog=changelog, find_function=find, settled=settled
+        )
+
+    plan = typed(spark, bound)
     if "register" in case:
         case["register"](plan)
     made = new_columns(analyzed(spark, plan), statement.position)

@@ -20,7 +20,8 @@ from typing import Any, ClassVar
 import duckdb
 import pytest
 from pyspark.sql import SparkSession
-from statement_cases import analyzed, with_types
+from spark_analyzer import typed
+from statement_cases import analyzed
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.kafka.connector import KafkaConnector
@@ -40,6 +41,7 @@ from leatstream.services.planning.specs import operator_spec, watermark_delay
 from leatstream.services.planning.views import view_sink
 from leatstream.sql.binder import bind
 from leatstream.sql.parser import parse
+from leatstream.sql.passes.quotients import Settled
 from leatstream.sql.relation_properties import RelationProperties, read_relation_properties
 from leatstream.sql.source_properties import read_source_options
 from leatstream.sql.statements import (
@@ -122,10 +124,13 @@ class Run:
         changelog = isinstance(statement, CreateChangelogAs) or bool(into and into["changelog"])
         if isinstance(statement, CreateMaterializedViewAs):
             catalog: Any = SimpleNamespace(resolve=lambda name, _: self._find(name), find_function=None)
-            self.plan = bind_statement(catalog, statement, Context())
+            self.plan = typed(spark, lambda settled: bind_statement(catalog, statement, Context(), settled))
         else:
-            self.plan = bind(statement.select, self._find, sql, changelog=changelog)
-        self.plan = with_types(spark, self.plan)
+
+            def bound(settled: Settled) -> LogicalPlan:
+                return bind(statement.select.copy(), self._find, sql, changelog=changelog, settled=settled)
+
+            self.plan = typed(spark, bound)
         found = analyzed(spark, self.plan)
         if target is not None:
             check_upserts(self.plan, found, target, statement.position)

@@ -21,7 +21,8 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
-from statement_cases import FileStore, Pairs, analyzed, ordered, stream, with_types
+from spark_analyzer import typed
+from statement_cases import FileStore, Pairs, analyzed, ordered, stream
 
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Column, QueryKind, Relation, RelationKind
@@ -163,7 +164,7 @@ class Bench:
         (statement,) = parse(sql)
         assert isinstance(statement, CreateAs)
         catalog: Any = SimpleNamespace(resolve=lambda name, _: relation(name), find_function=None)
-        plan = with_types(self.spark, bind_statement(catalog, statement, Context()))
+        plan = typed(self.spark, lambda settled: bind_statement(catalog, statement, Context(), settled))
         made = new_columns(analyzed(self.spark, plan), statement.position)
         document = self._job([source(s, plan, delay_ms) for s in plan.scans], "", plan.sql, "x BIGINT")
         for one, scan in zip(document["sources"], plan.scans, strict=True):

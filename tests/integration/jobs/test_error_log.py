@@ -64,7 +64,7 @@ def test_undecodable_records_are_kept(
         assert [r.get("value") for r in logged] == ["{no json", json.dumps({"id": "b", "n": "x"}), None]
         assert base64.b64decode(logged[2]["value_base64"]) == b"\xff\xfe"
         progress.look(query)
-        assert progress.skipped_rows == 3
+        assert (progress.skipped_rows, progress.untimely_rows) == (3, 0)
     finally:
         query.stop()
     # A restart goes on where both ended.
@@ -74,5 +74,8 @@ def test_undecodable_records_are_kept(
         query.processAllAvailable()
         assert sorted(r["id"] for r in rows(sink, 3)) == ["a", "c", "d"]
         assert rows(log, 4)[3]["offset"] == 6
+        again = Progress(spec.sources)
+        again.look(query)
+        assert (again.skipped_rows, again.untimely_rows) == (1, 1)
     finally:
         query.stop()

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from leatstream.connectors.kafka.connector import KafkaConnector
 from leatstream.errors import JobError
-from leatstream.formats import json, primitive
+from leatstream.formats import json, json_writing, primitive
 from leatstream.formats.values import json_record, primitive_bytes
 from leatstream.model.objects import Column
 from leatstream.model.types import DataType, parse_type
@@ -159,7 +159,7 @@ def test_what_is_written_reads_back_as_itself(spark: SparkSession, read: Any) ->
     nulls = "{" + ",".join(f'"{c.name}":null' for c in columns) + "}"
     frame = decoder.over(spark.createDataFrame([(GOOD,), ("{}",)], f"{json.TEXT} STRING"))
     row = frame.select(*decoder.fields)
-    written = row.select(json.encode(columns, [row[c.name] for c in columns]).alias("v"))
+    written = row.select(json_writing.encode(columns, [row[c.name] for c in columns]).alias("v"))
     texts = [bytes(r.v).decode() for r in written.collect()]
     assert texts[0] == GOOD
     assert texts[1] == nulls
@@ -210,7 +210,7 @@ def test_a_statement_writes_the_bytes_that_a_job_writes(spark: SparkSession) -> 
         rows = spark.createDataFrame(
             [(i, v) for i, v in enumerate([*given, None])], f"n INT, {name} {data_type.spark()}"
         )
-        coded = rows.orderBy("n").select(json.encode(columns, [F.col(name)]).alias("v")).collect()
+        coded = rows.orderBy("n").select(json_writing.encode(columns, [F.col(name)]).alias("v")).collect()
         ours = [json_record([Column(name, data_type)], [v]) for v in [*given, None]]
         assert ours == [bytes(r.v) for r in coded], text
 
@@ -224,7 +224,7 @@ def test_random_doubles_are_written_as_java_writes_them(spark: SparkSession) -> 
     exact = int(str(gateway.java.lang.System.getProperty("java.specification.version"))) >= 19
     for kind, values in (("DOUBLE", doubles), ("FLOAT", floats)):
         frame = spark.createDataFrame([(i, v) for i, v in enumerate(values)], f"n INT, v {kind}")
-        value = json.encode([ColumnSpec(name="v", type=kind)], [F.col("v")])
+        value = json_writing.encode([ColumnSpec(name="v", type=kind)], [F.col("v")])
         coded = [bytes(r.v) for r in frame.orderBy("n").select(value.alias("v")).collect()]
         ours = [json_record([Column("v", parse_type(kind))], [v]) for v in values]
         # Before 19, Java sometimes wrote more digits than the value needs: then only the values are equal.
@@ -331,7 +331,7 @@ def test_random_values_of_random_types_go_round(spark: SparkSession) -> None:
         [(i, r.decode()) for i, r in enumerate(records)], f"n INT, {json.TEXT} STRING"
     )
     rows = decoder.over(frame).select("n", decoder.undecodable.alias("bad"), *decoder.fields)
-    coded = rows.select("n", "bad", json.encode(specs, [rows[c.name] for c in columns]).alias("v"))
+    coded = rows.select("n", "bad", json_writing.encode(specs, [rows[c.name] for c in columns]).alias("v"))
     found = coded.orderBy("n").collect()
     assert [r.bad for r in found] == [False] * len(records)
     for record, row in zip(records, found, strict=True):
@@ -347,7 +347,7 @@ def test_random_values_of_random_types_go_round(spark: SparkSession) -> None:
 
 def test_a_map_with_other_keys_is_refused() -> None:
     with pytest.raises(JobError, match="VARCHAR keys"):
-        json.check_type("m", json.parse_type("ARRAY<MAP<INTEGER, BIGINT>>"))
+        json_writing.check_type("m", parse_type("ARRAY<MAP<INTEGER, BIGINT>>"))
 
 
 @pytest.mark.parametrize(
@@ -408,6 +408,14 @@ def raw(spark: SparkSession, *values: str) -> DataFrame:
         F.lit("2020-01-01 00:00:00").cast("timestamp").alias("timestamp"),
         position.alias("__leat_rowmeta"),
     )
+
+
+def test_a_row_that_its_file_s_reader_refuses_is_none_whatever_its_text_is(spark: SparkSession) -> None:
+    why = F.when(F.col("value") == b"{}", F.lit("a row of 1 fields, not 2"))
+    position = F.struct(F.lit("a.csv").alias("file"), F.lit(7).alias("offset"), why.alias("reason"))
+    rows = raw(spark, "{}", '{"id":1}').withColumn("__leat_rowmeta", position)
+    given = source(store=StoreRef(name="s", kind="s3", config={}), value_format="csv")
+    assert [row["id"] for row in scans.decoded(rows, given, "m").collect()] == [1]
 
 
 def test_row_time(spark: SparkSession) -> None:

@@ -269,6 +269,8 @@ def test_keys_of_several_columns_and_one_table_behind_another(run: Callable[...,
         order(2, "lamp", shop=2),
         order(3, "lamp", shop=3),
         order(4, "lamp", shop=2_000_000_000),
+        order(5, None, shop=1),
+        order(6, "lamp", shop=None),
         order(0, "lamp", shop=1),
     )
     assert got == [
@@ -276,6 +278,8 @@ def test_keys_of_several_columns_and_one_table_behind_another(run: Callable[...,
         {"id": 2, "n": 20, "made": None, "name": "a lamp"},
         {"id": 3, "n": None, "made": None, "name": None},
         {"id": 4, "n": None, "made": None, "name": None},
+        {"id": 5, "n": None, "made": None, "name": None},
+        {"id": 6, "n": None, "made": None, "name": None},
     ]
 
 

@@ -165,6 +165,17 @@ def test_csv_with_directories_and_files_that_cannot_be_read(
     assert error["code"] == "undecodable-record"
     assert "3.json.gz" in error["detail"] or "4.json" in error["detail"]
 
+    put(aws, middle, "name=z/bad.csv", b'"id";"name"\n1;z\n"twelve";z\n')
+    exact = pool.take()
+    scan |= {"options": {"s3.csv.delimiter": ";"}}
+    exact.run(
+        job([scan], sink, ALL, OUT) | {"checkpoint": (tmp_path / "e").as_uri()}, until="failed", timeout=120
+    )
+    error = exact.last["error"]
+    assert "name=z/bad.csv" in error["detail"], error
+    assert 'column id is BIGINT, the record has the string "twelve"' in error["shown"], error
+    assert error["columns"] == ["id"]
+
 
 def test_fractions_are_written_with_commas_in_csv_only(spark: SparkSession) -> None:
     """Not in directories, nor in the JSON of nested columns."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from leatstream.formats import json
+from leatstream.formats import json_writing
 from leatstream.model.types import from_spark
 from leatstream.plan.job_spec import ColumnSpec
 from leatstream.plan.logical import LogicalPlan
@@ -43,7 +43,9 @@ def results(spark: Any, plan: LogicalPlan, rows: list[tuple[Any, ...]], count: i
     written = []
     for index, field in enumerate(frame.schema.fields[:count]):
         kind = str(from_spark(field.dataType.simpleString()))
-        written.append(json.encode([ColumnSpec(name="v", type=kind)], [frame[index]]).alias(f"j{index}"))
+        written.append(
+            json_writing.encode([ColumnSpec(name="v", type=kind)], [frame[index]]).alias(f"j{index}")
+        )
     (row,) = frame.select(*written).collect()
     return [plain_json.dumps(plain_json.loads(text)["v"], ensure_ascii=False) for text in row]
 

@@ -124,6 +124,8 @@ SELECT i FROM visits WHERE day >= '2026-01-01' AND at < '2026-06-01 00:00:00' OR
 SELECT i FROM visits WHERE utc > at ORDER BY i
 SELECT i FROM visits WHERE day = at ORDER BY i
 SELECT i, i + 1 AS a, i - 1 AS b, i * 2 AS c, i / 4 AS d, i % 2 AS e, -i AS f FROM visits ORDER BY i
+SELECT i, n / 7 AS a, -n / 3 AS b, 7 / 2 AS c, n / 2.0 AS f FROM visits ORDER BY i
+SELECT i FROM visits WHERE i <> 0 AND n / i > 3 ORDER BY i
 SELECT i, n * 1000000 AS a, n DIV 7 AS b, n % 7 AS c, mod(n, -7) AS f FROM visits ORDER BY i
 SELECT i, r + 1 AS a, r * 2 AS b, r / 3 AS c, r - i AS e, -r AS f FROM visits ORDER BY i
 SELECT i, d + e AS a, d - 1 AS b, d * d AS c, d / 3 AS f, d % 3 AS g, -d AS h FROM visits ORDER BY i
@@ -210,6 +212,7 @@ SELECT current_date AS a, 3000000000 AS b, 12345678901234567890 AS c FROM users 
 """.strip().splitlines()
 WRONG = [
     ("SELECT i / 0 AS a FROM visits", "22012"),
+    ("SELECT (n - n - 9223372036854775807 - 1) / (i - i - 1) AS a FROM visits", "22003"),
     ("SELECT d / 0 AS a FROM visits", "22012"),
     ("SELECT r / 0 AS a FROM visits", "22012"),
     ("SELECT n * n * n AS a FROM visits", "22003"),
@@ -340,6 +343,7 @@ def spark_says(with_tables: SparkSession) -> Callable[[str], list[list[Any]]]:
             theirs = text.replace("AS VARCHAR)", "AS STRING)").replace("AS TIMESTAMP)", "AS TIMESTAMP_NTZ)")
             theirs = re.sub("FETCH FIRST (.*) ROWS ONLY", r"LIMIT \1", theirs)
             theirs = theirs.replace(r"ESCAPE '\'", r"ESCAPE '\\'")  # there a backslash escapes in literals
+            theirs = re.sub(r"\b([in7]) / ([in]|\d)(?!\.)", r"\1 DIV \2", theirs)  # ours for whole numbers
             table = with_tables.sql(theirs).toArrow()
             columns = [table.column(i).to_pylist() for i in range(table.num_columns)]
             known[text] = [[plain(v) for v in row] for row in zip(*columns, strict=True)]

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from leatstream.connectors.entities import Entity, Table, TableColumn
-from leatstream.connectors.postgres.cdc import check_source
+from leatstream.connectors.postgres.cdc import check_source, waiting_records
 from leatstream.connectors.postgres.types import read_type, readable
 from leatstream.errors import Position, RequestError, StoreError
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Column, Meta, Relation, RelationKind
 from leatstream.model.types import parse_type
+from leatstream.plan.job_spec import ChangeFeed, ColumnSpec, JobSpec, Mode, SinkSpec, SourceSpec, StoreRef
+from leatstream_jobs.attempt.failed_records import with_record_faults
+from leatstream_jobs.attempt.failures import Link, classify
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LOGICAL = {"wal_level": "logical", "server_version": "15"}
@@ -150,3 +155,55 @@ def test_a_stream_is_of_envelopes() -> None:
 )
 def test_types(kind: str, native: str, can: bool) -> None:
     assert readable(parse_type(kind), native) is can
+
+
+def test_a_change_that_is_no_row_is_read_again_where_it_waits(tmp_path: Path) -> None:
+    """Among those at its place of the log it is the one that has a fault; its excerpt is for people only."""
+    batch = pa.table(
+        {
+            "key": [b"{}"] * 4,
+            "value": [b'{"id":"no"}', b'{"id":1,"n":null}', b'{"id":2,"n":"out of range: infinity"}', None],
+            "lsn": [16, 32, 32, 32],
+        }
+    )
+    with (
+        pa.OSFile(str(tmp_path / "0-0-9-9.arrow"), "wb") as file,
+        pa.ipc.new_stream(file, batch.schema) as out,
+    ):
+        out.write_table(batch)
+    columns = [ColumnSpec(name="id", type="BIGINT"), ColumnSpec(name="n", type="DATE")]
+    store = StoreRef(name="pg", kind="postgres", config={})
+    source = SourceSpec(
+        view="leat_src_0",
+        relation="d.s.r",
+        store=store,
+        entity="public.t",
+        columns=columns,
+        value_format="json",
+        feed=ChangeFeed(directory=tmp_path.as_uri()),
+    )
+    spec = JobSpec(
+        query_id="q",
+        query_name="q",
+        generation=1,
+        attempt=1,
+        fencing_token="f",
+        sql="",
+        sources=[source],
+        sink=SinkSpec(relation="d.s.o", store=store, entity="o", columns=columns, value_format="json"),
+        mode=Mode.MICRO_BATCH,
+        mode_reason="",
+        checkpoint="file:///c",
+    )
+
+    class Store:
+        def records_at(self, source: SourceSpec, position: Any, _: float) -> Any:
+            return waiting_records(source, position["offset"])
+
+    mark = 'LEAT_UNDECODABLE leat_src_0 {"topic":"public.t","partition":0,"offset":32} LEAT_UNDECODABLE_END'
+    failure = with_record_faults(classify([Link("x", mark)], spec), spec, lambda _: Store())  # type: ignore[arg-type, return-value]
+    assert failure.record is None  # it cannot be skipped by its place
+    assert failure.columns == ("n",)
+    assert failure.shown is not None
+    assert 'column n is DATE, the record has the string "out of range: infinity"' in failure.shown
+    assert "infinity" not in failure.detail

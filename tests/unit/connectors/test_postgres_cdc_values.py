@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
 
 import pytest
+from exact_json import NotExact, members, read_value
 from hypothesis import given
 from hypothesis import strategies as st
+from value_cases import UNDECODABLE, alike
 
 from leatstream.connectors.postgres.cdc_position import Mark, Position, read_offset
 from leatstream.connectors.postgres.cdc_values import declared, key_writer, row_writer, writer
@@ -89,6 +95,79 @@ def test_any_text_becomes_json(value: str) -> None:
     encoded = value.encode("utf-8", "surrogatepass")
     if value.encode("utf-8", "replace") == encoded:
         assert json.loads(writer(parse_type("VARCHAR"), 25)(encoded)) == value
+
+
+WHOLE = {"SMALLINT": (21, 15), "INTEGER": (23, 31), "BIGINT": (20, 63)}
+DAYS = st.dates().map(lambda day: (day.isoformat().encode(), day))
+NO_DAYS = st.sampled_from([b"0044-03-15 BC", b"infinity", b"-infinity", b"10000-01-01", b"294276-12-31"])
+TIMES = st.datetimes(min_value=datetime(1, 1, 1))
+
+
+def moment(at: datetime) -> bytes:
+    """As PostgreSQL writes it: no zeros behind the last digit of a second."""
+    text = at.strftime(f"{at.year:04d}-%m-%d %H:%M:%S")
+    return (text + (f".{at.microsecond:06d}".rstrip("0") if at.microsecond else "")).encode()
+
+
+def number(value: float) -> bytes:
+    """A double as PostgreSQL writes it."""
+    words = {math.inf: "Infinity", -math.inf: "-Infinity"}
+    return ("NaN" if math.isnan(value) else words.get(value) or repr(value)).encode()
+
+
+def decimals(digits: int) -> st.SearchStrategy[Decimal]:
+    bound = 10**digits - 1
+    return st.integers(-bound, bound).map(lambda unscaled: Decimal(unscaled).scaleb(-3))
+
+
+# Type, oid, PostgreSQL's text, and the value; UNDECODABLE where the column cannot have it.
+SENT = st.one_of(
+    *(
+        st.integers(-(1 << bits), (1 << bits) - 1).map(lambda n, k=kind, o=oid: (k, o, b"%d" % n, n))
+        for kind, (oid, bits) in WHOLE.items()
+    ),
+    st.integers(2**31, 2**63 - 1).map(lambda n: ("INTEGER", 20, b"%d" % n, UNDECODABLE)),
+    st.booleans().map(lambda b: ("BOOLEAN", 16, b"t" if b else b"f", b)),
+    st.floats().map(lambda f: ("DOUBLE", 701, number(f), f)),
+    decimals(38).map(lambda d: ("DECIMAL(38, 3)", 1700, f"{d:f}".encode(), d)),
+    decimals(12).map(
+        lambda d: (
+            "DECIMAL(12, 2)",
+            1700,
+            f"{d:f}".encode(),
+            round(d, 2) if d == round(d, 2) else UNDECODABLE,
+        )
+    ),
+    st.sampled_from([b"NaN", b"Infinity", b"-Infinity"]).map(
+        lambda t: ("DECIMAL(9, 2)", 1700, t, UNDECODABLE)
+    ),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")).map(
+        lambda t: ("VARCHAR", 25, t.encode(), t)
+    ),
+    st.binary().map(lambda b: ("BYTES", 17, b"\\x" + b.hex().encode(), b)),
+    DAYS.map(lambda pair: ("DATE", 1082, *pair)),
+    NO_DAYS.map(lambda text: ("DATE", 1082, text, UNDECODABLE)),
+    TIMES.map(lambda at: ("TIMESTAMP", 1114, moment(at), at)),
+    TIMES.map(lambda at: ("TIMESTAMP_LTZ", 1184, moment(at) + b"+00", at.replace(tzinfo=UTC))),
+    st.tuples(NO_DAYS, st.sampled_from([("TIMESTAMP", 1114), ("TIMESTAMP_LTZ", 1184)])).map(
+        lambda pair: (*pair[1], pair[0], UNDECODABLE)
+    ),
+    st.times().map(lambda t: ("TIME", 1083, t.isoformat().encode(), t.isoformat())),
+)
+
+
+@given(st.lists(SENT, min_size=1, max_size=8))
+def test_what_a_table_sends_is_what_the_columns_have(sent: list[tuple[str, int, bytes, Any]]) -> None:
+    """By the exact reading that every reader of JSON is held to."""
+    columns = [(f"c{i}", kind) for i, (kind, *_) in enumerate(sent)]
+    write = row_writer(declared(columns), [(f"c{i}", oid) for i, (_, oid, *_) in enumerate(sent)])
+    raw = dict(members(write([text for *_, text, _ in sent]).decode()))
+    for i, (kind, _, text, value) in enumerate(sent):
+        try:
+            found: Any = read_value(parse_type(kind), raw[f"c{i}"])
+        except NotExact:
+            found = UNDECODABLE
+        assert alike(found, value), (kind, text)
 
 
 def test_a_row_has_the_declared_columns_that_the_table_has() -> None:

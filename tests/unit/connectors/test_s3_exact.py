@@ -5,14 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
+import random
 import re
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from exact_json import NotExact, members, read_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_json import random_value
+from value_cases import CASES, UNDECODABLE, alike
 
 from leatstream.connectors.s3.files import rows
 from leatstream.connectors.s3.layout import Layout
@@ -129,6 +133,62 @@ def test_csv(rows: list[dict[str, str]], delimiter: str, header: bool, end: str)
     assert [{n: type(v) for n, v in parsed(value).items()} for value in found] == [
         {name: type(expected(text, KINDS[name])) for name, text in row.items()} for row in rows
     ]
+
+
+def meant(kind: str, text: str) -> Any:
+    """What a field is worth, by exact parsing; blanks around numbers and truth values mean nothing."""
+    bare = (
+        text.strip()
+        if kind not in ("VARCHAR", "BYTES", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ")
+        else text
+    )
+    if kind == "BOOLEAN":
+        return {"true": True, "false": False}.get(bare.lower(), UNDECODABLE)
+    plain = bare is not text or kind in NUMERIC
+    try:
+        if plain and _JSON_NUMBER.match(bare):
+            return read_value(parse_type(kind), bare)
+        return read_value(parse_type(kind), json.dumps(bare if kind.startswith("DECIMAL") else text))
+    except NotExact:
+        return UNDECODABLE
+
+
+def field_of(raw: str) -> str:
+    """The text of a value that the table of JSON values has: what stands in its quotes."""
+    return str(json.loads(raw)) if raw.startswith('"') else raw
+
+
+PLAIN = sorted({case.type for case in CASES if "<" not in case.type})
+NUMERIC = [
+    kind
+    for kind in PLAIN
+    if kind.split("(")[0] in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
+]
+
+
+@given(st.integers(0, 2**32))
+def test_csv_values_are_those_of_the_table(number: int) -> None:
+    """Every case of the table, and values like them, as fields of every type."""
+    seed = random.Random(number)
+    fields = [(kind, field_of(random_value(seed, parse_type(kind)))) for kind in PLAIN for _ in range(2)]
+    fields += [(case.type, field_of(case.text)) for case in seed.sample(CASES, 20) if case.type in PLAIN]
+    fields = [(kind, text) for kind, text in fields if not re.search("[\ud800-\udfff\0]", text)]
+    out = io.StringIO(newline="")
+    csv.writer(out, quoting=csv.QUOTE_ALL).writerows(
+        [[f"c{i}" for i in range(len(fields))], [t for _, t in fields]]
+    )
+    columns = {f"c{i}": parse_type(kind) for i, (kind, _) in enumerate(fields)}
+    (value,) = read(out.getvalue().encode(), Layout("csv", columns))
+    raw = dict(members(value.decode()))
+    for i, (kind, text) in enumerate(fields):
+        assert alike(exactly(kind, raw[f"c{i}"]), meant(kind, text)), (kind, text)
+
+
+def exactly(kind: str, raw: str) -> Any:
+    try:
+        return read_value(parse_type(kind), raw)
+    except NotExact:
+        return UNDECODABLE
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=5))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 import pytest
 
 from leatstream.connectors.base import Connector
@@ -249,12 +252,12 @@ def test_an_undecodable_record_is_named_and_read_again() -> None:
     asked: list[object] = []
 
     class Store:
-        def find_record(self, *place: object) -> Record:
-            asked.append(place)
-            return Record(None, b'{"a":"yesterday"}', 1, 42, None)
+        def records_at(self, source: SourceSpec, position: Mapping[str, Any], _: float) -> Iterator[Record]:
+            asked.append((source.entity, position["partition"], position["offset"]))
+            yield Record(None, b'{"a":"yesterday"}', 1, 42, None)
 
     told = with_record_faults(failure, SPEC, lambda _: Store())  # type: ignore[arg-type, return-value]
-    assert asked == [("t", "1", "42", 5.0)]
+    assert asked == [("t", 1, 42)]
     assert told.shown == (
         "The record at topic t, partition 1, offset 42 is not JSON with the columns of d.s.r: "
         'column a is BIGINT, the record has the string "yesterday".'
@@ -331,8 +334,8 @@ def test_an_event_time_that_is_none_is_told(timestamp: str, value: bytes, told: 
     spec = SPEC.model_copy(update={"sources": [source]})
 
     class Store:
-        def find_record(self, *_: object) -> Record:
-            return Record(None, value, 1, 42, None)
+        def records_at(self, *_: object) -> Iterator[Record]:
+            yield Record(None, value, 1, 42, None)
 
     failure = with_record_faults(classify([Link("x", MARK)], spec), spec, lambda _: Store())  # type: ignore[arg-type, return-value]
     assert failure.shown is not None

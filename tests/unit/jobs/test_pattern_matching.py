@@ -308,6 +308,8 @@ NULL, ONE, TWO, NAN = (["cell", i, None, None] for i in range(4))
         (["-", "64", ONE, NULL], None),
         (["*", "decimal", ONE, TWO], Decimal(2)),
         (["/", "double", ONE, TWO], 0.5),
+        (["/", "32", ["+", "32", TWO, ONE], TWO], 1),
+        (["/", "32", ["-", "32", ["-", "32", ONE, TWO], TWO], TWO], -1),
         (["sum", 0, None], None),
         (["count", 0, None], 0),
         (["max", 3, None], "nan"),
@@ -322,7 +324,12 @@ def test_values(node: list[Any], value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "node", [["*", "8", TWO, ["*", "64", TWO, ["cell", 4, None, None]]], ["/", "double", ONE, NULL]]
+    "node",
+    [
+        ["*", "8", TWO, ["*", "64", TWO, ["cell", 4, None, None]]],
+        ["/", "double", ONE, NULL],
+        ["/", "64", ONE, NULL],
+    ],
 )
 def test_values_that_cannot_be(node: list[Any]) -> None:
     values = Values(["integer"] * 5, [Row('["0", null, "0", "1", "2", "3", "100"]')])

@@ -40,7 +40,7 @@ def report(stamp: str, **more: Any) -> dict[str, Any]:
             {"numRowsTotal": 1, "memoryUsedBytes": 1},
         ],
         "observedMetrics": {
-            "leat_skipped_v": {"skipped": 2},
+            "leat_skipped_v": {"skipped": 2, "untimely": 1},
             "leat_read_v": {"size": 40},
             "leat_read_w": {"size": None},
             "leat_sent": {"size": 3},
@@ -71,6 +71,7 @@ def test_totals_add_up_and_sources_are_found_by_entity() -> None:
         "batch_duration_ms": 5,
         "watermark": None,
         "skipped_rows_total": 4,
+        "untimely_rows_total": 2,
         "late_rows_total": 6,
         "state_rows": 3,
         "state_bytes": 8,

@@ -161,7 +161,7 @@ def test_result_types() -> None:
         "BIGINT",
         "DECIMAL(21, 4)",
         "DECIMAL(14, 6)",
-        "DOUBLE",
+        "BIGINT",
         "DECIMAL(20, 2)",
     ]
 

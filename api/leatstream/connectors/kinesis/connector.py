@@ -24,7 +24,7 @@ from leatstream.connectors.kinesis.admin import (
     entity_of,
 )
 from leatstream.connectors.kinesis.put import put, requests
-from leatstream.connectors.kinesis.records import records
+from leatstream.connectors.kinesis.records import record_at, records
 from leatstream.connectors.kinesis.settings import KinesisConfig
 from leatstream.connectors.kinesis.shards import creation
 from leatstream.connectors.kinesis.words import KinesisWords
@@ -168,6 +168,10 @@ class KinesisConnector(Connector):
         if self.find_entity(entity) is None:
             raise StoreError("entity-not-found", f"Stream {entity} does not exist in store {self.name}.")
         return records(self.admin, entity, from_beginning, limit, idle_timeout)
+
+    def find_record(self, entity: str, partition: str, offset: str, timeout: float) -> Record | None:
+        """The record of a shard with a sequence number."""
+        return record_at(self.admin, entity, partition, offset, timeout)
 
     def write_records(self, entity: str, records: Sequence[NewRecord], timeout: float = 10.0) -> None:
         """Write them as the jobs do: by key, each until it is taken; one without a value is empty."""

@@ -60,6 +60,23 @@ def records(
         time.sleep(_PAUSE)
 
 
+def record_at(admin: KinesisAdmin, stream: str, shard: str, number: str, timeout: float) -> Record | None:
+    """The record with a sequence number; of an aggregate the one at the place behind the point."""
+    end = time.monotonic() + timeout
+    whole = number.partition(".")[0]
+    iterator: str | None = _iterator(admin, stream, shard, "AT_SEQUENCE_NUMBER", whole)
+    while iterator and iterator != EXPIRED and time.monotonic() < end:
+        answer = _get(admin, stream, iterator)
+        if answer == EXPIRED:
+            return None
+        if answer is not None and answer["Records"]:
+            found = (r for item in answer["Records"] for r in _records(shard, item))
+            return next((record for record in found if record.offset == number), None)
+        iterator = iterator if answer is None else answer.get("NextShardIterator")
+        time.sleep(_PAUSE)
+    return None
+
+
 def _iterators(admin: KinesisAdmin, stream: str, from_beginning: bool) -> dict[str, str]:
     shards = admin.call(f"listing the shards of {stream}", _TIMEOUT, lambda c: list_shards(c, stream)[0])
     if from_beginning:

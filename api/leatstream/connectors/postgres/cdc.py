@@ -6,14 +6,14 @@ it starts and dropped when it is deleted, unless the user names them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import gettempdir
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
 
 from leatstream.connectors.base import MAX_OFFSETS
-from leatstream.connectors.entities import Entity, SourceWatch, Table
+from leatstream.connectors.entities import Entity, Record, SourceWatch, Table
 from leatstream.connectors.postgres.cdc_records import AFTER, BEFORE, ORIGINS, Form
 from leatstream.connectors.postgres.cdc_server import APART_HINT, ChangeServer
 from leatstream.connectors.postgres.settings import PostgresConfig
@@ -201,6 +201,19 @@ def read_changes(spark: SparkSession, source: SourceSpec, store: str, config: Po
         F.lit(0).alias("timestamp_type"),
     )
     return frame.select("key", "value", "timestamp", position.alias("__leat_rowmeta"))
+
+
+def waiting_records(source: SourceSpec, lsn: int) -> Iterator[Record]:
+    """Records that wait beside the checkpoint for their batch, the newest batch first."""
+    import pyarrow as pa
+
+    directory = _local(source.feed.directory) if source.feed is not None else ""
+    for path in sorted(Path(directory).glob("*.arrow"), reverse=True) if directory else ():
+        with pa.memory_map(str(path)) as file:
+            for batch in pa.ipc.open_stream(file):
+                for row in batch.to_pylist():
+                    if row["lsn"] == lsn:
+                        yield Record(row["key"], row["value"], 0, lsn, None)
 
 
 def _local(uri: str) -> str:

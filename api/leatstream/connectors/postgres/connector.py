@@ -17,7 +17,7 @@ from leatstream.connectors.postgres.admin import (
     entity_name,
     split_entity,
 )
-from leatstream.connectors.postgres.cdc import check_source, forget, read_changes, watch
+from leatstream.connectors.postgres.cdc import check_source, forget, read_changes, waiting_records, watch
 from leatstream.connectors.postgres.fit import misfits, read_misfits
 from leatstream.connectors.postgres.records import rows, write
 from leatstream.connectors.postgres.settings import PostgresConfig
@@ -212,6 +212,10 @@ class PostgresConnector(Connector):
     def read_stream(self, spark: SparkSession, source: SourceSpec, *, realtime: bool) -> DataFrame:
         """The table's rows and their changes as records; see ``postgres_cdc``."""
         return read_changes(spark, source, self.name, self.settings)
+
+    def records_at(self, source: SourceSpec, position: Mapping[str, Any], timeout: float) -> Iterator[Record]:
+        """Rows and changes of the batch that are at this place of the log; of first rows any."""
+        return waiting_records(source, int(position["offset"]))
 
     def watch_source(self, source: SourceSpec) -> SourceWatch | None:
         """The replication slot of a query."""

@@ -123,6 +123,12 @@ class S3Admin:
         found = (_found(one) for page in pages for one in page.get("Contents", ()))
         return [one for one in found if is_data(one, prefix)]
 
+    def find_file(self, entity: str, path: str, timeout: float) -> Found | None:
+        """A file of an entity, by its path below it."""
+        key = self.prefix(entity) + path
+        page = self._page(f"listing {entity}", timeout, self._scope(key, 1))
+        return next((f for f in map(_found, page.get("Contents", ())) if f.key == key), None)
+
     def mark(self, entity: str, timeout: float) -> None:
         """Make an entity without files: an empty object, its key ending in a slash, as AWS's console does."""
         marker = {"Bucket": self.config.bucket, "Key": self.prefix(entity), "Body": b""}

@@ -11,7 +11,8 @@ from leatstream.connectors.capabilities import Capabilities, EntityProperty, Gua
 from leatstream.connectors.entities import Entity, OptionFault, Record
 from leatstream.connectors.s3 import options as s3_options
 from leatstream.connectors.s3.admin import LEGAL, S3Admin
-from leatstream.connectors.s3.records import records
+from leatstream.connectors.s3.layout import Layout
+from leatstream.connectors.s3.records import record_at, records
 from leatstream.connectors.s3.settings import S3Config
 from leatstream.connectors.s3.words import S3Words
 from leatstream.connectors.settings import StoreSettings
@@ -153,21 +154,17 @@ class S3Connector(Connector):
         """Rows of the files as JSON objects, without keys; file and row are the position."""
         from pyspark.sql import functions as F
 
-        from leatstream.connectors.s3.layout import Layout
         from leatstream.connectors.s3.positions import Bounds
         from leatstream.connectors.s3.source import DDL, S3Reader, SourcePlan
         from leatstream.connectors.scan_source import read_scan
 
         options = s3_options.read_options(source.options, source.value_format)
-        columns = {c.name: parse_type(c.type) for c in source.columns}
         most = int(spark.conf.get(MAX_OFFSETS, "500000") or "500000") * _ROW_BYTES
         plan = SourcePlan(
             store=self.name,
             config=self.settings,
             entity=source.entity,
-            layout=Layout(
-                source.value_format, columns, options.header, options.delimiter, options.decimal_comma
-            ),
+            layout=_layout(source),
             starting_position=source.starting_position,
             starting_ms=source.starting_timestamp_ms,
             bounds=Bounds(options.batch_files, min(options.batch_bytes, most), options.late_ms),
@@ -185,6 +182,12 @@ class S3Connector(Connector):
         )
         key = F.lit(None).cast("binary").alias("key")
         return frame.select(key, "value", "timestamp", position.alias("__leat_rowmeta"))
+
+    def records_at(self, source: SourceSpec, position: Mapping[str, Any], timeout: float) -> Iterator[Record]:
+        """The row of a file."""
+        path, number = str(position["file"]), int(position["offset"])
+        found = record_at(self.admin, source.entity, path, number, _layout(source), timeout)
+        yield from [] if found is None else [found]
 
     def row_writer(self, sink: SinkSpec, target: BatchTarget) -> Callable[[DataFrame, int], Written]:
         """A writer of rows into files; exactly once.
@@ -208,6 +211,12 @@ class S3Connector(Connector):
             schema=sink.value_schema,
         )
         return S3Sink(plan, target).apply
+
+
+def _layout(source: SourceSpec) -> Layout:
+    options = s3_options.read_options(source.options, source.value_format)
+    columns = {c.name: parse_type(c.type) for c in source.columns}
+    return Layout(source.value_format, columns, options.header, options.delimiter, options.decimal_comma)
 
 
 def _refuse_configs(configs: Mapping[str, str]) -> None:

@@ -5,6 +5,8 @@ What is no value of a column's type stays a text, which the decoder then refuses
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -48,15 +50,24 @@ def row_writer(names: Sequence[str], layout: Layout, path: Mapping[str, str]) ->
             if given is not None:
                 try:
                     found.append(head + write(given))
-                except UnicodeDecodeError:
-                    return NoRow(f"column {json.loads(head[:-1])}: a value is not UTF-8".encode())
-                except _Misfit as error:
-                    return NoRow(f"column {json.loads(head[:-1])}: {error}".encode())
+                except (UnicodeDecodeError, _Misfit) as error:
+                    why = error if isinstance(error, _Misfit) else "a value is not UTF-8"
+                    told = f"column {json.loads(head[:-1])}: {why}"
+                    return NoRow.of(told, _line(fields, layout.delimiter))
             elif null:
                 found.append(f"{head}null")
         return ("{" + ",".join(found) + "}").encode()
 
     return written
+
+
+def _line(fields: Sequence[bytes | None], delimiter: str) -> bytes:
+    """A row of a file as it stood there, but for quotes that it did not need."""
+    out = io.StringIO(newline="")
+    csv.writer(out, delimiter=delimiter, lineterminator="").writerow(
+        [(one or b"").decode() for one in fields]
+    )
+    return out.getvalue().encode("latin-1", "replace")
 
 
 def _field_writer(kind: DataType | None, comma: bool) -> Callable[[bytes], str]:

@@ -144,7 +144,7 @@ class _Reading:
             self.closed = row.text.startswith(self.end.decode())
         else:
             told = f"a row of {row.actual_columns} fields, not {row.expected_columns}"
-            self.bad.append((row.number, NoRow(told.encode())))
+            self.bad.append((row.number, NoRow.of(told, row.text.encode("latin-1", "replace"))))
         return "skip"
 
 

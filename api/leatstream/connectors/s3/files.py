@@ -80,7 +80,10 @@ def _numbered(values: Callable[[], Iterator[bytes]]) -> Iterator[Row]:
     number = 0
     try:
         for value in values():
-            yield Row(number, value, None, value.decode() if isinstance(value, NoRow) else None)
+            if isinstance(value, NoRow):
+                yield Row(number, value if value.raw is None else value.raw, None, value.decode())
+            else:
+                yield Row(number, value)
             number += 1
     except UnreadableFile as error:
         yield Row(number, str(error).encode(), str(error))

@@ -33,7 +33,7 @@ class Row:
 
     Attributes:
         number: of the row in its file, from 0.
-        value: a JSON object, if all is well.
+        value: a JSON object, if all is well; of a text that is no row the text.
         fault: why the file cannot be read here.
         reason: why this row alone is none, where that is known.
     """

@@ -44,6 +44,24 @@ def records(
             raise StoreError("entity-not-found", f"{entity} does not exist in store {admin.store} any more.")
 
 
+def record_at(
+    admin: S3Admin, entity: str, path: str, number: int, layout: Layout, timeout: float
+) -> Record | None:
+    """A row of a file, as a job reads it; None where the file is gone, or does not come to it in time."""
+    end = time.monotonic() + timeout
+    file = admin.find_file(entity, path, timeout)
+    if file is None:
+        return None
+    for chunk in rows(path, open_file(admin.client(timeout), admin.config.bucket, file), layout):
+        if chunk[-1].number >= number:
+            row = next((r for r in chunk if r.number == number), None)
+            # What the reader has said of a row is all there is to say.
+            return _record(file, entity, admin, row) if row is not None and row.reason is None else None
+        if time.monotonic() > end:
+            break
+    return None
+
+
 def _read(admin: S3Admin, entity: str, file: Found) -> Iterator[Record]:
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -63,5 +81,6 @@ def _read(admin: S3Admin, entity: str, file: Found) -> Iterator[Record]:
 
 def _record(file: Found, entity: str, admin: S3Admin, row: Row) -> Record:
     """A record: its file below the entity stands for the partition, the row for the offset."""
-    value = row.value if row.fault is None else f"the file cannot be read: {row.fault}".encode()
+    told = row.reason.encode() if row.reason is not None else row.value
+    value = told if row.fault is None else f"the file cannot be read: {row.fault}".encode()
     return Record(None, value, file.key[len(admin.prefix(entity)) :], row.number, file.modified)

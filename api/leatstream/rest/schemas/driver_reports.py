@@ -66,6 +66,7 @@ class Figures(_Report):
     batch_duration_ms: _Number | None = None
     watermark: Annotated[str, Field(pattern=r"^\d{4,6}-\d\d-\d\dT[0-9:.]+Z?$")] | None = None
     skipped_rows_total: int | None = None
+    untimely_rows_total: int | None = None
     late_rows_total: int | None = None
     state_rows: int | None = None
     state_bytes: int | None = None

@@ -16,7 +16,7 @@ from leatstream.model.objects import Query, RelationKind
 from leatstream.plan.logical import LogicalPlan
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.nouns.session_defaults import used
-from leatstream.services.planning.analysis import analyze, with_places, with_types
+from leatstream.services.planning.analysis import analyze, typed_plan
 from leatstream.services.planning.binding import writes_by_key
 from leatstream.services.staging.catalog_view import CatalogView, qualify
 from leatstream.sql import statements as ast
@@ -24,6 +24,7 @@ from leatstream.sql.applications import CHANGING, Written, key, moved, placed, r
 from leatstream.sql.binder import bind
 from leatstream.sql.lexer import Source, scan
 from leatstream.sql.parser import parse
+from leatstream.sql.passes.quotients import Settled
 
 _START = {RelationKind.CHANGELOG: "earliest"}
 _MISSING = ("relation", "virtual relation")
@@ -167,14 +168,18 @@ class Virtuals:
             raise RequestError("sql-syntax", "A virtual relation is a SELECT.", position=given.position)
         with env.planning() as unit:
             view = CatalogView(unit)
-            logical = bind(
-                select.select,
-                lambda name: view.resolve(name, member.context),
-                select.text,
-                changelog=given.changelog,
-                find_function=view.find_function,
-            )
-            logical = with_types(env, with_places(env, view, logical))
+
+            def bound(settled: Settled) -> LogicalPlan:
+                return bind(
+                    select.select.copy(),
+                    lambda name: view.resolve(name, member.context),
+                    select.text,
+                    changelog=given.changelog,
+                    find_function=view.find_function,
+                    settled=settled,
+                )
+
+            logical = typed_plan(env, bound)
             analyze(env, logical)
         name = key(given.name)
         if not given.changelog and logical.left_most.relation.kind is RelationKind.CHANGELOG:

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from leatstream.errors import Faults
 from leatstream.model.names import quote
 from leatstream.model.objects import HIDDEN_PREFIX
-from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, LogicalPlan, Scan
+from leatstream.plan.logical import (
+    AnalysisFailure,
+    AnalyzedColumn,
+    FunctionShape,
+    LogicalPlan,
+    Origin,
+    Quotient,
+    Scan,
+)
 from leatstream.services.environment import Environment
 from leatstream.services.planning.sink_columns import check_comparable, same_kind
 from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql.analysis import explain_failure
+from leatstream.sql.passes.quotients import Settled, probe, settle
 from leatstream.sql.views import view_schema
+
+# A statement must not keep the analyzer to itself.
+_MOST_PROBES = 8
 
 
 def analyze(env: Environment, logical: LogicalPlan) -> list[AnalyzedColumn]:
@@ -22,6 +35,50 @@ def analyze(env: Environment, logical: LogicalPlan) -> list[AnalyzedColumn]:
     if logical.distinct:
         check_comparable(columns, logical.left_most.position)
     return columns
+
+
+def typed_plan(env: Environment, bound: Callable[[Settled], LogicalPlan]) -> LogicalPlan:
+    """A query's plan with the types of its quotients and of its row pattern.
+
+    Args:
+        env: whose analyzer is asked.
+        bound: binds the query with the types of the quotients that are settled; it is called again for each
+            level of the query whose quotients are open.
+
+    Raises:
+        RequestError: the query is wrong, or its pattern does not fit the types.
+        EngineError: no driver is there to analyze.
+    """
+    settled: dict[Origin, str | None] = {}
+    logical = bound(settled)
+    if logical.pattern is not None and logical.pattern.quotients:
+        settled |= _settled(env, logical, logical.pattern.input, logical.pattern.quotients)
+        logical = bound(settled)
+    typed = _with_types(env, logical)
+    if not typed.quotients:
+        return typed
+    settled |= _settled(env, typed, typed.sql, typed.quotients)
+    return _with_types(env, bound(settled))
+
+
+def _settled(
+    env: Environment, logical: LogicalPlan, sql: str, quotients: Sequence[Quotient]
+) -> dict[Origin, str | None]:
+    """The types of quotients; one that takes no remainder, as of an interval, is none of whole numbers."""
+    left = list(quotients)
+    for _ in range(_MOST_PROBES):
+        if not left:
+            break
+        places = [(q.start, q.stop) for q in left]
+        found = _asked(env, logical, probe(sql, left), places)
+        if not isinstance(found, AnalysisFailure):
+            return {q.origin: None for q in quotients} | settle(left, found)
+        around = [q for q in left if found.start is not None and q.start <= found.start <= q.stop]
+        if not around:
+            break
+        left.remove(min(around, key=lambda q: q.stop - q.start))
+    # The query itself is wrong, which its analysis says.
+    return {q.origin: None for q in quotients}
 
 
 def with_places(env: Environment, view: CatalogView, logical: LogicalPlan) -> LogicalPlan:
@@ -35,7 +92,7 @@ def with_places(env: Environment, view: CatalogView, logical: LogicalPlan) -> Lo
     return replace(logical, scans=tuple(map(placed, logical.scans)))
 
 
-def with_types(env: Environment, logical: LogicalPlan) -> LogicalPlan:
+def _with_types(env: Environment, logical: LogicalPlan) -> LogicalPlan:
     """The plan with its row pattern typed, if it has one; RequestError for what does not fit."""
     pattern = logical.pattern
     if pattern is None:
@@ -46,14 +103,21 @@ def with_types(env: Environment, logical: LogicalPlan) -> LogicalPlan:
 
 
 def _analyzed(env: Environment, logical: LogicalPlan, sql: str) -> list[AnalyzedColumn]:
+    result = _asked(env, logical, sql)
+    if isinstance(result, AnalysisFailure):
+        raise explain_failure(logical, result)
+    return result
+
+
+def _asked(
+    env: Environment, logical: LogicalPlan, sql: str, places: Sequence[tuple[int, int]] = ()
+) -> list[AnalyzedColumn] | AnalysisFailure:
     views = [view_schema(s) for s in logical.scans]
     if logical.matches is not None:
         views.append(logical.matches.view)
     shapes = [FunctionShape(use.name, str(use.function.returns)) for use in logical.functions]
-    result = env.analyzer.analyze(views, sql, env.settings.analysis_timeout, shapes)
-    if isinstance(result, AnalysisFailure):
-        raise explain_failure(logical, result)
-    return result
+    asked = {"places": tuple(places)} if places else {}
+    return env.analyzer.analyze(views, sql, env.settings.analysis_timeout, shapes, **asked)
 
 
 def check_lookup_types(env: Environment, logical: LogicalPlan) -> None:

@@ -11,6 +11,7 @@ from leatstream.services.environment import Context
 from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql.binder import bind
 from leatstream.sql.passes.merging import Ctes
+from leatstream.sql.passes.quotients import Settled
 from leatstream.sql.statements import (
     CreateAs,
     CreateChangelogAs,
@@ -22,8 +23,16 @@ from leatstream.sql.statements import (
 ContinuousStatement = CreateAs | InsertInto
 
 
-def bind_statement(view: CatalogView, statement: ContinuousStatement, context: Context) -> LogicalPlan:
+def bind_statement(
+    view: CatalogView, statement: ContinuousStatement, context: Context, settled: Settled | None = None
+) -> LogicalPlan:
     """The logical plan of the statement's SELECT.
+
+    Args:
+        view: the catalog.
+        statement: whose SELECT it is.
+        context: of names that are not whole.
+        settled: the types of quotients that have been asked for.
 
     Raises:
         RequestError: every fault of the SELECT.
@@ -38,6 +47,7 @@ def bind_statement(view: CatalogView, statement: ContinuousStatement, context: C
             named=isinstance(statement, CreateAs) or changelog,
             changelog=changelog,
             find_function=view.find_function,
+            settled=settled,
         )
 
     if isinstance(statement, CreateTableAs) or writes_by_key(view, statement, context):

@@ -14,7 +14,7 @@ from leatstream.plan.job_spec import READER_KIND, ColumnSpec, JobSpec, SinkSpec,
 from leatstream.plan.logical import LogicalPlan
 from leatstream.services.environment import Context, Environment
 from leatstream.services.functions.jobs import function_specs
-from leatstream.services.planning.analysis import analyze, check_lookup_types, with_places, with_types
+from leatstream.services.planning.analysis import analyze, check_lookup_types, typed_plan, with_places
 from leatstream.services.planning.draft import require_sources
 from leatstream.services.planning.job import plan_job
 from leatstream.services.planning.live_stores import LiveStores
@@ -22,6 +22,7 @@ from leatstream.services.planning.query import sources_json
 from leatstream.services.planning.sink_columns import new_columns
 from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql.binder import bind
+from leatstream.sql.passes.quotients import Settled
 from leatstream.sql.statements import Select
 
 # The store and the entity of a SELECT's sink: its reader.
@@ -61,7 +62,9 @@ def plan_select(env: Environment, view: CatalogView, statement: Select, context:
         EngineError: no driver is there to analyze.
     """
     live = LiveStores(env, view)
-    logical = with_types(env, with_places(env, view, _bind_select(statement, view, context)))
+    logical = typed_plan(
+        env, lambda settled: with_places(env, view, _bind_select(statement, view, context, settled))
+    )
     analyzed = analyze(env, logical)
     require_sources(live, view, logical)
     check_lookup_types(env, logical)
@@ -83,7 +86,7 @@ def plan_select(env: Environment, view: CatalogView, statement: Select, context:
     return PlannedSelect(logical, columns, stores, bounded)
 
 
-def _bind_select(statement: Select, view: CatalogView, context: Context) -> LogicalPlan:
+def _bind_select(statement: Select, view: CatalogView, context: Context, settled: Settled) -> LogicalPlan:
     """As a changelog where it can be one: groups and rows are shown as they change.
 
     Sessions are not, which Spark gives only once they have closed, nor is what has lost its key, or what
@@ -92,12 +95,14 @@ def _bind_select(statement: Select, view: CatalogView, context: Context) -> Logi
     select = statement.select
 
     def bound(tree: exp.Expression, *, changelog: bool) -> LogicalPlan:
+        # Binding notes its findings in the tree.
         return bind(
-            tree,
+            tree.copy(),
             lambda name: view.resolve(name, context),
             statement.text,
             changelog=changelog,
             find_function=view.find_function,
+            settled=settled,
         )
 
     grouped = isinstance(select, exp.Select) and select.args.get("group") is not None
@@ -105,8 +110,7 @@ def _bind_select(statement: Select, view: CatalogView, context: Context) -> Logi
     if grouped and window is not None and window.kind == "session":
         return bound(select, changelog=False)
     try:
-        # Binding notes its findings in the tree.
-        return bound(select.copy(), changelog=True)
+        return bound(select, changelog=True)
     except RequestError:
         if grouped and window is None:
             # Such groups cannot make a stream at all, which is not what is wrong here.

@@ -11,9 +11,10 @@ from dataclasses import replace
 from leatstream.errors import Faults, RequestError
 from leatstream.model.names import quote
 from leatstream.model.objects import QueryKind, Relation, RelationKind
+from leatstream.plan.logical import LogicalPlan
 from leatstream.services.environment import Context, Environment
 from leatstream.services.functions.jobs import function_specs
-from leatstream.services.planning.analysis import analyze, check_lookup_types, with_places, with_types
+from leatstream.services.planning.analysis import analyze, check_lookup_types, typed_plan, with_places
 from leatstream.services.planning.binding import ContinuousStatement, bind_statement
 from leatstream.services.planning.changelog_inserts import check_upserts
 from leatstream.services.planning.draft import Draft, entity_gone, refuse_loop, require_sources
@@ -26,6 +27,7 @@ from leatstream.services.planning.record_places import key_columns, key_only
 from leatstream.services.planning.sink_columns import insert_columns, wrap_insert
 from leatstream.services.planning.table_sinks import check_table, refuse_records
 from leatstream.services.staging.catalog_view import CatalogView
+from leatstream.sql.passes.quotients import Settled
 from leatstream.sql.relation_properties import read_relation_properties
 from leatstream.sql.statements import CreateAs, CreateChangelogAs, CreateMaterializedViewAs, InsertInto
 
@@ -55,8 +57,11 @@ def plan_statement(
 
 
 def _bind(draft: Draft) -> None:
-    bound = bind_statement(draft.view, draft.statement, draft.context)
-    draft.logical = with_types(draft.env, with_places(draft.env, draft.view, bound))
+    def bound(settled: Settled) -> LogicalPlan:
+        found = bind_statement(draft.view, draft.statement, draft.context, settled)
+        return with_places(draft.env, draft.view, found)
+
+    draft.logical = typed_plan(draft.env, bound)
 
 
 def _read_properties(draft: Draft) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 from leatstream.connectors.entities import NewRecord
 from leatstream.errors import Faults, Position, RequestError
 from leatstream.formats.described import FORMATS
-from leatstream.formats.json import check_type
 from leatstream.formats.json_faults import faults_of
+from leatstream.formats.json_writing import check_type
 from leatstream.model.names import quote
 from leatstream.model.objects import Column, Query, QueryState, Relation, RelationKind
 from leatstream.plan.job_spec import ColumnSpec

@@ -9,9 +9,12 @@ from sqlglot import exp
 
 from leatstream.errors import InternalError
 from leatstream.model.objects import ROWMETA, ROWTIME
+from leatstream.model.types import DataType
+from leatstream.plan.logical import Quotient
 from leatstream.sql.function_table import functions
 from leatstream.sql.json_paths import sql_of
 from leatstream.sql.passes.group_calls import write_group_call
+from leatstream.sql.passes.quotients import TRY_DIVIDE, is_open, origin_of, whole_type
 from leatstream.sql.passes.quoting import name
 from leatstream.sql.passes.user_functions import use_of, write_user_call
 
@@ -46,6 +49,9 @@ def write_call(r: ExpressionRenderer, node: Any) -> None:
     function = functions().get(word)
     if function is None:
         raise InternalError("internal", f"The function {word} has no Spark form.")
+    if function.name == TRY_DIVIDE and (is_open(node) or whole_type(node)):
+        _write_try_divide(r, node)
+        return
     rule = _RULES.get(function.name)
     if rule is not None and rule(r, arguments):
         return
@@ -54,6 +60,19 @@ def write_call(r: ExpressionRenderer, node: Any) -> None:
         r.form(spark, arguments, node.meta.get("row_time", "CAST(NULL AS TIMESTAMP)"))
     else:
         r.call(spark, arguments)
+
+
+def _write_try_divide(r: ExpressionRenderer, node: Any) -> None:
+    """A quotient of whole numbers, or one that is still open; Spark's own function gives a DOUBLE."""
+    kind = whole_type(node)
+    r.put("CAST(" if kind else "(")
+    start = r.length
+    r.template("({})", node.expressions[0])
+    at = r.length + 1
+    r.template(f" {'DIV' if kind else '/'} nullif({{}}, 0)", node.expressions[1])
+    if not kind:
+        r.quotients.append(Quotient(start, at, r.length - 1, origin_of(node)))
+    r.put(f" AS {DataType(kind).spark()})" if kind else ")")
 
 
 # Each writes a call that has a form of its own, and tells whether it did.

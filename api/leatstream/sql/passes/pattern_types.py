@@ -143,7 +143,7 @@ class Typed:
         kinds = (one.kind, other.kind)
         whole = all(kind in _BITS for kind in kinds)
         if _numeric(one) and _numeric(other) and "FLOAT" not in kinds:
-            if "DOUBLE" in kinds or (whole and part.name == "/"):
+            if "DOUBLE" in kinds:
                 return "double", DOUBLE
             if whole:
                 widest = max(kinds, key=lambda kind: _BITS[kind])

@@ -12,7 +12,7 @@ from leatstream.model.names import quote
 from leatstream.model.objects import HIDDEN_PREFIX, ROWKEY, ROWMETA, ROWTIME
 from leatstream.model.types import DataType
 from leatstream.plan.job_spec import PatternSpec
-from leatstream.plan.logical import RowPattern, TypedPattern, ViewSchema
+from leatstream.plan.logical import Quotient, RowPattern, TypedPattern, ViewSchema
 from leatstream.plan.pattern import (
     Choice,
     Repeat,
@@ -276,7 +276,7 @@ class PatternBinder:
         self, items: Sequence[Item], define: Mapping[str, Part], parts: Sequence[Part]
     ) -> RowPattern:
         clause, count = self._clause, len(self._node.args["partition_by"])
-        text, source_map = self._rows()
+        text, source_map, quotients = self._rows()
         cells = len(self._cells.values)
 
         def typed(types: Sequence[str]) -> TypedPattern:
@@ -308,9 +308,9 @@ class PatternBinder:
             )
             return TypedPattern(spec, ViewSchema(VIEW, match_ddl(results, _HIDDEN)))
 
-        return RowPattern(text, source_map, cells, clause.position, typed)
+        return RowPattern(text, source_map, cells, clause.position, typed, quotients)
 
-    def _rows(self) -> tuple[str, SpanMap]:
+    def _rows(self) -> tuple[str, SpanMap, tuple[Quotient, ...]]:
         """Spark SQL that gives the cells of each row, its time, key and place."""
         renderer = Renderer()
         renderer.put("SELECT ")
@@ -323,7 +323,8 @@ class PatternBinder:
         own = f"{ref}.`{ROWMETA}`" if self._given.scan is not None else f"CAST(NULL AS STRING) AS `{ROWMETA}`"
         renderer.put(f"{own} FROM ")
         renderer.relation(self._given)
-        return renderer.text, SpanMap(tuple(renderer.marks), tuple(renderer.filters))
+        found = SpanMap(tuple(renderer.marks), tuple(renderer.filters))
+        return renderer.text, found, tuple(renderer.quotients)
 
 
 def check_matches(bound: BoundQuery, binding: Binding) -> None:

@@ -13,10 +13,11 @@ from typing import Any
 from sqlglot import exp
 
 from leatstream.errors import InternalError, Position, RequestError
-from leatstream.model.types import parse_type
-from leatstream.plan.logical import Window
+from leatstream.model.types import DataType, parse_type
+from leatstream.plan.logical import Quotient, Window
 from leatstream.sql.operators import LIKES, OPERATORS
 from leatstream.sql.passes.calls import write_call
+from leatstream.sql.passes.quotients import is_open, origin_of, whole_type
 from leatstream.sql.passes.quoting import literal, name
 from leatstream.sql.passes.scope import place
 from leatstream.sql.source_map import Mark
@@ -41,7 +42,13 @@ class ExpressionRenderer:
         self._parts: list[str] = []
         self._length = 0
         self.marks: list[Mark] = []
+        self.quotients: list[Quotient] = []
         self.windows: dict[str, Window] = {}
+
+    @property
+    def length(self) -> int:
+        """How many characters have been written."""
+        return self._length
 
     @property
     def text(self) -> str:
@@ -86,13 +93,23 @@ class ExpressionRenderer:
             spine.append(node)
             node = node.this
         start = self._length
+        # Spark's DIV gives BIGINT.
+        narrow = [whole_type(operator) not in (None, "BIGINT") for operator in spine]
+        self.put("CAST(" * sum(narrow))
+        begin = self._length
         self.expr(node)
-        for operator in reversed(spine):
-            self.put(f" {_BINARY[type(operator)]} ")
+        for operator, is_narrow in zip(reversed(spine), reversed(narrow), strict=True):
+            kind, at = whole_type(operator), self._length + 1
+            self.put(f" {'DIV' if kind else _BINARY[type(operator)]} ")
             if type(operator) in _ESCAPABLE and not isinstance(operator.parent, exp.Escape):
                 self._pattern(operator.expression)
             else:
                 self.expr(operator.expression)
+            if is_open(operator):
+                self.quotients.append(Quotient(begin, at, self._length - 1, origin_of(operator)))
+            if is_narrow and kind is not None:
+                self.put(f" AS {DataType(kind).spark()})")
+                begin -= len("CAST(")
             position = place(operator)
             if position is not None:
                 self.marks.append((start, self._length - 1, position))

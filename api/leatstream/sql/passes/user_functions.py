@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -11,6 +11,7 @@ from leatstream.errors import Faults
 from leatstream.model.functions import UserFunction
 from leatstream.plan.logical import FunctionUse
 from leatstream.sql.function_table import functions as built_in
+from leatstream.sql.passes.quotients import nodes
 from leatstream.sql.passes.scope import BoundSelect, place
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def mark(select: exp.Expression, find: Find | None) -> tuple[FunctionUse, ...]:
     uses: dict[str, FunctionUse] = {}
     if find is None:
         return ()
-    for node in _nodes(select):
+    for node in nodes(select):
         name = str(node.this) if isinstance(node, exp.Anonymous) else ""
         if not name or name in built_in():
             continue
@@ -36,14 +37,6 @@ def mark(select: exp.Expression, find: Find | None) -> tuple[FunctionUse, ...]:
             uses[name] = FunctionUse(f"leat_fn_{len(uses)}", function)
         node.meta[_USE] = uses[name]
     return tuple(uses.values())
-
-
-def _nodes(select: exp.Expression) -> Iterator[exp.Expr]:
-    """Everything in a query, what WITH names too."""
-    for node in select.walk():
-        yield node
-        for _, query in node.meta.get("ctes", ()):
-            yield from _nodes(query)
 
 
 def use_of(node: exp.Expression) -> FunctionUse | None:

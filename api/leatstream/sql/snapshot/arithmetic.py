@@ -56,9 +56,9 @@ def arithmetic(c: Expressions, node: Any) -> Value:
 def _sqlite_arithmetic(
     c: Expressions, operator: str, left: Value, right: Value, kind: DataType, whole: bool, real: bool
 ) -> str:
-    if whole and operator != "/":
+    if whole:
         return f"leat_integer('{operator}', {left.sql}, {right.sql}, '{kind.kind}')"
-    if whole or real:
+    if real:
         one, other = (adapt(v, kinds.DOUBLE, c.parameters).sql for v in (left, right))
         if operator == "DIV":
             return f"leat_cast(leat_real('/', {one}, {other}), 'DOUBLE', 'BIGINT', 0, 0)"
@@ -116,12 +116,12 @@ def _postgresql_arithmetic(
     operator: str, left: Value, right: Value, kind: DataType, whole: bool, real: bool
 ) -> str:
     one, other = f"({left.sql})", f"({right.sql})"
-    if whole and operator != "/":
+    if whole:
         wide = postgresql_type(kind)
         if operator == "%":
             return f"mod({one}::{wide}, {other}::{wide})"
         return f"({one}::{wide} {'/' if operator == 'DIV' else operator} {other}::{wide})::{wide}"
-    if whole or real:
+    if real:
         one, other = f"{one}::double precision", f"{other}::double precision"
         if operator == "DIV":
             return f"trunc(({one} / {other})::numeric)::bigint"

@@ -84,7 +84,7 @@ def arithmetic(operator: str, left: DataType, right: DataType) -> DataType:
         return DOUBLE
     if one == other == "integer":
         wider = max(left, right, key=lambda kind: INTEGERS.index(kind.kind))
-        return DOUBLE if operator == "/" else BIGINT if operator == "DIV" else wider
+        return BIGINT if operator == "DIV" else wider
     if operator == "DIV":
         return BIGINT
     (p1, s1), (p2, s2) = decimal_parts(left), decimal_parts(right)
