@@ -52,7 +52,6 @@ LEFT: dict[str, int] = {
     "docs/kinesis.md": 5,
     "docs/operations.md": 43,
     "docs/postgres.md": 11,
-    "docs/problems.md": 29,
     "docs/s3.md": 14,
     "docs/sql/aggregates.md": 1,
     "docs/sql/applications.md": 15,
