@@ -26,7 +26,6 @@ LEFT: dict[str, int] = {
     "CONTRIBUTING.md": 1,
     "README.md": 1,
     "SECURITY.md": 8,
-    "bench/README.md": 31,
     "docs/adr/0012-own-grammar.md": 2,
     "docs/adr/0014-leases-between-servers.md": 1,
     "docs/adr/0015-launchers.md": 4,
@@ -93,7 +92,7 @@ LEFT: dict[str, int] = {
 }
 
 # Banned words in the code of each package: docstrings, comments and messages. The numbers only fall.
-CODE = {"api": 666, "spark_jobs": 162, "provider-schema": 83, "cdktf-constructs": 4}
+CODE = {"api": 663, "spark_jobs": 162, "provider-schema": 83, "cdktf-constructs": 4}
 
 
 def prose(text: str) -> str:
