@@ -68,6 +68,7 @@ check: $(STAMP) ## Format, lint, types, layers, and that generated files are fre
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m pytest --quiet tests/unit/docs/test_style.py
 	@before=$$($(fingerprint)); $(MAKE) generate; after=$$($(fingerprint)); \
 	if [ "$$before" != "$$after" ]; then \
 		echo "Generated files were out of date and have been written anew; review and commit:" >&2; \

@@ -1,0 +1,212 @@
+"""Hand-written Markdown follows docs/STYLE.md: short sentences and lines, the field's words, nouns over columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+GENERATED = {"docs/stores.md", "docs/sql/functions.md"}
+PLACES = ("*.md", "docs/**/*.md", "examples/**/*.md", "bench/*.md", "provider-schema/*.md")
+PAGES = sorted({p.relative_to(ROOT).as_posix() for place in PLACES for p in ROOT.glob(place)} - GENERATED)
+
+MOST_WORDS = 35
+LONGEST_LINE = 120
+NO_NOUNS = {
+    *("is", "is at", "does", "has", "holds", "means", "takes", "gives", "become"),
+    *("write", "not", "tried", "retried", "counted", "instead"),
+}
+
+# What pages from before the style still have against it. A number only falls, and a page at none leaves the list.
+LEFT: dict[str, int] = {
+    "CHANGELOG.md": 23,
+    "CONTRIBUTING.md": 1,
+    "README.md": 1,
+    "SECURITY.md": 8,
+    "docs/adr/0012-own-grammar.md": 2,
+    "docs/adr/0014-leases-between-servers.md": 1,
+    "docs/adr/0015-launchers.md": 4,
+    "docs/adr/0016-one-job-for-an-application.md": 4,
+    "docs/adr/0017-drivers-serve-in-turn.md": 5,
+    "docs/adr/0018-nobody-waits-for-another.md": 7,
+    "docs/adr/0019-handing-over-a-topic.md": 4,
+    "docs/adr/0020-checkpoints-under-a-url.md": 3,
+    "docs/adr/0021-exact-values.md": 1,
+    "docs/adr/0022-json-read-in-python-workers.md": 3,
+    "docs/adr/0023-what-a-file-is-held-to.md": 2,
+    "docs/adr/0024-event-times-that-cannot-be-meant.md": 1,
+    "docs/adr/0025-text-numbers-and-patterns.md": 2,
+    "docs/adr/0026-undecodable-records.md": 2,
+    "docs/adr/0029-a-store-kind-is-one-folder.md": 1,
+    "docs/adr/README.md": 1,
+    "docs/architecture.md": 1,
+    "docs/cli.md": 2,
+    "docs/deploy.md": 13,
+    "docs/driver-protocol.md": 8,
+    "docs/inference.md": 1,
+    "docs/kafka.md": 5,
+    "docs/kinesis.md": 5,
+    "docs/operations.md": 43,
+    "docs/postgres.md": 11,
+    "docs/s3.md": 14,
+    "docs/sql/aggregates.md": 1,
+    "docs/sql/applications.md": 15,
+    "docs/sql/atomic.md": 1,
+    "docs/sql/batches.md": 3,
+    "docs/sql/changelogs.md": 21,
+    "docs/sql/changing.md": 16,
+    "docs/sql/completing.md": 1,
+    "docs/sql/databases.md": 1,
+    "docs/sql/delivery.md": 5,
+    "docs/sql/entities.md": 1,
+    "docs/sql/formats.md": 7,
+    "docs/sql/grouping.md": 4,
+    "docs/sql/index.md": 3,
+    "docs/sql/joins.md": 2,
+    "docs/sql/looking-around.md": 1,
+    "docs/sql/match-recognize.md": 9,
+    "docs/sql/materialized-views.md": 12,
+    "docs/sql/queries.md": 5,
+    "docs/sql/records.md": 1,
+    "docs/sql/replacing.md": 12,
+    "docs/sql/restarting.md": 10,
+    "docs/sql/savepoints.md": 3,
+    "docs/sql/secrets.md": 4,
+    "docs/sql/select.md": 7,
+    "docs/sql/sharing.md": 3,
+    "docs/sql/sources.md": 3,
+    "docs/sql/stores.md": 1,
+    "docs/sql/table-changes.md": 12,
+    "docs/sql/tables.md": 15,
+    "docs/sql/types.md": 2,
+    "docs/sql/user-functions.md": 3,
+    "docs/sql/windows.md": 1,
+    "docs/terraform.md": 8,
+    "docs/why.md": 1,
+    "examples/multi-store/README.md": 2,
+    "examples/terraform/README.md": 3,
+    "provider-schema/README.md": 3,
+}
+
+# Banned words in the code of each package: docstrings, comments and messages. The numbers only fall.
+CODE = {"api": 663, "spark_jobs": 162, "provider-schema": 83, "cdktf-constructs": 4}
+
+
+def prose(text: str) -> str:
+    """The text without code blocks and comments; every line keeps its place."""
+    blank = re.compile(r"^```.*?^```|<!--.*?-->", re.MULTILINE | re.DOTALL)
+    return blank.sub(lambda block: "\n" * block[0].count("\n"), text)
+
+
+def plain(text: str) -> str:
+    """The text as a reader counts it: a link is its words, a span of code is one word."""
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    text = re.sub(r"``.+?``|`[^`]+`", "CODE", text, flags=re.DOTALL)
+    return re.sub(r"[\[\]*]", "", text)
+
+
+def passages(text: str) -> Iterator[tuple[int, str]]:
+    """Each paragraph, list item and table cell, with the line where it begins."""
+    begins, lines = 0, list[str]()
+    for number, line in enumerate([*prose(text).splitlines(), ""], 1):
+        table, heading = line.startswith("|"), line.startswith("#")
+        if not line.strip() or table or heading or re.match(r"\s*([-*]|\d+\.) ", line):
+            if lines:
+                yield begins, " ".join(lines)
+            lines = []
+        if table:
+            yield from ((number, cell.strip()) for cell in re.split(r"(?<!\\)\|", line)[1:-1])
+        elif line.strip() and not heading:
+            begins = begins if lines else number
+            lines.append(re.sub(r"^\s*([-*]|\d+\.) ", "", line).strip())
+
+
+def sentences(passage: str) -> list[str]:
+    """Its sentences, plain."""
+    return re.split(r"(?<=[.!?])\s+(?=[A-Z0-9])", plain(passage))
+
+
+def banned_words() -> re.Pattern[str]:
+    """The right column of the table of words in docs/STYLE.md."""
+    table = (ROOT / "docs" / "STYLE.md").read_text(encoding="utf-8").split("## Words")[1].split("\n## ")[0]
+    words = [
+        word
+        for row in re.findall(r"^\| [^|]+ \| ([^|]+) \|$", table, re.MULTILINE)[1:]
+        for word in row.split(", ")
+    ]
+    return re.compile(rf"\b(?:{'|'.join(sorted(words, key=len, reverse=True))})\b", re.IGNORECASE)
+
+
+def faults(text: str, banned: re.Pattern[str]) -> Iterator[str]:
+    """What a page has against the style, each with its line."""
+    lines = prose(text).splitlines()
+    for number, line in enumerate(lines, 1):
+        length = len(re.sub(r"\]\([^)]*\)", "]", line))
+        if length > LONGEST_LINE and not line.startswith("|"):
+            yield f"{number}: a line of {length} characters"
+        if line.startswith("|") and re.match(r"\|[-:| ]+$", (*lines, "")[number]):
+            heads = {head.strip().lower() for head in line.split("|")}
+            yield from (
+                f"{number}: the column '{head}' has no noun as its heading" for head in heads & NO_NOUNS
+            )
+    for number, passage in passages(text):
+        for sentence in sentences(passage):
+            if (count := len(sentence.split())) > MOST_WORDS:
+                yield f"{number}: a sentence of {count} words: {sentence[:60]}…"
+        yield from (f"{number}: '{word}'" for word in banned.findall(plain(passage)))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_style(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    if page == "docs/STYLE.md":
+        text = text.replace(text.split("## Words")[1].split("\n## ")[0], "\n")
+    found = list(faults(text, banned_words()))
+    assert len(found) <= LEFT.get(page, 0), found
+
+
+def test_every_page_of_the_list_exists() -> None:
+    assert set(PAGES) >= set(LEFT)
+
+
+@pytest.mark.parametrize("package", CODE)
+def test_banned_words_in_code(package: str) -> None:
+    modules = (p for p in (ROOT / package).rglob("*.py") if "/l1/" not in p.as_posix())
+    found = [
+        f"{p}: {word}" for p in modules for word in banned_words().findall(p.read_text(encoding="utf-8"))
+    ]
+    assert len(found) <= CODE[package], found
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("wd " * 36, "1: a sentence of 36 words"),
+        ("- short\n- " + "wd " * 36, "2: a sentence of 36 words"),
+        ("| name |\n|---|\n| " + "wd " * 36 + "|", "3: a sentence of 36 words"),
+        ("\nThe log tells why.", "2: 'tells'"),
+        ("It begins\nanew.", "1: 'anew'"),
+        ("x" * 121, "1: a line of 121 characters"),
+        ("| name | is |\n|---|---|\n", "1: the column 'is' has no noun"),
+    ],
+)
+def test_a_fault_is_found(text: str, fault: str) -> None:
+    (found,) = faults(text, banned_words())
+    assert found.startswith(fault)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "wd " * 35,
+        f"{'wd ' * 19}. {'Wd ' * 19}.",
+        "```\n" + "x" * 121 + " anew\n```",
+        "`tells` is a column.",
+        f"See [the page]({'x' * 121}).",
+    ],
+)
+def test_no_fault_is_invented(text: str) -> None:
+    assert list(faults(text, banned_words())) == []
