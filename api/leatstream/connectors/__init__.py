@@ -1,1 +1,1 @@
-"""Store kinds, one file each; ``registry`` lists them."""
+"""Store kinds, one folder each; ``registry`` lists them."""

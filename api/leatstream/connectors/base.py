@@ -1,4 +1,4 @@
-"""What a store kind must offer. One class per kind, both halves in one file.
+"""What a store kind must offer. One class and one folder per kind.
 
 The admin half is used by the REST service, the Spark half inside a driver. Client libraries and pyspark are
 imported inside methods, so that importing a connector costs nothing.

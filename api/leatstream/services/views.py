@@ -1,4 +1,4 @@
-"""Materialized views: their indexes and their end. They are made by queries, see ``view_planning``."""
+"""Materialized views: their indexes and their end. They are made by queries, see ``planning.views``."""
 
 from __future__ import annotations
 

@@ -344,7 +344,7 @@ def _launch(env: Environment, query: Query, aside: Aside) -> None:
 
 
 def _await_checkpoint(env: Environment, query: Query) -> None:
-    """A copy may take long: another thread makes it (``services.copying``), and this one says so."""
+    """A copy may take long: another thread makes it (``copying``), and this one says so."""
     env.awaited_copies.add(query.meta.id)
     origin = query.origin
     with change_query(env, query) as box:
