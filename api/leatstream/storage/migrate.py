@@ -61,6 +61,8 @@ def _is_before(scripts: ScriptDirectory, revision: str, present: tuple[str, ...]
     order = ["base", *reversed([script.revision for script in scripts.walk_revisions()])]
     for one in present:
         if one not in order:
+            if one < order[1]:
+                raise _too_old(one, order[1])
             raise StackError(
                 "part-failed",
                 f"the catalog has the schema {one} of a newer leatstream",
@@ -73,6 +75,15 @@ def _is_before(scripts: ScriptDirectory, revision: str, present: tuple[str, ...]
         hint = f"there are {', '.join(order[1:])}"
         raise StackError("part-failed", f"there is no schema {revision}", hint=hint)
     return any(order.index(one) > order.index(revision) for one in present)
+
+
+def _too_old(present: str, oldest: str) -> StackError:
+    return StackError(
+        "part-failed",
+        f"the catalog has the schema {present} of the time before the first release",
+        hint=f"the oldest schema that can be brought up to date is {oldest}; name an empty catalog in "
+        "LEATSTREAM_CATALOG_URL, run `leat catalog migrate --new`, and deploy your objects again",
+    )
 
 
 def revision(url: str) -> str:
