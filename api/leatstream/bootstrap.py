@@ -23,11 +23,11 @@ from leatstream.errors import CatalogError, EngineError, StackError, StoreError
 from leatstream.launching import heaps, open_launcher, slots
 from leatstream.model.objects import Store
 from leatstream.ports import CheckpointFiles, OpenUnit, SecretBox, ViewStore
-from leatstream.services.authorization import hash_token, mint_token, well_formed
 from leatstream.services.environment import Environment, Principal, RuntimeSettings
-from leatstream.services.queries.leases import SoleServer
-from leatstream.services.signal import Signal
-from leatstream.services.stores import put_store, resolve_store_secrets
+from leatstream.services.environment.authorization import hash_token, mint_token, well_formed
+from leatstream.services.environment.signal import Signal
+from leatstream.services.environment.sole_server import SoleServer
+from leatstream.services.nouns.stores import put_store, resolve_store_secrets
 from leatstream.settings import Settings
 from leatstream.storage.announcements import Announcements
 from leatstream.storage.catalog_check import check_catalog
@@ -88,8 +88,8 @@ class Runtime:
             if time.monotonic() > deadline:
                 raise EngineError(
                     "engine-unavailable",
-                    f"no Spark driver was warm after {timeout:.0f} s",
-                    hint=f"the drivers' logs are in {self.env.settings.log_dir}",
+                    f"No Spark driver was warm after {timeout:.0f} s.",
+                    hint=f"The drivers' logs are in {self.env.settings.log_dir}.",
                 )
             seen = self.env.changed.wait(seen, 1.0)
 
@@ -182,8 +182,8 @@ def _open(
     elif not at_head(settings.catalog):
         raise StackError(
             "part-failed",
-            "the catalog's schema is not the newest and may not be migrated here",
-            hint="start one server with LEATSTREAM_MIGRATE=true",
+            "The catalog's schema is not the newest and may not be migrated here.",
+            hint="Start one server with LEATSTREAM_MIGRATE=true.",
         )
     open_unit = open_units(settings.catalog)
     opened.callback(open_unit.close)
@@ -272,7 +272,7 @@ def _views(settings: Settings, open_unit: OpenUnit, box: SecretBox, directory: P
         else:
             url = make_role(settings.catalog, common_password(open_unit, box, _VIEWS_PASSWORD))
     except StoreError as error:  # it answers for the catalog, so this passes
-        hint = "start again; a dump or another long transaction may hold the tables of materialized views"
+        hint = "Start again; a dump or another long transaction may hold the tables of materialized views."
         raise StackError("part-failed", error.detail, hint=hint) from error
     except NoRole as error:
         _LOG.warning("materialized views cannot be kept: %s. %s", error, USE_ANOTHER)
@@ -303,8 +303,8 @@ def admin_token(open_unit: OpenUnit, clock: SystemClock, data_dir: Path, *, alon
     if given and not well_formed(given):
         raise StackError(
             "part-failed",
-            f"{_TOKEN_VARIABLE} is not a leatstream token",
-            hint="take the one of an earlier start, or leave it out and a new one is made",
+            f"{_TOKEN_VARIABLE} is not a leatstream token.",
+            hint="Take the one of an earlier start, or leave it out and a new one is made.",
         )
     token = given or (path.read_text().strip() if path.exists() else "")
     if not well_formed(token):
@@ -314,8 +314,8 @@ def admin_token(open_unit: OpenUnit, clock: SystemClock, data_dir: Path, *, alon
         if not (alone or given) and unit.find_token(hash_token(token)) is None:
             raise StackError(
                 "part-failed",
-                "other servers of this catalog have another administrator's token than this one",
-                hint=f"set {_TOKEN_VARIABLE} of every server to one token",
+                "Other servers of this catalog have another administrator's token than this one.",
+                hint=f"Set {_TOKEN_VARIABLE} of every server to one token.",
             )
         _write_private(path, token)
         unit.tokens.delete_of(_ADMIN)  # a token that was replaced is worth nothing any more

@@ -216,7 +216,7 @@ class CatalogError(LeatstreamError):
     ) -> None:
         """Make an error; see ``LeatstreamError``."""
         states = {"not-found": MISSING, "already-exists": TAKEN}.get(code, {})
-        word = (noun or "").replace("_", " ")
+        word = _word(noun or "")
         word = "relation" if word in _KINDS_OF_RELATIONS else word
         state = states.get(word)
         super().__init__(code, detail, sqlstate=sqlstate or state, **more)
@@ -230,6 +230,44 @@ class CatalogError(LeatstreamError):
         "invalid-transition": Kind(409, "State does not allow this", "55000"),
         "stale": Kind(412, "Object has changed meanwhile", "40001"),
     }
+
+
+def not_found(noun: str, name: str, **more: Any) -> CatalogError:
+    """The error of an object that the catalog does not have.
+
+    Args:
+        noun: what it is, such as ``schema registry``; an underscore stands for a blank.
+        name: its name as SQL writes it, quoted where that is needed.
+        **more: further arguments of ``CatalogError``, such as ``hint`` and ``position``.
+    """
+    return CatalogError("not-found", sentence(f"{_word(noun)} {name} does not exist"), noun=noun, **more)
+
+
+def already_exists(noun: str, name: str, **more: Any) -> CatalogError:
+    """The error of a name that another object of the catalog has.
+
+    Args:
+        noun: what it is, such as ``schema registry``; an underscore stands for a blank.
+        name: its name as SQL writes it, quoted where that is needed.
+        **more: further arguments of ``CatalogError``, such as ``hint`` and ``position``.
+    """
+    return CatalogError("already-exists", sentence(f"{_word(noun)} {name} exists already"), noun=noun, **more)
+
+
+def sentence(text: str) -> str:
+    """A text from elsewhere as a sentence: with a capital first letter and a full stop.
+
+    A first word that is code, such as ``value.format``, keeps its letters.
+    """
+    text = text.strip()
+    first = text.partition(" ")[0].rstrip(",:;")
+    if first.isalpha():
+        text = f"{text[:1].upper()}{text[1:]}"
+    return text if text.endswith((".", "?", "!", "…")) else f"{text}."
+
+
+def _word(noun: str) -> str:
+    return noun.replace("_", " ")
 
 
 class StoreError(LeatstreamError):

@@ -118,7 +118,7 @@ def _pods(settings: Settings, server: str, log_dir: Path, environment: Mapping[s
         faults.append("LEATSTREAM_DRIVER_API_URL is not set, so drivers would not find this server")
     if faults:
         raise StackError(
-            "part-failed", "; ".join(faults), hint="docs/deploy.md tells what each launcher needs"
+            "part-failed", "; ".join(faults), hint="See docs/deploy.md for what each launcher needs."
         )
     plan = PodPlan(
         image=settings.kubernetes_image,

@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from leatstream.model.objects import QueryState
-from leatstream.services.queries.drivers import fencing_token, heartbeat
+from leatstream.services.driver_calls import fencing_token, heartbeat
 
 FIRST = "CREATE STREAM one AS SELECT * FROM pageviews WHERE viewtime > 1"
 SECOND = "INSERT INTO one SELECT * FROM pageviews WHERE viewtime < 1"

@@ -120,7 +120,7 @@ def test_changes_and_removals_wait_as_well(pageviews: TestClient) -> None:
 
 def test_someone_else_was_faster(pageviews: TestClient, fresh: Any, monkeypatch: Any) -> None:
     """What was read has changed: the text runs again; each time anew: it is refused and nothing is kept."""
-    from leatstream.services.statements import atomic
+    from leatstream.services.staging import atomic
 
     real = atomic.keep
     times: list[int] = []
@@ -159,8 +159,8 @@ def test_what_others_do_elsewhere_does_not_matter(
     pageviews: TestClient, fresh: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Queries that others make and delete, and topics that they drop, are no reason to run the text again."""
-    from leatstream.services.entity_drops import drop_unless_used
-    from leatstream.services.statements import atomic
+    from leatstream.services.nouns.entity_drops import drop_unless_used
+    from leatstream.services.staging import atomic
 
     real, times = atomic.keep, []
 
@@ -217,8 +217,8 @@ def test_all_faults_of_a_text(client: TestClient) -> None:
 def test_each_look_is_compared_once(pageviews: TestClient, fresh: Any) -> None:
     """Whatever many changes have read, it is read once when they are kept: nobody else can write then."""
     from leatstream.services.environment import Principal
-    from leatstream.services.schemas import delete_schema, put_schema
-    from leatstream.services.statements.staging import staged
+    from leatstream.services.nouns.schemas import delete_schema, put_schema
+    from leatstream.services.staging.staged_unit import staged
 
     ann, names = Principal("ann", "sysadmin"), [f"s{i}" for i in range(8)]
     for name in names:
@@ -235,7 +235,7 @@ def test_each_look_is_compared_once(pageviews: TestClient, fresh: Any) -> None:
 def test_a_drop_that_ends_does_not_hide_another(pageviews: TestClient, fresh: Any) -> None:
     """Two servers may end the same query: until both have, nobody may stand on the topic."""
     from leatstream.errors import CatalogError
-    from leatstream.services.entity_drops import drop_unless_used, drops_seen, require_not_dropped
+    from leatstream.services.nouns.entity_drops import drop_unless_used, drops_seen, require_not_dropped
 
     with fresh.env.open_unit(write=False) as unit:
         relation = unit.relations.find("demo.public.pageviews")

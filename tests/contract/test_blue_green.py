@@ -11,13 +11,13 @@ import pytest
 from starlette.testclient import TestClient
 
 from leatstream.connectors.entities import Entity
+from leatstream.services import driver_calls as drivers
+from leatstream.services.driver_calls import build_spec
 from leatstream.services.environment import Principal, view_table
 from leatstream.services.queries import catalog as queries
-from leatstream.services.queries import drivers
-from leatstream.services.queries.drivers import build_spec
-from leatstream.services.queries.reconciler import reconcile_all
-from leatstream.services.queries.swapping import caught_up
-from leatstream.services.views import keeper
+from leatstream.services.queries.reconcile.reconciler import reconcile_all
+from leatstream.services.queries.replace.swap import caught_up
+from leatstream.services.queries.views import keeper
 
 ANN = Principal("ann", "sysadmin")
 SET_UP = """CREATE STORE k WITH ('type'=KAFKA, 'uris'='b:1', 'tls.disabled'=TRUE); CREATE DATABASE d; USE DATABASE d;

@@ -21,8 +21,9 @@ from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
 from leatstream.rest import waiting
 from leatstream.rest.app import create_app
-from leatstream.services import databases, entities, relations, stores
 from leatstream.services.environment import Environment, Principal
+from leatstream.services.nouns import databases, stores
+from leatstream.services.relations import entities, relations
 
 HERE = Path(__file__).parent
 EXAMPLES = int(os.environ.get("LEATSTREAM_CONTRACT_EXAMPLES", "5"))

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from leatstream.errors import CheckpointError
 from leatstream.model.objects import Query, QueryState
-from leatstream.services.queries.reconciler import reconcile_all
+from leatstream.services.queries.reconcile.reconciler import reconcile_all
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from leatstream.formats.described import Decoder, Description
 from leatstream.formats.plain_values import Undecodable
 from leatstream.formats.registry_client import RegistryAddress, Schema
 from leatstream.plan.logical import AnalyzedColumn
+from leatstream.services.driver_calls import build_spec
 from leatstream.services.environment import Context, Principal
-from leatstream.services.queries.drivers import build_spec
-from leatstream.services.statements.validation import validate as dry_run
+from leatstream.services.statements.dry_run import validate as dry_run
 
 PASSWORD = "hunter2-never-shown"
 ORDER = '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"Kind","type":["null","string"]}]}'

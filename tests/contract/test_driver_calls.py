@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from leatstream.engine.analysis import AnalysisQueue
 from leatstream.model.objects import QueryState
 from leatstream.plan.logical import AnalyzedColumn, ViewSchema
-from leatstream.services.queries.drivers import fencing_token
+from leatstream.services.driver_calls import fencing_token
 
 SQL = "CREATE STREAM views AS SELECT * FROM pageviews"
 VIEWS = [ViewSchema("v", "n BIGINT")]

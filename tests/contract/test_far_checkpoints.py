@@ -11,9 +11,9 @@ from savepoint_world import world as world
 from starlette.testclient import TestClient
 
 from leatstream.errors import CheckpointError
-from leatstream.services.queries.copying import copy_what_waits
-from leatstream.services.queries.old_checkpoints import sweep_checkpoints
-from leatstream.services.queries.reconciler import reconcile_all
+from leatstream.services.queries.checkpoints.copies import copy_what_waits
+from leatstream.services.queries.checkpoints.sweep import sweep_checkpoints
+from leatstream.services.queries.reconcile.reconciler import reconcile_all
 
 WHY = "The checkpoints cannot be reached: ConnectException: Call From here to there failed"
 

@@ -11,7 +11,7 @@ import pytest
 from java_classes import JOIN, SAME, jar, load, udf_class
 from starlette.testclient import TestClient
 
-from leatstream.services.queries.reconciler import reconcile_all
+from leatstream.services.queries.reconcile.reconciler import reconcile_all
 
 STREAM = "CREATE STREAM pageviews (viewtime BIGINT NOT NULL, userid VARCHAR) WITH ('value.format'='json')"
 NO_TLS = "'type'=KAFKA, 'uris'='localhost:9092', 'tls.disabled'=TRUE"

@@ -13,7 +13,7 @@ from fuzz_texts import Fuzz, texts
 from scratch import memory_directory
 
 from leatstream.errors import RequestError
-from leatstream.services.statements.bodies import columns_of
+from leatstream.services.relations.declarations import columns_of
 from leatstream.sql.lexer import MAX_TOKENS
 from leatstream.sql.parser import MAX_STATEMENTS, parse
 from leatstream.sql.statements import CreateStream

@@ -12,11 +12,11 @@ from starlette.testclient import TestClient
 from leatstream.connectors.entities import Entity
 from leatstream.plan.hand_over import HandOver
 from leatstream.plan.job_spec import JobSpec
+from leatstream.services import driver_calls as drivers
+from leatstream.services.driver_calls import build_spec
 from leatstream.services.environment import Principal
 from leatstream.services.queries import catalog as queries
-from leatstream.services.queries import drivers
-from leatstream.services.queries.drivers import build_spec
-from leatstream.services.queries.reconciler import reconcile_all
+from leatstream.services.queries.reconcile.reconciler import reconcile_all
 
 ANN = Principal("ann", "sysadmin")
 MICRO = "QUERY WITH ('mode'='micro_batch')"

@@ -16,9 +16,9 @@ from starlette.testclient import TestClient
 
 from leatstream.model.objects import QueryProgress, QueryState
 from leatstream.rest import log_lines
+from leatstream.services.driver_calls import fencing_token
 from leatstream.services.environment import Principal
 from leatstream.services.queries import removal as remove
-from leatstream.services.queries.drivers import fencing_token
 from leatstream.storage.query_log import KEPT
 
 SQL = "CREATE STREAM views AS SELECT * FROM pageviews"

@@ -12,10 +12,10 @@ from leatstream.engine.driver_pool import DriverPool
 from leatstream.errors import EngineError
 from leatstream.model.objects import Query, QueryState
 from leatstream.ports import DriverRow
+from leatstream.services import driver_calls as drivers
 from leatstream.services.environment import Principal
 from leatstream.services.queries import catalog as queries
-from leatstream.services.queries import drivers
-from leatstream.services.queries.reconciler import reconcile_all
+from leatstream.services.queries.reconcile.reconciler import reconcile_all
 
 ANN = Principal("ann", "sysadmin")
 PATH = "/v1/applications/shop"

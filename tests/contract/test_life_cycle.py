@@ -25,18 +25,18 @@ from leatstream.errors import CatalogError, EngineError, InternalError, StoreErr
 from leatstream.model.objects import DesiredState, QueryState
 from leatstream.model.query_states import TRANSITIONS, WITH_DRIVER, is_legal
 from leatstream.ports import Sharing
+from leatstream.services import driver_calls as drivers
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.queries import catalog as queries
-from leatstream.services.queries import drivers
-from leatstream.services.queries.blue_green import replace_beside, rollback
 from leatstream.services.queries.definition import QueryDefinition
-from leatstream.services.queries.notes import keep_query
-from leatstream.services.queries.reconciler import reconcile, release_strays
+from leatstream.services.queries.reconcile.reconciler import reconcile, release_strays
 from leatstream.services.queries.removal import delete_query
+from leatstream.services.queries.replace.blue_green import replace_beside, rollback
+from leatstream.services.queries.replace.catch_up import take_over
 from leatstream.services.queries.restart import StartWish, restart_query
+from leatstream.services.queries.save import keep_query
 from leatstream.services.queries.shared_drivers import note_crashes
-from leatstream.services.queries.taking_over import take_over
-from leatstream.services.statements.running import execute
+from leatstream.services.statements.execution import execute
 
 ANN = Principal("ann", "sysadmin")
 NAMES = ("q1", "q2")

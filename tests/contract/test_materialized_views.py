@@ -45,7 +45,7 @@ def test_it_is_a_relation_of_its_own_kind(view: TestClient) -> None:
 
 
 def test_the_job_is_told_where_to_write(view: TestClient, fresh: Any) -> None:
-    from leatstream.services.queries.drivers import build_spec
+    from leatstream.services.driver_calls import build_spec
 
     sql(view, "CREATE INDEX by_user ON v (userid)")
     with fresh.units(write=False) as unit:
@@ -158,7 +158,7 @@ def test_a_query_reads_streams_not_views(view: TestClient) -> None:
 
 def fill(client: TestClient, world: Any, *rows: tuple[Any, ...]) -> None:
     """What the job would do: claim the view, and apply one batch."""
-    from leatstream.services.queries.drivers import build_spec
+    from leatstream.services.driver_calls import build_spec
     from leatstream.views.base import Batch
     from leatstream.views.opening import view_writer
 

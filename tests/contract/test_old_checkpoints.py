@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from leatstream.model.objects import CheckpointOrigin
 from leatstream.model.registered import Savepoint
-from leatstream.services.queries.old_checkpoints import sweep_checkpoints
+from leatstream.services.queries.checkpoints.sweep import sweep_checkpoints
 
 SQL = "CREATE STREAM a AS SELECT viewtime FROM pageviews"
 QUERY = {"sql": SQL, "database": "demo", "schema": "public", "store": "k"}

@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 from leatstream.errors import EngineError
 from leatstream.ports import Freshness, UnitOfWork
 from leatstream.services.environment import Context, Principal
-from leatstream.services.statements.validation import validate
-from leatstream.services.turns import UNITS_OF_A_PLAN, Turns
+from leatstream.services.environment.turns import UNITS_OF_A_PLAN, Turns
+from leatstream.services.statements.dry_run import validate
 
 ANN = Principal("ann", "sysadmin")
 READS = "SELECT * FROM pageviews"

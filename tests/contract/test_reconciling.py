@@ -11,11 +11,11 @@ from starlette.testclient import TestClient
 
 from leatstream.connectors.entities import Entity
 from leatstream.errors import EngineError
+from leatstream.services import driver_calls as drivers
 from leatstream.services.environment import Principal
 from leatstream.services.queries import catalog as queries
-from leatstream.services.queries import drivers
-from leatstream.services.queries.notes import note_event
-from leatstream.services.queries.reconciler import reconcile_all, release_strays
+from leatstream.services.queries.reconcile.reconciler import reconcile_all, release_strays
+from leatstream.services.queries.save import note_event
 
 ANN = Principal("ann", "sysadmin")
 

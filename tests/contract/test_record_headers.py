@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from leatstream.plan.logical import AnalyzedColumn
-from leatstream.services.queries.drivers import build_spec
+from leatstream.services.driver_calls import build_spec
 
 CONTEXT = {"database": "demo", "schema": "public", "store": "k"}
 NEW = "'topic.partitions'=1, 'topic.replicas'=1"

@@ -267,7 +267,7 @@ def test_a_store_is_updated_and_keeps_what_is_not_named(sql: Sql, client: TestCl
 
 
 def test_the_kept_password_is_the_one_that_was_given(sql: Sql, fresh: Any) -> None:
-    from leatstream.services.stores import resolve_store_secrets
+    from leatstream.services.nouns.stores import resolve_store_secrets
 
     sql(
         "CREATE STORE secured WITH ('type'=KAFKA, 'uris'='a:1', 'kafka.sasl.hash_function'=PLAIN,"

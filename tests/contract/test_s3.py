@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from leatstream.connectors.s3.connector import S3Connector
 from leatstream.rest.app import create_app
-from leatstream.services.queries.drivers import build_spec
+from leatstream.services.driver_calls import build_spec
 
 SECRET = "aws-secret-of-the-test"
 CONTEXT = {"database": "demo", "schema": "public", "store": "k"}

@@ -13,8 +13,8 @@ from savepoint_world import world as world
 from starlette.testclient import TestClient
 
 from leatstream.connectors.entities import Entity
-from leatstream.services.queries.copying import copy_what_waits
-from leatstream.services.queries.reconciler import reconcile_all
+from leatstream.services.queries.checkpoints.copies import copy_what_waits
+from leatstream.services.queries.reconcile.reconciler import reconcile_all
 
 
 def test_a_savepoint_is_taken_when_the_job_has_ended(world: Any, client: TestClient) -> None:

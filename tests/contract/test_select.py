@@ -12,12 +12,12 @@ from starlette.testclient import TestClient
 
 from leatstream.errors import EngineError
 from leatstream.rest import streams
+from leatstream.services import driver_calls as drivers
 from leatstream.services.environment import Principal
-from leatstream.services.queries import drivers
-from leatstream.services.queries.reconciler import release_strays
+from leatstream.services.environment.selections import LET_GO_SECONDS, QUEUED_ROWS, UNREAD_SECONDS
+from leatstream.services.queries.reconcile.reconciler import release_strays
 from leatstream.services.selects import interactive
 from leatstream.services.selects.interactive import sweep
-from leatstream.services.selects.selections import LET_GO_SECONDS, QUEUED_ROWS, UNREAD_SECONDS
 
 SELECT = "SELECT * FROM demo.public.pageviews"
 

@@ -11,10 +11,10 @@ from starlette.testclient import TestClient
 from leatstream.connectors.entities import Entity
 from leatstream.errors import EngineError
 from leatstream.model.objects import Query
+from leatstream.services import driver_calls as drivers
 from leatstream.services.environment import Principal
 from leatstream.services.queries import catalog as queries
-from leatstream.services.queries import drivers
-from leatstream.services.queries.reconciler import reconcile_all
+from leatstream.services.queries.reconcile.reconciler import reconcile_all
 
 ANN = Principal("ann", "sysadmin")
 SHARED = " QUERY WITH ('query.driver'='shared')"

@@ -319,7 +319,7 @@ def test_print_holds_no_more_than_an_answer_may_have(
 ) -> None:
     """Records of any length are no reason for the server to run out of memory; nor are many statements."""
     monkeypatch.setattr("leatstream.views.faults.MOST_ANSWERED", 2 << 20)
-    monkeypatch.setattr("leatstream.services.statements.results.MOST_ANSWERED", 2 << 20)
+    monkeypatch.setattr("leatstream.services.environment.results.MOST_ANSWERED", 2 << 20)
     record = Record(b"k", b"x" * (1 << 19), 0, 0, 1000)
     fresh.cluster.records["pageviews"] = [record] * 100
     text = "PRINT TOPIC pageviews WITH ('from_beginning', 'limit'={})"

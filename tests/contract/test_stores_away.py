@@ -18,10 +18,10 @@ from leatstream.connectors.entities import Entity
 from leatstream.engine import loop as loops
 from leatstream.engine.loop import ReconcileLoop
 from leatstream.errors import CatalogBusy, StoreError
+from leatstream.services import driver_calls as drivers
 from leatstream.services.environment import Principal
 from leatstream.services.queries import catalog as queries
-from leatstream.services.queries import drivers
-from leatstream.services.queries.reconciler import reconcile_all
+from leatstream.services.queries.reconcile.reconciler import reconcile_all
 from leatstream.services.queries.removal import remove_query
 
 ANN = Principal("ann", "sysadmin")

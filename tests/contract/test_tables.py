@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from leatstream.connectors.entities import Entity
 from leatstream.connectors.postgres.connector import PostgresConnector
 from leatstream.rest.app import create_app
-from leatstream.services.queries.drivers import build_spec
+from leatstream.services.driver_calls import build_spec
 
 ORDERS = "CREATE STREAM orders (id BIGINT NOT NULL, item VARCHAR, n INTEGER) WITH ('store'='k','topic'='orders','value.format'='json')"
 ITEMS = "CREATE CHANGELOG items (item VARCHAR, price DOUBLE, PRIMARY KEY (item)) WITH ('store'='k','topic'='items','value.format'='json')"

@@ -13,10 +13,10 @@ from starlette.testclient import TestClient
 
 from leatstream.connectors.entities import Entity
 from leatstream.errors import CatalogAway, CatalogBusy, CatalogFull, StoreError
-from leatstream.services.entities import delete_entity
 from leatstream.services.environment import Principal
 from leatstream.services.queries.catalog import get_query
 from leatstream.services.queries.removal import remove_query
+from leatstream.services.relations.entities import delete_entity
 
 STREAM = {
     "kind": "stream",

@@ -19,7 +19,7 @@ from playground import Playground, playground
 
 from leatstream.dev.ports import free_ports
 from leatstream.launching import SMALL_JVM
-from leatstream.services.authorization import mint_token
+from leatstream.services.environment.authorization import mint_token
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 RECORDS = 60_000

@@ -23,7 +23,7 @@ from leat_server import LeatstreamServer, stop_process
 from playground import Playground, playground
 
 from leatstream.dev.ports import free_ports
-from leatstream.services.authorization import mint_token
+from leatstream.services.environment.authorization import mint_token
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 LONG = 300.0

@@ -26,7 +26,7 @@ from playground import playground
 from leatstream.dev.jars import locked
 from leatstream.dev.ports import free_ports
 from leatstream.engine.pod_manifests import PodPlan, pod_manifest
-from leatstream.services.authorization import mint_token
+from leatstream.services.environment.authorization import mint_token
 
 RUN = shlex.split(os.environ.get("LEATSTREAM_TEST_RUN", "docker run"))
 IMAGE = os.environ.get("LEATSTREAM_TEST_IMAGE", "leatstream")

@@ -23,12 +23,12 @@ from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.model.objects import Query, Store
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, ViewSchema
 from leatstream.rest.app import create_app
+from leatstream.services import driver_calls as drivers
+from leatstream.services.driver_calls import build_spec
 from leatstream.services.environment import Principal
 from leatstream.services.queries import catalog as queries
-from leatstream.services.queries import drivers
-from leatstream.services.queries.copying import copy_what_waits
-from leatstream.services.queries.drivers import build_spec
-from leatstream.services.queries.reconciler import reconcile_all
+from leatstream.services.queries.checkpoints.copies import copy_what_waits
+from leatstream.services.queries.reconcile.reconciler import reconcile_all
 from leatstream.views.base import Batch
 from leatstream.views.opening import view_writer
 from leatstream_jobs.analysis.analyze import analyze

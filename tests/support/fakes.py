@@ -12,22 +12,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pydantic import BaseModel
-
 from leatstream.connectors.base import Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
 from leatstream.connectors.entities import Entity, NewRecord, Record, Table, TableColumn
-from leatstream.connectors.kafka.settings import SECRET_ADDRESSES, KafkaConfig
+from leatstream.connectors.kafka.settings import KafkaConfig
 from leatstream.connectors.postgres.connector import PostgresConnector
 from leatstream.connectors.postgres.types import column_type
 from leatstream.connectors.registry import open_connector, with_secrets
+from leatstream.connectors.settings import StoreSettings
 from leatstream.errors import StoreError
 from leatstream.model.objects import Column, Store
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, ViewSchema
 from leatstream.ports import AnalysisRequest, Sharing
-from leatstream.services.authorization import mint_token
 from leatstream.services.environment import Environment, RuntimeSettings
-from leatstream.services.stores import resolve_store_secrets
+from leatstream.services.environment.authorization import mint_token
+from leatstream.services.nouns.stores import resolve_store_secrets
 from leatstream.storage.checkpoint_directory import CheckpointDirectory
 from leatstream.storage.migrate import migrate
 from leatstream.storage.secret_box import open_secret_box
@@ -66,16 +65,11 @@ class MemoryConnector(Connector):
         EntityProperty("topic.replicas", ("kafka.replicas",)),
     )
     value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf", "json_schema", "primitive")
-    Config: ClassVar[type[BaseModel]] = KafkaConfig
-    secret_addresses: ClassVar[Mapping[str, Any]] = SECRET_ADDRESSES
+    Config: ClassVar[type[StoreSettings]] = KafkaConfig
 
-    def __init__(self, name: str, config: BaseModel, cluster: Cluster) -> None:
+    def __init__(self, name: str, config: StoreSettings, cluster: Cluster) -> None:
         super().__init__(name, config)
         self.cluster = cluster
-
-    @classmethod
-    def secret_fields(cls) -> tuple[str, ...]:
-        return ("sasl.password", "sasl.oauth.client_secret")
 
     def forget_batches(self, query_id: str, timeout: float) -> None:
         self.cluster.forgotten_batches.append(query_id)
@@ -186,7 +180,7 @@ class MemoryAdmin:
 class MemoryTables(PostgresConnector):
     """A PostgreSQL store whose tables are in memory, without rows."""
 
-    def __init__(self, name: str, config: BaseModel, admin: MemoryAdmin) -> None:
+    def __init__(self, name: str, config: StoreSettings, admin: MemoryAdmin) -> None:
         super().__init__(name, config)
         self.admin: Any = admin
 

@@ -22,7 +22,7 @@ from postgres_server import PostgresServer
 from leatstream.dev.broker import Broker
 from leatstream.dev.ports import free_ports
 from leatstream.launching import SMALL_JVM
-from leatstream.services.authorization import mint_token
+from leatstream.services.environment.authorization import mint_token
 
 LOOK = 0.05  # seconds
 START_SECONDS = 300.0

@@ -17,8 +17,8 @@ import fakes
 
 from leatstream.errors import InternalError, LeatstreamError
 from leatstream.services.environment import Context, Principal
-from leatstream.services.statements.running import execute
-from leatstream.services.statements.validation import validate
+from leatstream.services.statements.dry_run import validate
+from leatstream.services.statements.execution import execute
 
 CORPUS = Path(__file__).parents[1] / "fixtures" / "statements" / "corpus.sql"
 CONTEXT = Context("demo", "public", "k")

@@ -9,11 +9,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from leatstream.connectors.entities import Entity
+from leatstream.services import driver_calls as drivers
 from leatstream.services.environment import Principal
 from leatstream.services.queries import catalog as queries
-from leatstream.services.queries import drivers
-from leatstream.services.queries.copying import copy_what_waits
-from leatstream.services.queries.reconciler import reconcile_all
+from leatstream.services.queries.checkpoints.copies import copy_what_waits
+from leatstream.services.queries.reconcile.reconciler import reconcile_all
 
 ANN = Principal("ann", "sysadmin")
 SET_UP = """CREATE STORE k WITH ('type'=KAFKA, 'uris'='b:1', 'tls.disabled'=TRUE); CREATE DATABASE d; USE DATABASE d;

@@ -59,7 +59,7 @@ def serve() -> None:
 
 def token() -> None:
     """Make an administrator's token, to be given to servers as LEATSTREAM_BOOTSTRAP_TOKEN."""
-    from leatstream.services.authorization import mint_token
+    from leatstream.services.environment.authorization import mint_token
 
     typer.echo(mint_token()[0])
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leatstream import http_server
 from leatstream.dev.class_archive import VARIABLE as ARCHIVE_VARIABLE
 from leatstream.dev.class_archive import ClassArchive
 from leatstream.dev.java import Java, find_java, java_environment
@@ -179,7 +180,7 @@ def api_server(app: Any, before_end: Callable[[], object]) -> uvicorn.Server:
             await asyncio.to_thread(before_end)
             await super().shutdown(sockets)
 
-    return Server(uvicorn.Config(app, access_log=False, timeout_graceful_shutdown=5))
+    return Server(http_server.config(app, timeout_graceful_shutdown=5))
 
 
 def warn_of_unknown() -> None:

@@ -10,9 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import BaseModel
-
 from leatstream.connectors.entities import OptionFault
+from leatstream.connectors.settings import StoreSettings, secret_addresses, secret_fields
 from leatstream.errors import JobError, StoreError
 from leatstream.model.types import DataType
 
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
         SourceWatch,
         Table,
     )
+    from leatstream.connectors.entity_settings import EntitySettings
+    from leatstream.connectors.store_words import StoreWords
     from leatstream.connectors.traffic import Traffic
     from leatstream.connectors.writers import BatchTarget, BatchWriter, TableReader, TableWriter, Written
     from leatstream.errors import Position
@@ -55,8 +56,17 @@ class Connector(ABC):
 
     kind: ClassVar[str]
     capabilities: ClassVar[Capabilities]
-    entity_properties: ClassVar[tuple[EntityProperty, ...]]
-    Config: ClassVar[type[BaseModel]]
+    entity_properties: ClassVar[tuple[EntityProperty, ...]] = ()
+    EntityConfig: ClassVar[type[EntitySettings] | None] = None
+    """What can be said of an entity in REST; None where there is nothing but its name."""
+    entity_configs: ClassVar[Mapping[str, str]] = {}
+    """Property in SQL of an entity's setting, to the store's word for it."""
+    property_families: ClassVar[tuple[str, ...]] = ()
+    """What the properties of relations begin with that only this kind has, such as ``s3.``."""
+    table_names: ClassVar[tuple[str, str, str]] = ("", "", "")
+    """Properties that name a relation's table, of kinds with ``tables``: database, schema, table."""
+    Config: ClassVar[type[StoreSettings]]
+    words: ClassVar[StoreWords]
     tables: ClassVar[bool] = False
     """Whether entities are tables: with columns of their own, made by ``create_table``."""
     value_formats: ClassVar[tuple[str, ...]] = ("json",)
@@ -66,17 +76,25 @@ class Connector(ABC):
     takes_rows: ClassVar[bool] = False
     holds_schemas: ClassVar[bool] = False
     place_members: ClassVar[Mapping[str, str]] = {}
-    secret_addresses: ClassVar[Mapping[str, Any]] = {}
-    """Dotted paths of the settings that say whom secrets are told, and how safely, to their defaults."""
 
-    def __init__(self, name: str, config: BaseModel) -> None:
+    def __init__(self, name: str, config: StoreSettings) -> None:
         self.name = name
         self.config = config
 
     @classmethod
     def secret_fields(cls) -> tuple[str, ...]:
-        """Dotted paths of the config fields that are secrets, such as ``sasl.password``."""
-        return ()
+        """Dotted paths of the settings that are secrets, such as ``sasl.password``."""
+        return secret_fields(cls.Config)
+
+    @classmethod
+    def secret_addresses(cls) -> Mapping[str, Any]:
+        """Dotted paths of the settings that decide who receives secrets, to their defaults."""
+        return secret_addresses(cls.Config)
+
+    @classmethod
+    def config_word(cls, key: str) -> tuple[str, str] | None:
+        """A SQL property that is an entity's setting: its one name, and the store's word; None for others."""
+        return (key, cls.entity_configs[key]) if key in cls.entity_configs else None
 
     @classmethod
     def entity_name_fault(cls, name: str) -> str | None:
@@ -111,7 +129,7 @@ class Connector(ABC):
         Returns:
             texts for SourceSpec and SinkSpec, and what is wrong.
         """
-        return {}, [OptionFault(name, f"{name} is not for stores of kind {cls.kind}") for name in given]
+        return {}, [OptionFault(name, f"{name} is not for stores of kind {cls.kind}.") for name in given]
 
     @classmethod
     def trigger_interval_ms(cls, options: Mapping[str, str]) -> int:

@@ -58,9 +58,18 @@ class EntityProperty:
         aliases: other accepted names, such as ``kafka.partitions``.
         inheritable: whether the left-most source of the same kind may give it.
         minimum: smallest legal value.
+        description: what it is, for the API's documentation.
+        grows_only: whether the store cannot make it smaller.
     """
 
     name: str
     aliases: tuple[str, ...]
     inheritable: bool = True
     minimum: int = 1
+    description: str = ""
+    grows_only: bool = False
+
+    @property
+    def short(self) -> str:
+        """Its name in bodies, such as ``partitions``."""
+        return self.name.rpartition(".")[2]

@@ -13,7 +13,7 @@ from typing import Any
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.capabilities import Capabilities
-from leatstream.connectors.kinds import KIND_PROPERTIES
+from leatstream.connectors.registry import PLANNED, connector_classes
 
 _COLUMNS = {
     "source": "source",
@@ -50,10 +50,11 @@ def matrix(classes: Mapping[str, type[Connector]]) -> list[dict[str, Any]]:
         ``kind``, ``built``, the members of ``Capabilities`` and ``properties``, which a new sink needs.
     """
     rows = []
-    for kind in sorted(KIND_PROPERTIES, key=lambda name: (name not in classes, name)):
-        found = classes[kind].capabilities if kind in classes else Capabilities()
-        properties = [one.name for one in KIND_PROPERTIES[kind]]
-        rows.append({"kind": kind, "built": kind in classes, **asdict(found), "properties": properties})
+    for kind in (*sorted(classes), *PLANNED):
+        built = classes.get(kind)
+        found = built.capabilities if built else Capabilities()
+        properties = [one.name for one in built.entity_properties] if built else []
+        rows.append({"kind": kind, "built": built is not None, **asdict(found), "properties": properties})
     return rows
 
 
@@ -74,6 +75,4 @@ def page(classes: Mapping[str, type[Connector]]) -> str:
 
 
 if __name__ == "__main__":
-    from leatstream.connectors.registry import connector_classes
-
     Path(sys.argv[1]).write_text(page(connector_classes()), encoding="utf-8")

@@ -68,6 +68,7 @@ class Entity:
         configs: the entity's own settings in the store's words, only those set for it.
         table: of kinds whose entities are tables; columns and keys only where it is asked for by name.
         details: what else the store tells of it, such as the number of its files; for people.
+        kind: of its store; services fill it in.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Entity:
     configs: Mapping[str, str] = field(default_factory=dict)
     table: Table | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    kind: str = ""
 
     def planned(self, entity: Entity | None) -> Entity:
         """What it will be after a plan that brings it to the properties of ``entity``."""

@@ -1,23 +1,49 @@
-"""The store kinds that can be used, each with its connector class."""
+"""The store kinds: one line each, and the names of those to come."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 from leatstream.connectors.base import Connector
 from leatstream.errors import RequestError
 
+KINDS = [
+    "leatstream.connectors.kafka.connector:KafkaConnector",
+    "leatstream.connectors.kinesis.connector:KinesisConnector",
+    "leatstream.connectors.postgres.connector:PostgresConnector",
+    "leatstream.connectors.s3.connector:S3Connector",
+]
+"""The connector class of each kind that can be used."""
+PLANNED: Mapping[str, tuple[str, ...]] = {
+    "clickhouse": ("clickhouse.",),
+    "databricks": ("databricks.", "table."),
+    "iceberg_glue": ("iceberg.",),
+    "iceberg_rest": ("iceberg.",),
+    "oracle": ("oracle.",),
+    "snowflake": ("snowflake.",),
+}
+"""Kinds that are refused by name until their connectors are built, with their families of properties."""
 
-def connector_classes() -> dict[str, type[Connector]]:
+
+@cache
+def connector_classes() -> Mapping[str, type[Connector]]:
     """Kind to connector class, for every kind that can be used."""
-    from leatstream.connectors.kafka.connector import KafkaConnector
-    from leatstream.connectors.kinesis.connector import KinesisConnector
-    from leatstream.connectors.postgres.connector import PostgresConnector
-    from leatstream.connectors.s3.connector import S3Connector
+    found: dict[str, type[Connector]] = {}
+    for place in KINDS:
+        module, _, name = place.partition(":")
+        connector = getattr(import_module(module), name)
+        found[connector.kind] = connector
+    return found
 
-    classes: tuple[type[Connector], ...] = (KafkaConnector, KinesisConnector, PostgresConnector, S3Connector)
-    return {c.kind: c for c in classes}
+
+@cache
+def property_families() -> tuple[str, ...]:
+    """What the properties of relations begin with that only some kinds of store have."""
+    built = (family for found in connector_classes().values() for family in found.property_families)
+    return tuple(dict.fromkeys((*built, *(family for families in PLANNED.values() for family in families))))
 
 
 def open_connector(

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leatstream import http_server
 from leatstream.dev import ports
 from leatstream.errors import StackError
 
@@ -101,10 +102,9 @@ class ApiServer:
         import uvicorn
 
         _log_to(self._log_file)
-        config = uvicorn.Config(
+        config = http_server.config(
             self._app,
             log_config=None,
-            access_log=False,
             lifespan="on",
             timeout_graceful_shutdown=int(STOP_TIMEOUT / 2),
         )

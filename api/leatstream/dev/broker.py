@@ -17,7 +17,7 @@ from leatstream.dev import broker_config, ports
 from leatstream.dev.child import Child, ProcessMark, end_process, read_mark
 from leatstream.dev.jars import broker_jars
 from leatstream.dev.java import Java, find_java, java_environment
-from leatstream.errors import StackError
+from leatstream.errors import StackError, sentence
 
 # Small and quick to start: the broker serves one machine, and C1 code is enough for that.
 JVM_OPTIONS = (
@@ -229,7 +229,9 @@ class Broker:
         if done.returncode != 0:
             raise StackError(
                 "part-failed",
-                f"Kafka could not prepare {self.data_dir}: {(done.stderr or done.stdout).strip()[-500:]}",
+                sentence(
+                    f"Kafka could not prepare {self.data_dir}: {(done.stderr or done.stdout).strip()[-500:]}"
+                ),
                 hint="Is the disk full or the directory not writable?",
             )
 

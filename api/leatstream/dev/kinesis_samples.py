@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from leatstream.dev import local_kinesis
-from leatstream.errors import StackError
+from leatstream.errors import StackError, sentence
 
 if TYPE_CHECKING:
     from leatstream.dev.samples import Sample
@@ -58,7 +58,8 @@ class KinesisOutlet:
             waiter.wait(StreamName=self._stream, WaiterConfig={"Delay": 1, "MaxAttempts": CREATE_TIMEOUT})
         except (BotoCoreError, ClientError) as error:
             raise StackError(
-                "part-failed", f"The stream {self._stream} cannot be made in the local Kinesis: {error}"
+                "part-failed",
+                sentence(f"The stream {self._stream} cannot be created in the local Kinesis: {error}"),
             ) from error
 
     def put(self, sample: Sample) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leatstream.errors import StackError
+from leatstream.errors import StackError, sentence
 
 if TYPE_CHECKING:
     from confluent_kafka import Producer
@@ -233,6 +233,8 @@ def create_topics(bootstrap_servers: str, topics: tuple[str, ...], partitions: i
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise StackError(
                     "part-failed",
-                    f"Topic {topic} cannot be created on {bootstrap_servers}: {error.args[0].str()}",
+                    sentence(
+                        f"Topic {topic} cannot be created on {bootstrap_servers}: {error.args[0].str()}"
+                    ),
                     hint="Is the broker up and writable? --no-sample starts without sample data.",
                 ) from error

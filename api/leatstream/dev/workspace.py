@@ -118,7 +118,7 @@ def _running(directory: Path) -> StackError:
     who = f"process {owner['pid']}" if owner.get("pid") else "another process"
     return StackError(
         "already-running",
-        f"leat dev already runs over {directory}: {who}{where}.",
+        f"`leat dev` already runs over {directory}: {who}{where}.",
         hint="Use that one, stop it with Ctrl-C in its terminal (or kill "
         f"{owner.get('pid', 'its process id')}), or choose another --data-dir.",
         pid=owner.get("pid"),

@@ -68,8 +68,8 @@ class AnalysisQueue:
             if left <= 0 or not self._condition.wait(left):
                 raise EngineError(
                     "engine-unavailable",
-                    "no Spark driver answered, so the statement could not be checked",
-                    hint="wait until the analyzer is warm (`leat doctor`, /readyz), then try again",
+                    "No Spark driver answered, so the statement could not be checked.",
+                    hint="Wait until the analyzer is warm (`leat doctor`, /readyz), then try again.",
                 )
         result = self._done[request.id]
         if isinstance(result, AnalysisFailure) and result.condition in _PASSING:

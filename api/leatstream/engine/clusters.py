@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
 
-from leatstream.errors import StackError
+from leatstream.errors import StackError, sentence
 
 # Spark settings end up in the JVM's command line, which any user of the machine can read.
 _SECRET = re.compile(r"(?i)secret|password|passwd|token|access[.]?key|jaas|credential")
@@ -64,7 +64,7 @@ class Cluster:
         faults = self._faults()
         if faults:
             raise StackError(
-                "part-failed", "; ".join(faults), hint="docs/deploy.md tells what each launcher needs"
+                "part-failed", "; ".join(faults), hint="See docs/deploy.md for what each launcher needs."
             )
         address = "" if self.driver_host else self._own_address()
         wanted = {
@@ -128,8 +128,10 @@ class Cluster:
         except OSError as error:
             raise StackError(
                 "part-failed",
-                f"the way to {self.master} cannot be told: {error.strerror or error}",
-                hint="correct LEATSTREAM_SPARK_MASTER, or set LEATSTREAM_DRIVER_HOST",
+                sentence(
+                    f"The network route to {self.master} cannot be determined: {error.strerror or error}"
+                ),
+                hint="Correct LEATSTREAM_SPARK_MASTER, or set LEATSTREAM_DRIVER_HOST.",
             ) from None
 
 

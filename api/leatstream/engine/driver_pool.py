@@ -15,7 +15,7 @@ from leatstream.engine.ended_drivers import End, EndedDrivers, end_of
 from leatstream.engine.pooled_driver import PooledDriver, State
 from leatstream.errors import EngineError
 from leatstream.ports import Clock, Launcher, OpenUnit, Sharing
-from leatstream.services.authorization import hash_token
+from leatstream.services.environment.authorization import hash_token
 from leatstream.services.selects.interactive import is_selection
 
 _log = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from leatstream.engine.pooled_driver import PooledDriver
 from leatstream.ports import Clock, DriverRow, DriverRows, Launcher, OpenUnit
-from leatstream.services.authorization import mint_token
 from leatstream.services.environment import new_id
+from leatstream.services.environment.authorization import mint_token
 from leatstream.services.queries.joint_jobs import leader_of
 
 

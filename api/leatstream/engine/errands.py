@@ -8,7 +8,7 @@ import time
 
 from leatstream.errors import CatalogAway, EngineError, LeatstreamError
 from leatstream.services.environment import Environment
-from leatstream.services.queries.errands import Errand, Place
+from leatstream.services.queries.reconcile.store_steps import Errand, Place
 
 _log = logging.getLogger(__name__)
 # Of a kind: a server that meets more places at once than these comes back to the others in a later pass.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leatstream.errors import EngineError, StackError
+from leatstream.errors import EngineError, StackError, sentence
 
 if TYPE_CHECKING:
     import httpx2
@@ -51,8 +51,8 @@ def find_address(url: str, namespace: str, token_file: str, ca_file: str) -> Kub
     if not (url or host) or not namespace:
         raise StackError(
             "part-failed",
-            "the launcher kubernetes does not find its cluster: this process runs in no pod",
-            hint="set LEATSTREAM_KUBERNETES_URL, …_NAMESPACE, …_TOKEN_FILE and …_CA_FILE",
+            "The launcher kubernetes does not find its cluster: this process runs in no pod.",
+            hint="Set LEATSTREAM_KUBERNETES_URL, …_NAMESPACE, …_TOKEN_FILE and …_CA_FILE.",
         )
     authority = Path(ca_file) if ca_file else _MOUNTED / "ca.crt"
     return KubernetesAddress(
@@ -162,8 +162,8 @@ class KubernetesApi:
 def _unreachable(url: str, why: str) -> EngineError:
     return EngineError(
         "engine-unavailable",
-        f"the Kubernetes API at {url} cannot be reached: {why}",
-        hint="it is tried again; drivers that run go on meanwhile",
+        sentence(f"The Kubernetes API at {url} cannot be reached: {why}"),
+        hint="Check the address and the network; leatstream tries again, and running drivers continue.",
     )
 
 
@@ -171,12 +171,12 @@ def _refused(method: str, path: str, answer: httpx2.Response) -> EngineError:
     try:
         said = str(answer.json().get("message", ""))
     except ValueError:
-        said = ""
+        said = "it gives no reason"
     hint = None
     if answer.status_code in (401, 403):
-        hint = "give the server's service account the rights of the chart's Role (deploy/helm/leatstream)"
+        hint = "Give the server's service account the rights of the chart's Role (deploy/helm/leatstream)."
     return EngineError(
         "engine-unavailable",
-        f"Kubernetes answered {answer.status_code} to {method} {path}: {said[:500]}",
+        sentence(f"Kubernetes answered {answer.status_code} to {method} {path}: {said[:500]}"),
         hint=hint,
     )

@@ -12,9 +12,9 @@ from leatstream.engine.driver_pool import DriverPool
 from leatstream.engine.errands import Errands
 from leatstream.errors import CatalogAway
 from leatstream.services.environment import Environment
-from leatstream.services.queries.copying import copy_what_waits
-from leatstream.services.queries.old_checkpoints import sweep_checkpoints
-from leatstream.services.queries.reconciler import reconcile_all, release_strays
+from leatstream.services.queries.checkpoints.copies import copy_what_waits
+from leatstream.services.queries.checkpoints.sweep import sweep_checkpoints
+from leatstream.services.queries.reconcile.reconciler import reconcile_all, release_strays
 from leatstream.services.selects.interactive import sweep
 
 _log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from leatstream.engine.processes import DRIVER_MARK
-from leatstream.errors import StackError
+from leatstream.errors import StackError, sentence
 
 CONTAINER = "driver"
 DRIVER_LABEL = "leatstream.io/driver"
@@ -88,8 +88,8 @@ def read_template(path: str) -> dict[str, Any]:
 
 
 def _bad(path: str, what: str) -> StackError:
-    hint = f"it is a Pod whose only container is called {CONTAINER}; see docs/deploy.md"
-    return StackError("part-failed", f"the pod template {path} {what}", hint=hint)
+    hint = f"Write a Pod whose only container is called {CONTAINER}; see docs/deploy.md."
+    return StackError("part-failed", sentence(f"The pod template {path} {what}"), hint=hint)
 
 
 def pod_name(driver_id: str) -> str:

@@ -75,7 +75,7 @@ class PodLauncher:
         manifest = pod_manifest(self._plan, driver_id, role, self._server, self._owner_uid())
         pod = self._api.create("pods", manifest) or self._api.find("pods", name)
         if pod is None:
-            raise EngineError("engine-unavailable", f"pod {name} was made and has vanished")
+            raise EngineError("engine-unavailable", f"Pod {name} was made and has vanished.")
         secret = secret_manifest(self._plan, driver_id, token, self._url, pod["metadata"]["uid"])
         try:
             self._api.create("secrets", secret)
@@ -125,8 +125,8 @@ class PodLauncher:
                 if time.monotonic() > deadline:
                     raise EngineError(
                         "engine-unavailable",
-                        f"pod {name} has not ended; its node may be out of reach",
-                        hint="it is tried again; a node that is lost for good has to be deleted",
+                        f"Pod {name} has not ended; its node may be out of reach.",
+                        hint="Delete the node if it is lost for good; leatstream tries again.",
                     )
         self._ending.pop(name, None)
         with self._lock:
@@ -154,8 +154,8 @@ class PodLauncher:
             if account is None:
                 raise EngineError(
                     "engine-unavailable",
-                    f"there is no service account {self._plan.service_account} for drivers",
-                    hint="set LEATSTREAM_KUBERNETES_SERVICE_ACCOUNT to one that exists",
+                    f"There is no service account {self._plan.service_account} for drivers.",
+                    hint="Set LEATSTREAM_KUBERNETES_SERVICE_ACCOUNT to one that exists.",
                 )
             self._owner = str(account["metadata"]["uid"])
         return self._owner

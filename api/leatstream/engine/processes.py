@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from leatstream.engine.driver_environment import passed
-from leatstream.errors import EngineError
+from leatstream.errors import EngineError, sentence
 
 # In the environment of a driver and of all that it starts.
 DRIVER_MARK = "LEATSTREAM_DRIVER_ID"
@@ -104,7 +104,7 @@ class LocalLauncher:
             with contextlib.suppress(OSError):
                 (self._command.log_dir / f"{driver_id}.log").unlink()
             raise EngineError(
-                "engine-unavailable", f"no driver could be started: {error.strerror or error}"
+                "engine-unavailable", sentence(f"No driver could be started: {error.strerror or error}")
             ) from None
         self._children[driver_id] = process
         return process.pid

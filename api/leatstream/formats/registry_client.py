@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import quote
 
-from leatstream.errors import StoreError
+from leatstream.errors import StoreError, sentence
 from leatstream.model.certificates import trust_of
 
 TIMEOUT = 5.0  # seconds of one call, over all addresses
@@ -220,15 +220,16 @@ class RegistryClient:
             raise StoreError(
                 "registry-auth-failed",
                 f"Schema registry {self.address.name} refused the credentials (HTTP status {status}).",
-                hint="check user and password, and what the user may do in the registry",
+                hint="Check user and password, and what the user may do in the registry.",
             )
         if status == 404 and known.get("error_code") in _NOT_THERE:
             return None
         if status == 409:
-            raise StoreError("schema-conflict", f"Schema registry {self.address.name} says: {told}")
+            raise StoreError("schema-conflict", sentence(f"Schema registry {self.address.name} says: {told}"))
         if status >= 500 or status == 429:
             raise StoreError(
-                "registry-unreachable", f"Schema registry {self.address.name} cannot answer now: {told}"
+                "registry-unreachable",
+                sentence(f"Schema registry {self.address.name} cannot answer now: {told}"),
             )
         raise self._rejected(told)
 
@@ -241,7 +242,7 @@ class RegistryClient:
         causes = [error, error.__cause__, error.__context__]
         untrusted = any("CERTIFICATE_VERIFY_FAILED" in str(cause) for cause in causes)
         detail = f"Schema registry {self.address.name} does not answer at {uri} ({_kind(error)})."
-        told = "its certificate is not trusted: give the authority's as the registry's ca_certificate"
+        told = "Its certificate is not trusted: give the authority's as the registry's ca_certificate."
         hint = told if untrusted else None
         return StoreError("registry-unreachable", detail, hint=hint)
 

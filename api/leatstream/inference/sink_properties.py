@@ -105,7 +105,7 @@ def _refuse_foreign(request: SinkRequest, faults: Faults) -> None:
         faults.add(
             "invalid-property",
             f"{name} does not fit store '{request.store}', which is of kind {request.kind}; its entity "
-            f"properties are: {offer}",
+            f"properties are: {offer}.",
             position=request.positions.get(name),
             pointer=f"#/properties/{name}",
         )
@@ -128,8 +128,8 @@ def _value(request: SinkRequest, declared: EntityProperty, faults: Faults) -> Ef
         faults.add(
             "invalid-property",
             f"{declared.name} = {inherited}, inferred from the left-most source {request.left_most.fqn}, is "
-            f"more than store '{request.store}' can give: it has {limit} broker{'s' if limit != 1 else ''}",
-            hint=f"set it in the sink's WITH clause: '{declared.name}' = {limit}",
+            f"more than store '{request.store}' can give: it has {limit} broker{'s' if limit != 1 else ''}.",
+            hint=f"Set it in the sink's WITH clause: '{declared.name}' = {limit}.",
         )
     return Effective(inherited, Origin.LEFT_MOST_SOURCE, request.left_most.fqn)
 
@@ -140,23 +140,23 @@ def _check_explicit(
     where = {"position": request.positions.get(declared.name), "pointer": f"#/properties/{declared.name}"}
     if value < declared.minimum:
         faults.add(
-            "invalid-property", f"{declared.name} must be at least {declared.minimum}, not {value}", **where
+            "invalid-property", f"{declared.name} must be at least {declared.minimum}, not {value}.", **where
         )
     elif request.existing is not None:
         if live is not None and live != value:
             faults.add(
                 "invalid-property",
                 f"{declared.name} = {value} differs from the existing entity '{request.existing.name}' in "
-                f"store '{request.store}', which has {live}",
-                hint=f"leave {declared.name} out to take the entity's own value, or name another topic",
+                f"store '{request.store}', which has {live}.",
+                hint=f"Leave {declared.name} out to take the entity's own value, or name another topic.",
                 **where,
             )
     elif (limit := request.limits.get(declared.name)) is not None and value > limit:
         faults.add(
             "invalid-property",
             f"{declared.name} = {value} is more than store '{request.store}' can give: it has {limit} "
-            f"broker{'s' if limit != 1 else ''}",
-            hint=f"at most {limit}",
+            f"broker{'s' if limit != 1 else ''}.",
+            hint=f"At most {limit}.",
             **where,
         )
 
@@ -186,21 +186,21 @@ def _require(request: SinkRequest, missing: Sequence[EntityProperty], faults: Fa
     example = ", ".join(f"'{p.name}' = {max(p.minimum, 1)}" for p in missing)
     faults.add(
         "property-required",
-        f"{names} must be given for the {request.kind} sink: {why}",
-        hint=f"add to the sink's WITH clause: WITH ({example})",
+        f"{names} must be given for the {request.kind} sink: {why}.",
+        hint=f"Add to the sink's WITH clause: WITH ({example}).",
     )
 
 
 def _require_declared(request: SinkRequest, names: str, faults: Faults) -> None:
     """Of a relation over an entity that is not there: most often its name is wrong."""
     if request.reader is None:
-        detail = f"{names} must be given to create entity '{request.entity}' in store '{request.store}'"
+        detail = f"{names} must be given to create entity '{request.entity}' in store '{request.store}'."
         faults.add("property-required", detail, hint=f"WITH ({names.replace(' and ', ' = …, ')} = …)")
         return
-    meant = f"did you mean '{request.near}'? Or " if request.near is not None else ""
+    meant = f"Did you mean '{request.near}'? " if request.near is not None else ""
     faults.add(
         "property-required",
-        f"'{request.entity}', which {request.reader} reads, does not exist in store '{request.store}'",
+        f"'{request.entity}', which {request.reader} reads, does not exist in store '{request.store}'.",
         pointer="#/topic",
-        hint=f"{meant}create it first, or give {names} of {request.reader} to have it created empty",
+        hint=f"{meant}Create it first, or give {names} of {request.reader} to have it created empty.",
     )

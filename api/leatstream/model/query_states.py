@@ -67,9 +67,9 @@ def check_transition(before: Query | None, after: Query) -> None:
     """Refuse to keep a status that the table does not have; InternalError, never a user's fault."""
     was, state = before.status.state if before is not None else None, after.status.state
     if not is_legal(was, state):
-        raise InternalError("internal", f"query {after.name} cannot go from {was} to {state}")
+        raise InternalError("internal", f"Query {after.name} cannot go from {was} to {state}.")
     if before is not None and (was, before.status.driver_id) == (state, after.status.driver_id):
         return
     if (after.status.driver_id is not None) != (state in WITH_DRIVER):
         held = "a" if after.status.driver_id is not None else "no"
-        raise InternalError("internal", f"query {after.name} cannot be {state} with {held} driver")
+        raise InternalError("internal", f"Query {after.name} cannot be {state} with {held} driver.")

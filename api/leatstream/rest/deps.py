@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from pydantic import AfterValidator
 from starlette.convertors import Convertor, register_url_convertor
 
-from leatstream.errors import Faults, RequestError
+from leatstream.errors import Faults, RequestError, sentence
 from leatstream.model.names import Fqn, parse_name, quote
 from leatstream.rest import etag
 from leatstream.rest.gate import SLASH
@@ -86,7 +86,7 @@ async def refuse_unknown_parameters(request: Request) -> None:
     faults = Faults()
     for name in sorted(set(request.query_params) - known):
         hint = f"This operation takes: {', '.join(sorted(known)) or 'none'}."
-        faults.add("validation", f"query parameter {name[:100]} is not known", hint=hint)
+        faults.add("validation", f"Query parameter {name[:100]} is not known.", hint=hint)
     faults.raise_if_any()
 
 
@@ -151,7 +151,7 @@ def read_fqn(text: str) -> Fqn:
             raise ValueError('write database.schema.name, other than plain names as "Name"')
         return Fqn.parse(text)
     except ValueError as error:
-        raise RequestError("validation", str(error)) from error
+        raise RequestError("validation", sentence(str(error))) from error
 
 
 NamePath = Annotated[

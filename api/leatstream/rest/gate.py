@@ -17,9 +17,8 @@ from leatstream.errors import AccessError, LeatstreamError, RequestError
 from leatstream.rest import problem
 from leatstream.rest.loads import UNDERWAY, Loads, Underway
 from leatstream.rest.metrics import RequestTimes
-from leatstream.services import authorization
-from leatstream.services.environment import Environment
-from leatstream.services.queries.drivers import authenticate_driver
+from leatstream.services.driver_calls import authenticate_driver
+from leatstream.services.environment import Environment, authorization
 
 MAX_BODY_BYTES = 1024 * 1024
 _MAX_DRAINED_BYTES = 32 * MAX_BODY_BYTES

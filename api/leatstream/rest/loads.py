@@ -69,7 +69,7 @@ class Load:
                     return
             raise AccessError(
                 "too-many-requests",
-                f"this token has {self._most} {self._what} under way, which is the most",
+                f"This token has {self._most} {self._what} under way, which is the most.",
                 hint="Wait for some of them to end, or use another token.",
             ) from None
 

@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
-from leatstream.errors import CatalogAway, Fault, InternalError, LeatstreamError, RequestError
+from leatstream.errors import CatalogAway, Fault, InternalError, LeatstreamError, RequestError, sentence
 
 MEDIA_TYPE = "application/problem+json"
 _log = logging.getLogger("leatstream.rest")
@@ -123,7 +123,9 @@ def from_validation(
         faults = [Fault("The request body is not JSON.", "validation", hint=hint, sqlstate="22023")]
     first = faults[0]
     detail = (
-        f"{_subject(errors[0])}{first.detail}" if len(faults) == 1 else f"{len(faults)} values are not valid."
+        sentence(f"{_subject(errors[0])}{first.detail}")
+        if len(faults) == 1
+        else f"{len(faults)} values are not valid."
     )
     return RequestError("validation", detail, faults=faults)
 
@@ -135,7 +137,7 @@ def _subject(item: Mapping[str, Any]) -> str:
 
 def _validation_fault(item: Mapping[str, Any]) -> Fault:
     place, *path = item["loc"]
-    text = str(item["msg"]).removeprefix("Value error, ")
+    text = sentence(str(item["msg"]).removeprefix("Value error, "))
     if item["type"] == "json_invalid":
         reason = (item.get("ctx") or {}).get("error", "it cannot be read")
         at = f" at character {path[0]}" if path else ""
@@ -144,7 +146,7 @@ def _validation_fault(item: Mapping[str, Any]) -> Fault:
         pointer = "#" + "".join(f"/{_escape(str(part))}" for part in path)
         return Fault(text, "validation", pointer, sqlstate="22023")
     name = ".".join(str(part) for part in path)
-    return Fault(f"{place} parameter {name}: {text}", "validation", sqlstate="22023")
+    return Fault(sentence(f"{place} parameter {name}: {text}"), "validation", sqlstate="22023")
 
 
 def _escape(part: str) -> str:

@@ -17,8 +17,8 @@ from leatstream.connectors.entities import Record
 from leatstream.errors import LeatstreamError
 from leatstream.rest.loads import stream_threads
 from leatstream.rest.problem import fault_json
+from leatstream.services.environment.selections import Row
 from leatstream.services.selects.interactive import End, Waits
-from leatstream.services.selects.selections import Row
 
 NDJSON = "application/x-ndjson"
 EVENTS = "text/event-stream"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from leatstream.errors import sentence
 from leatstream.plan.logical import AnalysisFailure
 
 CONSTANT = "CONSTANT."
@@ -60,27 +61,27 @@ def hint_of(failure: AnalysisFailure, shown: str) -> str | None:
         return _for_text(failure, shown)
     if _DATE_PATTERN.search(condition):
         week = "Y is the year that a week belongs to: write yyyy. " if "Y" in failure.message else ""
-        return week + "A pattern looks like yyyy-MM-dd HH:mm:ss; other letters stand in '…'"
+        return week + "A pattern looks like yyyy-MM-dd HH:mm:ss; other letters stand in '…'."
     if condition.startswith("INVALID_FORMAT.ESC"):
-        return "write the character of ESCAPE twice where it is meant itself"
+        return "Write the character of ESCAPE twice where it is meant itself."
     if "DIFF_TYPE" in condition:
-        return "make the types one: CAST(… AS VARCHAR), or another type that has all values"
+        return "Make the types one: CAST(… AS VARCHAR), or another type that has all values."
     for source, target, spark in (("given", "wanted", False), ("srcType", "targetType", True)):
         given, wanted = failure.parameters.get(source), failure.parameters.get(target)
         if given and wanted:
             units = _UNITS.get((_unit_word(given, spark), _unit_word(wanted, spark)))
-            return f"write {units.format(shown)}" if units else None
+            return f"Write {units.format(shown)}." if units else None
     found = _USE.search(_ADVICE.sub("", failure.message))
-    return found[1][:1].lower() + found[1][1:].rstrip(".") if found else None
+    return sentence(found[1]) if found else None
 
 
 def _for_text(failure: AnalysisFailure, shown: str) -> str:
     wanted = failure.parameters.get("wanted", "BIGINT")
     if failure.parameters.get("constant") == "true":
-        return f"write it as {wanted}, or make the values beside it text: CAST(… AS VARCHAR)"
+        return f"Write it as {wanted}, or make the values beside it text: CAST(… AS VARCHAR)."
     cast = f"CAST({shown} AS {wanted})"
-    other = "make the values beside it text: CAST(… AS VARCHAR)"
-    return f"write {cast} (TRY_{cast} gives NULL for other text), or {other}"
+    other = "make the values beside it text: CAST(… AS VARCHAR)."
+    return f"Write {cast} (TRY_{cast} gives NULL for other text), or {other}"
 
 
 def _unit_word(kind: str, spark: bool) -> str:

@@ -77,8 +77,8 @@ def _check(statement: s.Statement) -> None:
             "unsupported",
             "This statement cannot be part of an application.",
             position=statement.position,
-            hint="there is USE, CREATE STREAM, CHANGELOG, TABLE, VIRTUAL STREAM and VIRTUAL CHANGELOG, and"
-            " INSERT INTO … SELECT",
+            hint="There is USE, CREATE STREAM, CHANGELOG, TABLE, VIRTUAL STREAM and VIRTUAL CHANGELOG, and"
+            " INSERT INTO … SELECT.",
         )
     if getattr(statement, "or_replace", False) or getattr(statement, "if_not_exists", False):
         raise RequestError(
@@ -150,7 +150,7 @@ def key(name: s.Name) -> str:
             "sql-syntax",
             "A virtual relation's name has three parts, the first of them virtual.",
             position=name.position,
-            hint=f"write {VIRTUAL}.public.{name.parts[-1]}",
+            hint=f"Write {VIRTUAL}.public.{name.parts[-1]}.",
         )
     return ".".join(name.parts)
 
@@ -206,8 +206,8 @@ def write_in(
 def _known(name: s.Name, known: dict[str, Written]) -> str:
     found = key(name)
     if found not in known:
-        detail = f"virtual relation {found} does not exist"
-        hint = "declare it above: CREATE VIRTUAL STREAM or CHANGELOG … AS SELECT …"
+        detail = f"Virtual relation {found} does not exist."
+        hint = "Declare it above: CREATE VIRTUAL STREAM or CHANGELOG … AS SELECT …"
         raise RequestError("unknown-relation", detail, position=name.position, hint=hint)
     return found
 

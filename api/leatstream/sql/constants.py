@@ -106,7 +106,7 @@ def value_of(constant: Constant, kind: DataType) -> Any:
 
 def _misfit(constant: Constant, kind: DataType, why: str | None = None) -> Misfit:
     form = _FORMS.get(kind.kind, "a number")
-    hint = None if why else f"write {form}, or NULL"
+    hint = None if why else f"Write {form}, or NULL."
     return Misfit(why or f"{_SHOWN[constant.kind]} is no {kind}", constant.position, hint)
 
 
@@ -168,11 +168,11 @@ def _moment(constant: Constant, kind: DataType) -> date | datetime:
         moment = datetime.fromisoformat(text if _STAMP.match(text) else "")
     except ValueError:
         detail = f"this is no {kind.kind}"
-        raise Misfit(detail, constant.position, f"write {_FORMS[kind.kind]}") from None
+        raise Misfit(detail, constant.position, f"Write {_FORMS[kind.kind]}.") from None
     if kind.kind == "TIMESTAMP_LTZ":
         return _in_utc(constant, kind, moment)
     if moment.tzinfo is not None:
-        raise Misfit("a TIMESTAMP has no zone", constant.position, "leave the zone out")
+        raise Misfit("a TIMESTAMP has no zone", constant.position, "Leave the zone out.")
     return moment
 
 

@@ -31,11 +31,11 @@ class EndsParser(MatchParser):
     def read_ends(self, ends: dict[str, Any]) -> list[Refused]:
         """ORDER BY, LIMIT, OFFSET: what they say goes into ``ends``, for a SELECT that ends."""
         found = []
-        order = "a stream has no end to sort"
+        order = "A stream has no end to sort."
         clauses: list[tuple[tuple[str, ...], str, Callable[[], Any]]] = [
             (("order", "by"), order, lambda: self.many(self._ordered)),
-            (("limit",), "a continuous query has no last row; filter with WHERE", self.expr),
-            (("offset",), "use the source property 'starting.position'", self.expr),
+            (("limit",), "A continuous query has no last row; filter with WHERE.", self.expr),
+            (("offset",), "Use the source property 'starting.position'.", self.expr),
         ]
         for words, hint, read in clauses:
             token = self._curr
@@ -55,7 +55,7 @@ class EndsParser(MatchParser):
         first = self._curr
         self._advance()
         if "limit" in ends:
-            self.fail("LIMIT and FETCH say the same.", at=first, hint="leave one of them out")
+            self.fail("LIMIT and FETCH say the same.", at=first, hint="Leave one of them out.")
         if not (self.take("first") or self.take("next")):
             self.unexpected("FIRST or NEXT")
         one = self.is_word("row", "rows")
@@ -63,12 +63,12 @@ class EndsParser(MatchParser):
         if not (self.take("rows") or self.take("row")):
             self.unexpected("ROWS")
         if self.is_word("with"):
-            self.refuse("FETCH … WITH TIES", hint="write ONLY")
+            self.refuse("FETCH … WITH TIES", hint="Write ONLY.")
         self.expect("only")
         ends["fetched"] = True
         place = self.since(first)
         self.limits[place.offset] = ends["limit"]
-        return "FETCH FIRST", place, "a continuous query has no last row; filter with WHERE"
+        return "FETCH FIRST", place, "A continuous query has no last row; filter with WHERE."
 
     def limit_of(self, query: exp.Expression) -> int | None:
         """The LIMIT of a SELECT whose rows go to the user: that may end, where a stream may not."""

@@ -71,7 +71,7 @@ class ExpressionParser(SpecialForms):
             if found[0] == PREDICATE and compared:
                 self.fail(
                     "Comparisons cannot be chained.",
-                    hint="put one of them in parentheses, or join them by AND",
+                    hint="Put one of them in parentheses, or join them by AND.",
                 )
             compared = compared or found[0] == PREDICATE
             links += 1
@@ -225,7 +225,7 @@ class ExpressionParser(SpecialForms):
             node = exp.Paren(this=self.expr())
             if self.is_mark(TokenType.COMMA):
                 self.refuse(
-                    "A row of values in parentheses", at=first, hint="use named_struct(…) or ARRAY[…]"
+                    "A row of values in parentheses", at=first, hint="Use named_struct(…) or ARRAY[…]."
                 )
         self.expect_mark(TokenType.R_PAREN, ")")
         return self.node(node, first)

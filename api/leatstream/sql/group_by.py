@@ -52,7 +52,7 @@ class GroupByParser(WindowParser):
     def _set(self, keys: list[exp.Expression]) -> tuple[int, ...]:
         """Places in ``keys`` of one member: ``a``, ``(a, b)`` or ``()``."""
         if any(self._sets_ahead(words) for words in _KINDS):
-            self.refuse("GROUPING SETS, ROLLUP or CUBE inside of another", hint="write its sets out")
+            self.refuse("GROUPING SETS, ROLLUP or CUBE inside of another", hint="Write its sets out.")
         start = len(keys)
         if not self.take_mark(TokenType.L_PAREN):
             keys.append(self.expr())

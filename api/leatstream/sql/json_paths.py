@@ -31,7 +31,7 @@ def steps_of(path: str) -> tuple[str | int, ...]:
         UnfitPath: it is no path, or has a wildcard.
     """
     if not path.startswith("$"):
-        raise UnfitPath("A path begins with $.", "write it as '$.name' or '$.list[0]'")
+        raise UnfitPath("A path begins with $.", "Write it as '$.name' or '$.list[0]'.")
     steps: list[str | int] = []
     at = 1
     while at < len(path):
@@ -51,9 +51,9 @@ def steps_of(path: str) -> tuple[str | int, ...]:
 
 def _unfit(path: str, at: int) -> UnfitPath:
     if path.startswith((".*", "[*]", "..", "[?", "[*"), at):
-        hint = "name one value; read a whole list by from_json(text, 'name ARRAY<VARCHAR>') and UNNEST"
+        hint = "Name one value; read a whole list by from_json(text, 'name ARRAY<VARCHAR>') and UNNEST."
         return UnfitPath(f"The path has a wildcard or a filter at character {at + 1}.", hint)
-    hint = """put other names than of letters, digits, _ and - in quotes: '$."a.b"' or "$['a b']\""""
+    hint = """Put other names than of letters, digits, _ and - in quotes: '$."a.b"' or "$['a b']\"."""
     return UnfitPath(f"The path cannot be read from character {at + 1} on.", hint)
 
 

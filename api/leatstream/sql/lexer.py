@@ -63,9 +63,9 @@ MARKS = {
     "$": TokenType.DOLLAR,
 }
 _OPEN = {
-    "'": ("string", "end it with '; a quote inside is written ''"),
-    '"': ("quoted name", 'end it with "; a quote inside is written ""'),
-    "`": ("quoted name", "end it with `"),
+    "'": ("string", "End it with '; a quote inside is written ''."),
+    '"': ("quoted name", 'End it with "; a quote inside is written "".'),
+    "`": ("quoted name", "End it with `."),
 }
 
 
@@ -105,7 +105,7 @@ def scan(text: str) -> list[Token]:
                 "sql-syntax",
                 f"A number cannot be followed by {match['tail']!r}.",
                 position=source.position(at, match.end()),
-                hint="put a space or an operator between them, or quote the name",
+                hint="Put a space or an operator between them, or quote the name.",
             )
         if match.lastgroup != "blank":
             tokens.append(_token(match, source))
@@ -146,6 +146,6 @@ def _unexpected(source: Source, at: int) -> RequestError:
             "sql-syntax",
             "This comment has no end.",
             position=source.position(at, at + 2),
-            hint="end it with */",
+            hint="End it with */.",
         )
     return RequestError("sql-syntax", f"{char!r} has no meaning here.", position=source.position(at, at + 1))

@@ -146,7 +146,7 @@ class MatchParser(UnnestParser):
             if self.take("with"):
                 self.expect("unmatched", "rows")
                 clause.unmatched_rows = True
-                self._not_run(clause, "WITH UNMATCHED ROWS", start, "write ALL ROWS PER MATCH alone")
+                self._not_run(clause, "WITH UNMATCHED ROWS", start, "Write ALL ROWS PER MATCH alone.")
 
     def _after_match(self, clause: PatternClause) -> None:
         if not self.take("after"):
@@ -206,7 +206,7 @@ class MatchParser(UnnestParser):
         anchors = {TokenType.CARET: "^", TokenType.DOLLAR: "$"}
         if start.token_type in anchors:
             self._advance()
-            why = "a stream's partitions have no first row to wait for, and no last one"
+            why = "A stream's partitions have no first row to wait for, and no last one."
             self._not_run(clause, f"The anchor {anchors[start.token_type]}", start, why)
             return Anchor((), anchors[start.token_type])
         if self.take_mark(TokenType.L_PAREN):
@@ -220,7 +220,7 @@ class MatchParser(UnnestParser):
             self.expect_mark(TokenType.R_BRACE, "}")
             told = clause.all_rows or _EXCLUSION in [what for what, _, _ in clause.refused]
             if not told and any(variables(found)):
-                hint = "it is for ALL ROWS PER MATCH only: leave {- and -} out"
+                hint = "It is for ALL ROWS PER MATCH only: leave {- and -} out."
                 self._not_run(clause, _EXCLUSION, start, hint)
             return hidden(found)
         if self.is_word("permute") and self.is_mark(TokenType.L_PAREN, 1):
@@ -248,7 +248,7 @@ class MatchParser(UnnestParser):
         greedy = not self.take_mark(TokenType.PLACEHOLDER)
         bounded = self.is_mark(TokenType.L_BRACE) and not self.is_mark(TokenType.DASH, 1)
         if bounded or self._curr.token_type in _SIGNS:
-            hint = "put the repetition in parentheses to repeat it again"
+            hint = "Put the repetition in parentheses to repeat it again."
             self.fail("A part is repeated once.", at=self._curr, hint=hint)
         if bounds[1] is not None and bounds[0] > bounds[1]:
             self.fail("The least number is not above the most.", at=self.since(start))

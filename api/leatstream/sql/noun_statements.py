@@ -140,7 +140,7 @@ class NounStatements(Leat.Parser):
         store = self._in_store() if noun == "entity" else None
         signature = self._signature() if noun == "function" else None
         if self.is_word("cascade"):
-            self.refuse("CASCADE", hint="drop the dependents first")
+            self.refuse("CASCADE", hint="Drop the dependents first.")
         return s.Drop(
             **self._base(first),
             noun=cast(Any, noun),
@@ -163,9 +163,9 @@ class NounStatements(Leat.Parser):
     def _set_statement(self, first: Token) -> s.Statement:
         self._advance()
         if not self.take("default"):
-            self.refuse("The statement SET", hint="there is SET DEFAULT DATABASE, SCHEMA or STORE")
+            self.refuse("The statement SET", hint="There is SET DEFAULT DATABASE, SCHEMA or STORE.")
         if self.is_word("role"):
-            self.refuse("SET DEFAULT ROLE", hint="a token has one role")
+            self.refuse("SET DEFAULT ROLE", hint="A token has one role.")
         noun = self._noun(("database", "schema", "store"), "DATABASE, SCHEMA or STORE")
         name = self._upto(2) if noun == "schema" else self._one()
         return s.SetDefault(**self._base(first), noun=cast(Any, noun), name=name)

@@ -218,7 +218,7 @@ class StatementParser(RelationStatements):
             place = self.place()
             columns = self._column_names()
             if not self.is_word("values"):
-                hint = "name the columns in the SELECT with AS"
+                hint = "Name the columns in the SELECT with AS."
                 self.refuse("A column list in INSERT INTO … SELECT", at=place, hint=hint)
             return self._insert_values(first, name, columns)
         if self.is_word("values"):
@@ -260,5 +260,5 @@ class StatementParser(RelationStatements):
             self.expect_end()
         name = self._one("a query's name")
         if self.is_mark(TokenType.COLON):
-            self.refuse("A query's version", hint="the newest is described; DESCRIBE QUERY HISTORY has all")
+            self.refuse("A query's version", hint="The newest is described; DESCRIBE QUERY HISTORY has all.")
         return s.DescribeQuery(**self._base(first), what=cast(Any, aspect), name=name)

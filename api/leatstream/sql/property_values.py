@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from leatstream.errors import Faults
+from leatstream.errors import Faults, sentence
 from leatstream.model.names import parse_name
 from leatstream.model.registered import SecretName
 from leatstream.sql.passes.columns import suggestion
@@ -41,17 +41,17 @@ class PropertyReader:
 
     def wrong(self, key: str, detail: str, hint: str | None = None) -> None:
         """Note that a value is not legal. Values are not echoed: they may be secret."""
-        self.faults.add("invalid-property", detail, hint=hint, **self.where(key))
+        self.faults.add("invalid-property", detail, hint=hint and sentence(hint), **self.where(key))
 
     def unbuilt(self, key: str, hint: str | None = None) -> None:
         """Note that a property is known but not built."""
         detail = f"The {self.what} property {key!r} is not supported."
-        self.faults.add("unsupported", detail, hint=hint, **self.where(key, of_key=True))
+        self.faults.add("unsupported", detail, hint=hint and sentence(hint), **self.where(key, of_key=True))
 
     def unknown(self, key: str, known: Collection[str]) -> None:
         """Note that there is no such property."""
         near = get_close_matches(key, known, n=1, cutoff=0.6)
-        hint = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(known)}"
+        hint = f"Did you mean {near[0]!r}?" if near else f"There is {', '.join(known)}."
         detail = f"{key!r} is not a {self.what} property."
         self.faults.add("invalid-property", detail, hint=hint, **self.where(key, of_key=True))
 

@@ -47,7 +47,7 @@ class QueryParser(EndsParser):
             every = self.take("all")
             _ = not every and self.take("distinct")
             if every and undoubled is not None:
-                hint = "write the UNION last: it leaves out what is double in all of it"
+                hint = "Write the UNION last: it leaves out what is double in all of it."
                 refused.append(("UNION before UNION ALL", undoubled, hint))
             undoubled = None if every else self.place(word)
             right = self._compared(self._term(), ("intersect",), refused, first)
@@ -56,7 +56,7 @@ class QueryParser(EndsParser):
         ends: dict[str, Any] = {}
         refused += self.read_ends(ends)
         if ends and node.meta.get("ends"):
-            hint = "write SELECT * FROM (…) around the parentheses"
+            hint = "Write SELECT * FROM (…) around the parentheses."
             refused.append(("A second ORDER BY or LIMIT", self.place(first), hint))
             node.meta["levels"] = [*node.meta.get("levels", [node.meta["ends"]]), ends]
         node.meta["ends"] = {**node.meta.get("ends", {}), **ends}
@@ -79,7 +79,7 @@ class QueryParser(EndsParser):
             named = word.text.upper() + (" ALL" if every else "")
             kept = "with a partner" if words == ("intersect",) else "without a partner: WHERE right.x IS NULL"
             join = "JOIN" if words == ("intersect",) else "LEFT JOIN"
-            hint = f"streams have no end to compare; write {join} … WITHIN, and keep the rows {kept}"
+            hint = f"Streams have no end to compare; write {join} … WITHIN, and keep the rows {kept}."
             refused.append((named, self.place(word), hint))
             right = self._term()
             if words != ("intersect",):
@@ -138,14 +138,14 @@ class QueryParser(EndsParser):
             if join is None:
                 break
             if unnests:
-                hint = "write the UNNEST into a sub-select"
+                hint = "Write the UNNEST into a sub-select."
                 self.refuse("A join after UNNEST", at=join.meta["position"], hint=hint)
             joins.append(join)
         where = exp.Where(this=self.expr()) if self.take("where") else None
         keys, group = self._grouping()
         having = exp.Having(this=self.expr()) if self.take("having") else None
         if self.is_word("partition") and self.is_word("by", ahead=1):
-            hint = "the sink's WITH ('key.format' = …, 'key.columns' = …) tells the record key"
+            hint = "The sink's WITH ('key.format' = …, 'key.columns' = …) tells the record key."
             self.refuse("PARTITION BY of a SELECT", hint=hint)
         if self.is_word("window", "qualify"):
             self.refuse(self._curr.text.upper())
@@ -204,7 +204,9 @@ class QueryParser(EndsParser):
             node = self._ranged()
         alias = self._alias()
         if alias is not None and self.is_mark(TokenType.L_PAREN):
-            self.refuse("A column list after an alias", hint="name the columns inside the sub-select with AS")
+            self.refuse(
+                "A column list after an alias", hint="Name the columns inside the sub-select with AS."
+            )
         node.meta["alias"] = alias
         self._source_properties(node)
         if self.is_word("match_recognize"):
@@ -227,7 +229,7 @@ class QueryParser(EndsParser):
         node: exp.Expression
         if self.take_mark(TokenType.L_PAREN):
             if not self.is_word("select", "with") and not self.is_mark(TokenType.L_PAREN):
-                self.refuse("A relation in parentheses", at=first, hint="leave the parentheses out")
+                self.refuse("A relation in parentheses", at=first, hint="Leave the parentheses out.")
             node = exp.Subquery(this=self.query())
             self.expect_mark(TokenType.R_PAREN, ")")
             node = self.node(node, first)
@@ -271,7 +273,7 @@ class QueryParser(EndsParser):
         node = exp.Join(this=table)
         within = self._within()
         if self.is_word("using"):
-            self.refuse("USING", hint="write ON a.x = b.x")
+            self.refuse("USING", hint="Write ON a.x = b.x.")
         if self.take("on"):
             node.set("on", self.expr())
             within = within or self._within()

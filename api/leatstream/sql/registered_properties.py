@@ -59,7 +59,7 @@ def read_secret_properties(given: Given, *, update: bool = False) -> SecretPrope
         reader.faults.add("invalid-property", "A secret needs 'secret_string'.", hint="'secret_string' = '…'")
     word = reader.choice("type", ("generic_string",))
     if word is None and not update and "type" not in reader.given:
-        hint = "write 'type' = generic_string"
+        hint = "Write 'type' = generic_string."
         reader.faults.add("invalid-property", "A secret needs 'type'.", hint=hint)
     notes: dict[str, str] = {}
     for key in reader.given:
@@ -69,7 +69,7 @@ def read_secret_properties(given: Given, *, update: bool = False) -> SecretPrope
         if get_close_matches(key, _SECRET_KEYS, n=1, cutoff=0.6):
             reader.unknown(key, _SECRET_KEYS)
         elif any(word in key for word in TELLING):
-            hint = "the value that nobody may read stands in 'secret_string'"
+            hint = "The value that nobody may read stands in 'secret_string'."
             reader.wrong(key, f"{key!r} would be shown to everyone: it is a note beside the secret.", hint)
         else:
             notes[key] = str(reader.raw(key))
@@ -87,12 +87,12 @@ def read_registry_properties(given: Given, kind: str | None = None) -> RegistryP
     reader = PropertyReader(given, "schema registry")
     for key in reader.given:
         if key in _CLIENT_CERTIFICATE:
-            reader.unbuilt(key, "client certificates are not built yet")
+            reader.unbuilt(key, "Client certificates are not built yet.")
         elif key not in _REGISTRY_KEYS:
             reader.unknown(key, _REGISTRY_KEYS)
     word = reader.choice("type", _KINDS)
     if kind is not None and word not in (None, kind):
-        reader.wrong("type", "A schema registry's 'type' cannot change.", "create another one")
+        reader.wrong("type", "A schema registry's 'type' cannot change.", "Create another one.")
     chosen = kind or word
     for key, needed in (("type", chosen), ("uris", reader.text("uris"))):
         if kind is None and needed is None and key not in reader.given:
@@ -111,7 +111,7 @@ def read_registry_properties(given: Given, kind: str | None = None) -> RegistryP
         ca_certificate=reader.text(_CA),
     )
     if read.ca_certificate is not None and "-----BEGIN" not in read.ca_certificate:
-        hint = "give the PEM text itself; the server reads no files"
+        hint = "Give the PEM text itself; the server reads no files."
         reader.wrong(_CA, f"{_CA!r} is not a PEM text.", hint)
     reader.faults.raise_if_any()
     return read
@@ -131,7 +131,7 @@ def read_descriptor_file(given: Given) -> tuple[str, str | None]:
     if "file" not in reader.given:
         reader.faults.add("invalid-property", "A descriptor source needs 'file'.", hint="'file' = '@x.desc'")
     elif name is not None and not name.startswith("@"):
-        reader.wrong("file", "'file' is the name of a file that is sent along.", "write 'file' = '@x.desc'")
+        reader.wrong("file", "'file' is the name of a file that is sent along.", "Write 'file' = '@x.desc'.")
     comment = reader.text("description")
     reader.faults.raise_if_any()
     return (name or "@")[1:], comment

@@ -1,23 +1,22 @@
-"""Properties of relations and sinks: one table of canonical names, with the aliases of both vocabularies."""
+"""Properties of relations and sinks: canonical names, with the aliases of both vocabularies.
+
+Those of entities and of single kinds of store are the connectors' own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
 from typing import Any
 
+from leatstream.connectors.registry import connector_classes, property_families
 from leatstream.model.names import split
 from leatstream.model.types import parse_type
 from leatstream.sql.property_values import Given, PropertyReader
 from leatstream.sql.statements import Value
 
-# Canonical name -> other accepted names.
-ENTITY = {
-    "topic.partitions": ("kafka.partitions", "kafka.topic.partitions"),
-    "topic.replicas": ("kafka.replicas", "kafka.topic.replicas"),
-    "topic.shards": ("kinesis.shards", "kinesis.topic.shards"),
-}
 PLAIN = (
     "store",
     "topic",
@@ -34,51 +33,34 @@ PLAIN = (
     "sink.timestamp.strategy",
     "delivery.guarantee",
 )
-_BASE = "the schema follows the columns, and takes the names of the subject's newest schema"
-_DESCRIPTOR = "keys in protobuf need a schema registry; only values are read by a descriptor source"
+_BASE = "The schema follows the columns, and takes the names of the subject's newest schema."
+_DESCRIPTOR = "Keys in protobuf need a schema registry; only values are read by a descriptor source."
 UNBUILT = {
     "key.descriptor.name": _DESCRIPTOR,
-    "enable.upsert.mode": "it belongs to changelogs, whose rows are upserts in any case",
+    "enable.upsert.mode": "It belongs to changelogs, whose rows are upserts in any case.",
     "avro.base.store.name": _BASE,
     "avro.base.subject.key": _BASE,
     "avro.base.subject.value": _BASE,
 }
-# Names inside stores of other kinds: kept apart, for the connector to judge.
-STORE_FAMILIES = (
-    "postgresql.",
-    "snowflake.",
-    "databricks.",
-    "iceberg.",
-    "clickhouse.",
-    "oracle.",
-    "table.",
-    "s3.",
-)
 # Of CREATE ENTITY in such a store.
 TABLE_COLUMNS = "postgresql.columns"
 UPSERTS = "enable.upsert.mode"
 FORMATS = ("json", "avro", "protobuf", "json_schema", "primitive", "csv", "parquet")
 KEY_FORMATS = ("primitive", "json", "avro", "protobuf", "json_schema")
 KEY_TYPES = ("SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "VARCHAR")
-_CONFIGS = """
-cleanup.policy compression.gzip.level compression.lz4.level compression.type compression.zstd.level
-delete.retention.ms file.delete.delay.ms flush.messages flush.ms follower.replication.throttled.replicas
-index.interval.bytes leader.replication.throttled.replicas local.retention.bytes local.retention.ms
-max.compaction.lag.ms max.message.bytes message.downconversion.enable message.format.version
-message.timestamp.after.max.ms message.timestamp.before.max.ms message.timestamp.difference.max.ms
-message.timestamp.type min.cleanable.dirty.ratio min.compaction.lag.ms min.insync.replicas preallocate
-remote.log.copy.disable remote.log.delete.on.disable remote.storage.enable retention.bytes retention.ms
-segment.bytes segment.index.bytes segment.jitter.ms segment.ms unclean.leader.election.enable
-"""
-CONFIGS = frozenset(_CONFIGS.split())
-# Settings of Kinesis streams and of tables, and the connectors' words for them.
-STREAM_CONFIGS = {
-    "kinesis.stream.mode": "stream.mode",
-    "kinesis.retention.hours": "retention.hours",
-    "postgresql.replica.identity": "replica.identity",
-}
-_ALIASES = {alias: name for name, aliases in ENTITY.items() for alias in aliases}
-_CONFIG_PREFIXES = ("kafka.topic.", "topic.")
+
+
+@cache
+def _entity_names() -> Mapping[str, tuple[str, ...]]:
+    """Entity properties of every kind, with their aliases."""
+    return {
+        one.name: one.aliases for found in connector_classes().values() for one in found.entity_properties
+    }
+
+
+@cache
+def _aliases() -> Mapping[str, str]:
+    return {alias: name for name, aliases in _entity_names().items() for alias in aliases}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +102,10 @@ class RelationProperties:
 def canonical_name(key: str) -> str:
     """Give a property's one name: ``kafka.partitions`` is topic.partitions; unknown ones stay as they are."""
     key = key.strip().lower()
-    if key in _ALIASES or key in ENTITY:
-        return _ALIASES.get(key, key)
-    config = _config(key) if key not in STREAM_CONFIGS else None
-    return f"kafka.topic.{config}" if config else key
+    if key in _aliases() or key in _entity_names():
+        return _aliases().get(key, key)
+    config = _config(key)
+    return config[0] if config else key
 
 
 def read_relation_properties(
@@ -158,9 +140,7 @@ def read_relation_properties(
         delivery_guarantee=reader.choice("delivery.guarantee", ("at_least_once", "exactly_once")),
         entity=_entity(reader),
         configs=_configs(reader),
-        other={
-            k: reader.raw(k) for k in reader.given if k.startswith(STORE_FAMILIES) and k not in STREAM_CONFIGS
-        },
+        other={k: reader.raw(k) for k in reader.given if _is_of_a_kind(k)},
     )
     _check_descriptor(reader, found)
     if changelog:
@@ -172,17 +152,22 @@ def read_relation_properties(
     return found
 
 
-def _config(key: str) -> str | None:
-    if key in STREAM_CONFIGS:
-        return STREAM_CONFIGS[key]
-    prefix = next((p for p in _CONFIG_PREFIXES if key.startswith(p)), None)
-    name = key[len(prefix) :] if prefix else ""
-    return name if name in CONFIGS or name.startswith("confluent.") else None
+def _is_of_a_kind(key: str) -> bool:
+    """Whether a property is one that only relations in some kind of store have; the connector judges it."""
+    return key.startswith(property_families()) and _config(key) is None
+
+
+def _config(key: str) -> tuple[str, str] | None:
+    """The one name of an entity's setting, and the store's word for it."""
+    if key in _aliases() or key in _entity_names():
+        return None
+    found = (connector.config_word(key) for connector in connector_classes().values())
+    return next((word for word in found if word is not None), None)
 
 
 def _check_upserts(reader: PropertyReader) -> None:
     if not reader.flag(UPSERTS, True):
-        hint = "leave it out, or CREATE STREAM to keep every row"
+        hint = "Leave it out, or CREATE STREAM to keep every row."
         reader.faults.add(
             "unsupported",
             f"{UPSERTS!r} = FALSE: rows of a changelog are upserts.",
@@ -192,15 +177,16 @@ def _check_upserts(reader: PropertyReader) -> None:
 
 
 def _refuse_unknown(reader: PropertyReader, *, changelog: bool) -> None:
-    known = [*PLAIN, *ENTITY, *_ALIASES, *STREAM_CONFIGS, *(f"kafka.topic.{c}" for c in CONFIGS)]
+    configs = (key for found in connector_classes().values() for key in found.entity_configs)
+    known = [*PLAIN, *_entity_names(), *_aliases(), *configs]
     for key in reader.given:
         if key == UPSERTS and changelog:
             _check_upserts(reader)
         elif key in UNBUILT:
             reader.unbuilt(key, UNBUILT[key])
-        elif key not in known and _config(key) is None and not key.startswith(STORE_FAMILIES):
+        elif key not in known and _config(key) is None and not key.startswith(property_families()):
             near = get_close_matches(key, known, n=1, cutoff=0.6)
-            reader.unknown(key, near or [*PLAIN, *ENTITY, "kafka.topic.<setting>"])
+            reader.unknown(key, near or [*PLAIN, *_entity_names(), "kafka.topic.<setting>"])
 
 
 def _format(reader: PropertyReader, key: str, built: tuple[str, ...]) -> str | None:
@@ -208,7 +194,7 @@ def _format(reader: PropertyReader, key: str, built: tuple[str, ...]) -> str | N
     if word is None or word in built:
         return word
     detail = f"{key!r} = {word} is not supported."
-    reader.faults.add("unsupported", detail, hint=f"there is {', '.join(built)}", **reader.where(key))
+    reader.faults.add("unsupported", detail, hint=f"There is {', '.join(built)}.", **reader.where(key))
     return None
 
 
@@ -247,7 +233,7 @@ def _columns(reader: PropertyReader, key: str) -> tuple[str, ...]:
 
 def _entity(reader: PropertyReader) -> dict[str, int]:
     found: dict[str, int] = {}
-    for name, aliases in ENTITY.items():
+    for name, aliases in _entity_names().items():
         keys = [key for key in (name, *aliases) if key in reader.given]
         for key in keys:
             number = reader.number(key)
@@ -260,9 +246,10 @@ def _entity(reader: PropertyReader) -> dict[str, int]:
 def _configs(reader: PropertyReader) -> dict[str, str]:
     found: dict[str, str] = {}
     for key in reader.given:
-        config = None if key in ENTITY or key in _ALIASES else _config(key)
-        if config is None:
+        word = _config(key)
+        if word is None:
             continue
+        config = word[1]
         value = reader.raw(key)
         text = str(value).lower() if isinstance(value, bool) else str(value)
         if found.setdefault(config, text) != text:
@@ -286,14 +273,14 @@ def _check_descriptor(reader: PropertyReader, found: RelationProperties) -> None
 def _check_key(reader: PropertyReader, found: RelationProperties, *, into: bool) -> None:
     given = reader.given
     if "key.type" in given and "key.columns" in given:
-        hint = "leave 'key.type' out: the key column's type is used"
+        hint = "Leave 'key.type' out: the key column's type is used."
         reader.wrong("key.type", "'key.type' and 'key.columns' exclude each other.", hint)
     if "value.columns.exclude" in given and "key.columns" not in given:
-        hint = "add 'key.columns': what is not in the value is in the key"
+        hint = "Add 'key.columns': what is not in the value is in the key."
         reader.wrong("value.columns.exclude", "'value.columns.exclude' needs 'key.columns'.", hint)
     if ("key.type" in given or "key.columns" in given) and "key.format" not in given and not into:
         key = "key.type" if "key.type" in given else "key.columns"
-        reader.wrong(key, f"{key!r} needs 'key.format'.", "add 'key.format' = 'primitive'")
+        reader.wrong(key, f"{key!r} needs 'key.format'.", "Add 'key.format' = 'primitive'.")
     if found.key_format == "primitive" and len(found.key_columns) > 1:
         reader.wrong("key.columns", "A primitive key is made of exactly one column.")
     if found.key_format not in (None, "primitive") and "key.type" in given:

@@ -24,7 +24,7 @@ class RelationStatements(FunctionStatements):
         properties = self._with()
         if self.take("as"):
             if columns:
-                hint = "leave the list out: the SELECT gives the columns"
+                hint = "Leave the list out: the SELECT gives the columns."
                 self.fail("CREATE STREAM … AS SELECT takes no column list.", at=name.position, hint=hint)
             return self._create_as(s.CreateStreamAs, first, name, comment, properties, how)
         if not columns and not properties:
@@ -45,18 +45,18 @@ class RelationStatements(FunctionStatements):
         if self.is_mark(TokenType.L_PAREN):
             columns, keys = self._keyed_columns()
             if not keys:
-                hint = "write PRIMARY KEY (column) behind the columns, or CREATE STREAM for rows without one"
+                hint = "Write PRIMARY KEY (column) behind the columns, or CREATE STREAM for rows without one."
                 self.fail("A changelog needs a primary key.", at=name.position, hint=hint)
         comment = self._comment()
         properties = self._with()
         if self.take("as"):
             if keys is not None:
-                hint = "leave the list out: the SELECT gives the columns and the primary key"
+                hint = "Leave the list out: the SELECT gives the columns and the primary key."
                 self.fail("CREATE CHANGELOG … AS SELECT takes no column list.", at=name.position, hint=hint)
             return self._create_as(s.CreateChangelogAs, first, name, comment, properties, how)
         if keys is None:
             if properties:
-                hint = "name the columns and PRIMARY KEY (…), or write AS SELECT …"
+                hint = "Name the columns and PRIMARY KEY (…), or write AS SELECT …"
                 self.refuse("CREATE CHANGELOG without columns", at=name.position, hint=hint)
             self.unexpected("(, WITH or AS")
         return s.CreateChangelog(
@@ -79,7 +79,7 @@ class RelationStatements(FunctionStatements):
         properties = self._with()
         if self.take("as"):
             if columns or keys:
-                hint = "leave the list out: the SELECT gives the columns"
+                hint = "Leave the list out: the SELECT gives the columns."
                 self.fail("CREATE TABLE … AS SELECT takes no column list.", at=name.position, hint=hint)
             return self._create_as(s.CreateTableAs, first, name, comment, properties, how)
         if not columns and not properties:
@@ -115,7 +115,7 @@ class RelationStatements(FunctionStatements):
     def _create_view(self, first: Token, noun: Token, how: dict[str, Any]) -> s.Statement:
         name, comment = self._upto(3), self._comment()
         if self.is_mark(TokenType.L_PAREN):
-            self.refuse("CREATE MATERIALIZED VIEW with a list of columns", at=noun, hint="write AS SELECT …")
+            self.refuse("CREATE MATERIALIZED VIEW with a list of columns", at=noun, hint="Write AS SELECT …")
         properties = self._with()
         self.expect("as")
         return self._create_as(s.CreateMaterializedViewAs, first, name, comment, properties, how)
@@ -138,7 +138,7 @@ class RelationStatements(FunctionStatements):
         self.expect("as")
         select, properties = self._body()
         if properties:
-            self.refuse("QUERY WITH in a virtual relation", hint="it belongs to the statements that use it")
+            self.refuse("QUERY WITH in a virtual relation", hint="It belongs to the statements that use it.")
         return s.CreateVirtual(**self._base(first), name=name, changelog=changelog, select=select)
 
     def _create_as(

@@ -50,13 +50,13 @@ def advice(word: Token, before: Token, after: Token) -> str | None:
     if not _opens_clause(word, after):
         return quoting(word)
     if before.token_type == TokenType.COMMA:
-        return f"there is a comma too many before {word.text}"
+        return f"Remove the comma before {word.text}."
     return None
 
 
 def quoting(word: Token) -> str:
     """How a reserved word becomes a name."""
-    return f'to use it as a name, write it in double quotes: "{word.text.lower()}"'
+    return f'To use it as a name, write it in double quotes: "{word.text.lower()}".'
 
 
 def _opens_clause(word: Token, after: Token) -> bool:

@@ -49,9 +49,9 @@ MAX_DELAY_MS = 366 * 86_400_000
 DEFAULT_HISTORY_MS = 7 * 86_400_000
 DEFAULT_AHEAD_MS = 86_400_000
 UNBUILT = {
-    "source.deserialization.error.log.topic.partitions": "make the topic first: CREATE ENTITY",
-    "source.deserialization.error.log.topic.replicas": "make the topic first: CREATE ENTITY",
-    "source.deserialization.error.log.topic.shards": "the log is a Kafka topic",
+    "source.deserialization.error.log.topic.partitions": "Make the topic first: CREATE ENTITY.",
+    "source.deserialization.error.log.topic.replicas": "Make the topic first: CREATE ENTITY.",
+    "source.deserialization.error.log.topic.shards": "The log is a Kafka topic.",
 }
 # The same as those of a relation's own timestamp column.
 _TIME_KINDS = {"BIGINT", "TIMESTAMP", "TIMESTAMP_LTZ", "VARCHAR"}
@@ -150,7 +150,7 @@ def check_source_properties(given: Properties, relation: Relation, faults: Fault
 def suggestion_of(key: str) -> str:
     """What was probably meant, else the list."""
     near = suggestion(key, KNOWN)
-    return near.replace('"', "'") if near else f"there is {', '.join(KNOWN)}"
+    return near.replace('"', "'") if near else f"There is {', '.join(KNOWN)}."
 
 
 def _check_pair(given: Properties, found: dict[str, str], faults: Faults) -> None:
@@ -160,14 +160,14 @@ def _check_pair(given: Properties, found: dict[str, str], faults: Faults) -> Non
             "invalid-property",
             f"{POSITION!r} = 'timestamp' needs {POSITION_TIMESTAMP!r}.",
             position=given[POSITION].position,
-            hint=f"add '{POSITION_TIMESTAMP}' = <epoch milliseconds>",
+            hint=f"Add '{POSITION_TIMESTAMP}' = <epoch milliseconds>.",
         )
     if POSITION_TIMESTAMP in given and not wanted and (POSITION not in given or POSITION in found):
         faults.add(
             "invalid-property",
             f"{POSITION_TIMESTAMP!r} has a meaning only with {POSITION!r} = 'timestamp'.",
             position=given[POSITION_TIMESTAMP].key_position,
-            hint=f"add '{POSITION}' = 'timestamp'",
+            hint=f"Add '{POSITION}' = 'timestamp'.",
         )
 
 
@@ -178,7 +178,7 @@ def _check_log(given: Properties, found: Mapping[str, str], relation: Relation, 
         faults.add("invalid-property", detail, position=given[ON_ERROR].position)
     if logs and relation.kind is RelationKind.CHANGELOG:
         detail = f"{ON_ERROR!r} = IGNORE_AND_LOG is not supported for changelogs."
-        faults.add("unsupported", detail, position=given[ON_ERROR].position, hint="write IGNORE")
+        faults.add("unsupported", detail, position=given[ON_ERROR].position, hint="Write IGNORE.")
     for key in (LOG_TOPIC, LOG_STORE):
         if key in given and not logs:
             detail = f"{key!r} has a meaning only with {ON_ERROR!r} = IGNORE_AND_LOG."
@@ -218,7 +218,7 @@ def _timestamp(value: Value, relation: Relation, faults: Faults) -> str | None:
             "invalid-property",
             f"{TIMESTAMP!r} names the column {name!r}, which is {column.type}.",
             position=value.position,
-            hint="it takes a BIGINT (epoch milliseconds), TIMESTAMP, TIMESTAMP_LTZ or VARCHAR",
+            hint="It takes a BIGINT (epoch milliseconds), TIMESTAMP, TIMESTAMP_LTZ or VARCHAR.",
         )
         return None
     return column.name

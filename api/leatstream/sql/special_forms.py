@@ -8,13 +8,14 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from leatstream.errors import sentence
 from leatstream.model.spark_texts import read_moment
 from leatstream.model.types import parse_type
 from leatstream.sql.tokens_reader import TokensReader
 
 # How tightly operators bind, from loose to tight.
 OR, AND, NOT, PREDICATE, BIT_OR, BIT_XOR, BIT_AND, SUM, PRODUCT, UNARY = range(1, 11)
-_FILTERED = "write count_if(condition), or CASE WHEN condition THEN value END inside the aggregate"
+_FILTERED = "Write count_if(condition), or CASE WHEN condition THEN value END inside the aggregate."
 # Written in full, as Spark's CAST and views read it alike; CAST of a text takes shorter forms as well.
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MOMENT = re.compile(
@@ -70,7 +71,7 @@ class SpecialForms(TokensReader):
         if word == "x" and self.is_mark(TokenType.STRING, 1):
             self._advance()
             if not _HEX.fullmatch(self._curr.text):
-                hint = "write X'0aff', two digits for each byte"
+                hint = "Write X'0aff', two digits for each byte."
                 self.fail("These are no hexadecimal digits.", code="type-mismatch", hint=hint)
             self._advance()
             return self.node(exp.HexString(this=self._prev.text), token)
@@ -90,11 +91,11 @@ class SpecialForms(TokensReader):
         if found is None or not _is_moment(text):
             shown = "YYYY-MM-DD" if word == "date" else "YYYY-MM-DD HH:MM:SS"
             self.fail(
-                f"This is no {word.upper()}.", code="type-mismatch", hint=f"write {word.upper()} '{shown}'"
+                f"This is no {word.upper()}.", code="type-mismatch", hint=f"Write {word.upper()} '{shown}'."
             )
         # Spark's TIMESTAMP_NTZ leaves a zone out without a word.
         if word == "timestamp" and found["zone"]:
-            hint = f"write TIMESTAMP_LTZ '{text}', or leave the zone out"
+            hint = f"Write TIMESTAMP_LTZ '{text}', or leave the zone out."
             self.fail("A TIMESTAMP has no zone.", code="type-mismatch", hint=hint)
         self._advance()
         return self.node(exp.Cast(this=exp.Literal.string(text), to=exp.Var(this=word.upper())), first)
@@ -132,7 +133,7 @@ class SpecialForms(TokensReader):
         try:
             return self.node(exp.Var(this=str(parse_type(text))), first)
         except ValueError as error:
-            self.fail(_sentence(str(error)), code="type-mismatch", at=place)
+            self.fail(sentence(str(error)), code="type-mismatch", at=place)
 
     def _interval(self, first: Token) -> exp.Expression:
         self._advance()
@@ -144,7 +145,9 @@ class SpecialForms(TokensReader):
         self._advance()
         number = amount.text.strip()
         if not number.lstrip("+-").replace(".", "", 1).isdecimal() or not number.isascii():
-            self.fail("An interval takes a number and one unit.", at=amount, hint="write INTERVAL '5' MINUTE")
+            self.fail(
+                "An interval takes a number and one unit.", at=amount, hint="Write INTERVAL '5' MINUTE."
+            )
         return self.node(
             exp.Interval(this=exp.Literal.string(number), unit=exp.Var(this=unit.upper())), first
         )
@@ -169,7 +172,7 @@ class SpecialForms(TokensReader):
         node.meta["name_span"] = (token.start, token.end + 1)
         node.meta["distinct"] = distinct
         if self.is_word("over"):
-            self.refuse("OVER after a function", hint="streams have no window functions yet")
+            self.refuse("OVER after a function", hint="Streams have no window functions yet.")
         if self.is_word("filter"):
             self.refuse("FILTER after a function", hint=_FILTERED)
         return node
@@ -259,7 +262,3 @@ class SpecialForms(TokensReader):
             found.append(self.expr())
             if not self.take_mark(TokenType.COMMA):
                 return found
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

@@ -1,47 +1,25 @@
-"""WITH of CREATE STORE and UPDATE STORE: SQL's keys to the typed settings that REST and Terraform use."""
+"""WITH of CREATE STORE and UPDATE STORE: SQL's properties to the typed settings that REST and Terraform use.
+
+One reader for every kind. Marks on a kind's settings say which property holds a setting, and which settings
+are secrets or choices (``connectors/settings.py``). The kind's ``StoreWords`` read what is not one property
+for one setting.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from leatstream.connectors.base import Connector
+from leatstream.connectors.registry import PLANNED, connector_classes
+from leatstream.connectors.settings import Needs, Secret, Setting, Sql, settings_of
 from leatstream.errors import RequestError
 from leatstream.model.registered import SecretName
-from leatstream.sql.kafka_store_properties import read_kafka, update_kafka
-from leatstream.sql.postgres_properties import read_postgres, read_postgres_update
 from leatstream.sql.property_values import Given, PropertyReader
-from leatstream.sql.s3_store_properties import read_s3, update_s3
 
-KINDS = {
-    "kafka": "kafka",
-    "confluent_kafka": "kafka",
-    "msk": "kafka",
-    "redpanda": "kafka",
-    "kinesis": "kinesis",
-    "s3": "s3",
-    "snowflake": "snowflake",
-    "databricks": "databricks",
-    "postgresql": "postgres",
-    "postgres": "postgres",
-    "clickhouse": "clickhouse",
-    "oracle": "oracle",
-    "iceberg_glue": "iceberg_glue",
-    "iceberg_rest": "iceberg_rest",
-}
 _REGISTRY = "schema_registry.name"
-_REGION, _ACCESS_REGION = "kinesis.region", "access_region"
-_KEY_ID, _SECRET = "kinesis.access_key_id", "kinesis.secret_access_key"
-_ROLE, _EXTERNAL = "kinesis.iam_role_arn", "kinesis.external_id"
-_KINESIS = ("type", "uris", _REGISTRY, _REGION, _ACCESS_REGION, _KEY_ID, _SECRET, _ROLE, _EXTERNAL)
-_KINESIS_UNBUILT = {
-    "kinesis.account.id": "the credentials or the role tell the account",
-    "properties.file": "write the properties into the statement",
-    "availability_zone": "stores are reached directly",
-    "tls.disabled": "the scheme of 'uris' tells it: http:// or https://",
-}
-_AWS_HOST = re.compile(r"https?://kinesis(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com(?:\.cn)?|api\.aws)/?\Z")
-_REGION_WORD = re.compile(r"(?:AWS\s+)?([a-z]{2}(?:-[a-z]+)+-\d{1,2})\Z", re.I)
+# Stands for a secret that stays, and passes for a PEM text.
+_KEPT = "-----BEGIN kept"
 
 
 def read_store_properties(given: Given) -> tuple[str, dict[str, Any]]:
@@ -58,17 +36,12 @@ def read_store_properties(given: Given) -> tuple[str, dict[str, Any]]:
     reader = PropertyReader(given, "store")
     if "type" not in reader.given:
         reader.faults.add("invalid-property", "A store needs 'type'.", hint="write 'type' = KAFKA")
-    word = reader.choice("type", tuple(KINDS))
-    kind = KINDS[word] if word else None
+    kinds = {word: kind for kind, found in connector_classes().items() for word in found.words.types}
+    word = reader.choice("type", (*kinds, *PLANNED))
+    kind = kinds.get(word, word) if word else None
     config: dict[str, Any] = {}
-    if kind == "kafka":
-        config = read_kafka(reader)
-    elif kind == "kinesis":
-        config = _kinesis(reader)
-    elif kind == "postgres":
-        config = read_postgres(reader)
-    elif kind == "s3":
-        config = read_s3(reader)
+    if kind in connector_classes():
+        config = _read(reader, connector_classes()[kind])
     elif kind is not None:
         config = {key: reader.raw(key) for key in reader.given if key not in ("type", _REGISTRY)}
     reader.faults.raise_if_any()
@@ -104,97 +77,129 @@ def read_store_update(
     Raises:
         RequestError: invalid-property or unsupported, with every fault found; values are never echoed.
     """
-    if kind not in ("kafka", "kinesis", "postgres", "s3"):
+    connector = connector_classes().get(kind)
+    if connector is None:
         raise RequestError("unsupported", f"UPDATE STORE is not built for stores of kind {kind}.")
     reader = PropertyReader(given, "store")
     if "type" in reader.given:
         reader.wrong("type", "A store's 'type' cannot change.", "create another store")
         reader.given.pop("type")
-    if kind == "kinesis":
-        return _kinesis_update(reader, present, named or {})
-    if kind == "postgres":
-        return read_postgres_update(reader, present, named or {})
-    if kind == "s3":
-        return update_s3(reader, present, named or {})
-    return update_kafka(reader, present, named or {})
-
-
-def _kept(named: Mapping[str, str] | None, path: str) -> SecretName | None:
-    name = (named or {}).get(path)
-    return None if name is None else SecretName(name)
-
-
-def _kinesis_update(
-    reader: PropertyReader, present: Mapping[str, Any], named: Mapping[str, str]
-) -> dict[str, Any]:
-    words = {
-        "uris": "endpoint_url",
-        _REGION: "region",
-        _KEY_ID: "access_key_id",
-        _ROLE: "role_arn",
-        _EXTERNAL: "external_id",
-    }
-    kept = {k: present[v] for k, v in words.items() if k not in reader.given and present.get(v) is not None}
-    if {"uris", _REGION, _ACCESS_REGION} & reader.given.keys():
-        kept.pop(_REGION, None)  # an address may tell the region, and the old one would contradict it
-        if "uris" not in reader.given and _AWS_HOST.match(str(present.get("endpoint_url") or "")):
-            kept.pop("uris", None)
-    secret_stays = _KEY_ID in kept and _SECRET not in reader.given
-    if secret_stays:
-        kept[_SECRET] = "kept"
-    own_address = "uris" in reader.given and not _AWS_HOST.match(str(reader.raw("uris")))
-    if own_address and not {_REGION, _ACCESS_REGION} & reader.given.keys():
-        kept[_REGION] = present["region"]
+    update = PropertyReader(reader.given, "store")
+    update.faults = reader.faults
+    gone = {*reader.given, *_of_others(connector, reader)}
+    kept = {k: v for k, v in _spelled(connector, present).items() if k not in gone}
+    connector.words.keep(update, kept, present)
     reader.given |= kept
-    config = _kinesis(reader)
+    config = connector.words.settle(_read(reader, connector), present, update)
     reader.faults.raise_if_any()
-    if secret_stays:
-        config["secret_access_key"] = _kept(named, "secret_access_key")
+    for setting in _settings(connector):
+        if setting.key in kept and setting.find(Secret):
+            _keep_secret(config, setting, (named or {}).get(setting.dotted))
     return config
 
 
-def _kinesis(reader: PropertyReader) -> dict[str, Any]:
+def _settings(connector: type[Connector]) -> tuple[Setting, ...]:
+    return tuple(one for one in settings_of(connector.Config) if one.key is not None)
+
+
+def _read(reader: PropertyReader, connector: type[Connector]) -> dict[str, Any]:
+    """Settings, shaped as in REST; faults gather in the reader."""
+    words, settings = connector.words, _settings(connector)
+    keys = {one.dotted: str(one.key) for one in settings}
+    known = ("type", _REGISTRY, *words.more, *keys.values())
     for key in reader.given:
-        if key in _KINESIS_UNBUILT:
-            reader.unbuilt(key, _KINESIS_UNBUILT[key])
-        elif key not in _KINESIS:
-            reader.unknown(key, _KINESIS)
-    uri = reader.text("uris")
-    host = _AWS_HOST.match(uri) if uri else None
-    if uri and not uri.startswith(("http://", "https://")):
-        reader.wrong("uris", "'uris' of a Kinesis store is one address with http:// or https://.")
-    region = _region(reader, host[1] if host else None)
-    for key, other in ((_KEY_ID, _SECRET), (_SECRET, _KEY_ID)):
-        if key in reader.given and other not in reader.given:
+        if key in words.unsupported:
+            reader.unbuilt(key, words.unsupported[key])
+        elif key not in known:
+            reader.unknown(key, known)
+    config: dict[str, Any] = {}
+    for setting in settings:
+        _check(reader, setting, keys, words.title)
+        value = _value(reader, setting)
+        if value is not None:
+            place = config
+            for part in setting.path[:-1]:
+                place = place.setdefault(part, {})
+            place[setting.path[-1]] = value
+    return words.finish(reader, config)
+
+
+def _check(reader: PropertyReader, setting: Setting, keys: Mapping[str, str], title: str) -> None:
+    """Note that a property is missing, or the other one that it needs."""
+    key, sql, needs = str(setting.key), setting.find(Sql), setting.find(Needs)
+    if sql is not None and sql.example is not None and key not in reader.given:
+        detail = f"{title[0].upper()}{title[1:]} needs {key!r}."
+        reader.faults.add("invalid-property", detail, hint=f"write {sql.example}")
+    if needs is not None and key in reader.given:
+        other = keys.get(".".join((*setting.path[:-1], needs.other)))
+        if other is not None and other not in reader.given:
             reader.wrong(key, f"{key!r} needs {other!r}.")
-    if _EXTERNAL in reader.given and _ROLE not in reader.given:
-        reader.wrong(_EXTERNAL, f"{_EXTERNAL!r} needs {_ROLE!r}.")
-    config: dict[str, Any] = {
-        "region": region,
-        # The region's own address is what the client takes anyway.
-        "endpoint_url": None if host else uri,
-        "access_key_id": reader.text(_KEY_ID),
-        "secret_access_key": reader.secret(_SECRET),
-        "role_arn": reader.text(_ROLE),
-        "external_id": reader.text(_EXTERNAL),
-    }
-    return {key: value for key, value in config.items() if value is not None}
 
 
-def _region(reader: PropertyReader, of_host: str | None) -> str | None:
-    """The region by name, or by the address in ``uris``; they must not contradict each other."""
-    key = _REGION if _REGION in reader.given else _ACCESS_REGION
-    text = reader.text(key)
-    if text is None:
-        if of_host is None and key not in reader.given:
-            hint = f"write {_REGION!r} = 'eu-west-1', or 'uris' = 'https://kinesis.eu-west-1.amazonaws.com'"
-            reader.faults.add("invalid-property", "A Kinesis store needs its AWS region.", hint=hint)
-        return of_host
-    word = _REGION_WORD.match(text)
-    if word is None:
-        reader.wrong(key, f"{key!r} is an AWS region such as 'eu-west-1'.")
+def _value(reader: PropertyReader, setting: Setting) -> Any:
+    """The value of a setting; None where it is not given, or wrong."""
+    key, sql, choices = str(setting.key), setting.find(Sql), setting.choices
+    if key not in reader.given:
         return None
-    region = word[1].lower()
-    if of_host is not None and region != of_host:
-        reader.wrong(key, f"{key!r} is another region than the one in 'uris'.")
-    return region
+    if choices is not None:
+        word = reader.choice(key, tuple(choices))
+        return choices[word] if word is not None else None
+    if setting.value_type is bool:
+        return reader.flag(key, bool(setting.field.default))
+    if setting.value_type is int:
+        return reader.number(key)
+    text = reader.secret(key) if setting.find(Secret) else reader.text(key)
+    if sql is not None and sql.pem and isinstance(text, str) and "-----BEGIN" not in text:
+        reader.wrong(
+            key, f"{key!r} is not a PEM text.", "give the PEM text itself; the server reads no files"
+        )
+        return None
+    return (
+        _pairs(reader, key, str(text)) if text is not None and setting.value_type == dict[str, str] else text
+    )
+
+
+def _pairs(reader: PropertyReader, key: str, text: str) -> dict[str, str]:
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    if not all(name.strip() and equals for name, equals, _ in pairs):
+        reader.wrong(key, f"{key!r} is name=value, several joined by commas.")
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _spelled(connector: type[Connector], config: Mapping[str, Any]) -> dict[str, Any]:
+    """A store's settings as SQL's properties; a stored secret stands as ``_KEPT``."""
+    found: dict[str, Any] = {}
+    for setting in _settings(connector):
+        place: Any = config
+        for part in setting.path[:-1]:
+            place = place.get(part) or {}
+        secret, value = setting.find(Secret), place.get(setting.path[-1])
+        if secret is not None:
+            value = _KEPT if secret.of is not None and place.get(secret.of) is not None else None
+        elif setting.choices is not None:
+            value = {v: word for word, v in setting.choices.items()}.get(value)
+        elif isinstance(value, Mapping):
+            value = ",".join(f"{name}={one}" for name, one in value.items()) or None
+        if value is not None:
+            found[str(setting.key)] = value
+    return found | connector.words.spelled(config)
+
+
+def _of_others(connector: type[Connector], reader: PropertyReader) -> list[str]:
+    """Secrets that cannot stay, as the setting that they go with is another one now."""
+    keys = {one.dotted: str(one.key) for one in _settings(connector)}
+    found: list[str] = []
+    for setting in _settings(connector):
+        secret, needs = setting.find(Secret), setting.find(Needs)
+        if secret is not None and needs is not None and needs.other == secret.of:
+            owner = keys[".".join((*setting.path[:-1], needs.other))]
+            found += [str(setting.key)] if owner in reader.given else []
+    return found
+
+
+def _keep_secret(config: dict[str, Any], setting: Setting, name: str | None) -> None:
+    place: Any = config
+    for part in setting.path[:-1]:
+        place = place.get(part, {})
+    if setting.path[-1] in place:
+        place[setting.path[-1]] = None if name is None else SecretName(name)

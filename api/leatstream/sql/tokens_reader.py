@@ -226,7 +226,7 @@ class TokensReader(SparkParser):
             token = self._curr
             if not self.take_mark(TokenType.STRING):
                 wrong = token.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
-                hint = f"property names are strings: '{token.text}' = …" if wrong else None
+                hint = f"Property names are strings: '{token.text}' = …" if wrong else None
                 self.fail(f"Expected a property name, found {self.shown(token) or 'the end'}.", hint=hint)
             key, place = token.text.strip().lower(), self.place(token)
             if key in found:

@@ -47,7 +47,9 @@ def _retention(reader: PropertyReader) -> int | None:
     unit = _UNITS.get(found[2].lower()) if found else None
     if found is None or unit is None:
         reader.wrong(
-            "retention", "'retention' is a number and a unit.", "such as '7 days', '12 hours' or '30 minutes'"
+            "retention",
+            "'retention' is a number and a unit.",
+            "Write it as '7 days', '12 hours' or '30 minutes'.",
         )
         return None
     length = int(found[1]) * unit

@@ -109,7 +109,7 @@ class WindowParser(ExpressionParser):
         if not (self.take_mark(TokenType.NUMBER) or self.take_mark(TokenType.STRING)):
             self.unexpected(f"a number after {word}")
         if not number.text.isdecimal() or not number.text.isascii() or len(number.text) > 15:
-            self.fail(f"{word} takes a whole number and a unit.", at=number, hint=f"write {word} {example}")
+            self.fail(f"{word} takes a whole number and a unit.", at=number, hint=f"Write {word} {example}.")
         unit = self._curr.text.lower().removesuffix("s") if self._curr.token_type == TokenType.VAR else ""
         if unit not in UNITS_MS:
             self.unexpected("a time unit (SECONDS, MINUTES, HOURS, DAYS)")

@@ -45,10 +45,10 @@ class WritingStatements(NounStatements):
             self.unexpected("a JSON text in quotes")
         value = Constant("string", self.place(token), token.text)
         if self.is_mark(TokenType.COMMA):
-            self.fail("INSERT INTO ENTITY writes one record.", hint="write a statement for each record")
+            self.fail("INSERT INTO ENTITY writes one record.", hint="Write a statement for each record.")
         self.expect_mark(TokenType.R_PAREN, ")")
         if self.is_mark(TokenType.COMMA):
-            self.fail("INSERT INTO ENTITY writes one record.", hint="write a statement for each record")
+            self.fail("INSERT INTO ENTITY writes one record.", hint="Write a statement for each record.")
         properties = self._with()
         return s.InsertEntity(**self._base(first), name=name, store=store, value=value, properties=properties)
 

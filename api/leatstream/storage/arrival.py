@@ -7,7 +7,7 @@ import time
 
 import sqlalchemy as sa
 
-from leatstream.errors import StackError
+from leatstream.errors import StackError, sentence
 from leatstream.storage.engine import is_away, make_engine
 
 _log = logging.getLogger(__name__)
@@ -34,8 +34,8 @@ def await_database(url: str, seconds: float) -> None:
             if now >= end:
                 raise StackError(
                     "part-failed",
-                    f"the catalog's database has not answered for {seconds:g} s: {why}",
-                    hint="start it, or correct LEATSTREAM_CATALOG_URL",
+                    sentence(f"The catalog's database has not answered for {seconds:g} s: {why}"),
+                    hint="Start it, or correct LEATSTREAM_CATALOG_URL.",
                 )
             if now >= tell:
                 _log.warning("the catalog's database is tried for %.0f s more: %s", end - now, why)

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from leatstream.errors import StackError
+from leatstream.errors import StackError, sentence
 from leatstream.storage.migrate import revision
 
 _OURS = re.compile(r"r\d{4}|base")
-_BACKUP = "restore it from a backup (docs/operations.md, Backup)"
+_BACKUP = "Restore it from a backup (docs/operations.md, Backup)"
 _NEW = "to lose everything it held and begin with an empty one: leat catalog migrate --new"
 # What SQLite's result codes mean for a file that cannot be used.
 _FAULTS = {
@@ -48,8 +48,8 @@ def check_catalog(url: str, data_dir: Path, checkpoints: str, *, new: bool = Fal
     if not _OURS.fullmatch(present):
         raise StackError(
             "part-failed",
-            f"{_name(file)} belongs to another application: it has the schema {present!r}",
-            hint="name another one in LEATSTREAM_CATALOG_URL",
+            f"{_name(file)} belongs to another application: it has the schema {present!r}.",
+            hint="Name another one in LEATSTREAM_CATALOG_URL.",
         )
     if present != "base" or new:
         return
@@ -57,13 +57,13 @@ def check_catalog(url: str, data_dir: Path, checkpoints: str, *, new: bool = Fal
     if marks:
         raise StackError(
             "part-failed",
-            f"{_name(file)} {_state(file)}, but a server has worked here before: there is {marks[0]}",
+            f"{_name(file)} {_state(file)}, but a server has worked here before: there is {marks[0]}.",
             hint=f"{_BACKUP}, or correct LEATSTREAM_CATALOG_URL and LEATSTREAM_DATA_DIR; {_NEW}",
         )
 
 
 def _name(file: Path | None) -> str:
-    return f"the catalog {file}" if file is not None else "the catalog in PostgreSQL"
+    return f"The catalog {file}" if file is not None else "The catalog in PostgreSQL"
 
 
 def _state(file: Path | None) -> str:
@@ -92,7 +92,7 @@ def _revision_of_file(file: Path) -> str:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise StackError(
-                "part-failed", f"{_name(file)} is in use by another process", hint="end that one first"
+                "part-failed", f"{_name(file)} is in use by another process.", hint="End that one first."
             ) from None
         raise _unusable(file, _FAULTS.get(code, "cannot be read")) from None
     except OSError as error:
@@ -102,7 +102,7 @@ def _revision_of_file(file: Path) -> str:
 def _unusable(file: Path, why: str) -> StackError:
     return StackError(
         "part-failed",
-        f"{_name(file)} {why}",
+        sentence(f"{_name(file)} {why}"),
         hint=f"{_BACKUP}. It was not changed. If there is none, move it away first; then, {_NEW}",
     )
 

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from leatstream.errors import CheckpointError
+from leatstream.errors import CheckpointError, sentence
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)
@@ -123,9 +123,11 @@ def _told(error: OSError) -> OSError | CheckpointError:
         return error
     why = f"{error.strerror or type(error).__name__}: {error.filename or 'the checkpoints'}"
     if error.errno in _FULL:
-        return CheckpointError("disk-full", f"There is no room left for a copy of a checkpoint: {why}")
+        return CheckpointError(
+            "disk-full", sentence(f"There is no room left for a copy of a checkpoint: {why}")
+        )
     code = "checkpoints-refused" if error.errno in _FORBIDDEN else "checkpoints-unreachable"
-    return CheckpointError(code, f"A checkpoint cannot be copied: {why}")
+    return CheckpointError(code, sentence(f"A checkpoint cannot be copied: {why}"))
 
 
 def _put(beside: Path, target: Path) -> None:

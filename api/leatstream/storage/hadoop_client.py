@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from leatstream.errors import CheckpointError
+from leatstream.errors import CheckpointError, sentence
 
 T = TypeVar("T")
 
@@ -220,7 +220,7 @@ class HadoopClient:
         return self._unreachable(f"{short}: {_sentence(text)}")
 
     def _unreachable(self, why: str) -> CheckpointError:
-        detail = f"The checkpoints cannot be reached: {why}"
+        detail = sentence(f"The checkpoints cannot be reached: {why}")
         self._away = time.monotonic() + _AWAY_SECONDS, detail
         return CheckpointError("checkpoints-unreachable", detail)
 
@@ -237,7 +237,7 @@ def _finish(jvm: _Jvm) -> None:
 
 
 def _refused(why: str) -> CheckpointError:
-    return CheckpointError("checkpoints-refused", f"The checkpoints' file system refuses: {why}")
+    return CheckpointError("checkpoints-refused", sentence(f"The checkpoints' file system refuses: {why}"))
 
 
 def _sentence(text: str) -> str:

@@ -45,8 +45,8 @@ def migrate(url: str, revision: str = "head") -> None:
             raise
         raise StackError(
             "part-failed",
-            "the catalog is busy: another session has not ended a change, or reads what is to be changed",
-            hint="start again when it has ended; long transactions are in pg_stat_activity, such as a dump",
+            "The catalog is busy: another session has not ended a change, or reads what is to be changed.",
+            hint="Start again when it has ended; long transactions are in pg_stat_activity, such as a dump.",
         ) from error
     finally:
         engine.dispose()
@@ -65,24 +65,24 @@ def _is_before(scripts: ScriptDirectory, revision: str, present: tuple[str, ...]
                 raise _too_old(one, order[1])
             raise StackError(
                 "part-failed",
-                f"the catalog has the schema {one} of a newer leatstream",
-                hint="run that version, restore the catalog's backup from before, or have that version "
-                f"take it back: `leat catalog migrate --to {order[-1]}`",
+                f"The catalog has the schema {one} of a newer leatstream.",
+                hint="Run that version, restore the catalog's backup from before, or have that version "
+                f"take it back: `leat catalog migrate --to {order[-1]}`.",
             )
     if revision == "head":
         return False
     if revision not in order:
-        hint = f"there are {', '.join(order[1:])}"
-        raise StackError("part-failed", f"there is no schema {revision}", hint=hint)
+        hint = f"There are {', '.join(order[1:])}."
+        raise StackError("part-failed", f"There is no schema {revision}.", hint=hint)
     return any(order.index(one) > order.index(revision) for one in present)
 
 
 def _too_old(present: str, oldest: str) -> StackError:
     return StackError(
         "part-failed",
-        f"the catalog has the schema {present} of the time before the first release",
-        hint=f"the oldest schema that can be brought up to date is {oldest}; name an empty catalog in "
-        "LEATSTREAM_CATALOG_URL, run `leat catalog migrate --new`, and deploy your objects again",
+        f"The catalog has the schema {present}, which is older than the first release.",
+        hint=f"The oldest schema that can be migrated is {oldest}. Name an empty catalog in "
+        "LEATSTREAM_CATALOG_URL, run `leat catalog migrate --new`, and deploy your objects again.",
     )
 
 

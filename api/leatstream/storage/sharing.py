@@ -27,13 +27,13 @@ def hold(data_dir: Path, catalog: str) -> list[IO[str]]:
     Raises:
         StackError: ``already-running``.
     """
-    hint = "end that one, or set LEATSTREAM_DATA_DIR to another directory"
-    held = [_lock(data_dir / "server.lock", f"another server works in {data_dir}", hint)]
+    hint = "End that one, or set LEATSTREAM_DATA_DIR to another directory."
+    held = [_lock(data_dir / "server.lock", f"Another server works in {data_dir}.", hint)]
     file = sa.make_url(catalog).database
     if sa.make_url(catalog).get_backend_name() == "sqlite" and file:
         Path(file).parent.mkdir(parents=True, exist_ok=True)
-        why = f"another server works on the catalog {file}, and SQLite serves one process only"
-        hint = "end that one, or put the catalog into PostgreSQL: LEATSTREAM_CATALOG_URL=postgresql://…"
+        why = f"Another server works on the catalog {file}, and SQLite serves one process only."
+        hint = "End that one, or put the catalog into PostgreSQL: LEATSTREAM_CATALOG_URL=postgresql://…"
         held.append(_lock(Path(f"{file}.lock"), why, hint))
     return held
 
@@ -69,8 +69,8 @@ def join_servers(
     if not leases.join():
         raise StackError(
             "part-failed",
-            f"another server of this catalog keeps its checkpoints elsewhere than in {checkpoint_root}",
-            hint="set LEATSTREAM_CHECKPOINT_ROOT of every server to one directory or URL that all reach",
+            f"Another server of this catalog keeps its checkpoints elsewhere than in {checkpoint_root}.",
+            hint="Set LEATSTREAM_CHECKPOINT_ROOT of every server to one directory or URL that all reach.",
         )
     return leases
 
@@ -91,8 +91,8 @@ def refuse_living_servers(catalog: str, lease_seconds: float) -> None:
         return  # schemas from before servers could share a catalog have no table of them
     if living:
         names = ", ".join(sorted(living))
-        hint = f"end every server first; one that died counts as living for {lease_seconds:g} s"
-        raise StackError("already-running", f"servers work on this catalog: {names}", hint=hint)
+        hint = f"End every server first; one that died counts as living for {lease_seconds:g} s."
+        raise StackError("already-running", f"Servers work on this catalog: {names}.", hint=hint)
 
 
 def prove_keys(open_unit: OpenUnit, box: SecretBox, *, alone: bool = False) -> None:
@@ -116,7 +116,7 @@ def prove_keys(open_unit: OpenUnit, box: SecretBox, *, alone: bool = False) -> N
     try:
         box.open(_KEY_PROOF, envelope)
     except InternalError as error:
-        told = "this server's key ring is not the one that the secrets of this catalog are sealed with"
+        told = "This server's key ring is not the one that the secrets of this catalog are sealed with."
         if alone:
             _LOG.error("%s: restore its keys.json, or give each store its secrets again", told)
             with open_unit() as unit:
@@ -126,7 +126,7 @@ def prove_keys(open_unit: OpenUnit, box: SecretBox, *, alone: bool = False) -> N
         raise StackError(
             "part-failed",
             told,
-            hint="give every server the key ring of the first: its keys.json, at LEATSTREAM_KEYS_FILE",
+            hint="Give every server the key ring of the first: its keys.json, at LEATSTREAM_KEYS_FILE.",
         ) from error
 
 

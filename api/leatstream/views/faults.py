@@ -8,7 +8,7 @@ from leatstream.errors import EngineError, RequestError
 
 # Of texts and bytes in an answer.
 MOST_ANSWERED = 64 << 20
-_FEWER = "ask for fewer rows, or for shorter texts: LIMIT, left(…, …)"
+_FEWER = "Ask for fewer rows, or for shorter texts: LIMIT, left(…, …)."
 
 
 def gathered(rows: Iterable[tuple[object, ...]], most: int, hint: str = _FEWER) -> list[tuple[object, ...]]:
@@ -31,7 +31,7 @@ def gathered(rows: Iterable[tuple[object, ...]], most: int, hint: str = _FEWER) 
 
 def too_long(hint: str) -> RequestError:
     """An answer that the server does not hold in memory."""
-    detail = f"the answer has more than {MOST_ANSWERED >> 20} MiB of texts and bytes"
+    detail = f"The answer has more than {MOST_ANSWERED >> 20} MiB of texts and bytes."
     return RequestError("not-computable", detail, hint=hint, sqlstate="54000")
 
 
@@ -39,8 +39,8 @@ def not_ready(what: str) -> EngineError:
     """A view whose job has not begun."""
     return EngineError(
         "view-not-ready",
-        f"the materialized view {what}",
-        hint="wait until its query is running: DESCRIBE QUERY STATE",
+        f"The materialized view {what}.",
+        hint="Wait until its query is running: DESCRIBE QUERY STATE.",
     )
 
 
@@ -48,6 +48,6 @@ def timed_out(seconds: float) -> EngineError:
     """A SELECT that took too long."""
     return EngineError(
         "statement-timeout",
-        f"the SELECT took more than {seconds:g} s",
+        f"The SELECT took more than {seconds:g} s.",
         hint="CREATE INDEX on the columns of WHERE, or ask for less",
     )

@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import psycopg
 from psycopg import sql
 
-from leatstream.errors import EngineError, InternalError, LeatstreamError, RequestError, StoreError
+from leatstream.errors import EngineError, InternalError, LeatstreamError, RequestError, StoreError, sentence
 from leatstream.model.view_values import MOST_CHARACTERS, TOO_LONG
 from leatstream.plan.job_spec import ViewDatabase
 from leatstream.ports import Freshness, Snapshot
@@ -149,7 +149,7 @@ def _fault(error: psycopg.Error, timeout: float) -> LeatstreamError:
         return timed_out(timeout)
     said = error.diag.message_primary or type(error).__name__
     if state == "22P02" and TOO_LONG in said:
-        detail = f"a text has more than {MOST_CHARACTERS} characters"
+        detail = f"A text has more than {MOST_CHARACTERS} characters."
         return RequestError("not-computable", detail, sqlstate="54000")
     if state == "54001":
         return RequestError("too-complex", "The SELECT nests too deep for the database of the views.")
@@ -159,8 +159,8 @@ def _fault(error: psycopg.Error, timeout: float) -> LeatstreamError:
         return RequestError("not-computable", detail, sqlstate=state)
     if isinstance(error, psycopg.DataError) and not state:
         # The driver's own word: Python has no such date.
-        detail = "a value is beyond its type, such as a date after the year 9999"
+        detail = "A value is beyond its type, such as a date after the year 9999."
         return RequestError("not-computable", detail, sqlstate="22008")
     if isinstance(error, psycopg.OperationalError):
         return StoreError("store-unreachable", "The database of the materialized views does not answer.")
-    return EngineError("engine-unavailable", f"the database of the materialized views says: {said}")
+    return EngineError("engine-unavailable", sentence(f"The database of the materialized views says: {said}"))

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from leatstream.errors import StoreError
+from leatstream.errors import StoreError, sentence
 from leatstream.model.types import DataType
 from leatstream.views.base import TIME, Batch, Table, behind, fenced, with_times
 from leatstream.views.postgresql_line import line_options
@@ -237,7 +237,9 @@ def told() -> Iterator[None]:
         ) from None
     except psycopg.OperationalError as error:
         shown = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise StoreError("store-unreachable", f"The database of the materialized views: {shown}") from None
+        raise StoreError(
+            "store-unreachable", sentence(f"The database of the materialized views: {shown}")
+        ) from None
     except psycopg.Error as error:
         shown = error.diag.message_primary or type(error).__name__
         raise StoreError("store-rejected", f"The database of the materialized views says: {shown}.") from None

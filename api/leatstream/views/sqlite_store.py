@@ -133,9 +133,9 @@ def _told(
     if "interrupted" in text and time.monotonic() > deadline:
         return timed_out(timeout)
     if "integer overflow" in text:
-        return RequestError("not-computable", "a sum is too large for BIGINT", sqlstate="22003")
+        return RequestError("not-computable", "A sum is too large for BIGINT.", sqlstate="22003")
     if any(word in text for word in _TOO_COMPLEX):
         return RequestError("too-complex", f"The SELECT is too large for the views' database: {text}.")
     if "too big" in text or "too large" in text:
-        return RequestError("not-computable", "a text is too long", sqlstate="54000")
+        return RequestError("not-computable", "A text is too long.", sqlstate="54000")
     return StoreError("store-unreachable", f"The materialized views cannot be read now: {text}.")

@@ -33,11 +33,11 @@ from leatstream.plan.logical import LogicalPlan
 from leatstream.ports import Snapshot
 from leatstream.services.environment import Context
 from leatstream.services.planning.binding import bind_statement
+from leatstream.services.planning.changelog_inserts import check_upserts
 from leatstream.services.planning.sink_columns import new_columns, wrap_insert
 from leatstream.services.planning.sink_formats import primary_key_formats, sink_formats
 from leatstream.services.planning.specs import operator_spec, watermark_delay
 from leatstream.services.planning.views import view_sink
-from leatstream.services.statements.changelog_inserts import check_upserts
 from leatstream.sql.binder import bind
 from leatstream.sql.parser import parse
 from leatstream.sql.relation_properties import RelationProperties, read_relation_properties

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from statement_cases import FileStore, job_of
 
 from leatstream.dev.java import find_java, java_environment
-from leatstream.services.queries.checkpoint_copies import copy_offsets, offsets_of
+from leatstream.services.queries.checkpoints.files import copy_offsets, offsets_of
 from leatstream.storage.checkpoint_directory import CheckpointDirectory
 from leatstream.storage.checkpoint_url import CheckpointUrl
 from leatstream.storage.hadoop_client import HadoopClient

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from leatstream.services.authorization import well_formed
+from leatstream.services.environment.authorization import well_formed
 
 Leat = Callable[..., Any]
 

@@ -7,14 +7,13 @@ from dataclasses import fields
 from leatstream.connectors.base import Connector
 from leatstream.connectors.capabilities import Capabilities
 from leatstream.connectors.capability_page import _COLUMNS, matrix, page
-from leatstream.connectors.kinds import KIND_PROPERTIES
-from leatstream.connectors.registry import connector_classes
+from leatstream.connectors.registry import PLANNED, connector_classes
 from leatstream.rest.schemas.server import CapabilitiesView
 
 
 def test_every_kind_of_the_scope_has_a_row() -> None:
     rows = {row["kind"]: row for row in matrix(connector_classes())}
-    assert set(rows) == set(KIND_PROPERTIES)
+    assert set(rows) == {*connector_classes(), *PLANNED}
     assert [kind for kind, row in rows.items() if row["built"]] == ["kafka", "kinesis", "postgres", "s3"]
     assert not any(rows["oracle"][name] for name in ("source", "sink", "create_as", "print_records"))
     assert rows["kinesis"]["properties"] == ["topic.shards"]

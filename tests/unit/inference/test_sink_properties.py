@@ -5,11 +5,14 @@ from dataclasses import replace
 import pytest
 
 from leatstream.connectors.entities import Entity
-from leatstream.connectors.kinds import KIND_PROPERTIES
+from leatstream.connectors.registry import PLANNED, connector_classes
 from leatstream.errors import RequestError
 from leatstream.inference.sink_properties import LeftMostSource, SinkRequest, infer_sink_properties
 from leatstream.model.objects import Origin
 
+KIND_PROPERTIES = {
+    kind: found.entity_properties for kind, found in connector_classes().items()
+} | dict.fromkeys(PLANNED, ())
 TOPIC = Entity("pageviews", {"topic.partitions": 6, "topic.replicas": 3})
 STREAM = Entity("pageviews", {"topic.shards": 4})
 KAFKA = LeftMostSource("demo.public.pageviews", "kafka", TOPIC)
@@ -140,10 +143,10 @@ def test_a_source_that_is_gone_is_not_guessed() -> None:
 
 def test_no_source_and_no_entity() -> None:
     error = refusal(request("kafka", entity="orderz", reader="stream d.p.o", near="orders"))
-    assert error.detail == "'orderz', which stream d.p.o reads, does not exist in store 'sink_store'"
-    assert "did you mean 'orders'?" in str(error.faults[0].hint)
+    assert error.detail == "'orderz', which stream d.p.o reads, does not exist in store 'sink_store'."
+    assert "Did you mean 'orders'?" in str(error.faults[0].hint)
     alone = refusal(request("kafka", entity="e"))
-    assert alone.detail.endswith("must be given to create entity 'e' in store 'sink_store'")
+    assert alone.detail.endswith("must be given to create entity 'e' in store 'sink_store'.")
 
 
 def test_a_property_of_another_kind_is_refused_with_those_that_fit() -> None:

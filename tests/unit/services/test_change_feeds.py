@@ -59,8 +59,8 @@ def test_nobody_reads_for_a_query_that_does_not_run(state: QueryState) -> None:
 @pytest.mark.parametrize(
     ("deleting", "told", "hint"),
     [
-        (False, "read by query q; a slot has one reader", "name another slot, or none"),
-        (True, "read by query q, which is being deleted", "wait until it is gone"),
+        (False, "read by query q; a slot has one reader", "Name another slot, or none"),
+        (True, "read by query q, which is being deleted", "Wait until it is gone"),
     ],
 )
 def test_a_slot_that_another_query_reads(deleting: bool, told: str, hint: str) -> None:

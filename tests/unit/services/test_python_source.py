@@ -58,15 +58,15 @@ def test_fits(handler: str, arguments: int, aggregate: bool) -> None:
 @pytest.mark.parametrize(
     ("handler", "arguments", "detail"),
     [
-        ("gone", 1, "x.py has no top-level function or class gone"),
-        ("one", 2, "one (line 5 of x.py) takes 1 arguments, SQL would give 2"),
-        ("some", 0, "some (line 6 of x.py) takes 2 arguments, SQL would give 0"),
-        ("named", 1, "named (line 8 of x.py) has arguments that can be given by name only: b"),
-        ("later", 1, "later (line 9 of x.py) must return its value: no async def, no yield"),
-        ("many", 1, "many (line 10 of x.py) must return its value: no async def, no yield"),
-        ("Whole", 1, "Whole.accumulate (line 17 of x.py) takes 3 arguments, SQL would give 2"),
-        ("Half", 1, "The class Half (line 23 of x.py) has no method accumulate, merge, finish"),
-        ("Wrong", 1, "Wrong.accumulate (line 26 of x.py) takes 1 arguments, SQL would give 2"),
+        ("gone", 1, "x.py has no top-level function or class gone."),
+        ("one", 2, "one (line 5 of x.py) takes 1 arguments, SQL would give 2."),
+        ("some", 0, "some (line 6 of x.py) takes 2 arguments, SQL would give 0."),
+        ("named", 1, "named (line 8 of x.py) has arguments that can be given by name only: b."),
+        ("later", 1, "later (line 9 of x.py) must return its value: no async def, no yield."),
+        ("many", 1, "many (line 10 of x.py) must return its value: no async def, no yield."),
+        ("Whole", 1, "Whole.accumulate (line 17 of x.py) takes 3 arguments, SQL would give 2."),
+        ("Half", 1, "The class Half (line 23 of x.py) has no method accumulate, merge, finish."),
+        ("Wrong", 1, "Wrong.accumulate (line 26 of x.py) takes 1 arguments, SQL would give 2."),
     ],
 )
 def test_misfits_name_the_line(handler: str, arguments: int, detail: str) -> None:

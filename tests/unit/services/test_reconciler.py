@@ -8,8 +8,8 @@ import pytest
 
 from leatstream.model.objects import DesiredState, Meta, Query, QueryKind, QueryState, QueryStatus
 from leatstream.services.environment import RuntimeSettings
-from leatstream.services.queries.losses import after_loss, backoff, seen_running
-from leatstream.services.queries.reconciler import Action, Observed, decide
+from leatstream.services.queries.reconcile.reconciler import Action, Observed, decide
+from leatstream.services.queries.retries import after_loss, backoff, seen_running
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SETTINGS = RuntimeSettings(checkpoint_root="/c", log_dir=Path("/l"), max_restarts=3, backoff_jitter=0)

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from leatstream.errors import EngineError
-from leatstream.services.turns import PLANNERS, UNITS_OF_A_PLAN, Turns
+from leatstream.services.environment.turns import PLANNERS, UNITS_OF_A_PLAN, Turns
 from leatstream.storage.engine import make_engine
 
 

@@ -151,20 +151,20 @@ def test_every_fault_of_a_plan_has_its_place_and_its_way_out(
             "type-mismatch",
             "42804",
             "This is VARCHAR where BIGINT is needed, and text is not converted by itself.",
-            "write CAST(userid AS BIGINT) (TRY_CAST(userid AS BIGINT) gives NULL for other text), or make the"
-            " values beside it text: CAST(… AS VARCHAR)",
+            "Write CAST(userid AS BIGINT) (TRY_CAST(userid AS BIGINT) gives NULL for other text), or make the"
+            " values beside it text: CAST(… AS VARCHAR).",
         ),
         (
             "type-mismatch",
             "42804",
             "BIGINT cannot be cast to TIMESTAMP_LTZ.",
-            "write TO_TIMESTAMP_LTZ(viewtime, 3) for milliseconds, TO_TIMESTAMP_LTZ(viewtime, 0) for seconds",
+            "Write TO_TIMESTAMP_LTZ(viewtime, 3) for milliseconds, TO_TIMESTAMP_LTZ(viewtime, 0) for seconds.",
         ),
         (
             "not-computable",
             "22012",
             "Division by zero.",
-            "use `try_divide` to tolerate divisor being 0 and return NULL instead",
+            "Use `try_divide` to tolerate divisor being 0 and return NULL instead.",
         ),
     ]
     places = [f.position for f in error.faults]

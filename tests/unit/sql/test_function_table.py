@@ -61,14 +61,14 @@ def test_too_many_arguments_are_told(bind_text: Bind, name: str) -> None:
             "lpad('a')",
             "type-mismatch",
             "lpad takes 2 to 3 arguments, not 1.",
-            "write lpad(text, length[, filler])",
+            "Write lpad(text, length[, filler]).",
         ),
-        ("reverze('a')", "unknown-function", "There is no function reverze.", "did you mean reverse?"),
+        ("reverze('a')", "unknown-function", "There is no function reverze.", "Did you mean reverse?"),
         (
             "X'0'",
             "type-mismatch",
             "These are no hexadecimal digits.",
-            "write X'0aff', two digits for each byte",
+            "Write X'0aff', two digits for each byte.",
         ),
         ("FLOOR(1 TO PARSEC)", "sql-syntax", "Expected a time unit such as HOUR, found PARSEC.", None),
     ],
@@ -97,14 +97,14 @@ def test_what_is_wrong_is_told(
 def test_times_that_spark_cannot_read_are_refused(bind_text: Bind, literal: str) -> None:
     word = literal.split()[0]
     form = "YYYY-MM-DD" if word == "DATE" else "YYYY-MM-DD HH:MM:SS"
-    expected = ("type-mismatch", f"This is no {word}.", f"write {word} '{form}'")
+    expected = ("type-mismatch", f"This is no {word}.", f"Write {word} '{form}'.")
     assert faults(bind_text, literal) == [expected]
 
 
 @pytest.mark.parametrize("zone", ["Z", "+02:00", "-0530", ".5+01"])
 def test_a_timestamp_has_no_zone(bind_text: Bind, zone: str) -> None:
     text = f"2026-01-01 12:00:00{zone}"
-    hint = f"write TIMESTAMP_LTZ '{text}', or leave the zone out"
+    hint = f"Write TIMESTAMP_LTZ '{text}', or leave the zone out."
     expected = ("type-mismatch", "A TIMESTAMP has no zone.", hint)
     assert faults(bind_text, f"TIMESTAMP '{text}'") == [expected]
     assert (
@@ -184,7 +184,11 @@ def test_split_index_of_a_negative_index_is_null(bind_text: Bind) -> None:
 def test_an_array_has_no_element_0(bind_text: Bind, value: str) -> None:
     with pytest.raises(RequestError) as caught:
         bind_text(f"SELECT {value}[0] AS a, userid AS b FROM users u WHERE {value}[0] IS NULL")
-    expected = ("type-mismatch", "Arrays count from 1: there is no element 0.", "write [1] for the first one")
+    expected = (
+        "type-mismatch",
+        "Arrays count from 1: there is no element 0.",
+        "Write [1] for the first one.",
+    )
     found = caught.value.faults
     assert [(f.code, f.detail, f.hint) for f in found] == [expected] * 2
     assert [f.position.column for f in found[:1] if f.position] == [8]

@@ -49,7 +49,7 @@ def test_a_word_that_opens_a_clause_is_not_to_be_quoted(text: str, detail: str) 
     ],
 )
 def test_a_comma_too_many_is_told(text: str, word: str) -> None:
-    assert fault(text).hint == f"there is a comma too many before {word}"
+    assert fault(text).hint == f"Remove the comma before {word}."
 
 
 @pytest.mark.parametrize(
@@ -69,4 +69,4 @@ def test_a_comma_too_many_is_told(text: str, word: str) -> None:
     ],
 )
 def test_a_word_that_may_be_meant_as_a_name_is_to_be_quoted(text: str, name: str) -> None:
-    assert fault(text).hint == f'to use it as a name, write it in double quotes: "{name}"'
+    assert fault(text).hint == f'To use it as a name, write it in double quotes: "{name}".'

@@ -137,7 +137,7 @@ def test_every_fault_is_told() -> None:
         "unknown-column",
         "unknown-column",
     ]
-    assert told.value.faults[1].hint == "did you mean upper?"
+    assert told.value.faults[1].hint == "Did you mean upper?"
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])

@@ -52,7 +52,7 @@ def test_a_lost_catalog_is_not_taken_for_a_new_one(
     lose(file)
     before = file.stat().st_size if file.exists() else None
     told = start(worked)
-    assert f"the catalog {file} {state}, but a server has worked here before" in told.detail
+    assert f"The catalog {file} {state}, but a server has worked here before" in told.detail
     for way_out in ("backup", "LEATSTREAM_DATA_DIR", "leat catalog migrate --new"):
         assert way_out in str(told.faults[0].hint)
     assert (file.stat().st_size if file.exists() else None) == before
@@ -120,7 +120,7 @@ def test_a_damaged_catalog_is_one_line_with_a_hint(
     kept = worked.data_dir / "kept"
     shutil.copytree(file, kept) if file.is_dir() else shutil.copy(file, kept)
     told = start(worked)
-    assert told.detail.startswith(f"the catalog {file} ")
+    assert told.detail.startswith(f"The catalog {file} ")
     assert "backup" in str(told.faults[0].hint)
     assert file.is_dir() or file.read_bytes() == kept.read_bytes()
 

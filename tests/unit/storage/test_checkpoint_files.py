@@ -16,8 +16,8 @@ from py4j import protocol
 from leatstream.dev.java import find_java
 from leatstream.errors import CheckpointError
 from leatstream.ports import CheckpointFiles
-from leatstream.services.queries.checkpoint_copies import copy_offsets, last_commit, offsets_of
-from leatstream.services.queries.first_offsets import first_offsets
+from leatstream.services.queries.checkpoints.files import copy_offsets, last_commit, offsets_of
+from leatstream.services.queries.checkpoints.first_offsets import first_offsets
 from leatstream.storage.checkpoint_directory import CheckpointDirectory
 from leatstream.storage.checkpoint_url import CheckpointUrl
 from leatstream.storage.hadoop_client import HadoopClient
@@ -236,13 +236,13 @@ def test_settings_and_faults_are_told(tmp_path: Path) -> None:
             CheckpointUrl("nofs://a/b", client).names("x")
         assert (refused.value.code, refused.value.retryable) == ("checkpoints-refused", False)
         with pytest.raises(
-            CheckpointError, match=r"ConnectException: Call From .* Connection refused$"
+            CheckpointError, match=r"ConnectException: Call From .* Connection refused\.$"
         ) as away:
             CheckpointUrl("hdfs://127.0.0.1:1/x", client).names("x")
         assert (away.value.code, away.value.retryable) == ("checkpoints-unreachable", True)
         # Whoever comes next is told the same at once, for a while.
         began = time.monotonic()
-        with pytest.raises(CheckpointError, match=r"Connection refused$"):
+        with pytest.raises(CheckpointError, match=r"Connection refused\.$"):
             CheckpointUrl(f"file://{tmp_path}", client).names("x")
         assert time.monotonic() - began < 0.5
     finally:

@@ -66,7 +66,7 @@ def test_from_anywhere_to_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         migrate(url, step)
         assert revision(url) == step
         assert ("more" in _tables(url)) is (step == NEXT)
-    with pytest.raises(StackError, match="there is no schema r0012") as told:
+    with pytest.raises(StackError, match=r"There is no schema r0012\.") as told:
         migrate(url, "r0012")
     assert first in str(told.value.faults[0].hint)
     assert at_head(url)
@@ -82,7 +82,7 @@ def test_a_schema_of_before_the_first_release_is_not_taken_for_a_newer_one(
     with engine.execution_options(leatstream_write=True).begin() as connection:
         connection.execute(sa.text(f"UPDATE alembic_version SET version_num = '{before}'"))
     engine.dispose()
-    with pytest.raises(StackError, match=f"schema {before} of the time before the first release") as told:
+    with pytest.raises(StackError, match=f"schema {before}, which is older than") as told:
         migrate(url)
     assert "leat catalog migrate --new" in str(told.value.faults[0].hint)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
+
+from leatstream.connectors.settings import Api, Needs, Receives, Secret, StoreSettings
 
 _REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d{1,2}\Z")
 _URL = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?/?\Z")
@@ -14,19 +16,35 @@ _ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+\Z")
 _EXTERNAL = re.compile(r"[\w+=,.@:/-]{2,1224}\Z")
 
 
-class AwsIdentity(BaseModel):
+class AwsIdentity(StoreSettings):
     """Region and credentials.
 
     Without an access key the machine's own credentials are used: environment, profile, container or instance.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    region: str = Field(description="such as eu-west-1")
-    access_key_id: str | None = None
-    secret_access_key: SecretStr | None = None
-    role_arn: str | None = Field(None, description="role to take on with these credentials")
-    external_id: str | None = Field(None, description="what the role's owner agreed with you")
+    region: Annotated[str, Api(min_length=1, max_length=40, pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]{1,2}$")] = (
+        Field(description="AWS region.", examples=["eu-west-1"])
+    )
+    access_key_id: Annotated[
+        str | None,
+        Needs("secret_access_key"),
+        Api(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_]+$"),
+    ] = Field(None, description="Access key; without one the server's own AWS credentials are used.")
+    role_arn: Annotated[
+        str | None,
+        Api(max_length=2048, pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+$"),
+    ] = Field(None, description="Role to assume with these credentials.")
+    external_id: Annotated[
+        str | None,
+        Needs("role_arn"),
+        Api(min_length=2, max_length=1224, pattern=r"^[A-Za-z0-9_+=,.@:/-]+$"),
+    ] = Field(None, description="External id that the role requires.")
+    secret_access_key: Annotated[
+        SecretStr | None,
+        Needs("access_key_id"),
+        Secret("the secret of the access key", of="access_key_id"),
+        Api(min_length=1, max_length=1000, pattern=r"^[!-~]+$"),
+    ] = Field(None, description="Secret of the access key")
 
     @field_validator("region")
     @classmethod
@@ -79,7 +97,9 @@ class AwsAccess(AwsIdentity):
     Without an access key the machine's own credentials are used: environment, profile, container or instance.
     """
 
-    endpoint_url: str | None = Field(None, description="another address than the region's own")
+    endpoint_url: Annotated[str | None, Receives(), Api(max_length=300, pattern=r"^https?://[^/ ]+/?$")] = (
+        Field(None, description="Another address than the region's own, such as a VPC endpoint.")
+    )
 
     @field_validator("endpoint_url")
     @classmethod

@@ -7,20 +7,22 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import BaseModel
-
 from leatstream.connectors.base import MAX_OFFSETS, Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
 from leatstream.connectors.entities import Entity, NewRecord, Record
+from leatstream.connectors.entity_settings import EntitySettings
+from leatstream.connectors.kafka import entity as entities
 from leatstream.connectors.kafka.admin import PARTITIONS, REPLICAS, KafkaAdmin, entity_of
 from leatstream.connectors.kafka.groups import Groups
 from leatstream.connectors.kafka.login import MSK_LIBRARY
 from leatstream.connectors.kafka.producing import LARGEST, produce
 from leatstream.connectors.kafka.records import ends_of, record_at, records
-from leatstream.connectors.kafka.settings import SECRET_ADDRESSES, KafkaConfig, java_settings
+from leatstream.connectors.kafka.settings import KafkaConfig, java_settings
 from leatstream.connectors.kafka.traffic import KafkaTraffic
 from leatstream.connectors.kafka.transactions import KafkaBatchWriter, forget_batches
-from leatstream.connectors.kinds import KIND_PROPERTIES
+from leatstream.connectors.kafka.words import KafkaWords
+from leatstream.connectors.settings import StoreSettings
+from leatstream.connectors.store_words import StoreWords
 from leatstream.connectors.traffic import READER, Traffic
 from leatstream.connectors.writers import BatchWriter
 from leatstream.errors import JobError, StoreError
@@ -85,11 +87,24 @@ class KafkaConnector(Connector):
     )
     value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf", "json_schema", "primitive")
     streams: ClassVar[bool] = True
-    entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kafka"]
-    Config: ClassVar[type[BaseModel]] = KafkaConfig
-    secret_addresses: ClassVar[Mapping[str, Any]] = SECRET_ADDRESSES
+    entity_properties: ClassVar[tuple[EntityProperty, ...]] = entities.PROPERTIES
+    EntityConfig: ClassVar[type[EntitySettings] | None] = entities.KafkaEntity
+    entity_configs: ClassVar[Mapping[str, str]] = entities.CONFIGS
+    Config: ClassVar[type[StoreSettings]] = KafkaConfig
+    words: ClassVar[StoreWords] = KafkaWords(
+        types=("kafka", "confluent_kafka", "msk", "redpanda"),
+        title="a Kafka store",
+        more=("tls.disabled",),
+        unsupported={
+            "properties.file": "write the properties into the statement",
+            "access_region": "stores are reached directly",
+            "availability_zone": "stores are reached directly",
+            "tls.cipher_suites": "the client's own choice is used",
+            "tls.protocols": "the client's own choice is used",
+        },
+    )
 
-    def __init__(self, name: str, config: BaseModel) -> None:
+    def __init__(self, name: str, config: StoreSettings) -> None:
         super().__init__(name, config)
         if not isinstance(config, KafkaConfig):
             raise TypeError("a Kafka store takes a KafkaConfig")
@@ -98,21 +113,16 @@ class KafkaConnector(Connector):
         self._groups = Groups(self.admin)
 
     @classmethod
+    def config_word(cls, key: str) -> tuple[str, str] | None:
+        """Topic settings, also ``topic.…`` and those of Confluent."""
+        return entities.config_word(key)
+
+    @classmethod
     def entity_name_fault(cls, name: str) -> str | None:
         """Why Kafka cannot have a topic of this name, or None; the rule is the broker's own."""
         if name in (".", "..") or not _LEGAL.match(name):
             return "a topic's name has 1 to 249 of the characters a-z, A-Z, 0-9, '.', '_' and '-'"
         return None
-
-    @classmethod
-    def secret_fields(cls) -> tuple[str, ...]:
-        """Dotted paths of secret config fields."""
-        return (
-            "sasl.password",
-            "sasl.oauth.client_secret",
-            "sasl.aws.secret_access_key",
-            "tls.client_key",
-        )
 
     # -- admin half ------------------------------------------------------------------------------------------
 

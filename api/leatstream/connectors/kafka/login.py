@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from leatstream.connectors.aws.access import AwsIdentity
+from leatstream.connectors.settings import NAME_PATTERN, Api, Receives, Secret, Sql, StoreSettings
 
 Mechanism = Literal["plain", "scram_sha_256", "scram_sha_512", "oauthbearer", "aws_msk_iam"]
 
@@ -23,6 +24,14 @@ _WIRE_MECHANISM = {
     "scram_sha_512": "SCRAM-SHA-512",
     "oauthbearer": "OAUTHBEARER",
     "aws_msk_iam": "AWS_MSK_IAM",
+}
+# SQL's words for the mechanisms.
+HASH_WORDS: Mapping[str, Mechanism] = {
+    "plain": "plain",
+    "sha256": "scram_sha_256",
+    "sha512": "scram_sha_512",
+    "oauthbearer": "oauthbearer",
+    "aws_msk_iam": "aws_msk_iam",
 }
 _SECURITY = "org.apache.kafka.common.security"
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+-----END CERTIFICATE-----\s*\Z", re.S)
@@ -59,19 +68,46 @@ def secret_checked(value: SecretStr | None) -> SecretStr | None:
     return value
 
 
-class KafkaOauth(BaseModel):
-    """Where a token is fetched, and for whom: OAuth 2.0 client credentials."""
+class KafkaOauth(StoreSettings):
+    """OAuth 2.0 client credentials, with mechanism `oauthbearer`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    schema_name: ClassVar[str] = "Oauth"
 
-    token_url: str = Field(description="the authorization server's token endpoint")
-    client_id: str = Field(min_length=1, max_length=255)
-    client_secret: SecretStr
-    scope: str | None = Field(None, description="scopes to ask for, joined by blanks")
-    extensions: dict[str, str] = Field(
-        default_factory=dict, description="what the brokers are told beside it"
+    token_url: Annotated[
+        str,
+        Receives(),
+        Sql("kafka.sasl.oauth.token_url"),
+        Api(max_length=2000, pattern=r"^https?://[!-~]+$"),
+    ] = Field(
+        description="Token endpoint of the authorization server.",
+        examples=["https://login.example.com/oauth2/token"],
     )
-    ca_certificate: str | None = Field(None, description="PEM text of the token endpoint's authority")
+    client_id: Annotated[str, Sql("kafka.sasl.oauth.client_id"), Api(pattern=NAME_PATTERN)] = Field(
+        min_length=1, max_length=255, description="Client that asks for tokens."
+    )
+    scope: Annotated[
+        str | None,
+        Sql("kafka.sasl.oauth.scope"),
+        Api(min_length=1, max_length=1000, pattern=NAME_PATTERN),
+    ] = Field(None, description="Scopes to ask for, joined by blanks.")
+    extensions: Annotated[dict[str, str], Sql("kafka.sasl.oauth.extensions"), Api(max_length=20)] = Field(
+        default_factory=dict,
+        description="SASL extensions to send to the brokers, such as `logicalCluster`.",
+    )
+    ca_certificate: Annotated[
+        str | None,
+        Receives(),
+        Sql("kafka.sasl.oauth.ca_cert_file", pem=True),
+        Api(min_length=1, max_length=100_000),
+    ] = Field(
+        None, description="Certificate authority of the token endpoint, PEM; default the machine's own."
+    )
+    client_secret: Annotated[
+        SecretStr,
+        Sql("kafka.sasl.oauth.client_secret"),
+        Secret("the secret of the client", of="client_id"),
+        Api(min_length=1, max_length=2000, pattern=NAME_PATTERN),
+    ] = Field(description="Secret of the client")
 
     @field_validator("token_url")
     @classmethod
@@ -109,7 +145,16 @@ class KafkaOauth(BaseModel):
 
 
 class KafkaAws(AwsIdentity):
-    """Who logs in to Amazon MSK."""
+    """AWS credentials for Amazon MSK, with mechanism `aws_msk_iam`."""
+
+    schema_name: ClassVar[str] = "Msk"
+    sql_keys: ClassVar[Mapping[str, str]] = {
+        "region": "kafka.msk.aws_region",
+        "role_arn": "kafka.msk.iam_role_arn",
+        "external_id": "kafka.msk.external_id",
+        "access_key_id": "kafka.msk.access_key_id",
+        "secret_access_key": "kafka.msk.secret_access_key",
+    }
 
     @model_validator(mode="after")
     def _what_java_can(self) -> Self:
@@ -122,18 +167,26 @@ class KafkaAws(AwsIdentity):
         return self
 
 
-class KafkaSasl(BaseModel):
-    """Who logs in, and how."""
+class KafkaSasl(StoreSettings):
+    """User and password, or what the mechanism asks for instead."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    schema_name: ClassVar[str] = "Sasl"
 
-    mechanism: Mechanism = Field(
-        description="plain, scram_sha_256, scram_sha_512, oauthbearer or aws_msk_iam"
+    # PLAIN sends in clear what SCRAM only proves, so secrets are not sent along when it changes.
+    mechanism: Annotated[
+        Mechanism, Receives(), Sql("kafka.sasl.hash_function", words={**HASH_WORDS, "none": ""})
+    ] = Field(description="SASL mechanism.")
+    username: Annotated[str | None, Sql("kafka.sasl.username"), Api(pattern=NAME_PATTERN)] = Field(
+        None, min_length=1, max_length=255, description="User name, with `plain` and `scram_sha_…`."
     )
-    username: str | None = Field(None, min_length=1, max_length=255)
-    password: SecretStr | None = None
-    oauth: KafkaOauth | None = Field(None, description="with oauthbearer")
-    aws: KafkaAws | None = Field(None, description="with aws_msk_iam")
+    password: Annotated[
+        SecretStr | None,
+        Sql("kafka.sasl.password"),
+        Secret("the password", of="username"),
+        Api(min_length=1, max_length=1000, pattern=NAME_PATTERN),
+    ] = Field(None, description="Password")
+    oauth: KafkaOauth | None = Field(None, description="Client credentials, with `oauthbearer`.")
+    aws: KafkaAws | None = Field(None, description="AWS credentials, with `aws_msk_iam`.")
 
     @field_validator("username")
     @classmethod

@@ -75,7 +75,7 @@ def _failure(
         detail = f"Topic {topic} of store {admin.store} does not exist any more; {written}."
         return StoreError("entity-not-found", detail)
     if error is None or passes(error) or name in _NOT_ACKNOWLEDGED:
-        detail = f"Store {admin.store}: no Kafka broker acknowledged within {timeout:g} s; {written}"
+        detail = f"Store {admin.store}: no Kafka broker acknowledged within {timeout:g} s; {written}."
         hint = "Some may have arrived without being acknowledged: look before writing them again."
         return StoreError("store-unreachable", f"{detail}.", hint=hint)
     return StoreError(

@@ -1,24 +1,16 @@
 """A Kafka store's settings, and how the two client libraries want to hear them.
 
-``KafkaConfig`` is the ``kafka {…}`` object of REST, Terraform and SQL. librdkafka (admin half) and the Java
-client (Spark half) use different words for the same thing; both maps are made here, so that they agree.
+The fields' marks say what REST, Terraform and SQL call them. librdkafka (admin half) and the Java client
+(Spark half) use different words for the same thing; both maps are made here, so that they agree.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, Self, cast
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SecretStr,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from leatstream.connectors.kafka.login import (
@@ -28,33 +20,37 @@ from leatstream.connectors.kafka.login import (
     librdkafka_login,
     part_faults,
 )
+from leatstream.connectors.settings import Api, Receives, Secret, Sql, StoreSettings
 
-SECRET_ADDRESSES = {
-    "bootstrap_servers": None,
-    "security_protocol": "plaintext",
-    "sasl.mechanism": None,  # PLAIN sends in clear what SCRAM only proves
-    "sasl.oauth.token_url": None,
-    "sasl.oauth.ca_certificate": None,
-    "tls.ca_certificate": None,
-    "tls.verify_hostname": True,
-}
 SecurityProtocol = Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"]
 
 _SERVER = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(\d{1,5})\Z")
 _KEY = re.compile(r"-----BEGIN PRIVATE KEY-----.+-----END PRIVATE KEY-----\s*\Z", re.S)
 
 
-class KafkaTls(BaseModel):
-    """How the brokers prove who they are and, with a client certificate, how the store does (mTLS)."""
+_PEM = Api(min_length=1, max_length=100_000)
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
-    ca_certificate: str | None = Field(
-        None, description="PEM text of the authority; absent = the system's own"
+class KafkaTls(StoreSettings):
+    """Transport encryption."""
+
+    schema_name: ClassVar[str] = "Tls"
+
+    ca_certificate: Annotated[str | None, Receives(), Sql("tls.ca_cert_file", pem=True), _PEM] = Field(
+        None, description="Certificate authority to trust, PEM."
     )
-    verify_hostname: bool = True
-    client_certificate: str | None = Field(None, description="PEM text, with intermediates after it")
-    client_key: SecretStr | None = Field(None, description="PEM text of its key, PKCS #8, not encrypted")
+    verify_hostname: Annotated[bool, Receives(), Sql("tls.verify_server_hostname")] = Field(
+        True, description="Whether the broker's name must match its certificate; default true."
+    )
+    client_certificate: Annotated[str | None, Sql("tls.client.cert_file", pem=True), _PEM] = Field(
+        None, description="Certificate that the store shows to the brokers (mTLS), PEM."
+    )
+    client_key: Annotated[
+        SecretStr | None,
+        Sql("tls.client.key_file", pem=True),
+        Secret("the key", of="client_certificate"),
+        _PEM,
+    ] = Field(None, description="Private key of the client certificate, PEM (PKCS #8)")
 
     @field_validator("client_key")
     @classmethod
@@ -77,15 +73,28 @@ class KafkaTls(BaseModel):
     _is_pem = field_validator("ca_certificate", "client_certificate")(certificate_checked)
 
 
-class KafkaConfig(BaseModel):
-    """How to reach a Kafka cluster (Apache Kafka, MSK, Confluent Cloud and Redpanda alike)."""
+class KafkaConfig(StoreSettings):
+    """An Apache Kafka cluster, or one that speaks its protocol."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    schema_name: ClassVar[str] = "Kafka"
+    example: ClassVar[Mapping[str, Any]] = {"bootstrap_servers": "localhost:9092"}
 
-    bootstrap_servers: str = Field(description="host:port, several joined by commas")
-    security_protocol: SecurityProtocol = "plaintext"
-    sasl: KafkaSasl | None = None
-    tls: KafkaTls | None = None
+    bootstrap_servers: Annotated[
+        str,
+        Receives(),
+        Sql("uris", example="'uris' = 'host:9092,…'"),
+        Api(
+            min_length=3,
+            max_length=2000,
+            pattern=r"^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}"
+            r"(,([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5})*$",
+        ),
+    ] = Field(description="Comma-separated host:port.", examples=["localhost:9092"])
+    security_protocol: Annotated[SecurityProtocol, Receives()] = Field(
+        "plaintext", description="How to connect; default plaintext."
+    )
+    sasl: KafkaSasl | None = Field(None, description="Login.")
+    tls: KafkaTls | None = Field(None, description="Transport encryption.")
 
     @field_validator("bootstrap_servers")
     @classmethod

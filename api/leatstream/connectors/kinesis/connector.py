@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from tempfile import gettempdir
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import BaseModel
-
+from leatstream.connectors.aws.words import ACCESS_REGION, UNSUPPORTED
 from leatstream.connectors.base import MAX_OFFSETS, Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
 from leatstream.connectors.entities import Entity, NewRecord, Record
-from leatstream.connectors.kinds import KIND_PROPERTIES
+from leatstream.connectors.entity_settings import EntitySettings
+from leatstream.connectors.kinesis import entity as entities
 from leatstream.connectors.kinesis.admin import (
     DEFAULT_RETENTION,
     MODE,
@@ -27,6 +27,9 @@ from leatstream.connectors.kinesis.put import put, requests
 from leatstream.connectors.kinesis.records import records
 from leatstream.connectors.kinesis.settings import KinesisConfig
 from leatstream.connectors.kinesis.shards import creation
+from leatstream.connectors.kinesis.words import KinesisWords
+from leatstream.connectors.settings import StoreSettings
+from leatstream.connectors.store_words import StoreWords
 from leatstream.errors import Faults, StoreError
 
 if TYPE_CHECKING:
@@ -58,21 +61,26 @@ class KinesisConnector(Connector):
     # A partition key is a digest of what cannot be one, and by chance where there is no key.
     exact_keys: ClassVar[bool] = False
     place_members: ClassVar[Mapping[str, str]] = {"shard": "STRING", "sequence_number": "STRING"}
-    entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["kinesis"]
-    Config: ClassVar[type[BaseModel]] = KinesisConfig
-    secret_addresses: ClassVar[Mapping[str, Any]] = {"endpoint_url": None}
+    entity_properties: ClassVar[tuple[EntityProperty, ...]] = entities.PROPERTIES
+    EntityConfig: ClassVar[type[EntitySettings] | None] = entities.KinesisEntity
+    entity_configs: ClassVar[Mapping[str, str]] = entities.CONFIGS
+    Config: ClassVar[type[StoreSettings]] = KinesisConfig
+    words: ClassVar[StoreWords] = KinesisWords(
+        types=("kinesis",),
+        title="a Kinesis store",
+        more=(ACCESS_REGION,),
+        unsupported={
+            **UNSUPPORTED,
+            "kinesis.account.id": "the credentials or the role tell the account",
+        },
+    )
 
-    def __init__(self, name: str, config: BaseModel) -> None:
+    def __init__(self, name: str, config: StoreSettings) -> None:
         super().__init__(name, config)
         if not isinstance(config, KinesisConfig):
             raise TypeError("a Kinesis store takes a KinesisConfig")
         self.settings = config
         self.admin = KinesisAdmin(name, config)
-
-    @classmethod
-    def secret_fields(cls) -> tuple[str, ...]:
-        """Dotted paths of secret config fields."""
-        return ("secret_access_key",)
 
     @classmethod
     def entity_name_fault(cls, name: str) -> str | None:
@@ -224,15 +232,15 @@ def _check_configs(configs: Mapping[str, str]) -> dict[str, str]:
     faults = Faults()
     mode = configs.get(MODE, PROVISIONED).upper()
     if mode not in (PROVISIONED, ON_DEMAND):
-        faults.add("invalid-property", f"{MODE} is {PROVISIONED} or {ON_DEMAND}")
+        faults.add("invalid-property", f"{MODE} is {PROVISIONED} or {ON_DEMAND}.")
     hours = configs.get(RETENTION, str(DEFAULT_RETENTION))
     if not (hours.isascii() and hours.isdecimal() and len(hours) < 6 and int(hours) in _HOURS):
-        faults.add("invalid-property", f"{RETENTION} is a whole number of hours from 24 to 8760")
+        faults.add("invalid-property", f"{RETENTION} is a whole number of hours from 24 to 8760.")
     for name in sorted(set(configs) - {MODE, RETENTION}):
         faults.add(
             "invalid-property",
-            f"{name} is no setting of a Kinesis stream",
-            hint=f"there is {MODE} and {RETENTION}",
+            f"{name} is no setting of a Kinesis stream.",
+            hint=f"There is {MODE} and {RETENTION}.",
         )
     faults.raise_if_any()
     return {MODE: mode, RETENTION: hours}

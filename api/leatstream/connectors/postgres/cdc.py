@@ -18,7 +18,7 @@ from leatstream.connectors.postgres.cdc_records import AFTER, BEFORE, ORIGINS, F
 from leatstream.connectors.postgres.cdc_server import APART_HINT, ChangeServer
 from leatstream.connectors.postgres.settings import PostgresConfig
 from leatstream.connectors.postgres.types import readable
-from leatstream.errors import Faults, JobError, Position, StoreError
+from leatstream.errors import Faults, JobError, Position, StoreError, sentence
 from leatstream.model.names import quote
 from leatstream.model.objects import Column, Relation, RelationKind
 from leatstream.model.types import DataType
@@ -61,9 +61,9 @@ def check_source(
     if level != "logical":
         raise StoreError(
             "store-rejected",
-            f"Store {store}: its server has wal_level = {level}; changes can only be read with logical",
+            f"Store {store}: its server has wal_level = {level}; changes can only be read with logical.",
             position=position,
-            hint="ALTER SYSTEM SET wal_level = 'logical', and restart the server",
+            hint="Run ALTER SYSTEM SET wal_level = 'logical', and restart the server.",
         )
     faults = Faults()
     table = entity.table or Table(())
@@ -79,33 +79,35 @@ def check_source(
 def _check_table(relation: Relation, table: Table, faults: Faults, position: Position | None) -> None:
     name = f"table {relation.entity} of store {quote(relation.store)}"
     if table.apart:
-        detail = f"the changes of {name} cannot all be read: {table.apart}"
+        detail = f"The changes of {name} cannot all be read: {table.apart}."
         faults.add("validation", detail, position=position, hint=APART_HINT)
     if not table.primary_key:
         hint = f"ALTER TABLE {relation.entity} ADD PRIMARY KEY (…)"
-        detail = f"{name} has no primary key, which tells its rows apart"
+        detail = sentence(f"{name} has no primary key, which tells its rows apart")
         faults.add("validation", detail, position=position, hint=hint)
         return
     if table.details.get("replica_identity") in ("nothing", "index"):
         hint = f"ALTER TABLE {relation.entity} REPLICA IDENTITY DEFAULT"
-        detail = f"{name} does not log the primary key of rows that change or go (its replica identity)"
+        detail = sentence(
+            f"{name} does not log the primary key of rows that change or go (its replica identity)"
+        )
         faults.add("validation", detail, position=position, hint=hint)
     if relation.kind is RelationKind.CHANGELOG and set(relation.primary_key) != set(table.primary_key):
         key = ", ".join(table.primary_key)
-        detail = f"the primary key of {relation.fqn} is not that of {name}, which is ({key})"
+        detail = f"The primary key of {relation.fqn} is not that of {name}, which is ({key})."
         faults.add("validation", detail, position=position, hint=f"PRIMARY KEY ({key})")
 
 
 def _check_envelope(relation: Relation, table: Table, faults: Faults, position: Position | None) -> None:
-    hint = "columns are op VARCHAR, ts_ms BIGINT, before STRUCT<…>, after STRUCT<…>, source STRUCT<…>"
+    hint = "Columns are op VARCHAR, ts_ms BIGINT, before STRUCT<…>, after STRUCT<…>, source STRUCT<…>."
     for column in relation.columns:
         allowed = _ENVELOPE.get(column.name)
         if allowed is None:
-            detail = f"{relation.fqn} is a stream of changes, which has no column {quote(column.name)}"
-            more = "; a table's rows are read by a CHANGELOG"
+            detail = f"{relation.fqn} is a stream of changes, which has no column {quote(column.name)}."
+            more = " A table's rows are read by a CHANGELOG."
             faults.add("unknown-column", detail, position=position, hint=hint + more)
         elif column.type.kind not in allowed:
-            detail = f"column {quote(column.name)} of a stream of changes is {' or '.join(allowed)}"
+            detail = f"Column {quote(column.name)} of a stream of changes is {' or '.join(allowed)}."
             faults.add("type-mismatch", detail, position=position, hint=hint)
         elif column.name in (BEFORE, AFTER):
             fields = list(zip(column.type.fields, column.type.arguments, strict=True))
@@ -118,8 +120,8 @@ def _check_origin(column: Column, faults: Faults, position: Position | None) -> 
     for name, kind in zip(column.type.fields, column.type.arguments, strict=True):
         if _ORIGIN.get(name) != kind.kind:
             known = ", ".join(f'"{n}" {t}' for n, t in _ORIGIN.items())
-            detail = f"{column.name} of a stream of changes has no member {quote(name)} {kind}"
-            faults.add("type-mismatch", detail, position=position, hint=f"there is {known}")
+            detail = f"{column.name} of a stream of changes has no member {quote(name)} {kind}."
+            faults.add("type-mismatch", detail, position=position, hint=f"There is {known}.")
 
 
 def _check_columns(
@@ -134,21 +136,23 @@ def _check_columns(
     for name, kind in columns:
         found = there.get(name)
         if found is None:
-            detail = f"table {relation.entity} has no column {quote(name)} ({prefix}{name} of {relation.fqn})"
+            detail = (
+                f"Table {relation.entity} has no column {quote(name)} ({prefix}{name} of {relation.fqn})."
+            )
             known = ", ".join(quote(c) for c in there)
-            faults.add("unknown-column", detail, position=position, hint=f"there is {known}")
+            faults.add("unknown-column", detail, position=position, hint=f"There is {known}.")
         elif found.computed:
             detail = (
                 f"{prefix}{name} of {relation.fqn} is a generated column of the table, which its log does "
-                "not have"
+                "not have."
             )
             faults.add(
-                "validation", detail, position=position, hint="leave it out and compute it in the query"
+                "validation", detail, position=position, hint="Leave it out and compute it in the query."
             )
         elif not readable(kind, found.native):
             detail = (
                 f"{prefix}{name} of {relation.fqn} is {kind}; the table's column is {found.native}, which "
-                f"can be read as {found.type} or VARCHAR"
+                f"can be read as {found.type} or VARCHAR."
             )
             faults.add("type-mismatch", detail, position=position)
 

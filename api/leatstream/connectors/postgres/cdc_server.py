@@ -24,8 +24,8 @@ TIMEOUT = 20.0
 # How long transactions that are open when a slot is made may stay so.
 PATIENCE = 60.0
 APART_HINT = (
-    "declare a relation over each of the tables and write UNION ALL; partitions (PARTITION BY) are read with "
-    "their table"
+    "Declare a relation over each of the tables and write UNION ALL; partitions (PARTITION BY) are read with "
+    "their table."
 )
 _HEADER = 19
 _PUBLISHED = """

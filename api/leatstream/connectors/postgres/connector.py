@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import BaseModel
-
 from leatstream.connectors.base import Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
 from leatstream.connectors.entities import Entity, Misfit, NewRecord, OptionFault, Record, SourceWatch, Table
-from leatstream.connectors.kinds import KIND_PROPERTIES, TABLE_NAMES
+from leatstream.connectors.entity_settings import EntitySettings
+from leatstream.connectors.postgres import entity as entities
 from leatstream.connectors.postgres.admin import (
     BATCHES,
     REPLICA_IDENTITY,
@@ -23,6 +22,9 @@ from leatstream.connectors.postgres.fit import misfits, read_misfits
 from leatstream.connectors.postgres.records import rows, write
 from leatstream.connectors.postgres.settings import PostgresConfig
 from leatstream.connectors.postgres.types import column_type, read_type
+from leatstream.connectors.postgres.words import PostgresWords
+from leatstream.connectors.settings import StoreSettings
+from leatstream.connectors.store_words import StoreWords
 from leatstream.connectors.writers import TableReader, TableWriter
 from leatstream.errors import Faults, Position, StoreError
 from leatstream.model.objects import Column, Relation
@@ -57,27 +59,33 @@ class PostgresConnector(Connector):
             ),
         ),
     )
-    entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["postgres"]
-    Config: ClassVar[type[BaseModel]] = PostgresConfig
-    secret_addresses: ClassVar[Mapping[str, Any]] = {
-        "host": None,
-        "port": 5432,
-        "ssl_mode": "prefer",
-        "ca_certificate": None,
-    }
+    EntityConfig: ClassVar[type[EntitySettings] | None] = entities.PostgresEntity
+    entity_configs: ClassVar[Mapping[str, str]] = entities.CONFIGS
+    property_families: ClassVar[tuple[str, ...]] = ("postgresql.",)
+    table_names: ClassVar[tuple[str, str, str]] = entities.TABLE_NAMES
+    Config: ClassVar[type[StoreSettings]] = PostgresConfig
+    words: ClassVar[StoreWords] = PostgresWords(
+        types=("postgresql", "postgres"),
+        title="a PostgreSQL store",
+        more=("uris", "tls.disabled", "tls.verify_server_hostname"),
+        unsupported={
+            "properties.file": "write the properties into the statement",
+            "access_region": "stores are reached directly",
+            "availability_zone": "stores are reached directly",
+            "tls.cipher_suites": "the client's own choice is used",
+            "tls.protocols": "the client's own choice is used",
+            "tls.client.cert_file": "users log in with a password",
+            "tls.client.key_file": "users log in with a password",
+        },
+    )
     tables: ClassVar[bool] = True
 
-    def __init__(self, name: str, config: BaseModel) -> None:
+    def __init__(self, name: str, config: StoreSettings) -> None:
         super().__init__(name, config)
         if not isinstance(config, PostgresConfig):
             raise TypeError("a PostgreSQL store takes a PostgresConfig")
         self.settings = config
         self.admin = PostgresAdmin(name, config)
-
-    @classmethod
-    def secret_fields(cls) -> tuple[str, ...]:
-        """Dotted paths of secret config fields."""
-        return ("password",)
 
     @classmethod
     def canonical_entity(cls, name: str) -> str:
@@ -106,7 +114,7 @@ class PostgresConnector(Connector):
     ) -> tuple[dict[str, str], list[OptionFault]]:
         """The table's own name is the only thing to be said of it, and is read with the entity."""
         return super().relation_options(
-            {k: v for k, v in given.items() if k not in TABLE_NAMES}, columns, value_format
+            {k: v for k, v in given.items() if k not in cls.table_names}, columns, value_format
         )
 
     # -- admin half ------------------------------------------------------------------------------------------
@@ -263,10 +271,10 @@ def _check_configs(configs: Mapping[str, str]) -> str:
     faults = Faults()
     identity = configs.get(REPLICA_IDENTITY, "default").lower()
     if identity not in _IDENTITIES:
-        faults.add("invalid-property", f"{REPLICA_IDENTITY} is {', '.join(_IDENTITIES)}")
+        faults.add("invalid-property", f"{REPLICA_IDENTITY} is {', '.join(_IDENTITIES)}.")
     for name in sorted(set(configs) - {REPLICA_IDENTITY}):
         faults.add(
-            "invalid-property", f"{name} is no setting of a table", hint=f"there is {REPLICA_IDENTITY}"
+            "invalid-property", f"{name} is no setting of a table.", hint=f"There is {REPLICA_IDENTITY}."
         )
     faults.raise_if_any()
     return identity

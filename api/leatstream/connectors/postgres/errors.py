@@ -143,11 +143,11 @@ def _connection_error(store: str, error: psycopg.Error, where: str, timeout: flo
     why = ""
     if _ENCRYPTION.search(text):
         found = re.search(r"port \d+ failed: (.*?)(?: Multiple connection attempts|$)", text)
-        why = f" {(found[1] if found else text)[:200].rstrip('.')}."
+        why = f": {(found[1] if found else text)[:200].rstrip('.')}"
         hint = "Check ssl_mode ('tls.disabled' in SQL) and ca_certificate."
     return StoreError(
         "store-unreachable",
-        f"Store {store}: PostgreSQL did not answer at {where} within {timeout:g} s.{why}",
+        f"Store {store}: PostgreSQL did not answer at {where} within {timeout:g} s{why}.",
         hint=hint,
     )
 

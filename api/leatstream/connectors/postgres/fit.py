@@ -18,9 +18,9 @@ def misfits(table: Table, columns: Sequence[Column], primary_key: Sequence[str])
         target = there.get(column.name)
         if target is None:
             names = ", ".join(quote(c.name) for c in table.columns)
-            found.append(Misfit(f"the table has no column {quote(column.name)}", f"it has {names}"))
+            found.append(Misfit(f"the table has no column {quote(column.name)}", f"It has {names}."))
         elif target.generated:
-            hint = "leave it out of the SELECT"
+            hint = "Leave it out of the SELECT."
             found.append(Misfit(f"column {quote(column.name)} is written by PostgreSQL alone", hint))
         elif not fits(column.type, target.native, enum=target.enum):
             found.append(
@@ -36,7 +36,7 @@ def misfits(table: Table, columns: Sequence[Column], primary_key: Sequence[str])
             detail = (
                 f"column {quote(target.name)} of the table is NOT NULL, has no default and is not written"
             )
-            found.append(Misfit(detail, f"add a column {quote(target.name)} to the SELECT"))
+            found.append(Misfit(detail, f"Add a column {quote(target.name)} to the SELECT."))
     return [*found, *(_key_misfits(table, primary_key) or _null_key_misfits(table, columns, primary_key))]
 
 
@@ -48,13 +48,13 @@ def read_misfits(table: Table, columns: Sequence[Column], primary_key: Sequence[
         source = there.get(column.name)
         if source is None:
             names = ", ".join(quote(c.name) for c in table.columns)
-            found.append(Misfit(f"the table has no column {quote(column.name)}", f"it has {names}"))
+            found.append(Misfit(f"the table has no column {quote(column.name)}", f"It has {names}."))
         elif not readable(column.type, source.native):
             detail = f"column {quote(column.name)} is {column.type}, but {source.native} in the table"
-            found.append(Misfit(detail, f"it can be read as {source.type} or VARCHAR"))
+            found.append(Misfit(detail, f"It can be read as {source.type} or VARCHAR."))
         elif column.not_null and not source.not_null:
             detail = f"column {quote(column.name)} is NOT NULL, but may be NULL in the table"
-            found.append(Misfit(detail, "leave NOT NULL out, or ALTER the table"))
+            found.append(Misfit(detail, "Leave NOT NULL out, or ALTER the table."))
     return [*found, *_key_misfits(table, primary_key)]
 
 
@@ -79,4 +79,4 @@ def _key_misfits(table: Table, primary_key: Sequence[str]) -> list[Misfit]:
     shown = ", ".join(map(quote, primary_key))
     keys = "; ".join(", ".join(map(quote, key)) for key in table.unique) or "none"
     detail = f"rows replace each other by {shown}, but the table has no unique key of just these columns"
-    return [Misfit(detail, f"its unique keys: {keys}")]
+    return [Misfit(detail, f"Its unique keys: {keys}.")]

@@ -220,8 +220,8 @@ def _fetched(target: Target, keys: list[Key], *, numbered: bool) -> list[tuple[i
             cursor = connection.execute(statement(target, numbered=numbered), arrays)
         except psycopg.DataError as error:
             # PostgreSQL's own sentence would quote the value.
-            detail = f"{what}: a value cannot be read as one of its column ({error.sqlstate})."
-            raise StoreError("store-rejected", f"Store {target.store}: {detail}") from None
+            why = f"a value cannot be read as one of its column ({error.sqlstate})."
+            raise StoreError("store-rejected", f"Store {target.store}: {what}: {why}.") from None
         result = cursor.pgresult
         if result is None:
             return []

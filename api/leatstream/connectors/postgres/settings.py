@@ -1,8 +1,8 @@
 """A PostgreSQL store's settings, and the connection they make.
 
-``PostgresConfig`` is the ``postgres {…}`` object of REST, Terraform and SQL. The same connection serves the
-admin half and the Spark half, there inside Spark's Python workers. libpq would also listen to the environment
-and to files of the account; nothing of that is let in, so that a store means the same everywhere.
+The same connection serves the admin half and the Spark half, there inside Spark's Python workers. libpq would
+also read the environment and files of the account. None of that is let in, so that a store means the same
+everywhere.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ import re
 import ssl
 import stat
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
+
+from leatstream.connectors.settings import NAME_PATTERN, Api, Receives, Secret, Sql, StoreSettings
 
 if TYPE_CHECKING:
     import psycopg
@@ -32,19 +35,42 @@ _NO_FILE = os.path.join(os.devnull, "none")
 _LONGEST = 63  # bytes: what PostgreSQL keeps of a name
 
 
-class PostgresConfig(BaseModel):
-    """How to reach one database of a PostgreSQL server, 13 or newer."""
+class PostgresConfig(StoreSettings):
+    """A database of a PostgreSQL server."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    schema_name: ClassVar[str] = "Postgres"
+    example: ClassVar[Mapping[str, Any]] = {"host": "db.example.com", "database": "shop", "username": "leat"}
 
-    host: str
-    port: int = Field(5432, ge=1, le=65535)
-    database: str
-    username: str
-    password: SecretStr | None = None
-    ssl_mode: Literal["disable", "prefer", "require", "verify_ca", "verify_full"] = "prefer"
-    ca_certificate: str | None = Field(None, description="PEM; the machine's own authorities without it")
-    application_name: str = "leatstream"
+    host: Annotated[str, Receives(), Api(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9._:\[\]-]+$")] = (
+        Field(description="Host name or address of the server.", examples=["db.example.com"])
+    )
+    port: Annotated[int, Receives()] = Field(5432, ge=1, le=65535, description="Port; default 5432.")
+    database: Annotated[str, Api(min_length=1, max_length=63, pattern=NAME_PATTERN)] = Field(
+        description="Name of the database."
+    )
+    username: Annotated[
+        str,
+        Sql("postgres.username", example="'postgres.username' = '…'"),
+        Api(min_length=1, max_length=63, pattern=NAME_PATTERN),
+    ] = Field(description="User name.")
+    ssl_mode: Annotated[Literal["disable", "prefer", "require", "verify_ca", "verify_full"], Receives()] = (
+        Field(
+            "prefer",
+            description="How to encrypt, and what to check of the server's certificate; default `prefer`.",
+        )
+    )
+    ca_certificate: Annotated[
+        str | None, Receives(), Sql("tls.ca_cert_file", pem=True), Api(min_length=1, max_length=100_000)
+    ] = Field(None, description="Certificate authority to trust, PEM; default the machine's own.")
+    application_name: Annotated[str, Api(min_length=1, max_length=63, pattern=NAME_PATTERN)] = Field(
+        "leatstream", description="Name of our connections on the server; default `leatstream`."
+    )
+    password: Annotated[
+        SecretStr | None,
+        Sql("postgres.password"),
+        Secret("the password", of="username"),
+        Api(min_length=1, max_length=1000, pattern=r"^[^\x00]+$"),
+    ] = Field(None, description="Password")
 
     @field_validator("host")
     @classmethod

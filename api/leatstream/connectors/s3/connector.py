@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import BaseModel
-
+from leatstream.connectors.aws.words import ACCESS_REGION, UNSUPPORTED
 from leatstream.connectors.base import MAX_OFFSETS, Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
 from leatstream.connectors.entities import Entity, OptionFault, Record
-from leatstream.connectors.kinds import KIND_PROPERTIES
 from leatstream.connectors.s3 import options as s3_options
 from leatstream.connectors.s3.admin import LEGAL, S3Admin
 from leatstream.connectors.s3.records import records
 from leatstream.connectors.s3.settings import S3Config
+from leatstream.connectors.s3.words import S3Words
+from leatstream.connectors.settings import StoreSettings
+from leatstream.connectors.store_words import StoreWords
 from leatstream.connectors.writers import BatchTarget, Written
 from leatstream.errors import Faults, JobError, StoreError
 from leatstream.model.objects import Column
@@ -41,26 +42,23 @@ class S3Connector(Connector):
         batches=True,
         delivery=(Guarantee("exactly_once", "the files of a batch appear one by one, each once and whole"),),
     )
-    entity_properties: ClassVar[tuple[EntityProperty, ...]] = KIND_PROPERTIES["s3"]
-    Config: ClassVar[type[BaseModel]] = S3Config
-    secret_addresses: ClassVar[Mapping[str, Any]] = {"endpoint_url": None}
+    property_families: ClassVar[tuple[str, ...]] = ("s3.",)
+    Config: ClassVar[type[StoreSettings]] = S3Config
+    words: ClassVar[StoreWords] = S3Words(
+        types=("s3",), title="an S3 store", more=("uris", ACCESS_REGION), unsupported=UNSUPPORTED
+    )
     value_formats: ClassVar[tuple[str, ...]] = s3_options.VALUE_FORMATS
     keyed: ClassVar[bool] = False
     takes_rows: ClassVar[bool] = True
     holds_schemas: ClassVar[bool] = True
     place_members: ClassVar[Mapping[str, str]] = {"file": "STRING"}
 
-    def __init__(self, name: str, config: BaseModel) -> None:
+    def __init__(self, name: str, config: StoreSettings) -> None:
         super().__init__(name, config)
         if not isinstance(config, S3Config):
             raise TypeError("an S3 store takes an S3Config")
         self.settings = config
         self.admin = S3Admin(name, config)
-
-    @classmethod
-    def secret_fields(cls) -> tuple[str, ...]:
-        """Dotted paths of secret config fields."""
-        return ("secret_access_key",)
 
     @classmethod
     def entity_name_fault(cls, name: str) -> str | None:
@@ -213,5 +211,5 @@ class S3Connector(Connector):
 def _refuse_configs(configs: Mapping[str, str]) -> None:
     faults = Faults()
     for name in sorted(configs):
-        faults.add("invalid-property", f"{name} is no setting of a directory in S3", hint="there is none")
+        faults.add("invalid-property", f"{name} is no setting of a directory in S3.", hint="There is none.")
     faults.raise_if_any()

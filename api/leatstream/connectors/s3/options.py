@@ -84,13 +84,13 @@ def check_options(
     for name, value in given.items():
         if name not in _READERS:
             faults.append(
-                OptionFault(name, f"{name} is no property of files", f"there is {', '.join(_READERS)}")
+                OptionFault(name, f"{name} is no property of files.", f"There is {', '.join(_READERS)}.")
             )
             continue
         try:
             found[name] = _READERS[name](value, columns, value_format)
         except ValueError as error:
-            faults.append(OptionFault(name, f"{name} {error}"))
+            faults.append(OptionFault(name, f"{name} {error}."))
     return found, faults
 
 

@@ -1,21 +1,23 @@
 """An S3 store's settings, and the client they make.
 
-``S3Config`` is the ``s3 {…}`` object of REST, Terraform and SQL. The same client serves the admin half and
-the Spark half, there inside Spark's Python workers. boto3 and not pyarrow's own client: that one takes a role
-with the machine's credentials only, and cannot ask for the very version of a file that was listed.
+The same client serves the admin half and the Spark half, there inside Spark's Python workers. It is boto3 and
+not pyarrow's own: that one assumes a role with the machine's credentials only, and cannot ask for the very
+version of a file that was listed.
 """
 
 from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from leatstream.connectors.aws.access import AwsAccess, aws_client
+from leatstream.connectors.settings import Api, StoreSettings
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 _PREFIX = re.compile(r"[A-Za-z0-9!_.*'()=@+,:&$;-]+(?:/[A-Za-z0-9!_.*'()=@+,:&$;-]+)*\Z")
@@ -23,14 +25,18 @@ _LONGEST_PREFIX = 512
 _ERA = 300.0  # seconds
 
 
-class S3Config(AwsAccess):
-    """A bucket, or what lies below a prefix of it.
-
-    Without an access key the machine's own credentials are used: environment, profile, container or instance.
-    """
-
-    bucket: str = Field(description="name of the bucket")
-    prefix: str | None = Field(None, description="what all keys begin with, such as team/raw")
+class _Place(StoreSettings):
+    bucket: Annotated[
+        str, Api(min_length=3, max_length=63, pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")
+    ] = Field(description="Name of the bucket.", examples=["acme-events"])
+    prefix: Annotated[
+        str | None,
+        Api(
+            min_length=1,
+            max_length=512,
+            pattern=r"^[A-Za-z0-9!_.*'()=@+,:&$;-]+(/[A-Za-z0-9!_.*'()=@+,:&$;-]+)*$",
+        ),
+    ] = Field(None, description="What all keys begin with, without slashes around it.", examples=["team/raw"])
 
     @field_validator("bucket")
     @classmethod
@@ -50,6 +56,24 @@ class S3Config(AwsAccess):
         if len(text) > _LONGEST_PREFIX or not _PREFIX.match(text) or {".", ".."} & set(text.split("/")):
             raise PydanticCustomError("prefix", "write a prefix as team/raw, at most 512 characters")
         return text
+
+
+class S3Config(AwsAccess, _Place):
+    """A bucket of S3 or of a server that speaks its protocol, or the part of it below a prefix."""
+
+    schema_name: ClassVar[str] = "S3"
+    example: ClassVar[Mapping[str, Any]] = {
+        "region": "eu-west-1",
+        "bucket": "acme-events",
+        "prefix": "team/raw",
+    }
+    sql_keys: ClassVar[Mapping[str, str]] = {
+        "region": "aws.region",
+        "access_key_id": "aws.access_key_id",
+        "secret_access_key": "aws.secret_access_key",
+        "role_arn": "aws.iam_role_arn",
+        "external_id": "aws.iam_external_id",
+    }
 
     @property
     def root(self) -> str:

@@ -9,8 +9,8 @@ from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
 from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
 from leatstream.rest.schemas.databases import DatabaseBody, DatabaseCreation, DatabaseList, DatabaseView
-from leatstream.services import databases as service
 from leatstream.services.environment import Stored
+from leatstream.services.nouns import databases as service
 
 router = APIRouter(prefix="/v1", tags=["databases"])
 

@@ -12,7 +12,7 @@ from leatstream.rest.schemas.registered import (
     DescriptorSourceList,
     DescriptorSourceView,
 )
-from leatstream.services import descriptor_sources as service
+from leatstream.services.nouns import descriptor_sources as service
 
 router = APIRouter(prefix="/v1", tags=["descriptor-sources"])
 

@@ -14,8 +14,8 @@ from pydantic import BaseModel
 
 from leatstream.rest.deps import DriverToken, Env
 from leatstream.rest.schemas.driver_reports import Analysis, Beat, Poll, Rows, SecretsWanted, SourcesWanted
+from leatstream.services import driver_calls as service
 from leatstream.services.environment import Environment
-from leatstream.services.queries import drivers as service
 from leatstream.services.selects import interactive
 
 router = APIRouter(prefix="/v1/drivers/{driver}", include_in_schema=False)

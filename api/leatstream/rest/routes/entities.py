@@ -26,8 +26,8 @@ from leatstream.rest.deps import (
 )
 from leatstream.rest.loads import hold, slow
 from leatstream.rest.schemas.entities import EntityBody, EntityList, EntityView, RecordView
-from leatstream.services import entities as service
 from leatstream.services.environment import Environment, Principal
+from leatstream.services.relations import entities as service
 
 router = APIRouter(prefix="/v1/stores/{store}", tags=["entities"])
 

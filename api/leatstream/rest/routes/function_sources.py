@@ -16,7 +16,7 @@ from leatstream.rest.schemas.functions import (
 )
 from leatstream.services.environment import Precondition, Stored
 from leatstream.services.functions import catalog as service
-from leatstream.services.functions.new_code import restart_callers
+from leatstream.services.queries.restart_callers import restart_callers
 
 router = APIRouter(prefix="/v1", tags=["function-sources"])
 _NEW = Precondition(must_be_new=True)

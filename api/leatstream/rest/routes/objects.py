@@ -11,19 +11,19 @@ from fastapi import APIRouter
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 
-from leatstream.errors import RequestError
+from leatstream.errors import RequestError, sentence
 from leatstream.rest.answers import WRITING_STORE
 from leatstream.rest.deps import Caller, Env, read_entity, read_fqn, read_name
 from leatstream.rest.schemas.entities import EntityBody
 from leatstream.rest.schemas.functions import FunctionBody, FunctionSourceBody
 from leatstream.rest.schemas.objects import ObjectValidationAnswer, ObjectValidationBody
 from leatstream.rest.schemas.relations import RelationBody
-from leatstream.services import entities, relations
 from leatstream.services.environment import Environment, Principal
 from leatstream.services.functions import catalog as functions
-from leatstream.services.functions.new_code import callers_of_source
 from leatstream.services.queries import removal
-from leatstream.services.statements.object_checks import check_put
+from leatstream.services.queries.restart_callers import callers_of_source
+from leatstream.services.relations import entities, relations
+from leatstream.services.statements.object_dry_run import check_put
 
 router = APIRouter(prefix="/v1", tags=["statements"])
 
@@ -36,13 +36,13 @@ def validate_object(env: Env, caller: Caller, body: ObjectValidationBody) -> Obj
     try:
         assume = body.assume.to_domain() if body.assume else None
     except ValueError as error:
-        raise RequestError("validation", str(error), pointer="#/assume/relations") from error
+        raise RequestError("validation", sentence(str(error)), pointer="#/assume/relations") from error
     names, kind = _kind(body.path)
     if body.body is None:
         check_put(env, caller, _delete(kind, names), assume)
         return ObjectValidationAnswer(valid=True)
     if kind not in _MODELS:
-        raise RequestError("validation", "a query is checked by statements:validate", pointer="#/body")
+        raise RequestError("validation", "A query is checked by statements:validate.", pointer="#/body")
     model = _MODELS[kind]
     try:
         given = model.model_validate(body.body)
@@ -80,9 +80,9 @@ def _kind(path: str) -> tuple[list[str], str]:
             return [unquote(part) for part in found.groups()], kind
     raise RequestError(
         "validation",
-        "path is not that of a relation, entity, function source, function or query",
+        "'path' is not that of a relation, entity, function source, function or query.",
         pointer="#/path",
-        hint="write it as of the PUT, such as /v1/relations/demo.public.pageviews",
+        hint="Write it as for a PUT, such as /v1/relations/demo.public.pageviews.",
     )
 
 
@@ -99,7 +99,7 @@ def _put(kind: str, parts: list[str], body: Any) -> _Put:
                 env, who, name, entity, body.properties(), body.configs(), body.shape()
             )
     except ValueError as error:
-        raise RequestError("validation", str(error), pointer="#/path") from error
+        raise RequestError("validation", sentence(str(error)), pointer="#/path") from error
     if kind == "function":
         return lambda env, who: _done(functions.put_function(env, who, name, body.to_domain()))
     return lambda env, who: _done(functions.put_function_source(env, who, name, body.file, body.content))
@@ -116,7 +116,7 @@ def _delete(kind: str, parts: list[str]) -> _Put:
             entity = read_entity(parts[1])
             return lambda env, who: entities.delete_entity(env, who, name, entity)
     except ValueError as error:
-        raise RequestError("validation", str(error), pointer="#/path") from error
+        raise RequestError("validation", sentence(str(error)), pointer="#/path") from error
     if kind == "query":
         return lambda env, who: _done(removal.delete_query(env, who, name))
     if kind == "function":

@@ -50,12 +50,12 @@ from leatstream.rest.schemas.queries import (
 from leatstream.rest.streams import EVENTS
 from leatstream.rest.waiting import WaitFor, WaitTime, look_until
 from leatstream.services.environment import Precondition, Stored
-from leatstream.services.queries import blue_green
 from leatstream.services.queries import catalog as service
-from leatstream.services.queries import log as query_log
+from leatstream.services.queries import history as query_log
 from leatstream.services.queries import removal as remove
 from leatstream.services.queries import restart as restarting
 from leatstream.services.queries.definition import definition_of
+from leatstream.services.queries.replace import blue_green
 from leatstream.services.queries.restart_failed import restart_failed
 from leatstream.sql.canonical import canonical
 
@@ -175,7 +175,7 @@ def patch_query(
 ) -> QueryView:
     """Change some members of a query (JSON merge patch), such as `{"desired_state": "stopped"}`."""
     if "sql" in body.model_fields_set and not body.sql:
-        raise RequestError("validation", "sql cannot be taken away.", pointer="#/sql")
+        raise RequestError("validation", "'sql' cannot be removed.", pointer="#/sql")
     with about_sql():
         stored = service.patch_query(env, caller, query, body.changes, pre)
     return _answer(stored, response)

@@ -20,7 +20,7 @@ from leatstream.rest.deps import (
 )
 from leatstream.rest.loads import slow
 from leatstream.rest.schemas.relations import RelationBody, RelationList, RelationView
-from leatstream.services import relations as service
+from leatstream.services.relations import relations as service
 
 router = APIRouter(prefix="/v1", tags=["relations"])
 

@@ -8,7 +8,7 @@ from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE
 from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, PreMatch
 from leatstream.rest.schemas.savepoints import SavepointBody, SavepointList, SavepointView
-from leatstream.services.queries import savepoints as service
+from leatstream.services.queries.checkpoints import savepoints as service
 
 router = APIRouter(prefix="/v1", tags=["savepoints"])
 

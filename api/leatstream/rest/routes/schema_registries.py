@@ -14,7 +14,7 @@ from leatstream.rest.schemas.registered import (
     SchemaRegistryList,
     SchemaRegistryView,
 )
-from leatstream.services import schema_registries as service
+from leatstream.services.nouns import schema_registries as service
 
 router = APIRouter(prefix="/v1", tags=["schema-registries"])
 

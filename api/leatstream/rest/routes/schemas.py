@@ -8,7 +8,7 @@ from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
 from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
 from leatstream.rest.schemas.databases import SchemaBody, SchemaList, SchemaView
-from leatstream.services import schemas as service
+from leatstream.services.nouns import schemas as service
 
 router = APIRouter(prefix="/v1/databases/{database}", tags=["schemas"])
 

@@ -9,7 +9,7 @@ from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
 from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
 from leatstream.rest.loads import slow
 from leatstream.rest.schemas.registered import SecretBody, SecretList, SecretView
-from leatstream.services import named_secrets as service
+from leatstream.services.nouns import named_secrets as service
 
 router = APIRouter(prefix="/v1", tags=["secrets"])
 

@@ -21,8 +21,8 @@ from leatstream.rest.schemas.server import (
     ReadinessView,
     ServerView,
 )
-from leatstream.services import server as service
-from leatstream.services.authorization import READ, authorize
+from leatstream.services.environment.authorization import READ, authorize
+from leatstream.services.nouns import server as service
 
 router = APIRouter(tags=["server"])
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Path, Query, Response
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from leatstream.errors import RequestError
+from leatstream.errors import RequestError, sentence
 from leatstream.rest import streams
 from leatstream.rest.answers import READING, WRITING_STORE
 from leatstream.rest.deps import DURATION_PATTERN, Caller, Env, seconds
@@ -25,8 +25,8 @@ from leatstream.rest.schemas.statements import (
     ValidationBody,
 )
 from leatstream.services.selects import interactive
-from leatstream.services.statements import running as statements
-from leatstream.services.statements import validation
+from leatstream.services.statements import dry_run as validation
+from leatstream.services.statements import execution as statements
 
 router = APIRouter(prefix="/v1", tags=["statements"])
 
@@ -53,7 +53,7 @@ def validate_statements(env: Env, caller: Caller, body: ValidationBody) -> Valid
     try:
         assume = body.assume.to_domain() if body.assume else None
     except ValueError as error:
-        raise RequestError("validation", str(error), pointer="#/assume/relations") from error
+        raise RequestError("validation", sentence(str(error)), pointer="#/assume/relations") from error
     outcome = validation.validate(env, caller, body.sql, body.context(), assume, body.name, body.properties)
     return ValidationAnswer(
         valid=outcome.valid,

@@ -9,7 +9,7 @@ from leatstream.rest.answers import DELETING, LISTING, READING, WRITING, problem
 from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
 from leatstream.rest.loads import slow
 from leatstream.rest.schemas.stores import StoreBody, StoreList, StoreView
-from leatstream.services import stores as service
+from leatstream.services.nouns import stores as service
 
 router = APIRouter(prefix="/v1", tags=["stores"])
 

@@ -8,22 +8,19 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from leatstream.connectors.entity_settings import Name as Name
+from leatstream.connectors.settings import NAME_PATTERN
+from leatstream.connectors.settings import terraform as terraform
 from leatstream.model.objects import Effective, Meta, Origin
 
 # Exact names in bodies: any characters but control ones.
 # A pattern: one line.
-TEXT = r"^[^\x00-\x1f\x7f]+$"
-Name = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
+TEXT = NAME_PATTERN
 Word = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Comment = Annotated[str | None, Field(max_length=2000, description="Free text.")]
 PropertyKey = Annotated[str, Field(min_length=1, max_length=255)]
 PropertyValue = Annotated[str, Field(max_length=2000)]
 Properties = Annotated[dict[PropertyKey, PropertyValue] | None, Field(max_length=100)]
-
-
-def terraform(**hints: Any) -> dict[str, Any]:
-    """Hints for the Terraform provider, as ``json_schema_extra`` (provider-schema/README.md)."""
-    return {"x-terraform": hints}
 
 
 OMIT = terraform(omit=True)

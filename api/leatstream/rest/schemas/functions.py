@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt
 
-from leatstream.errors import Faults
+from leatstream.errors import Faults, sentence
 from leatstream.model.functions import (
     DEFAULT_TIMEOUT_SECONDS,
     LONGEST_SOURCE,
@@ -227,5 +227,5 @@ def _type(text: str, pointer: str, faults: Faults) -> DataType:
     try:
         return parse_type(text)
     except ValueError as error:
-        faults.add("validation", str(error), pointer=pointer)
+        faults.add("validation", sentence(str(error)), pointer=pointer)
         return parse_type("VARCHAR")

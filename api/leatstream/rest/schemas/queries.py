@@ -182,10 +182,10 @@ class RestartBody(Body):
         if self.from_ is None and self.timestamp is None and self.offsets is None:
             return None
         if self.skip_record is not None:
-            detail = "a query is started from another place, or past a record, not both at once"
+            detail = "A query is started from another place, or past a record, not both at once."
             raise RequestError("validation", detail, pointer="#/skip_record")
         if self.from_ is None:
-            raise RequestError("validation", "'from' says where to start", pointer="#/from")
+            raise RequestError("validation", "'from' says where to start.", pointer="#/from")
         return StartWish(self.from_, self.timestamp, self.offsets)
 
 

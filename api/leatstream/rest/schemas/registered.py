@@ -10,8 +10,8 @@ from leatstream.errors import RequestError
 from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret, SecretName
 from leatstream.rest.schemas.base import Body, Comment, Name, ObjectView, View, meta_fields, terraform
 from leatstream.services.environment import Page
-from leatstream.services.schema_registries import RegistryStatus
-from leatstream.services.secret_values import SecretValue
+from leatstream.services.nouns.schema_registries import RegistryStatus
+from leatstream.services.nouns.secret_values import SecretValue
 
 _NOTE_KEY = Annotated[str, Field(min_length=1, max_length=255)]
 _NOTE = Annotated[str, Field(max_length=2000)]
@@ -123,7 +123,7 @@ class SchemaRegistryBody(Body):
         """
         if self.password is not None and self.password_secret is not None:
             raise RequestError(
-                "validation", "give password or password_secret, not both", pointer="#/password_secret"
+                "validation", "Give password or password_secret, not both.", pointer="#/password_secret"
             )
         if self.username is None and self.password is None and self.password_secret is None:
             return {}  # a stored password goes with its user

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StrictBool
 
-from leatstream.errors import Faults
+from leatstream.errors import Faults, sentence
 from leatstream.model import objects
 from leatstream.model.objects import Origin, Relation, RelationKind
 from leatstream.model.types import parse_type
@@ -26,7 +26,7 @@ from leatstream.rest.schemas.base import (
 )
 from leatstream.rest.schemas.ddl import create_relation
 from leatstream.services.environment import Page
-from leatstream.services.relation_draft import RelationDefinition
+from leatstream.services.nouns.relation_definition import RelationDefinition
 
 _TIMESTAMP_FORMAT = (
     "Form that the writer uses for the timestamp column, `sql` or `iso8601`. "
@@ -196,7 +196,7 @@ class RelationBody(Body):
             try:
                 parsed = parse_type(column.type)
             except ValueError as error:
-                faults.add("validation", str(error), pointer=f"#/columns/{index}/type")
+                faults.add("validation", sentence(str(error)), pointer=f"#/columns/{index}/type")
                 continue
             columns.append(objects.Column(column.name, parsed, column.not_null, column.comment))
         faults.raise_if_any()

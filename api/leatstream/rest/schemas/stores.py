@@ -8,48 +8,22 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from leatstream.connectors.registry import with_secrets
+from leatstream.connectors.registry import PLANNED, with_secrets
+from leatstream.connectors.settings import secret_owners
 from leatstream.errors import RequestError
 from leatstream.model.objects import Store, StoreState
 from leatstream.model.registered import SecretName
 from leatstream.rest.schemas.base import OMIT, Body, Comment, Name, ObjectView, View, meta_fields, terraform
-from leatstream.rest.schemas.kinds.kafka import KafkaBody, KafkaView
-from leatstream.rest.schemas.kinds.kinesis import KinesisBody, KinesisView
-from leatstream.rest.schemas.kinds.postgres import PostgresBody, PostgresView
-from leatstream.rest.schemas.kinds.s3 import S3Body, S3View
+from leatstream.rest.schemas.kinds import kinds, settings_view, store_body, store_view, with_kinds
 from leatstream.services.environment import Page
-from leatstream.services.secret_values import SecretValue
+from leatstream.services.nouns.secret_values import SecretValue
 
-# Kinds whose names are taken; a store of one of them is refused until its connector is built.
-PLANNED_KINDS = ("snowflake", "databricks", "clickhouse", "oracle", "iceberg")
-_KINDS = ("kafka", "kinesis", "postgres", "s3")
-# A stored secret goes when the part that it belongs to is taken out.
-_HALVES = {"secret_access_key": "access_key_id", "client_key": "client_certificate", "password": "username"}
+_KINDS = tuple(kinds())
 
 
+@with_kinds(store_body)
 class StoreKinds(BaseModel):
     """A typed object per kind; a store has exactly one of them."""
-
-    kafka: KafkaBody | None = Field(
-        None,
-        description="An Apache Kafka cluster, or one that speaks its protocol.",
-        json_schema_extra=terraform(mode="optional"),
-    )
-    kinesis: KinesisBody | None = Field(
-        None,
-        description="Kinesis Data Streams of one AWS region.",
-        json_schema_extra=terraform(mode="optional"),
-    )
-    postgres: PostgresBody | None = Field(
-        None,
-        description="A database of a PostgreSQL server.",
-        json_schema_extra=terraform(mode="optional"),
-    )
-    s3: S3Body | None = Field(
-        None,
-        description="A bucket of S3 or a server that speaks its protocol, or what lies below a prefix.",
-        json_schema_extra=terraform(mode="optional"),
-    )
 
 
 class StoreBody(StoreKinds, Body):
@@ -69,12 +43,7 @@ class StoreBody(StoreKinds, Body):
         )
         | {
             "oneOf": [{"required": [kind]} for kind in _KINDS],
-            "examples": [
-                {"kafka": {"bootstrap_servers": "localhost:9092"}, "comment": "Web shop"},
-                {"kinesis": {"region": "eu-west-1", "role_arn": "arn:aws:iam::123456789012:role/leatstream"}},
-                {"postgres": {"host": "db.example.com", "database": "shop", "username": "leat"}},
-                {"s3": {"region": "eu-west-1", "bucket": "acme-events", "prefix": "team/raw"}},
-            ],
+            "examples": [{kind: dict(found.Config.example)} for kind, found in kinds().items()],
         }
     )
 
@@ -88,7 +57,7 @@ class StoreBody(StoreKinds, Body):
     def _exactly_one_kind(cls, data: Any) -> Any:
         if not isinstance(data, Mapping):
             return data
-        for kind in PLANNED_KINDS:
+        for kind in PLANNED:
             if kind in data:
                 raise RequestError(
                     "unsupported",
@@ -115,6 +84,7 @@ class StoreBody(StoreKinds, Body):
             RequestError: validation, a secret is given by value and by name.
         """
         config = getattr(self, self.kind).model_dump(exclude_none=True)
+        owners = secret_owners(kinds()[self.kind].Config)
         secrets: dict[str, SecretValue] = {}
         for path in secret_fields:
             *parents, leaf = path.split(".")
@@ -127,7 +97,7 @@ class StoreBody(StoreKinds, Body):
             if named is not None and value is not None:
                 pointer = f"#/{self.kind}/{path.replace('.', '/')}_secret"
                 raise RequestError("validation", f"give {leaf} or {leaf}_secret, not both", pointer=pointer)
-            if leaf not in _HALVES or value or named or _HALVES[leaf] in place:
+            if owners[path] is None or value or named or owners[path] in place:
                 secrets[path] = SecretName(named) if named is not None else value
         return config, secrets
 
@@ -153,19 +123,19 @@ class StoreStatus(View):
     error: StoreError | None = Field(None, description="What is wrong.", json_schema_extra=OMIT)
 
 
-class StoreView(ObjectView):
-    """A store."""
-
+@with_kinds(store_view)
+class _KindView(ObjectView):
     name: str = Field(description="Name of the store, exact.")
     kind: str = Field(description="Kind of the store, such as kafka.")
     comment: Comment = None
     schema_registry: str | None = Field(
         None, description="Name of the schema registry that describes its records."
     )
-    kafka: KafkaView | None = Field(None, description="Settings of a Kafka store.")
-    kinesis: KinesisView | None = Field(None, description="Settings of a Kinesis store.")
-    postgres: PostgresView | None = Field(None, description="Settings of a PostgreSQL store.")
-    s3: S3View | None = Field(None, description="Settings of an S3 store.")
+
+
+class StoreView(_KindView):
+    """A store."""
+
     status: StoreStatus = Field(description="Whether the store answered when it was last asked.")
 
     @classmethod
@@ -181,13 +151,7 @@ class StoreView(ObjectView):
         )
         names = {f"{path}_secret": name for path, name in item.secret_names.items()}
         config = with_secrets(item.config, names)
-        views: dict[str, Any] = {
-            "kafka": KafkaView,
-            "kinesis": KinesisView,
-            "postgres": PostgresView,
-            "s3": S3View,
-        }
-        shown: dict[str, Any] = {item.kind: views[item.kind].model_validate(config)}
+        shown: dict[str, Any] = {item.kind: settings_view(kinds()[item.kind].Config).model_validate(config)}
         return cls(
             **meta_fields(item.meta),
             name=item.name,

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from leatstream.errors import CatalogError, RequestError
+from leatstream.errors import RequestError, not_found
 from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, Query, QueryState
 from leatstream.model.registered import Application
 from leatstream.ports import UnitOfWork
 from leatstream.services.applications.making import ApplicationDefinition, make_application
 from leatstream.services.applications.removal import end_queries, refuse_deleting
-from leatstream.services.authorization import OPERATE, READ, WRITE, authorize
 from leatstream.services.environment import (
     Environment,
     Page,
@@ -24,12 +23,13 @@ from leatstream.services.environment import (
     Stored,
     next_meta,
 )
-from leatstream.services.pages import repository_page
+from leatstream.services.environment.authorization import OPERATE, READ, WRITE, authorize
+from leatstream.services.environment.pages import repository_page
+from leatstream.services.environment.results import Run
+from leatstream.services.nouns.names import single
 from leatstream.services.queries import catalog as queries
 from leatstream.services.queries.restart import restart_query
-from leatstream.services.statements.atomic import all_or_nothing
-from leatstream.services.statements.bodies import single
-from leatstream.services.statements.results import Run
+from leatstream.services.staging.atomic import all_or_nothing
 from leatstream.sql import statements as ast
 from leatstream.sql.parser import parse
 
@@ -112,14 +112,14 @@ def read_application(name: str, sql: str) -> ast.CreateApplication:
     if len(statements) != 1 or not isinstance(first, ast.CreateApplication):
         raise RequestError(
             "validation",
-            "an application's sql is one BEGIN APPLICATION … END APPLICATION",
+            "An application's sql is one BEGIN APPLICATION … END APPLICATION.",
             pointer="#/sql",
             position=first.position if first is not None else None,
         )
     if single(first.name) != name:
         raise RequestError(
             "validation",
-            f"the text makes application {quote(single(first.name))}, not {quote(name)}",
+            f"The text makes application {quote(single(first.name))}, not {quote(name)}.",
             position=first.name.position,
             hint=f"BEGIN APPLICATION {quote(name)}",
         )
@@ -183,7 +183,7 @@ def require_application(unit: UnitOfWork, name: str) -> Application:
     """The application inside a unit; CatalogError not-found."""
     found = unit.applications.find(name)
     if found is None:
-        raise CatalogError("not-found", f"application {quote(name)} does not exist")
+        raise not_found("application", quote(name))
     return found
 
 

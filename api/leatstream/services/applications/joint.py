@@ -19,14 +19,14 @@ from leatstream.plan.job_spec import JobSpec, Mode
 from leatstream.services.environment import Environment
 from leatstream.services.planning.query_properties import MODE, is_blue_green, target_batch_ms
 from leatstream.services.planning.specs import fresh_ref
-from leatstream.services.queries.notes import keep_query
-from leatstream.services.queries.origin import FROM_QUERY, FROM_SAVEPOINT
+from leatstream.services.queries.checkpoints.origin import FROM_QUERY, FROM_SAVEPOINT
+from leatstream.services.queries.save import keep_query
 from leatstream.sql.statements import Properties
 
 JOB = "application.job"
 _WORDS = ("each", "one")
 BATCHWISE = "its application asks for one job, which reads batch by batch for all of its queries"
-_REMADE = "drop the application and make it again, or leave the statement as it is"
+_REMADE = "Drop the application and make it again, or leave the statement as it is."
 
 Adapt = Callable[[JobSpec], JobSpec]
 
@@ -36,10 +36,10 @@ def wants_one_job(properties: Properties) -> bool:
     faults = Faults()
     for name, value in properties.items():
         if name != JOB:
-            detail = f"unknown property {name} of an application; known: {JOB}"
+            detail = f"An application has no property {name}; known: {JOB}."
             faults.add("invalid-property", detail, position=value.position)
         elif str(value.value).lower() not in _WORDS:
-            detail = f"{JOB} is one of {', '.join(_WORDS)}"
+            detail = f"{JOB} is one of {', '.join(_WORDS)}."
             faults.add("invalid-property", detail, position=value.position)
     faults.raise_if_any()
     return JOB in properties and str(properties[JOB].value).lower() == "one"
@@ -66,7 +66,7 @@ def adapted(env: Environment, properties: Properties, old: Query | None) -> Adap
             if joint and old is not None:
                 raise CatalogError(
                     "requires-replacement",
-                    f"query {quote(old.name)} is one job with others of its application, and {why} now",
+                    f"Query {quote(old.name)} is one job with others of its application, and {why} now.",
                     hint=_REMADE,
                 )
             return job

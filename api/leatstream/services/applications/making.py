@@ -10,7 +10,6 @@ from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import DesiredState, Query
 from leatstream.model.registered import Application
 from leatstream.plan.change import Change
-from leatstream.services import relations
 from leatstream.services.applications import joint
 from leatstream.services.applications.members import Gathered, Member, Virtuals, read_members
 from leatstream.services.environment import (
@@ -23,10 +22,11 @@ from leatstream.services.environment import (
 )
 from leatstream.services.planning.query_properties import query_name
 from leatstream.services.queries import catalog as queries
-from leatstream.services.queries.definition import QueryDefinition
+from leatstream.services.queries.definition import QueryDefinition, suggest_query_name
 from leatstream.services.queries.joint_jobs import leader_of
 from leatstream.services.queries.removal import delete_query
-from leatstream.services.statements.bodies import relation_definition, suggest_query_name
+from leatstream.services.relations import relations
+from leatstream.services.relations.declarations import relation_definition
 from leatstream.sql import statements as ast
 from leatstream.sql.applications import key, references
 from leatstream.sql.canonical import same_meaning
@@ -131,7 +131,7 @@ def _refuse_other_jobs(making: _Making) -> None:
     if isinstance(before, ast.CreateApplication) and (
         joint.wants_one_job(before.properties) is not making.one_job
     ):
-        raise _must_be_replaced(f"'{joint.JOB}' of application {quote(making.name)} cannot change")
+        raise _must_be_replaced(f"'{joint.JOB}' of application {quote(making.name)} cannot change.")
 
 
 def _join(making: _Making, kept: set[str], leaving: list[Query], before: list[Query]) -> None:
@@ -207,7 +207,7 @@ def _make_relation(making: _Making, member: Member, s: ast.CreateStream, fqn: Fq
         query = unit.queries.find_by_id(before.created_by_query or "") if before is not None else None
     mine = making.old is not None and str(fqn) in making.old.relations
     if query is not None and query.name in making.own:
-        raise _must_be_replaced(f"{fqn} is made by query {quote(query.name)}, and is to be declared now")
+        raise _must_be_replaced(f"{fqn} is made by query {quote(query.name)}, and is to be declared now.")
     body = relation_definition(s, member.context)
     pre = Precondition() if mine else _NEW
     after = relations.put_relation(
@@ -221,10 +221,10 @@ def _make_relation(making: _Making, member: Member, s: ast.CreateStream, fqn: Fq
 def _make_query(making: _Making, member: Member, s: ast.CreateAs | ast.InsertInto, fqn: Fqn) -> None:
     env, old = making.env, member.old
     if making.old is not None and isinstance(s, ast.CreateAs) and str(fqn) in making.old.relations:
-        raise _must_be_replaced(f"{fqn} is declared by its columns, and is to be made by a query now")
+        raise _must_be_replaced(f"{fqn} is declared by its columns, and is to be made by a query now.")
     named = query_name(s.query_properties)
     if old is not None and named not in (None, old.name):
-        raise _must_be_replaced(f"query {quote(old.name)} cannot become query {named}")
+        raise _must_be_replaced(f"Query {quote(old.name)} cannot become query {named}.")
     name = old.name if old is not None else suggest_query_name(env, s, fqn, making.name)
     body = _definition(making, member, s)
     replan = old is not None and bool(making.reshaped.intersection((*old.sources, old.sink)))
@@ -237,8 +237,8 @@ def _make_query(making: _Making, member: Member, s: ast.CreateAs | ast.InsertInt
     if late:
         raise RequestError(
             "unknown-relation",
-            f"relation {min(late)} is made further down in the application",
-            hint="write the statement that makes it first",
+            f"Relation {min(late)} is made further down in the application.",
+            hint="Write the statement that makes it first.",
         )
     if not before <= _columns(env, fqn):
         making.reshaped.add(str(fqn))
@@ -270,7 +270,9 @@ def _columns(env: Environment, fqn: Fqn) -> set[Any]:
 
 def _must_be_replaced(detail: str) -> CatalogError:
     return CatalogError(
-        "requires-replacement", detail, hint="drop the application and make it again; topics keep the records"
+        "requires-replacement",
+        detail,
+        hint="Drop the application and make it again; topics keep the records.",
     )
 
 

@@ -14,11 +14,11 @@ from leatstream.errors import CatalogError, LeatstreamError, Position, RequestEr
 from leatstream.model.names import Fqn
 from leatstream.model.objects import Query, RelationKind
 from leatstream.plan.logical import LogicalPlan
-from leatstream.services.catalog_view import CatalogView, qualify
 from leatstream.services.environment import Context, Environment, Principal
+from leatstream.services.nouns.session_defaults import used
 from leatstream.services.planning.analysis import analyze, with_places, with_types
-from leatstream.services.session_defaults import used
-from leatstream.services.statements.changelog_inserts import writes_by_key
+from leatstream.services.planning.changelog_inserts import writes_by_key
+from leatstream.services.staging.catalog_view import CatalogView, qualify
 from leatstream.sql import statements as ast
 from leatstream.sql.applications import CHANGING, Written, key, moved, placed, references, write_in
 from leatstream.sql.binder import bind
@@ -130,9 +130,9 @@ class Virtuals:
             if self.reads[name] > 1 and mine[name]:
                 raise RequestError(
                     "unsupported",
-                    f"virtual relation {name} {why}, so it can be read by one statement once: each reader "
-                    "would see a result of its own",
-                    hint="make it a stream or changelog with a topic: CREATE … AS SELECT",
+                    f"Virtual relation {name} {why}, so it can be read by one statement once: each reader "
+                    "would see a result of its own.",
+                    hint="Make it a stream or changelog with a topic: CREATE … AS SELECT.",
                 )
 
     def check_reader(self, env: Environment, member: Member) -> None:
@@ -154,9 +154,9 @@ class Virtuals:
             if found and (self.kept[found[0]] or not by_key):
                 raise RequestError(
                     "unsupported",
-                    f"virtual changelog {found[0]} keeps groups or joined rows: written into this statement "
-                    "it would give other rows than its updates",
-                    hint="write CREATE CHANGELOG, or make it one with a topic: CREATE CHANGELOG … AS SELECT",
+                    f"Virtual changelog {found[0]} keeps groups or joined rows: written into this statement "
+                    "it would give other rows than its updates.",
+                    hint="Write CREATE CHANGELOG, or make it one with a topic: CREATE CHANGELOG … AS SELECT.",
                 )
 
     def declare(self, env: Environment, member: Member) -> None:
@@ -164,7 +164,7 @@ class Virtuals:
         select = member.statement
         given = member.given
         if not isinstance(select, ast.Select) or not isinstance(given, ast.CreateVirtual):
-            raise RequestError("sql-syntax", "a virtual relation is a SELECT", position=given.position)
+            raise RequestError("sql-syntax", "A virtual relation is a SELECT.", position=given.position)
         with env.planning() as unit:
             view = CatalogView(unit)
             logical = bind(
@@ -180,9 +180,9 @@ class Virtuals:
         if not given.changelog and logical.left_most.relation.kind is RelationKind.CHANGELOG:
             raise RequestError(
                 "unsupported",
-                f"virtual stream {name} would have the updates of a changelog for rows: what reads it would "
-                "take back old ones",
-                hint="write CREATE VIRTUAL CHANGELOG, or a stream with a topic: CREATE STREAM … AS SELECT",
+                f"Virtual stream {name} would have the updates of a changelog for rows: what reads it would "
+                "take back old ones.",
+                hint="Write CREATE VIRTUAL CHANGELOG, or a stream with a topic: CREATE STREAM … AS SELECT.",
             )
         if given.changelog and (logical.aggregation is not None or logical.operator is not None):
             group = logical.aggregation
@@ -273,13 +273,13 @@ def _refuse_late_use(s: ast.Use, virtuals: Virtuals) -> None:
     if virtuals.texts:
         raise RequestError(
             "unsupported",
-            "USE after a virtual relation would change what its names mean",
+            "USE after a virtual relation would change what its names mean.",
             position=s.position,
-            hint="write USE at the beginning of the application",
+            hint="Write USE at the beginning of the application.",
         )
 
 
 def _refuse_declaration(s: ast.CreateVirtual, virtuals: Virtuals) -> None:
     if key(s.name) in virtuals.texts:
-        detail = f"virtual relation {key(s.name)} is declared twice"
+        detail = f"Virtual relation {key(s.name)} is declared twice."
         raise CatalogError("already-exists", detail, position=s.name.position)

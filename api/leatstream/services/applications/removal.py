@@ -6,14 +6,14 @@ import logging
 from collections.abc import Iterable
 from dataclasses import replace
 
-from leatstream.errors import CatalogError, LeatstreamError
+from leatstream.errors import CatalogError, LeatstreamError, not_found
 from leatstream.model.names import Fqn, quote
 from leatstream.model.registered import Application
-from leatstream.services import relations
-from leatstream.services.authorization import WRITE, authorize
 from leatstream.services.environment import Environment, Precondition, Principal
+from leatstream.services.environment.authorization import WRITE, authorize
 from leatstream.services.queries.removal import delete_query, remove_query, wait_gone
-from leatstream.services.statements.atomic import all_or_nothing
+from leatstream.services.relations import relations
+from leatstream.services.staging.atomic import all_or_nothing
 
 _LOG = logging.getLogger(__name__)
 
@@ -23,8 +23,8 @@ def refuse_deleting(application: Application | None) -> None:
     if application is not None and application.deleting:
         raise CatalogError(
             "invalid-transition",
-            f"application {quote(application.name)} is being deleted",
-            hint="wait until it is gone",
+            f"Application {quote(application.name)} is being deleted.",
+            hint="Wait until it is gone.",
         )
 
 
@@ -59,7 +59,7 @@ def _delete(env: Environment, principal: Principal, name: str, pre: Precondition
     with env.open_unit() as unit:
         found = unit.applications.find(name)
         if found is None:
-            raise CatalogError("not-found", f"application {quote(name)} does not exist")
+            raise not_found("application", quote(name))
         pre.check(found.meta.generation, "application", quote(name))
         if found.deleting:
             return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
-from leatstream.errors import CatalogError, RequestError
+from leatstream.errors import CatalogError, RequestError, not_found
 from leatstream.model.functions import (
     DEFAULT_TIMEOUT_SECONDS,
     JAVA,
@@ -18,13 +18,13 @@ from leatstream.model.functions import (
 from leatstream.model.names import quote
 from leatstream.model.objects import HIDDEN_PREFIX, Meta
 from leatstream.ports import UnitOfWork
-from leatstream.services.authorization import READ, WRITE, authorize
-from leatstream.services.databases import refuse_dependents
 from leatstream.services.environment import Environment, Page, Precondition, Principal, Stored
+from leatstream.services.environment.authorization import READ, WRITE, authorize
+from leatstream.services.environment.pages import repository_page
+from leatstream.services.environment.upsert import upsert
 from leatstream.services.functions.java_source import check_class, check_jar
 from leatstream.services.functions.python_source import check_handler, check_syntax
-from leatstream.services.pages import repository_page
-from leatstream.services.upsert import upsert
+from leatstream.services.nouns.databases import refuse_dependents
 from leatstream.sql.function_table import functions, refusals
 
 _MOST_ARGUMENTS = 32
@@ -51,12 +51,12 @@ def put_function_source(
     with env.open_unit() as unit:
         for function in functions_of(unit, name):
             if language != function.language:
-                detail = f"function {quote(function.name)} would turn from {function.language} to {language}"
-                raise RequestError("validation", detail, hint="drop the function first")
+                detail = f"Function {quote(function.name)} would turn from {function.language} to {language}."
+                raise RequestError("validation", detail, hint="Drop the function first.")
             aggregate = _offered(language, content, file, function.handler, len(function.arguments))
             if aggregate is not function.aggregate:
-                detail = f"function {quote(function.name)} would turn from scalar to aggregate, or back"
-                raise RequestError("validation", detail, hint="drop the function first")
+                detail = f"Function {quote(function.name)} would turn from scalar to aggregate, or back."
+                raise RequestError("validation", detail, hint="Drop the function first.")
 
         def make(meta: Meta, old: FunctionSource | None) -> FunctionSource:
             return make_source(meta, name, file, content, comment)
@@ -69,14 +69,14 @@ def put_function_source(
 def check_source(file: str, content: str) -> str:
     """The language of a source; RequestError if it is none."""
     if len(content.encode()) > LONGEST_SOURCE:
-        detail = f"a function source has at most {LONGEST_SOURCE // 1024} KiB"
+        detail = f"A function source has at most {LONGEST_SOURCE // 1024} KiB."
         raise RequestError("validation", detail, pointer="#/content")
     ending = file.rsplit(".", 1)[-1].lower()
     if ending == "jar":
         check_jar(content, file)
         return JAVA
     if ending != "py":
-        detail = f"the file {file} of a function source ends in .py or .jar"
+        detail = f"The file {file} of a function source ends in .py or .jar."
         raise RequestError("validation", detail, pointer="#/file")
     check_syntax(content, file)
     return PYTHON
@@ -93,9 +93,7 @@ def require_source(unit: UnitOfWork, name: str) -> FunctionSource:
     """The source inside a unit; CatalogError not-found."""
     found = unit.function_sources.find(name)
     if found is None:
-        raise CatalogError(
-            "not-found", f"function source {quote(name)} does not exist", noun="function source"
-        )
+        raise not_found("function source", quote(name))
     return found
 
 
@@ -185,28 +183,28 @@ def check_function(name: str, body: FunctionDefinition, source: FunctionSource) 
     """Check a definition against its source; whether it is an aggregate."""
     if name.lower() in functions() or name.lower() in refusals():
         raise CatalogError(
-            "already-exists", f"{name} is a built-in function", hint="choose another name", noun="function"
+            "already-exists", f"{name} is a built-in function.", hint="Choose another name.", noun="function"
         )
     if name.startswith(HIDDEN_PREFIX):
-        raise RequestError("validation", f"names that start with {HIDDEN_PREFIX} belong to leatstream")
+        raise RequestError("validation", f"Names that start with {HIDDEN_PREFIX} belong to leatstream.")
     names = [a.name for a in body.arguments]
     if len(set(names)) < len(names):
-        raise RequestError("validation", "two arguments have the same name", pointer="#/arguments")
+        raise RequestError("validation", "Two arguments have the same name.", pointer="#/arguments")
     if len(names) > _MOST_ARGUMENTS:
-        raise RequestError("validation", f"a function has at most {_MOST_ARGUMENTS} arguments")
+        raise RequestError("validation", f"A function has at most {_MOST_ARGUMENTS} arguments.")
     if not 1 <= body.timeout_seconds <= _LONGEST_TIMEOUT:
-        detail = f"a function's time-out is 1 to {_LONGEST_TIMEOUT} seconds"
+        detail = f"A function's time-out is 1 to {_LONGEST_TIMEOUT} seconds."
         raise RequestError("validation", detail, pointer="#/timeout_seconds")
     if body.language not in (None, source.language):
-        detail = f"function source {quote(source.name)} holds {source.language}, not {body.language}"
-        hint = f"write LANGUAGE {source.language.upper()}"
+        detail = f"Function source {quote(source.name)} holds {source.language}, not {body.language}."
+        hint = f"Write LANGUAGE {source.language.upper()}."
         raise RequestError("validation", detail, pointer="#/source", hint=hint)
     if source.language == JAVA and body.timeout_seconds != DEFAULT_TIMEOUT_SECONDS:
-        detail = "functions in Java have no time-out: the driver's JVM, where they run, cannot stop them"
-        raise RequestError("unsupported", detail, pointer="#/timeout_seconds", hint="leave it out")
+        detail = "Functions in Java have no time-out: the driver's JVM, where they run, cannot stop them."
+        raise RequestError("unsupported", detail, pointer="#/timeout_seconds", hint="Leave it out.")
     aggregate = _offered(source.language, source.content, source.file, body.handler, len(names))
     if aggregate and not names:
-        raise RequestError("validation", "an aggregate takes at least one argument", pointer="#/arguments")
+        raise RequestError("validation", "An aggregate takes at least one argument.", pointer="#/arguments")
     return aggregate
 
 
@@ -229,7 +227,7 @@ def require_function(unit: UnitOfWork, name: str) -> UserFunction:
     """The function inside a unit; CatalogError not-found."""
     found = unit.functions.find(name)
     if found is None:
-        raise CatalogError("not-found", f"function {quote(name)} does not exist", noun="function")
+        raise not_found("function", quote(name))
     return found
 
 

@@ -47,7 +47,7 @@ class ClassFile:
 def check_jar(content: str, file: str) -> None:
     """Refuse what is no jar with classes."""
     if not class_names(content, file):
-        raise _wrong(f"{file} has no classes")
+        raise _wrong(f"{file} has no classes.")
 
 
 def class_names(content: str, file: str) -> frozenset[str]:
@@ -79,34 +79,34 @@ def check_class(content: str, file: str, handler: str, arguments: int) -> None:
         near = sorted(name for name in known if name.rpartition(".")[2] == own) or sorted(
             name for name in known if "$" not in name
         )
-        raise _wrong(f"{file} has no class {handler}", f"it has: {', '.join(near[:10])}")
+        raise _wrong(f"{file} has no class {handler}.", f"It has: {', '.join(near[:10])}.")
     found = _read(content, file, handler)
     if any(found.parent.endswith(name) for name in _AGGREGATES):
-        detail = f"{handler} is an aggregate: aggregates in Java are not built"
-        raise RequestError("unsupported", detail, hint="write the aggregate in Python")
+        detail = f"{handler} is an aggregate: aggregates in Java are not built."
+        raise RequestError("unsupported", detail, hint="Write the aggregate in Python.")
     counts = [int(match[1]) for one in found.interfaces if (match := _UDF.match(one))]
     if len(counts) != 1:
         what = f"implements {len(counts)} of them" if counts else "implements none of them itself"
-        detail = f"{handler} must implement one of Spark's interfaces UDF0 to UDF22; it {what}"
-        raise _wrong(detail, "implements org.apache.spark.sql.api.java.UDF1<String, Long>")
+        detail = f"{handler} must implement one of Spark's interfaces UDF0 to UDF22; it {what}."
+        raise _wrong(detail, "Implements org.apache.spark.sql.api.java.UDF1<String, Long>.")
     if counts[0] != arguments:
-        raise _wrong(f"{handler} takes {counts[0]} arguments (UDF{counts[0]}), SQL would give {arguments}")
+        raise _wrong(f"{handler} takes {counts[0]} arguments (UDF{counts[0]}), SQL would give {arguments}.")
     if not found.typed:
-        detail = f"{handler} must say the types of UDF{arguments}; it implements it raw"
-        raise _wrong(detail, f"implements UDF{arguments}<{', '.join(['…'] * (arguments + 1))}>")
+        detail = f"{handler} must say the types of UDF{arguments}; it implements it raw."
+        raise _wrong(detail, f"Implements UDF{arguments}<{', '.join(['…'] * (arguments + 1))}>.")
     if not found.access & _PUBLIC or found.access & (_INTERFACE | _ABSTRACT) or not found.plain:
-        raise _wrong(f"{handler} must be a public class with a public constructor without arguments")
+        raise _wrong(f"{handler} must be a public class with a public constructor without arguments.")
 
 
 def _open(content: str, file: str) -> zipfile.ZipFile:
     try:
         archive = zipfile.ZipFile(io.BytesIO(base64.b64decode(content, validate=True)))
     except (binascii.Error, ValueError):
-        raise _wrong(f"{file} is not in base64", 'filebase64("…") in Terraform') from None
+        raise _wrong(f"{file} is not in base64.", 'Filebase64("…") in Terraform.') from None
     except (zipfile.BadZipFile, OSError, NotImplementedError):
-        raise _wrong(f"{file} is no jar") from None
+        raise _wrong(f"{file} is no jar.") from None
     if len(archive.namelist()) > _MOST_ENTRIES:
-        raise _wrong(f"{file} has more than {_MOST_ENTRIES} entries")
+        raise _wrong(f"{file} has more than {_MOST_ENTRIES} entries.")
     return archive
 
 
@@ -121,7 +121,7 @@ def _read(content: str, file: str, handler: str) -> ClassFile:
         pass
     except (struct.error, IndexError, ValueError, TypeError):
         pass
-    raise _wrong(f"the class {handler} of {file} cannot be read")
+    raise _wrong(f"The class {handler} of {file} cannot be read.")
 
 
 def read_class(data: bytes) -> ClassFile:

@@ -16,9 +16,9 @@ from leatstream.model.objects import Query
 from leatstream.plan.job_spec import FunctionSpec
 from leatstream.plan.logical import FunctionUse
 from leatstream.ports import UnitOfWork
-from leatstream.services.catalog_view import CatalogView
 from leatstream.services.functions.catalog import require_source
 from leatstream.services.functions.java_source import class_names
+from leatstream.services.staging.catalog_view import CatalogView
 
 
 def function_specs(
@@ -61,10 +61,10 @@ def _refuse_common_classes(jars: Sequence[FunctionSource]) -> None:
             other = known.setdefault(name, jar)
             if other is not jar:
                 detail = (
-                    f"function sources {quote(other.name)} and {quote(jar.name)} both have a class {name}: "
-                    "one query cannot use both"
+                    f"Function sources {quote(other.name)} and {quote(jar.name)} both have a class {name}: "
+                    "one query cannot use both."
                 )
-                raise RequestError("unsupported", detail, hint="put both functions into one jar")
+                raise RequestError("unsupported", detail, hint="Put both functions into one jar.")
 
 
 def with_present_sources(unit: UnitOfWork, query: Query) -> Query:

@@ -34,14 +34,14 @@ def check_handler(text: str, file: str, handler: str, arguments: int) -> bool:
     found = next((n for n in reversed(body) if isinstance(n, kinds) and n.name == handler), None)
     if found is None:
         names = [n.name for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
-        hint = f"it has: {', '.join(names)}" if names else "it has no function"
-        raise _wrong(f"{file} has no top-level function or class {handler}", hint)
+        hint = f"It has: {', '.join(names)}." if names else "It has no function."
+        raise _wrong(f"{file} has no top-level function or class {handler}.", hint)
     where = f"line {found.lineno} of {file}"
     if isinstance(found, ast.ClassDef):
         _check_class(found, arguments, where)
         return True
     if isinstance(found, ast.AsyncFunctionDef) or _yields(found):
-        raise _wrong(f"{handler} ({where}) must return its value: no async def, no yield")
+        raise _wrong(f"{handler} ({where}) must return its value: no async def, no yield.")
     _check_arity(found, arguments, f"{handler} ({where})")
     return False
 
@@ -50,17 +50,17 @@ def _tree(text: str, file: str) -> ast.Module:
     try:
         return ast.parse(text, file)
     except SyntaxError as error:
-        raise _wrong(f"{file} is no Python: {error.msg} in line {error.lineno}") from None
+        raise _wrong(f"{file} is no Python: {error.msg} in line {error.lineno}.") from None
     except (ValueError, RecursionError, MemoryError):
-        raise _wrong(f"{file} is no Python that can be read") from None
+        raise _wrong(f"{file} is no Python that can be read.") from None
 
 
 def _check_class(found: ast.ClassDef, arguments: int, where: str) -> None:
     methods = {n.name: n for n in found.body if isinstance(n, ast.FunctionDef)}
     missing = [name for name in _METHODS if name not in methods]
     if missing:
-        detail = f"The class {found.name} ({where}) has no method {', '.join(missing)}"
-        raise _wrong(detail, "an aggregate has create, accumulate, merge and finish")
+        detail = f"The class {found.name} ({where}) has no method {', '.join(missing)}."
+        raise _wrong(detail, "An aggregate has create, accumulate, merge and finish.")
     for name, wanted in _METHODS.items():
         count = 1 + arguments if wanted is None else wanted
         _check_arity(methods[name], count + 1, f"{found.name}.{name} ({where})", method=True)
@@ -74,10 +74,10 @@ def _check_arity(found: ast.FunctionDef, count: int, shown: str, *, method: bool
     least = len(positional) - len(given.defaults)
     needed = [a.arg for a, d in zip(given.kwonlyargs, given.kw_defaults, strict=True) if d is None]
     if needed:
-        raise _wrong(f"{shown} has arguments that can be given by name only: {', '.join(needed)}")
+        raise _wrong(f"{shown} has arguments that can be given by name only: {', '.join(needed)}.")
     if count < least or (count > len(positional) and given.vararg is None):
         own = 1 if method else 0
-        detail = f"{shown} takes {len(positional) - own} arguments, SQL would give {count - own}"
+        detail = f"{shown} takes {len(positional) - own} arguments, SQL would give {count - own}."
         raise _wrong(detail)
 
 

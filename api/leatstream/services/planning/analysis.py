@@ -8,9 +8,9 @@ from leatstream.errors import Faults
 from leatstream.model.names import quote
 from leatstream.model.objects import HIDDEN_PREFIX
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, LogicalPlan, Scan
-from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Environment
 from leatstream.services.planning.sink_columns import check_comparable, same_kind
+from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql.analysis import explain_failure
 from leatstream.sql.views import view_schema
 
@@ -72,6 +72,6 @@ def check_lookup_types(env: Environment, logical: LogicalPlan) -> None:
             if column is None or same_kind(column.type, value.type):
                 continue
             shown = f"{quote(lookup.scan.alias)}.{quote(key)}"
-            detail = f"{shown} is {column.type}, but is looked up by a value of Spark type {value.type}"
+            detail = f"{shown} is {column.type}, but is looked up by a value of Spark type {value.type}."
             faults.add("type-mismatch", detail, position=lookup.position, hint=f"CAST(… AS {column.type})")
     faults.raise_if_any()

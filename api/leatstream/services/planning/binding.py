@@ -7,9 +7,9 @@ from sqlglot import exp
 from leatstream.errors import RequestError
 from leatstream.model.objects import RelationKind
 from leatstream.plan.logical import LogicalPlan
-from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Context
-from leatstream.services.statements.changelog_inserts import writes_by_key
+from leatstream.services.planning.changelog_inserts import writes_by_key
+from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql.binder import bind
 from leatstream.sql.passes.merging import Ctes
 from leatstream.sql.statements import (

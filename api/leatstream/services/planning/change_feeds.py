@@ -45,17 +45,19 @@ def change_feeds(
         if sink_kind == READER_KIND:
             faults.add(
                 "unsupported",
-                f"{scan.relation.fqn} is read by its changes, which a SELECT that nobody keeps cannot do",
+                f"{scan.relation.fqn} is read by its changes, which a SELECT that nobody keeps cannot do.",
                 position=scan.position,
-                hint="write them into a stream or a materialized view; PRINT ENTITY shows the table's rows",
+                hint="Write them into a stream or a materialized view; PRINT ENTITY shows the table's rows.",
             )
         if option.starting_position == "timestamp":
-            detail = f"the changes of {scan.relation.fqn} cannot be read from a time on: nobody has kept them"
+            detail = (
+                f"The changes of {scan.relation.fqn} cannot be read from a time on: nobody has kept them."
+            )
             hint = "'earliest' reads the table's rows, then its changes; 'latest' the changes from now on"
             faults.add("invalid-property", detail, position=scan.position, hint=hint)
         if option.slot is not None and (store.name, option.slot) in slots:
             detail = (
-                f"the slot {option.slot} of store {quote(store.name)} is read twice; a slot has one reader"
+                f"The slot {option.slot} of store {quote(store.name)} is read twice; a slot has one reader."
             )
             faults.add("invalid-property", detail, position=scan.position)
         slots.add((store.name, option.slot or scan.view))
@@ -83,17 +85,17 @@ def refuse_second_readers(unit: UnitOfWork, job: JobSpec, own: Query | None) -> 
             continue
         for slot in sorted(wanted.keys() & _named_slots(query.job).keys()):
             reader = (
-                f"the slot {slot[-1]} of store {quote(wanted[slot])} is read by query {quote(query.name)}"
+                f"The slot {slot[-1]} of store {quote(wanted[slot])} is read by query {quote(query.name)}"
             )
             if query.deleting:
                 faults.add(
-                    "invalid-property", f"{reader}, which is being deleted", hint="wait until it is gone"
+                    "invalid-property", f"{reader}, which is being deleted.", hint="Wait until it is gone."
                 )
                 continue
             faults.add(
                 "invalid-property",
-                f"{reader}; a slot has one reader",
-                hint="name another slot, or none: then the query has one of its own",
+                f"{reader}; a slot has one reader.",
+                hint="Name another slot, or none: then the query has one of its own.",
             )
     faults.raise_if_any()
 
@@ -112,7 +114,7 @@ def _named_slots(job: Mapping[str, Any]) -> dict[tuple[str, int, str], str]:
 def _refuse_feed_properties(scan: Scan, kind: str, faults: Faults) -> None:
     for key in FEED:
         if key in scan.properties:
-            detail = f"{key!r} is for tables of PostgreSQL; {scan.relation.fqn} is in a store of kind {kind}"
+            detail = f"{key!r} is for tables of PostgreSQL; {scan.relation.fqn} is in a store of kind {kind}."
             faults.add("invalid-property", detail, position=scan.position)
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from leatstream.errors import Position, StoreError
 from leatstream.model.objects import Relation, RelationKind
 from leatstream.plan.logical import AnalyzedColumn, LogicalPlan
-from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Context, Environment
 from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.record_schemas import check_described
-from leatstream.services.table_relations import check_lookup_table
+from leatstream.services.planning.table_relations import check_lookup_table
+from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql.relation_properties import RelationProperties
 
 
@@ -56,7 +56,7 @@ def entity_gone(relation: Relation, position: Position) -> StoreError:
     """What is said of a relation whose entity has been deleted."""
     return StoreError(
         "entity-not-found",
-        f"'{relation.entity}', the entity behind {relation.fqn}, is not in store '{relation.store}' any more",
+        f"'{relation.entity}', the entity behind {relation.fqn}, is no longer in store '{relation.store}'.",
         position=position,
-        hint=f"create '{relation.entity}' again, or declare {relation.fqn} over another entity",
+        hint=f"Create '{relation.entity}' again, or declare {relation.fqn} over another entity.",
     )

@@ -31,17 +31,17 @@ def check_error_logs(
         taken = [(store, sink.entity), *((s.relation.store, s.relation.entity) for s in logical.scans)]
         if logical.operator is not None or logical.pattern is not None or logical.lookups:
             what = "read changelogs, join tables or match patterns"
-            detail = f"IGNORE_AND_LOG is not supported in queries that {what}"
-            faults.add("unsupported", detail, position=scan.position, hint="write IGNORE")
+            detail = f"IGNORE_AND_LOG is not supported in queries that {what}."
+            faults.add("unsupported", detail, position=scan.position, hint="Write IGNORE.")
         elif kind != "kafka" or option.log_store not in (None, store):
-            detail = f"the log of undecodable records lies in the sink's store '{store}', a Kafka one"
-            hint = "write IGNORE, or leave the log's store out"
+            detail = f"The log of undecodable records lies in the sink's store '{store}', a Kafka one."
+            hint = "Write IGNORE, or leave the log's store out."
             faults.add("unsupported", detail, position=scan.position, hint=hint)
         elif (store, topic) in taken:
-            detail = f"the log topic '{topic}' is read or written by the query itself"
+            detail = f"The log topic '{topic}' is read or written by the query itself."
             faults.add("invalid-property", detail, position=scan.position)
         elif live.entity(store, topic) is None:
-            detail = f"the log topic '{topic}' does not exist in store '{store}'"
+            detail = f"The log topic '{topic}' does not exist in store '{store}'."
             hint = f"CREATE ENTITY {topic} IN STORE {store}"
             faults.add("invalid-property", detail, position=scan.position, hint=hint)
     faults.raise_if_any()

@@ -108,13 +108,13 @@ def plan_job(
     if shared:
         reason = "it shares its driver, where real-time mode would hold task slots for itself all the time"
     if once:
-        reason = "it works off what there is, batch by batch, and completes"
+        reason = "it processes the records that exist, batch by batch, and completes"
         _check_once(sources, properties)
     if wanted == "realtime" and mode is not Mode.REALTIME:
         raise RequestError(
             "unsupported",
-            f"this query cannot run in real-time mode: {reason}",
-            hint="leave the query property 'mode' out",
+            f"This query cannot run in real-time mode: {reason}.",
+            hint="Leave the query property 'mode' out.",
             **properties[MODE].place,
         )
     return JobSpec(
@@ -162,7 +162,7 @@ def _check_sources(live: LiveStores, logical: LogicalPlan) -> None:
         kind = live.store(scan.relation.store).kind
         connector_class = live.env.connector_classes.get(kind)
         if connector_class is not None and not connector_class.capabilities.source:
-            detail = f"{scan.relation.fqn} is in a store of kind {kind}, which queries cannot read yet"
+            detail = f"{scan.relation.fqn} is in a store of kind {kind}, which queries cannot read yet."
             faults.add("unsupported", detail, position=scan.position)
     faults.raise_if_any()
 
@@ -196,17 +196,17 @@ def _check_sink(env: Environment, logical: LogicalPlan, store: StoreRef) -> None
     if connector_class is not None and not connector_class.capabilities.sink:
         raise RequestError(
             "unsupported",
-            f"queries cannot write to stores of kind {store.kind} yet",
+            f"Queries cannot write to stores of kind {store.kind} yet.",
             position=logical.left_most.position,
-            hint="write to a store of another kind",
+            hint="Write to a store of another kind.",
         )
     batchwise = _batchwise(logical)
     if batchwise is not None and not (connector_class and connector_class.capabilities.batches):
         raise RequestError(
             "unsupported",
-            f"{batchwise} cannot write to stores of kind {store.kind}",
+            f"{batchwise} cannot write to stores of kind {store.kind}.",
             position=logical.left_most.position,
-            hint="write to a Kafka store, and copy from there by a query of its own",
+            hint="Write to a Kafka store, and copy from there by a query of its own.",
         )
 
 
@@ -239,7 +239,7 @@ def refuse_unbuilt(given: RelationProperties, properties: Properties, sink: Conn
 def _unbuilt(faults: Faults, properties: Properties, name: str, reason: str, instead: str) -> None:
     value = properties.get(name)
     position = value.position if value else None
-    faults.add("unsupported", f"{name}: {reason}", position=position, hint=f"use {instead}")
+    faults.add("unsupported", f"{name}: {reason}.", position=position, hint=f"Use {instead}.")
 
 
 def _refuse_shared_functions(logical: LogicalPlan, properties: Properties) -> None:
@@ -249,8 +249,8 @@ def _refuse_shared_functions(logical: LogicalPlan, properties: Properties) -> No
         what = f"function {names[0]} is" if len(names) == 1 else f"functions {', '.join(names)} are"
         raise RequestError(
             "unsupported",
-            f"{what} users' code, which could read and change the queries that share its driver",
-            hint=f"leave '{DRIVER}' out: the query then has a driver of its own",
+            f"{what} users' code, which could read and change the queries that share its driver.",
+            hint=f"Leave '{DRIVER}' out: the query then has a driver of its own.",
             **properties[DRIVER].place,
         )
 
@@ -260,9 +260,9 @@ def _check_once(sources: Sequence[SourceSpec], properties: Properties) -> None:
     if kinds:
         raise RequestError(
             "unsupported",
-            f"'{TRIGGER}' = 'available_now' reads Kafka; this query reads stores of kind {', '.join(kinds)}",
+            f"'{TRIGGER}' = 'available_now' reads Kafka; this query reads stores of kind {', '.join(kinds)}.",
             **properties[TRIGGER].place,
-            hint="leave it out: the query then runs until it is stopped",
+            hint="Leave it out: the query then runs until it is stopped.",
         )
 
 

@@ -11,8 +11,8 @@ from leatstream.formats.registry_client import RegistryClient
 from leatstream.model.names import quote
 from leatstream.model.objects import Relation, Store
 from leatstream.model.registered import SchemaRegistry
-from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Environment
+from leatstream.services.staging.catalog_view import CatalogView
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class LiveStores:
         if registry is None:
             raise RequestError(
                 "property-required",
-                f"{format_} needs a schema registry, and store {quote(store)} names none",
+                f"{format_} needs a schema registry, and store {quote(store)} names none.",
                 position=position,
                 hint=f"UPDATE STORE {quote(store)} WITH ('schema_registry.name' = …), or another format",
             )

@@ -31,14 +31,14 @@ _WORDS = {
 }
 # Of DeltaStream, which the dialect follows.
 _NOT_BUILT = {
-    "state.ttl.millis": "state goes with the watermark, or stays; a materialized view has 'retention'"
+    "state.ttl.millis": "State ends with the watermark, or stays; a materialized view has 'retention'."
 }
 IN_PLACE = (
-    "leave 'replace.mode' out: the query then stops, and its next version goes on where it can, else it "
-    "writes everything anew"
+    "Leave 'replace.mode' out: the query then stops, and its next version continues where it can, else it "
+    "writes everything anew."
 )
 _RESUME = "resume.from.query."
-_NO_NAME = f"{NAME} is a text of 1 to {MAX_LENGTH} characters, without control characters and ${{"
+_NO_NAME = f"{NAME} is a text of 1 to {MAX_LENGTH} characters, without control characters and ${{."
 _DEFAULT_TARGET_MS, _LEAST_SECONDS, _MOST_SECONDS = 5_000, 0.1, 3_600
 
 
@@ -48,10 +48,10 @@ def check_words(properties: Properties) -> None:
     known = ", ".join(QUERY_PROPERTIES)
     for name, value in properties.items():
         if name in _NOT_BUILT or name.startswith(_RESUME):
-            hint = _NOT_BUILT.get(name, "write 'from.query', or 'from.savepoint'")
+            hint = _NOT_BUILT.get(name, "Write 'from.query', or 'from.savepoint'.")
             faults.add("unsupported", f"{name} is not supported.", hint=hint, **value.place)
         elif name not in QUERY_PROPERTIES:
-            detail = f"unknown query property {name}; known: {known}"
+            detail = f"Query property {name} does not exist; known: {known}."
             faults.add("invalid-property", detail, **value.place)
         elif name in _WORDS and str(value.value).lower() not in _WORDS[name]:
             faults.add("invalid-property", _choice(name), **value.place)
@@ -72,8 +72,8 @@ def refuse_other_name(properties: Properties, name: str) -> None:
     if query_name(properties) not in (None, name):
         raise RequestError(
             "invalid-property",
-            f"{NAME} is another name than {quote(name)}, which the query has by its address",
-            hint=f"leave '{NAME}' out",
+            f"{NAME} is another name than {quote(name)}, which the query has by its address.",
+            hint=f"Leave '{NAME}' out.",
             **properties[NAME].place,
         )
 
@@ -120,7 +120,7 @@ def refuse_unswappable(properties: Properties, kind: RelationKind, store_kind: s
     if why is not None:
         raise RequestError(
             "unsupported",
-            f"a blue-green replacement is not possible: {why}",
+            f"A blue-green replacement is not possible: {why}.",
             hint=IN_PLACE,
             **properties[REPLACE_MODE].place,
         )
@@ -132,8 +132,8 @@ def isolation_of(properties: Properties) -> Isolation:
     if isolation is Isolation.SHARED and wanted_mode(properties) == "realtime":
         raise RequestError(
             "unsupported",
-            "a query in real-time mode holds task slots all the time, so it cannot share a driver",
-            hint=f"leave '{DRIVER}' out, or '{MODE}'",
+            "A query in real-time mode holds task slots all the time, so it cannot share a driver.",
+            hint=f"Leave '{DRIVER}' out, or '{MODE}'.",
             **properties[DRIVER].place,
         )
     return isolation
@@ -147,8 +147,8 @@ def json_reader(
     if reader == "workers" and (mode is Mode.REALTIME or isolation is Isolation.SHARED):
         raise RequestError(
             "unsupported",
-            "Python workers read records for a micro-batch query with a driver of its own only",
-            hint=f"write '{MODE}' = 'micro_batch' without '{DRIVER}', or leave '{JSON_READER}' out",
+            "Python workers read records for a micro-batch query with a driver of its own only.",
+            hint=f"Write '{MODE}' = 'micro_batch' without '{DRIVER}', or leave '{JSON_READER}' out.",
             **properties[JSON_READER].place,
         )
     return reader  # type: ignore[no-any-return]
@@ -170,15 +170,15 @@ def target_batch_ms(properties: Properties, mode: Mode) -> int | None:
     if not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:
         raise RequestError(
             "invalid-property",
-            f"{TARGET} is a number of seconds from {_LEAST_SECONDS} to {_MOST_SECONDS}",
+            f"{TARGET} is a number of seconds from {_LEAST_SECONDS} to {_MOST_SECONDS}.",
             **given.place,
         )
     if mode is not Mode.MICRO_BATCH:
         raise RequestError(
             "unsupported",
-            f"'{TARGET}' is about micro-batches, and this query runs in real-time mode",
+            f"'{TARGET}' is about micro-batches, and this query runs in real-time mode.",
             **given.place,
-            hint=f"add '{MODE}' = 'micro_batch', or leave it out",
+            hint=f"Add '{MODE}' = 'micro_batch', or leave it out.",
         )
     return round(seconds * 1000)
 
@@ -194,4 +194,4 @@ def _word(properties: Properties, name: str) -> str:
 
 
 def _choice(name: str) -> str:
-    return f"{name} is one of {', '.join(_WORDS[name])}"
+    return f"{name} is one of {', '.join(_WORDS[name])}."

@@ -43,7 +43,7 @@ def record_places(
     found = {HEADERS: Effective(headers.name, Origin.EXPLICIT)} if headers is not None else {}
     columns = [column for column in columns if column != headers]
     if not columns:
-        faults.add("invalid-property", f"no column is left beside that of '{HEADERS}'", **where(HEADERS))
+        faults.add("invalid-property", f"No column is left beside that of '{HEADERS}'.", **where(HEADERS))
         return found
     if key == "primitive" and not _plain_key(columns, keys, faults, where):
         return found
@@ -56,7 +56,7 @@ def record_places(
         _check_plain_value(columns, inside, faults, where)
     elif not inside:
         also = f" and '{HEADERS}'" if headers is not None else ""
-        detail = f"no column is left for the value beside those of '{EXCLUDED}'{also}"
+        detail = f"No column is left for the value beside those of '{EXCLUDED}'{also}."
         faults.add("invalid-property", detail, **where(EXCLUDED))
     if excluded:
         found[EXCLUDED] = Effective(", ".join(map(quote, excluded)), origin)
@@ -72,17 +72,17 @@ def _headers(
     column, at = column_named(columns, given.headers_column), where(HEADERS)
     if column is None:
         shown = ", ".join(quote(one.name) for one in columns)
-        detail = f"{quote(given.headers_column)} of '{HEADERS}' is not a column"
-        faults.add("unknown-column", detail, hint=f"there is {shown}", **at)
+        detail = f"{quote(given.headers_column)} of '{HEADERS}' is not a column."
+        faults.add("unknown-column", detail, hint=f"There is {shown}.", **at)
         return None
     kinds = [part.kind for part in column.type.arguments] if column.type.kind == "MAP" else []
     if kinds[:1] != ["VARCHAR"] or kinds[1] not in _HEADER_VALUES:
-        detail = f"column {quote(column.name)} is {column.type}; headers are a MAP<VARCHAR, BYTES>"
-        hint = "make it that, or a MAP<VARCHAR, VARCHAR> of texts in UTF-8"
+        detail = f"Column {quote(column.name)} is {column.type}; headers are a MAP<VARCHAR, BYTES>."
+        hint = "Make it that, or a MAP<VARCHAR, VARCHAR> of texts in UTF-8."
         faults.add("type-mismatch", detail, hint=hint, **at)
     elif column.name in keys:
-        detail = f"column {quote(column.name)} is in the record's key, so it cannot be its headers"
-        faults.add("invalid-property", detail, hint="choose another column", **at)
+        detail = f"Column {quote(column.name)} is in the record's key, so it cannot be its headers."
+        faults.add("invalid-property", detail, hint="Choose another column.", **at)
     return column
 
 
@@ -92,8 +92,8 @@ def _plain_key(columns: Sequence[Column], keys: Sequence[str], faults: Faults, w
     wrong = [column for column in found if column.type.kind not in VALUE_TYPES]
     for column in wrong:
         known = ", ".join(VALUE_TYPES)
-        detail = f"column {quote(column.name)} is {column.type}; a primitive key is one of {known}"
-        faults.add("type-mismatch", detail, hint="choose another 'key.format'", **where(KEYS))
+        detail = f"Column {quote(column.name)} is {column.type}; a primitive key is one of {known}."
+        faults.add("type-mismatch", detail, hint="Choose another 'key.format'.", **where(KEYS))
     return not wrong
 
 
@@ -104,9 +104,9 @@ def _excluded(
     for name in given.value_columns_exclude:
         column = column_named(columns, name)
         if column is None or column.name not in keys:
-            detail = f"{name} of 'value.columns.exclude' is no column of the key, so it would be nowhere"
+            detail = f"{name} of 'value.columns.exclude' is no column of the key, so it would be nowhere."
             shown = ", ".join(map(quote, keys)) or "none"
-            faults.add("invalid-property", detail, hint=f"the key's columns: {shown}", **where(EXCLUDED))
+            faults.add("invalid-property", detail, hint=f"The key's columns: {shown}.", **where(EXCLUDED))
         else:
             found.append(column.name)
     return found
@@ -120,15 +120,15 @@ def _check_plain_value(
         told = f"{len(inside)} are left: {names}" if inside else "all are in the key"
         faults.add(
             "invalid-property",
-            f"with 'value.format' = 'primitive' exactly one column is in the value, and {told}",
-            hint="choose another 'value.format', or name the other columns in 'key.columns'"
+            f"With 'value.format' = 'primitive' exactly one column is in the value, and {told}.",
+            hint="Choose another 'value.format', or name the other columns in 'key.columns'."
             if len(columns) > 1
             else None,
             **where("value.format"),
         )
     elif inside[0].type.kind not in VALUE_TYPES:
-        detail = f"column {names} is {inside[0].type}; a primitive value is one of {', '.join(VALUE_TYPES)}"
-        faults.add("type-mismatch", detail, hint="choose another 'value.format'", **where("value.format"))
+        detail = f"Column {names} is {inside[0].type}; a primitive value is one of {', '.join(VALUE_TYPES)}."
+        faults.add("type-mismatch", detail, hint="Choose another 'value.format'.", **where("value.format"))
 
 
 def column_named(columns: Sequence[Column], name: str) -> Column | None:

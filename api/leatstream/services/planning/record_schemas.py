@@ -6,7 +6,7 @@ from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import replace
 
-from leatstream.errors import Faults, Position, RequestError
+from leatstream.errors import Faults, Position, RequestError, sentence
 from leatstream.formats.avro_columns import record_name
 from leatstream.formats.avro_schema import UnfitSchema
 from leatstream.formats.described import FORMATS, subject_of
@@ -17,10 +17,10 @@ from leatstream.formats.registry_client import RegistryClient, Schema
 from leatstream.model.names import quote
 from leatstream.model.objects import Column, Relation
 from leatstream.plan.job_spec import DescriptorRef
-from leatstream.services.catalog_view import CatalogView
+from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.record_places import value_columns
-from leatstream.services.relation_draft import RelationDefinition
+from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql.relation_properties import RelationProperties
 
 _SOURCE, _MESSAGE = "value.descriptor.source", "value.descriptor.name"
@@ -46,8 +46,8 @@ def sink_schemas(
     """
     found: dict[str, str] = {}
     if sink.value_format in FORMATS and sink.find_property(_SOURCE) is not None:
-        detail = f"records of {sink.fqn} are described by a descriptor source, by which they are only read"
-        raise RequestError("unsupported", detail, position=position, hint="use a schema registry")
+        detail = f"Records of {sink.fqn} are described by a descriptor source, by which they are only read."
+        raise RequestError("unsupported", detail, position=position, hint="Use a schema registry.")
     if sink.value_format in FORMATS and live.connector(sink.store).holds_schemas:
         name = record_name(sink.fqn.database, sink.fqn.schema, sink.fqn.name)
         return {"value_schema": _text(sink, name, sink.value_format, sink.columns, None, position)}
@@ -86,7 +86,7 @@ def _text(
     try:
         return schema_text(format_, columns, name, newest)
     except UnfitSchema as error:
-        detail = f"{sink.fqn} cannot be written as {format_.upper()}: {error}"
+        detail = f"{sink.fqn} cannot be written as {format_.upper()}: {error}."
         raise RequestError("type-mismatch", detail, position=position) from None
 
 
@@ -94,13 +94,13 @@ def _refuse_incompatible(
     client: RegistryClient, subject: str, schema: Schema, newest: Schema, position: Position | None
 ) -> None:
     faults = Faults()
-    hint = "choose the columns so that they fit, another topic, or change the subject's compatibility"
+    hint = "Choose the columns so that they fit, another topic, or change the subject's compatibility."
     if newest.type != schema.type:
-        detail = f"subject {quote(subject)} holds schemas of type {newest.type}, not {schema.type}"
+        detail = f"Subject {quote(subject)} holds schemas of type {newest.type}, not {schema.type}."
         faults.add("schema-incompatible", detail, position=position, hint=hint)
     else:
         for reason in client.incompatibilities(subject, schema):
-            detail = f"subject {quote(subject)} would not take the sink's schema: {reason}"
+            detail = sentence(f"Subject {quote(subject)} would not take the sink's schema: {reason}")
             faults.add("schema-incompatible", detail, position=position, hint=hint)
     faults.raise_if_any()
 
@@ -127,7 +127,7 @@ def _described_columns(
         message = message_of(b64decode(files), name)
         columns = body.columns or protobuf_columns(message)
     except UnfitSchema as error:
-        detail = f"descriptor source {quote(source)}: {error}"
+        detail = f"Descriptor source {quote(source)}: {error}."
         raise RequestError("validation", detail, pointer=f"#/properties/{_MESSAGE}") from None
     # The names as they are, whichever way they were written.
     others = {k: v for k, v in body.properties.items() if str(k).strip().lower() not in (_SOURCE, _MESSAGE)}
@@ -177,10 +177,10 @@ def registered_columns(live: LiveStores, store: str, entity: str, format_: str) 
     if schema is None:
         raise RequestError(
             "validation",
-            f"schema registry {quote(client.address.name)} has no subject {quote(subject)}, so no columns "
-            "can be taken from it",
+            f"Schema registry {quote(client.address.name)} has no subject {quote(subject)}, so no columns "
+            "can be taken from it.",
             pointer="#/columns",
-            hint="name the columns",
+            hint="Name the columns.",
         )
     try:
         if schema.type != schema_type(format_):
@@ -189,9 +189,9 @@ def registered_columns(live: LiveStores, store: str, entity: str, format_: str) 
     except UnfitSchema as error:
         raise RequestError(
             "validation",
-            f"no columns can be made of schema {schema.id} of subject {quote(subject)}: {error}",
+            f"No columns can be made of schema {schema.id} of subject {quote(subject)}: {error}.",
             pointer="#/columns",
-            hint="name the columns; a field that is not named is passed over",
+            hint="Name the columns; a field that is not named is passed over.",
         ) from None
 
 

@@ -12,7 +12,6 @@ from leatstream.errors import RequestError
 from leatstream.model.objects import HIDDEN_PREFIX, Column, Store
 from leatstream.plan.job_spec import READER_KIND, ColumnSpec, JobSpec, SinkSpec, StoreRef
 from leatstream.plan.logical import LogicalPlan
-from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Context, Environment
 from leatstream.services.functions.jobs import function_specs
 from leatstream.services.planning.analysis import analyze, check_lookup_types, with_places, with_types
@@ -21,6 +20,7 @@ from leatstream.services.planning.job import plan_job
 from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.query import sources_json
 from leatstream.services.planning.sink_columns import new_columns
+from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql.binder import bind
 from leatstream.sql.relation_properties import RelationProperties
 from leatstream.sql.statements import Select

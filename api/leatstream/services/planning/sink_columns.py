@@ -40,9 +40,9 @@ def new_columns(analyzed: Sequence[AnalyzedColumn], position: Position) -> tuple
         if item.name.lower() in seen:
             faults.add(
                 "ambiguous-column",
-                f"two columns of the result are called {quote(item.name)}",
+                f"Two columns of the result are called {quote(item.name)}.",
                 position=position,
-                hint="give one of them another name: … AS other_name",
+                hint="Give one of them another name: … AS other_name.",
             )
         seen.add(item.name.lower())
         try:
@@ -50,7 +50,7 @@ def new_columns(analyzed: Sequence[AnalyzedColumn], position: Position) -> tuple
         except ValueError:
             faults.add(
                 "type-mismatch",
-                f"column {quote(item.name)} is of Spark type {item.type}, which no stream column can have",
+                f"Column {quote(item.name)} is of Spark type {item.type}, which no stream column can have.",
                 position=position,
                 hint=f"CAST({quote(item.name)} AS VARCHAR)"
                 if item.type != "void"
@@ -69,8 +69,8 @@ def check_comparable(analyzed: Sequence[AnalyzedColumn], position: Position) -> 
     faults = Faults()
     for item in analyzed:
         if "map<" in item.type:
-            detail = f"column {quote(item.name)} is or holds a MAP, which DISTINCT cannot compare"
-            hint = "select map_entries(…), or single values"
+            detail = f"Column {quote(item.name)} is or holds a MAP, which DISTINCT cannot compare."
+            hint = "Select map_entries(…), or single values."
             faults.add("type-mismatch", detail, position=position, hint=hint)
     faults.raise_if_any()
 
@@ -85,8 +85,8 @@ def insert_columns(analyzed: Sequence[AnalyzedColumn], target: Sequence[Column],
     if len(analyzed) != len(target):
         faults.add(
             "type-mismatch",
-            f"the SELECT gives {len(analyzed)} columns, the target has {len(target)}: "
-            f"{', '.join(quote(c.name) for c in target)}",
+            f"The SELECT gives {len(analyzed)} columns, the target has {len(target)}: "
+            f"{', '.join(quote(c.name) for c in target)}.",
             position=position,
         )
         faults.raise_if_any()
@@ -94,15 +94,15 @@ def insert_columns(analyzed: Sequence[AnalyzedColumn], target: Sequence[Column],
         if given.type != "void" and not _fits(from_spark(given.type), column.type):
             faults.add(
                 "type-mismatch",
-                f"column {quote(given.name)} is {from_spark(given.type)} but {quote(column.name)} of the "
-                f"target is {column.type}",
+                f"Column {quote(given.name)} is {from_spark(given.type)} but {quote(column.name)} of the "
+                f"target is {column.type}.",
                 position=position,
                 hint=f"CAST({quote(given.name)} AS {column.type})",
             )
         if column.not_null and given.nullable:
             faults.add(
                 "type-mismatch",
-                f"column {quote(given.name)} may be NULL but {quote(column.name)} of the target is NOT NULL",
+                f"Column {quote(given.name)} may be NULL but {quote(column.name)} of the target is NOT NULL.",
                 position=position,
                 hint=f"COALESCE({quote(given.name)}, …)",
             )

@@ -99,9 +99,9 @@ def primary_key_formats(
         shown = ", ".join(f"{quote(key)} {types[key]}" for key in keys)
         faults.add(
             "invalid-property",
-            f"a primitive key is one column of type {', '.join(KEY_TYPES)}, but the primary key is {shown}",
+            f"A primitive key is one column of type {', '.join(KEY_TYPES)}, but the primary key is {shown}.",
             position=places.get("key.format"),
-            hint="leave 'key.format' out, or write 'key.format' = 'json'",
+            hint="Leave 'key.format' out, or write 'key.format' = 'json'.",
         )
         faults.raise_if_any()
     own = value_format if value_format in DESCRIBED and exact else "json"
@@ -112,10 +112,10 @@ def primary_key_formats(
         faults = Faults()
         faults.add(
             "unsupported",
-            f"the store keeps a digest of keys that are no text, so with 'key.format' = '{format_}' and "
-            f"a key of type {type_} no record tells which row it takes back",
+            f"The store keeps a digest of keys that are no text, so with 'key.format' = '{format_}' and "
+            f"a key of type {type_} no record tells which row it takes back.",
             position=places.get("key.format"),
-            hint="leave 'key.format' out, or write 'key.format' = 'json'",
+            hint="Leave 'key.format' out, or write 'key.format' = 'json'.",
         )
         faults.raise_if_any()
     origin = Origin.EXPLICIT if given.key_format else Origin.DEFAULT
@@ -134,8 +134,8 @@ def check_map_keys(format_: str, columns: Sequence[Column], faults: Faults, **wh
         for kind in _parts(column.type):
             if kind.kind == "MAP" and kind.arguments[0].kind != "VARCHAR":
                 key, name = kind.arguments[0], quote(column.name)
-                detail = f"column {name}: a map in {format_} has VARCHAR keys, not {key}"
-                faults.add("type-mismatch", detail, hint="write MAP<VARCHAR, …>, and CAST the keys", **where)
+                detail = f"Column {name}: a map in {format_} has VARCHAR keys, not {key}."
+                faults.add("type-mismatch", detail, hint="Write MAP<VARCHAR, …>, and CAST the keys.", **where)
 
 
 def _parts(kind: DataType) -> Iterator[DataType]:
@@ -153,12 +153,12 @@ def _check_key_columns(
         if name not in names:
             where = places.get("key.columns")
             faults.add(
-                "unknown-column", f"key column {quote(name)} is not a column of the sink", position=where
+                "unknown-column", f"Key column {quote(name)} is not a column of the sink.", position=where
             )
     if needed and given.key_format and not given.key_columns:
         faults.add(
             "property-required",
-            "a group has no record whose key could be passed on: key.columns must be given with key.format",
+            "A group has no record's key to pass on: 'key.columns' must be given with 'key.format'.",
             position=places.get("key.format"),
         )
     faults.raise_if_any()

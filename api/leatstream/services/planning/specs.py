@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from leatstream.connectors.registry import property_families
 from leatstream.errors import RequestError
 from leatstream.model.objects import Column, Relation, RelationKind, Store
 from leatstream.model.registered import SchemaRegistry
@@ -26,7 +27,7 @@ from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.record_places import headers_column, key_columns, key_only
 from leatstream.services.planning.record_schemas import descriptor_of
 from leatstream.services.planning.table_sinks import TABLE_FORMAT
-from leatstream.sql.relation_properties import STORE_FAMILIES, RelationProperties
+from leatstream.sql.relation_properties import RelationProperties
 from leatstream.sql.source_properties import SourceOptions
 
 
@@ -83,8 +84,8 @@ def source_spec(
     relation = scan.relation
     if scan.headers and not live.connector(relation.store).capabilities.headers:
         kind = live.store(relation.store).kind
-        detail = f"records of {relation.fqn} have no headers: its store is of kind {kind}"
-        raise RequestError("unsupported", detail, position=scan.position, hint="leave rowheaders out")
+        detail = f"Records of {relation.fqn} have no headers: its store is of kind {kind}."
+        raise RequestError("unsupported", detail, position=scan.position, hint="Leave rowheaders out.")
     own = options.watermark_delay_ms
     store = live.store(relation.store)
     return SourceSpec(
@@ -191,7 +192,7 @@ def _columns(columns: Sequence[Column]) -> list[ColumnSpec]:
 
 def _options(relation: Relation) -> dict[str, str]:
     """What the store kind's own words say of the relation."""
-    return {k: str(v.value) for k, v in relation.effective.items() if k.startswith(STORE_FAMILIES)}
+    return {k: str(v.value) for k, v in relation.effective.items() if k.startswith(property_families())}
 
 
 def watermark_delay(logical: LogicalPlan, default: int) -> int | None:

@@ -10,16 +10,16 @@ from dataclasses import replace
 from typing import Any
 
 from leatstream.connectors.base import Connector
-from leatstream.errors import MISSING, Faults, Position, RequestError
+from leatstream.errors import MISSING, Faults, Position, RequestError, sentence
 from leatstream.inference.sink_properties import LeftMostSource, SinkRequest, infer_sink_properties
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import Column, Effective, Origin, QueryKind, Relation, RelationKind, Store
 from leatstream.plan.logical import LogicalPlan
-from leatstream.services.catalog_view import CatalogView, assumed_meta, qualify
 from leatstream.services.environment import Context, Environment
 from leatstream.services.functions.jobs import function_specs
 from leatstream.services.planning.analysis import analyze, check_lookup_types, with_places, with_types
 from leatstream.services.planning.binding import ContinuousStatement, bind_statement
+from leatstream.services.planning.changelog_inserts import check_upserts
 from leatstream.services.planning.draft import Draft, entity_gone, require_sources
 from leatstream.services.planning.job import plan_job, refuse_unbuilt
 from leatstream.services.planning.live_stores import LiveStores
@@ -27,15 +27,15 @@ from leatstream.services.planning.query import PlannedQuery
 from leatstream.services.planning.query_properties import refuse_unswappable
 from leatstream.services.planning.record_places import key_columns, key_only, record_places
 from leatstream.services.planning.record_schemas import sink_schemas
+from leatstream.services.planning.relation_draft import check_entity_name, check_timestamp
 from leatstream.services.planning.sink_columns import insert_columns, new_columns, wrap_insert
 from leatstream.services.planning.sink_formats import check_map_keys, primary_key_formats, sink_formats
 from leatstream.services.planning.specs import store_sink
+from leatstream.services.planning.store_fit import check_sink_fit, kind_options
+from leatstream.services.planning.table_relations import check_table_store, refuse_times
 from leatstream.services.planning.table_sinks import TABLE_FORMAT, check_table, refuse_records, table_entity
 from leatstream.services.planning.views import view_relation, view_sink
-from leatstream.services.relation_draft import check_entity_name, check_timestamp
-from leatstream.services.statements.changelog_inserts import check_upserts
-from leatstream.services.store_fit import check_sink_fit, kind_options
-from leatstream.services.table_relations import check_table_store, refuse_times
+from leatstream.services.staging.catalog_view import CatalogView, assumed_meta, qualify
 from leatstream.sql.relation_properties import RelationProperties, canonical_name, read_relation_properties
 from leatstream.sql.statements import (
     CreateAs,
@@ -200,7 +200,7 @@ def _new_name(draft: Draft, statement: CreateAs) -> Fqn:
         shown = f"{quote(fqn.database)}.{quote(fqn.schema)}" if known else quote(fqn.database)
         raise RequestError(
             "unknown-relation",
-            f"{noun} {shown} does not exist",
+            sentence(f"{noun} {shown} does not exist"),
             position=statement.name.position,
             sqlstate=MISSING[noun],
         )
@@ -235,13 +235,13 @@ def _plan_insert(draft: Draft, statement: InsertInto) -> PlannedQuery:
     target = draft.view.resolve(statement.name, draft.context)
     where = statement.name.position
     if target.kind is RelationKind.MATERIALIZED_VIEW:
-        detail = f"{target.fqn} is a materialized view; only the query that keeps it writes to it"
+        detail = f"{target.fqn} is a materialized view; only the query that keeps it writes to it."
         raise RequestError("unsupported", detail, position=where)
     fixed = [k for k in draft.places if k not in _INSERT_PROPERTIES]
     if fixed:
         raise RequestError(
             "invalid-property",
-            f"INSERT INTO writes to a {target.kind.value} that exists: {', '.join(fixed)} cannot be given",
+            f"INSERT INTO writes to a {target.kind.value} that exists: {', '.join(fixed)} cannot be given.",
             position=draft.places[fixed[0]],
         )
     refuse_unbuilt(draft.given, statement.properties, draft.live.connector(target.store))
@@ -273,24 +273,24 @@ def _check_key(draft: Draft, target: Relation) -> None:
     for name in given:
         if name not in columns:
             faults.add(
-                "unknown-column", f"{target.fqn} has no column {quote(name)} for its key", position=where
+                "unknown-column", f"{target.fqn} has no column {quote(name)} for its key.", position=where
             )
     if target.primary_key:
-        faults.add("invalid-property", f"the record key of {target.fqn} is its primary key", position=where)
+        faults.add("invalid-property", f"The record key of {target.fqn} is its primary key.", position=where)
     elif target.key_format is None:
-        hint = "declare it with 'key.format'"
-        faults.add("invalid-property", f"{target.fqn} has no key format", position=where, hint=hint)
+        hint = "Declare it with 'key.format'."
+        faults.add("invalid-property", f"{target.fqn} has no key format.", position=where, hint=hint)
     elif target.key_format == "primitive" and len(given) > 1:
-        faults.add("invalid-property", "a primitive key is made of exactly one column", position=where)
+        faults.add("invalid-property", "A primitive key is made of exactly one column.", position=where)
     faults.raise_if_any()
     # A column that is in the key alone would be lost under another key.
     if key_only(target) and given != own:
         shown = ", ".join(map(quote, key_only(target)))
         raise RequestError(
             "invalid-property",
-            f"{shown} of {target.fqn} is in the record's key alone, and would be lost under another key",
+            f"{shown} of {target.fqn} is in the record's key alone, and would be lost under another key.",
             position=where,
-            hint="leave 'key.columns' out",
+            hint="Leave 'key.columns' out.",
         )
 
 
@@ -327,7 +327,7 @@ def _choose_store(draft: Draft) -> Effective:
         return Effective(draft.env.settings.default_store, Origin.DEFAULT)
     raise RequestError(
         "property-required",
-        "no store is named for the sink and the session has none",
+        "No store is named for the sink and the session has none.",
         hint="WITH ('store' = …), or USE STORE first",
     )
 
@@ -356,8 +356,8 @@ def _refuse_loop(draft: Draft, store: str, entity: str, position: Position) -> N
         if (scan.relation.store, scan.relation.entity) == (store, entity):
             raise RequestError(
                 "invalid-property",
-                f"the sink's entity '{entity}' in store '{store}' is also read by this query (as "
-                f"{scan.relation.fqn}), which would feed it with its own output for ever",
+                f"The sink's entity '{entity}' in store '{store}' is also read by this query (as "
+                f"{scan.relation.fqn}), which would feed it with its own output for ever.",
                 position=position,
-                hint="write to another topic",
+                hint="Write to another topic.",
             )

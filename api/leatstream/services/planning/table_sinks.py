@@ -7,13 +7,11 @@ from typing import Any
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Entity
-from leatstream.connectors.kinds import TABLE_NAMES
 from leatstream.errors import Faults, Position
 from leatstream.model.names import quote
 from leatstream.model.objects import Column, Effective, Origin, Store
 from leatstream.sql.relation_properties import RelationProperties
 
-DATABASE, SCHEMA, NAME = TABLE_NAMES
 # Properties of records' bytes, and what each may say of a table all the same.
 _RECORDS = {
     "value.format": "json",
@@ -42,25 +40,26 @@ def table_entity(
         faults: take what is wrong.
         where: gives ``position`` or ``pointer`` of a property.
     """
-    named = {key: given.other[key] for key in TABLE_NAMES if key in given.other}
+    database, schema, table = connector.table_names
+    named = {key: given.other[key] for key in connector.table_names if key in given.other}
     if not connector.tables:
         entity = connector.canonical_entity(given.topic or default)
         return Effective(entity, Origin.EXPLICIT if given.topic else Origin.DEFAULT)
     for key, value in named.items():
-        if not isinstance(value, str) or not value or (key == SCHEMA and "." in value):
+        if not isinstance(value, str) or not value or (key == schema and "." in value):
             faults.add("invalid-property", f"{key} is a name", **where(key))
-    if named.get(DATABASE, store.config.get("database")) != store.config.get("database"):
-        detail = f"{DATABASE} differs from the database of store {quote(store.name)}"
+    if named.get(database, store.config.get("database")) != store.config.get("database"):
+        detail = f"{database} differs from the database of store {quote(store.name)}"
         faults.add(
-            "invalid-property", detail, hint="a store is one database; leave it out", **where(DATABASE)
+            "invalid-property", detail, hint="a store is one database; leave it out", **where(database)
         )
-    if given.topic and (SCHEMA in named or NAME in named):
+    if given.topic and (schema in named or table in named):
         detail = "'topic' and the table's own properties both name the entity"
-        faults.add("invalid-property", detail, hint=f"leave one of 'topic' and {NAME} out", **where("topic"))
+        faults.add("invalid-property", detail, hint=f"leave one of 'topic' and {table} out", **where("topic"))
     if given.topic:
         return Effective(connector.canonical_entity(given.topic), Origin.EXPLICIT)
-    full = f"{named.get(SCHEMA, 'public')}.{named.get(NAME, default)}"
-    origin = Origin.EXPLICIT if SCHEMA in named or NAME in named else Origin.DEFAULT
+    full = f"{named.get(schema, 'public')}.{named.get(table, default)}"
+    origin = Origin.EXPLICIT if schema in named or table in named else Origin.DEFAULT
     return Effective(connector.canonical_entity(full), origin)
 
 

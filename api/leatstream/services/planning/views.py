@@ -9,8 +9,8 @@ from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import Column, Effective, Origin, Relation, RelationKind
 from leatstream.model.types import DataType
 from leatstream.plan.job_spec import ColumnSpec, SinkSpec, StoreRef, ViewSpec
-from leatstream.services.catalog_view import assumed_meta
 from leatstream.services.environment import Environment
+from leatstream.services.staging.catalog_view import assumed_meta
 from leatstream.sql.statements import CreateMaterializedViewAs
 from leatstream.sql.view_properties import ViewProperties
 
@@ -72,7 +72,7 @@ def _check_columns(columns: Sequence[Column], position: Position) -> None:
         if _odd_map(column.type):
             faults.add(
                 "type-mismatch",
-                f"column {quote(column.name)} is {column.type}; in a view a map has VARCHAR keys",
+                f"Column {quote(column.name)} is {column.type}; in a view a map has VARCHAR keys.",
                 position=position,
             )
     faults.raise_if_any()

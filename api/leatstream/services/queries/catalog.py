@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from leatstream.errors import CatalogError
+from leatstream.errors import CatalogError, already_exists, not_found
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import (
     CheckpointOrigin,
@@ -20,10 +20,6 @@ from leatstream.model.objects import (
 )
 from leatstream.plan.job_spec import JobSpec
 from leatstream.ports import UnitOfWork
-from leatstream.services.applications.owners import refuse_changed_alone
-from leatstream.services.authorization import READ, WRITE, authorize
-from leatstream.services.catalog_view import CatalogView
-from leatstream.services.entity_drops import drops_seen, require_not_dropped
 from leatstream.services.environment import (
     Context,
     Environment,
@@ -33,23 +29,27 @@ from leatstream.services.environment import (
     Stored,
     new_meta,
 )
-from leatstream.services.pages import repository_page
+from leatstream.services.environment.authorization import READ, WRITE, authorize
+from leatstream.services.environment.pages import repository_page
+from leatstream.services.nouns.application_owners import refuse_changed_alone
+from leatstream.services.nouns.entity_drops import drops_seen, require_not_dropped
+from leatstream.services.nouns.schemas import require_schema
 from leatstream.services.planning.binding import ContinuousStatement
 from leatstream.services.planning.change_feeds import refuse_second_readers
 from leatstream.services.planning.query import PlannedQuery
 from leatstream.services.planning.query_properties import NAME, query_name, refuse_other_name
 from leatstream.services.planning.statement import plan_statement
+from leatstream.services.queries.checkpoints.origin import origin_of, refuse_unbegun
 from leatstream.services.queries.definition import QueryDefinition, definition_of, statement_of
 from leatstream.services.queries.joint_jobs import refuse_alone
-from leatstream.services.queries.notes import keep_query, note_version
-from leatstream.services.queries.origin import origin_of, refuse_unbegun
 from leatstream.services.queries.pulse import as_seen
-from leatstream.services.queries.replacement import (
+from leatstream.services.queries.replace.in_place import (
     check_replacement,
     refuse_unswapped,
     replace_query,
 )
-from leatstream.services.schemas import require_schema
+from leatstream.services.queries.save import keep_query, note_version
+from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql.canonical import same_meaning, statement_hash
 from leatstream.sql.statements import Properties
 
@@ -120,7 +120,7 @@ def put_query(
         elif current is not None and old is not None and current.meta == old.meta:
             stored = replace_query(env, principal, unit, current, body, planned, change)
         else:
-            raise CatalogError("stale", f"query {name} was changed by someone else at the same moment")
+            raise CatalogError("stale", f"Query {name} was changed by someone else at the same moment.")
         unit.commit()
     env.changed.notify()
     return stored
@@ -203,8 +203,8 @@ def refuse_deleting(query: Query | None) -> None:
     if query is not None and query.deleting:
         raise CatalogError(
             "invalid-transition",
-            f"query {quote(query.name)} is being deleted",
-            hint="wait until it is gone",
+            f"Query {quote(query.name)} is being deleted.",
+            hint="Wait until it is gone.",
         )
 
 
@@ -234,7 +234,7 @@ def require_basis(unit: UnitOfWork, planned: PlannedQuery) -> None:
     for name, meta, now in known:
         if now is None or now.meta != meta:
             raise CatalogError(
-                "stale", f"{name} was changed by someone else while this was planned", hint="send it again"
+                "stale", f"{name} was changed by someone else while this was planned.", hint="Send it again."
             )
 
 
@@ -253,7 +253,7 @@ def _add(
         fqn = planned.sink.fqn
         require_schema(unit, fqn.database, fqn.schema)
         if unit.relations.find(str(fqn)) is not None:
-            raise CatalogError("already-exists", f"relation {fqn} exists already", noun="relation")
+            raise already_exists("relation", str(fqn))
         relation_meta = new_meta("rel", principal, now)
         unit.relations.add(replace(planned.sink, meta=relation_meta, created_by_query=meta.id))
     query = Query(
@@ -297,7 +297,7 @@ def require_query(unit: UnitOfWork, name: str) -> Query:
     """The query inside a unit; CatalogError not-found."""
     found = unit.queries.find(name)
     if found is None:
-        raise CatalogError("not-found", f"query {quote(name)} does not exist", noun="query")
+        raise not_found("query", quote(name))
     return found
 
 
@@ -315,16 +315,16 @@ def made_by(env: Environment, fqn: Fqn, properties: Properties) -> Query | None:
     if query is None:
         raise CatalogError(
             "requires-replacement",
-            f"stream {fqn} was declared, it is not made by a query that could be replaced",
+            f"Stream {fqn} was declared, it is not made by a query that could be replaced.",
             hint=f"DROP STREAM {fqn} first; its topic keeps the records",
         )
     named = query_name(properties)
     if named not in (None, query.name):
         raise CatalogError(
             "requires-replacement",
-            f"stream {fqn} is made by query {quote(query.name)}; it cannot become query {named}",
+            f"Stream {fqn} is made by query {quote(query.name)}; it cannot become query {named}.",
             **properties[NAME].place,
-            hint="leave 'query.name' out",
+            hint="Leave 'query.name' out.",
         )
     return query
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
 from typing import Any
 
 from leatstream.errors import Faults, RequestError
+from leatstream.model.names import Fqn
 from leatstream.model.objects import (
     DesiredState,
     Query,
 )
 from leatstream.services.environment import (
     Context,
+    Environment,
 )
 from leatstream.services.planning.binding import ContinuousStatement
+from leatstream.services.planning.query_properties import query_name
+from leatstream.sql import statements as ast
 from leatstream.sql.parser import parse
 from leatstream.sql.statements import CreateAs, InsertInto, Value
 
@@ -61,8 +66,8 @@ def with_properties(statement: ContinuousStatement, properties: Mapping[str, Any
         if str(value.value) != str(text):
             at = f"in QUERY WITH, line {value.position.line} column {value.position.column}"
             where = at if value.pointer is None else "among the properties"
-            detail = f"query property {name} has another value {where}"
-            faults.add("invalid-property", detail, pointer=pointer, hint="give it once")
+            detail = f"Query property {name} has another value {where}."
+            faults.add("invalid-property", detail, pointer=pointer, hint="Give it once.")
     faults.raise_if_any()
     return replace(statement, query_properties=found)
 
@@ -74,9 +79,29 @@ def parse_continuous(sql: str) -> ContinuousStatement:
         what = f"{len(statements)} statements" if len(statements) != 1 else "another statement"
         raise RequestError(
             "validation",
-            "a query's sql is one CREATE STREAM, CHANGELOG, TABLE or MATERIALIZED VIEW … AS SELECT, or "
-            f"INSERT INTO … SELECT; this is {what}",
+            "A query's sql is one CREATE STREAM, CHANGELOG, TABLE or MATERIALIZED VIEW … AS SELECT, or "
+            f"INSERT INTO … SELECT; this is {what}.",
             pointer="#/sql",
             position=statements[0].position if statements else None,
         )
     return statements[0]
+
+
+def suggest_query_name(
+    env: Environment, statement: ast.CreateAs | ast.InsertInto, fqn: Fqn, application: str | None = None
+) -> str:
+    """``query.name`` if given, else the sink's name, numbered if taken.
+
+    An application's INSERT has the application's name before it: several may write into one stream, and a
+    plan is to tell the same name whichever of them is made first.
+    """
+    given = query_name(statement.query_properties)
+    if given is not None:
+        return given
+    base = fqn.name if isinstance(statement, ast.CreateAs) else f"insert_into_{fqn.name}"
+    if application is not None and isinstance(statement, ast.InsertInto):
+        base = f"{application}_{base}"
+    names = chain((base,), (f"{base}_{number}" for number in count(2)))
+    with env.open_unit(write=False) as unit:
+        # One by one: who reads all queries has to begin anew when any of them changes.
+        return next(name for name in names if unit.queries.find(name) is None)

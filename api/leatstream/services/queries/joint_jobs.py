@@ -37,8 +37,8 @@ def refuse_alone(unit: UnitOfWork, query: Query) -> None:
     owner = quote(next((a.name for a in apps if query.name in a.queries), ""))
     raise CatalogError(
         "invalid-transition",
-        f"query {quote(query.name)} is one job with others of application {owner}: it changes, stops and "
-        "starts with them",
+        f"Query {quote(query.name)} is one job with others of application {owner}: it changes, stops and "
+        "starts with them.",
         hint=f"TERMINATE APPLICATION {owner}, RESTART APPLICATION {owner}, or put its whole text",
     )
 

@@ -22,21 +22,21 @@ from leatstream.model.objects import (
     RelationKind,
 )
 from leatstream.ports import UnitOfWork
-from leatstream.services.applications.owners import query_owner
-from leatstream.services.authorization import WRITE, authorize
-from leatstream.services.databases import refuse_dependents
-from leatstream.services.entity_drops import drop_unless_used, relations_on
 from leatstream.services.environment import (
     Environment,
     Precondition,
     Principal,
     view_table,
 )
+from leatstream.services.environment.authorization import WRITE, authorize
+from leatstream.services.nouns.application_owners import query_owner
+from leatstream.services.nouns.databases import refuse_dependents
+from leatstream.services.nouns.entity_drops import drop_unless_used, relations_on
 from leatstream.services.planning.change_feeds import forget_readers
 from leatstream.services.queries.catalog import require_query
 from leatstream.services.queries.joint_jobs import forget_led
-from leatstream.services.queries.notes import keep_query
-from leatstream.services.relations import query_dependents
+from leatstream.services.queries.save import keep_query
+from leatstream.services.relations.relations import query_dependents
 
 _LOG = logging.getLogger(__name__)
 _REMOVING: set[str] = set()
@@ -200,7 +200,7 @@ def delete_query(
         if owner is not None:
             raise CatalogError(
                 "has-dependents",
-                f"query {quote(name)} belongs to application {quote(owner)} and goes with it",
+                f"Query {quote(name)} belongs to application {quote(owner)} and goes with it.",
                 hint=f"DROP APPLICATION {quote(owner)}, or TERMINATE QUERY {quote(name)} to stop it",
             )
         if query.kind.makes_sink and query.beside is None:

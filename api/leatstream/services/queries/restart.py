@@ -12,12 +12,12 @@ from leatstream.model.names import quote
 from leatstream.model.objects import DesiredState, Query, QueryKind, QueryState, StartFrom
 from leatstream.plan.change import keeps_state
 from leatstream.plan.job_spec import JobSpec
-from leatstream.services.authorization import OPERATE, READ, authorize
 from leatstream.services.environment import Environment, Principal
+from leatstream.services.environment.authorization import OPERATE, READ, authorize
 from leatstream.services.functions.jobs import with_present_sources
 from leatstream.services.queries.catalog import get_query, refuse_deleting, require_query
 from leatstream.services.queries.joint_jobs import leader_of, refuse_alone
-from leatstream.services.queries.notes import RESTART_ASKED, keep_query
+from leatstream.services.queries.save import RESTART_ASKED, keep_query
 from leatstream.services.queries.skipping import skipping
 
 POSITIONS = ("earliest", "latest", "timestamp", "offsets")
@@ -129,18 +129,18 @@ def start_of(query: Query, wish: StartWish) -> StartFrom:
     """
     job = JobSpec.model_validate(query.job)
     if wish.position not in POSITIONS:
-        raise _wrong(f"a query starts from {', '.join(POSITIONS)}, not from {wish.position!r}", "#/from")
+        raise _wrong(f"A query starts from {', '.join(POSITIONS)}, not from {wish.position!r}.", "#/from")
     if any(source.feed is not None for source in job.sources):
         raise RequestError(
             "unsupported",
-            f"query {quote(query.name)} reads the changes of a table, which have no other place to begin",
+            f"Query {quote(query.name)} reads the changes of a table, which have no other place to begin.",
             pointer="#/from",
-            hint="delete it and create it again: it begins with the rows that are there",
+            hint="Delete it and create it again: it begins with the rows that are there.",
         )
     if (wish.timestamp is not None) != (wish.position == "timestamp"):
-        raise _wrong("a timestamp is given exactly if the query starts from TIMESTAMP", "#/timestamp")
+        raise _wrong("A timestamp is given exactly if the query starts from TIMESTAMP.", "#/timestamp")
     if (wish.offsets is not None) != (wish.position == "offsets"):
-        raise _wrong("offsets are given exactly if the query starts from OFFSETS", "#/offsets")
+        raise _wrong("Offsets are given exactly if the query starts from OFFSETS.", "#/offsets")
     return StartFrom(
         position=wish.position,
         timestamp_ms=_milliseconds(wish.timestamp) if wish.timestamp is not None else None,
@@ -158,7 +158,7 @@ def read_offsets(text: str) -> dict[str, dict[str, int]]:
     shaped = [isinstance(one, dict) and all(type(n) is int for n in one.values()) for _, one in pairs]
     if not isinstance(found, dict) or not all(shaped):
         raise _wrong(
-            'OFFSETS are JSON: each source, its partitions, and the offset to begin at: \'{"s": {"0": 12}}\'',
+            'OFFSETS are JSON: each source, its partitions, and the first offset: \'{"s": {"0": 12}}\'.',
             "#/offsets",
         )
     return found
@@ -201,12 +201,12 @@ def _milliseconds(text: str | int) -> int:
             at = datetime.fromisoformat(text)
         except ValueError:
             raise _wrong(
-                "the timestamp is a time such as 2026-01-31T12:00:00Z, or milliseconds since 1970",
+                "The timestamp is a time such as 2026-01-31T12:00:00Z, or milliseconds since 1970.",
                 "#/timestamp",
             ) from None
         found = round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
     if not 0 <= found < _FAR:
-        raise _wrong("the timestamp lies between the years 1970 and 9999", "#/timestamp")
+        raise _wrong("The timestamp lies between the years 1970 and 9999.", "#/timestamp")
     return found
 
 
@@ -216,22 +216,22 @@ def _offsets(job: JobSpec, given: Mapping[str, Mapping[str, int]]) -> dict[str, 
     if other:
         raise RequestError(
             "unsupported",
-            f"offsets are for topics of Kafka; this query reads stores of kind {', '.join(other)}",
+            f"Offsets are for topics of Kafka; this query reads stores of kind {', '.join(other)}.",
             pointer="#/offsets",
-            hint="use EARLIEST, LATEST or TIMESTAMP",
+            hint="Use EARLIEST, LATEST or TIMESTAMP.",
         )
     relations = list(dict.fromkeys(s.relation for s in job.sources))
     found: dict[str, dict[str, int]] = {}
     for name, partitions in given.items():
         meant = [r for r in relations if name == r or r.endswith(f".{name}")]
         if len(meant) != 1:
-            raise _wrong(f"offsets are for the query's sources {', '.join(relations)}", "#/offsets")
+            raise _wrong(f"Offsets are for the query's sources {', '.join(relations)}.", "#/offsets")
         if not partitions or any(not p.isdecimal() or n < 0 for p, n in partitions.items()):
             raise _wrong(
-                f"offsets of {meant[0]}: each is a partition's number with an offset from 0", "#/offsets"
+                f"Offsets of {meant[0]}: each is a partition's number with an offset from 0.", "#/offsets"
             )
         found[meant[0]] = dict(partitions)
     missing = [r for r in relations if r not in found]
     if missing:
-        raise _wrong(f"offsets are missing for {', '.join(missing)}", "#/offsets")
+        raise _wrong(f"Offsets are missing for {', '.join(missing)}.", "#/offsets")
     return found

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from leatstream.errors import RequestError
 from leatstream.model.objects import Query, QueryState
 from leatstream.plan.record_place import RecordPlace
-from leatstream.services.authorization import OPERATE, authorize
 from leatstream.services.environment import Environment, Principal
+from leatstream.services.environment.authorization import OPERATE, authorize
 from leatstream.services.queries.joint_jobs import leader_of
 from leatstream.services.queries.restart import restart_query
 from leatstream.services.queries.skipping import failed_at
@@ -60,9 +60,9 @@ def check_cause(cause: str, *, skip: bool) -> str:
     if skip and place is None:
         raise RequestError(
             "validation",
-            f"{cause!r} names no record that could be skipped",
+            f"{cause!r} names no record that could be skipped.",
             pointer="#/failed_by",
-            hint="a record is written topic:partition:offset, such as orders:3:42",
+            hint="A record is written topic:partition:offset, such as orders:3:42.",
         )
     return str(place or cause.strip())
 

@@ -18,7 +18,7 @@ from leatstream.plan.job_spec import Isolation
 from leatstream.ports import Sharing, UnitOfWork
 from leatstream.services.environment import Environment, RuntimeSettings
 from leatstream.services.queries.joint_jobs import leader_of
-from leatstream.services.queries.notes import keep_query
+from leatstream.services.queries.save import keep_query
 
 # After so many deaths in a row with a query among the dead it starts alone.
 _IN_TURN = 2

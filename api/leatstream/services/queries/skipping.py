@@ -32,25 +32,25 @@ def skipping(query: Query, text: str, by: str, now: datetime) -> Query:
     place = RecordPlace.parse(text.strip())
     if place is None:
         raise _refused(
-            "a record is written topic:partition:offset, such as orders:3:42",
-            "status.error.record of the query has it",
+            "A record is written topic:partition:offset, such as orders:3:42.",
+            "Take it from status.error.record of the query.",
         )
     if any(one.place == str(place) for one in query.skipped):
         return query
     failed = failed_at(query)
     if failed is None:
         raise _refused(
-            f"query {quote(query.name)} has not failed at a record, so there is none to skip",
-            "only the record that a query has failed at can be skipped",
+            f"Query {quote(query.name)} has not failed at a record, so there is none to skip.",
+            "Only the record that a query has failed at can be skipped.",
         )
     if failed != place:
         raise _refused(
-            f"query {quote(query.name)} has failed at the record {failed}, not at {place}",
+            f"Query {quote(query.name)} has failed at the record {failed}, not at {place}.",
             f"RESTART QUERY {quote(query.name)} SKIP RECORD '{failed}'",
         )
     if len(query.skipped) >= MOST:
         raise _refused(
-            f"query {quote(query.name)} skips {MOST} records already",
+            f"Query {quote(query.name)} skips {MOST} records already.",
             "'source.deserialization.error.handling'='IGNORE_AND_LOG' skips all, and keeps them in a topic",
         )
     return replace(query, skipped=(*query.skipped, SkippedRecord(str(place), now, by)))

@@ -11,18 +11,18 @@ from typing import Any
 from leatstream.errors import CatalogError, EngineError, JobError, LeatstreamError
 from leatstream.plan.job_spec import JobSpec
 from leatstream.ports import UnitOfWork
-from leatstream.services.authorization import READ, authorize
-from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Context, Environment, Principal, new_id
-from leatstream.services.planning.selects import PlannedSelect, plan_select
-from leatstream.services.planning.specs import fresh_ref
-from leatstream.services.queries.ways_out import READ_IT
-from leatstream.services.selects.selections import (
+from leatstream.services.environment.authorization import READ, authorize
+from leatstream.services.environment.selections import (
     LONGEST_SECONDS,
     UNREAD_SECONDS,
     Row,
     Selection,
 )
+from leatstream.services.planning.selects import PlannedSelect, plan_select
+from leatstream.services.planning.specs import fresh_ref
+from leatstream.services.queries.remedies import READ_IT
+from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql.statements import Select
 
 PREFIX = "stm"
@@ -83,8 +83,8 @@ def begin(
         selection.end()
         raise EngineError(
             "engine-unavailable",
-            f"no Spark driver is free for this SELECT: {env.drivers.why_none()}",
-            hint="end another SELECT or stop a query (LIST QUERIES), or raise LEATSTREAM_MAX_DRIVERS",
+            f"No Spark driver is free for this SELECT: {env.drivers.why_none()}.",
+            hint="End another SELECT or stop a query (LIST QUERIES), or raise LEATSTREAM_MAX_DRIVERS.",
         )
     selection.driver = driver
     env.changed.notify()
@@ -103,14 +103,14 @@ def read_rows(
         LeatstreamError: while iterating, what the job says when it fails.
     """
     selection = env.selections.find(selection_id)
-    gone = CatalogError("not-found", "there is no SELECT of this id, or it has ended")
+    gone = CatalogError("not-found", "There is no SELECT of this id, or it has ended.")
     if selection is None or selection.owner != principal.name:
         raise gone
     with selection.changed:
         if selection.ended is not None and selection.problem is None:
             raise gone
         if selection.reading:
-            raise CatalogError("invalid-transition", "the rows of this SELECT are being read already")
+            raise CatalogError("invalid-transition", "The rows of this SELECT are being read already.")
         selection.reading = True
         # Closing a generator that has not begun runs nothing of it: until then sweep ends it before long.
         selection.deadline = time.monotonic() + UNREAD_SECONDS
@@ -168,7 +168,7 @@ def _failure(problem: Mapping[str, Any]) -> LeatstreamError:
     code = str(problem.get("code"))
     family = JobError if code in JobError.kinds else EngineError
     detail = str(problem.get("shown") or problem.get("detail"))
-    hint = f"{READ_IT}, behind the relation in FROM" if code == "undecodable-record" else None
+    hint = f"{READ_IT} Write it behind the relation in FROM." if code == "undecodable-record" else None
     return family(code if code in family.kinds else "engine-unavailable", detail, hint=hint)
 
 
@@ -253,7 +253,7 @@ def take_rows(env: Environment, driver_id: str, body: Mapping[str, Any]) -> dict
     """
     selection = env.selections.find(str(body.get("select", "")))
     if selection is None or selection.driver != driver_id:
-        raise EngineError("fenced", "nobody waits for these rows")
+        raise EngineError("fenced", "Nobody waits for these rows.")
     rows = [Row(str(op), str(text)) for op, text in body.get("rows") or []]
     if not selection.offer(int(body.get("sequence", 0)), rows):
         return None

@@ -19,11 +19,11 @@ from leatstream.model.objects import Query, Relation, RelationKind
 from leatstream.model.types import DataType
 from leatstream.model.view_values import FLOATS, MOMENTS, NAN, NESTED, day, decode_decimal, micros, moment
 from leatstream.ports import Freshness, Snapshot
-from leatstream.services.authorization import READ, authorize
-from leatstream.services.catalog_view import CatalogView
 from leatstream.services.environment import Context, Environment, Principal, view_table
-from leatstream.services.statements.results import StatementResult
-from leatstream.services.views import keeper, shown_kind
+from leatstream.services.environment.authorization import READ, authorize
+from leatstream.services.environment.results import StatementResult
+from leatstream.services.queries.views import keeper, shown_kind
+from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql import statements as ast
 from leatstream.sql.snapshot.compiler import Compiled, compile_select
 from leatstream.sql.snapshot.shared import Source
@@ -47,9 +47,9 @@ def reads_views(view: CatalogView, select: exp.Expression, context: Context) -> 
         raise RequestError(
             "unsupported",
             f"{relation.fqn} is a {shown_kind(relation)}, which has no end, and"
-            f" {'.'.join(map(quote, kept[0].parts))} a materialized view: one SELECT cannot read both",
+            f" {'.'.join(map(quote, kept[0].parts))} a materialized view: one SELECT cannot read both.",
             position=name.position,
-            hint="keep what is wanted of it in a materialized view of its own, and join the two",
+            hint="Keep what is wanted of it in a materialized view of its own, and join the two.",
         )
     if not other:
         for name, known in found:
@@ -90,13 +90,13 @@ class _Views:
         """Where a view's rows are."""
         relation = self.view.resolve(name, self.context)
         if relation.kind is not RelationKind.MATERIALIZED_VIEW:
-            detail = f"{relation.fqn} is a {shown_kind(relation)}, no materialized view"
+            detail = f"{relation.fqn} is a {shown_kind(relation)}, no materialized view."
             raise RequestError("unsupported", detail, position=name.position)
         place = next((i for i, (known, _) in enumerate(self.found) if known.fqn == relation.fqn), None)
         if place is None:
             place = len(self.found)
             if place >= _MOST_VIEWS:
-                detail = f"a SELECT reads at most {_MOST_VIEWS} materialized views"
+                detail = f"A SELECT reads at most {_MOST_VIEWS} materialized views."
                 raise RequestError("too-complex", detail, position=name.position)
             self.found.append((relation, keeper(self.view.unit, relation)))
         table = view_table(self.found[place][1])
@@ -145,7 +145,7 @@ def select(
         given = [[show(value) for show, value in zip(shown, row, strict=True)] for row in rows[:MOST_ROWS]]
     except (ArithmeticError, ValueError):
         # What is computed by adding to a time is looked at here only.
-        detail = "a value is beyond its type, such as a date after the year 9999"
+        detail = "A value is beyond its type, such as a date after the year 9999."
         raise RequestError("not-computable", detail, sqlstate="22008") from None
     return StatementResult(
         "select",

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from leatstream.errors import CatalogError, LeatstreamError, RequestError
+from leatstream.errors import CatalogError, LeatstreamError, RequestError, already_exists
 from leatstream.model.objects import DesiredState
 from leatstream.services.applications import catalog as applications
 from leatstream.services.applications.making import ApplicationDefinition
-from leatstream.services.catalog_view import Assumed, AssumedQuery, CatalogView, qualify
 from leatstream.services.environment import Context, Environment, Principal
+from leatstream.services.environment.results import Run, StatementResult
+from leatstream.services.nouns.names import single
 from leatstream.services.queries.catalog import get_query
 from leatstream.services.queries.joint_jobs import leader_of
-from leatstream.services.statements.atomic import discarded
-from leatstream.services.statements.bodies import relation_definition, single
-from leatstream.services.statements.results import Run, StatementResult
-from leatstream.services.statements.tables import META, Table, all_pages, meta_cells, text_columns
-from leatstream.services.statements.writes import wait_running
+from leatstream.services.relations.declarations import relation_definition
+from leatstream.services.staging.atomic import discarded
+from leatstream.services.staging.catalog_view import Assumed, AssumedQuery, CatalogView, qualify
+from leatstream.services.statements.result_tables import META, Table, all_pages, meta_cells, text_columns
+from leatstream.services.statements.waiting import wait_running
 from leatstream.sql import statements as ast
 from leatstream.sql.applications import Written, key, whole_of, write_in
 from leatstream.sql.parser import parse
@@ -55,12 +56,10 @@ def check(
     who = Principal("", "sysadmin")  # the dry run has asked for its own privilege
     old = view.unit.applications.find(single(s.name))
     if name is not None and name != single(s.name):
-        detail = f"the text makes application {single(s.name)}, not {name}"
+        detail = f"The text makes application {single(s.name)}, not {name}."
         raise RequestError("validation", detail, position=s.name.position)
     if old is not None and name is None:
-        raise CatalogError(
-            "already-exists", f"application {old.name} exists already", position=s.name.position
-        )
+        raise already_exists("application", old.name, position=s.name.position)
     wanted = old.desired_state if old is not None else DesiredState.RUNNING
     body = ApplicationDefinition(s.text, context, wanted)
 

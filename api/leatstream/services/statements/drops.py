@@ -6,17 +6,19 @@ from collections.abc import Callable
 
 from leatstream.errors import LeatstreamError
 from leatstream.model.names import quote
-from leatstream.services import databases, entities, relations, schemas, stores, views
 from leatstream.services.applications import removal as application_removal
-from leatstream.services.catalog_view import qualify
 from leatstream.services.environment import Environment, Principal
+from leatstream.services.environment.results import Run, StatementResult
 from leatstream.services.functions.catalog import delete_function_source
-from leatstream.services.queries import savepoints
+from leatstream.services.nouns import databases, schemas, stores
+from leatstream.services.nouns.names import entity_name, qualify_schema, single, store_of
+from leatstream.services.queries import views
+from leatstream.services.queries.checkpoints import savepoints
 from leatstream.services.queries.removal import delete_query
-from leatstream.services.statements import registered
-from leatstream.services.statements.bodies import entity_name, qualify_schema, single, store_of
+from leatstream.services.relations import entities, relations
+from leatstream.services.staging.catalog_view import qualify
+from leatstream.services.statements import secrets_and_registries as registered
 from leatstream.services.statements.functions import drop_function
-from leatstream.services.statements.results import Run, StatementResult
 from leatstream.sql import statements as ast
 
 # What has a name of one part and is gone when its function returns.

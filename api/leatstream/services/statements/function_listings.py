@@ -6,8 +6,8 @@ from typing import Any
 
 from leatstream.errors import CatalogError
 from leatstream.model.functions import PYTHON, UserFunction
-from leatstream.services.authorization import READ, authorize
 from leatstream.services.environment import Environment, Principal
+from leatstream.services.environment.authorization import READ, authorize
 from leatstream.services.functions import catalog as service
 from leatstream.sql.function_table import Function, functions, known_names, table
 from leatstream.sql.passes.columns import suggestion
@@ -97,7 +97,7 @@ def find_builtin(name: Name) -> Function:
     found = functions().get(word) if len(name.parts) == 1 else None
     if found is None:
         hint = suggestion(word, known_names())
-        detail = f"there is no function {'.'.join(name.parts)}"
+        detail = f"There is no function {'.'.join(name.parts)}."
         raise CatalogError("not-found", detail, hint=hint, noun="function", position=name.position)
     return found
 

@@ -7,16 +7,16 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from leatstream.errors import CatalogError, Faults, RequestError
+from leatstream.errors import CatalogError, Faults, RequestError, already_exists, sentence
 from leatstream.model.functions import DEFAULT_TIMEOUT_SECONDS, JAVA, FunctionDefinition
 from leatstream.model.names import quote
 from leatstream.model.objects import Column
 from leatstream.model.types import DataType, parse_type
-from leatstream.services.catalog_view import Assumed, CatalogView
 from leatstream.services.environment import Environment, Precondition, Principal, Stored
+from leatstream.services.environment.results import Run, StatementResult
 from leatstream.services.functions import catalog as service
-from leatstream.services.statements.bodies import single
-from leatstream.services.statements.results import Run, StatementResult
+from leatstream.services.nouns.names import single
+from leatstream.services.staging.catalog_view import Assumed, CatalogView
 from leatstream.sql import statements as ast
 
 _SOURCE_PROPERTIES = ("file", "content", "description")
@@ -53,8 +53,8 @@ def drop_function(env: Environment, who: Principal, s: ast.Drop) -> None:
         given = tuple(_type(text, s) for text in s.signature)
         if given != tuple(a.type for a in found.arguments):
             shown = ", ".join(map(str, given))
-            hint = f"it is {name}({found.signature})"
-            detail = f"there is no function {name}({shown})"
+            hint = f"It is {name}({found.signature})."
+            detail = f"There is no function {name}({shown})."
             raise CatalogError("not-found", detail, hint=hint, noun="function")
     service.delete_function(env, who, name)
 
@@ -90,15 +90,15 @@ def source_body(s: ast.CreateFunctionSource, files: Mapping[str, str]) -> tuple[
     _refuse_unknown(s.properties, _SOURCE_PROPERTIES)
     file = s.properties.get("file")
     if file is None:
-        raise RequestError("missing-property", "a function source needs 'file'", position=s.position)
+        raise RequestError("missing-property", "A function source needs 'file'.", position=s.position)
     name = str(file.value).removeprefix("@").rsplit("/", 1)[-1]
     content = _sent(s, files)
     if content is None:
         raise RequestError(
             "invalid-property",
-            f"the file {file.value} was not sent with the statement",
+            f"The file {file.value} was not sent with the statement.",
             position=file.position,
-            hint="write 'file' = '@path' in `leat sql`, which sends it, or give the text in 'content'",
+            hint="Write 'file' = '@path' in `leat sql`, which sends it, or give the text in 'content'.",
         )
     return name, content, _comment(s)
 
@@ -118,7 +118,7 @@ def _sent(s: ast.CreateFunctionSource, files: Mapping[str, str]) -> str | None:
     try:
         return base64.b64decode(raw, validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
-        raise RequestError("validation", f"{path} is no UTF-8 text", position=file.position) from None
+        raise RequestError("validation", f"{path} is no UTF-8 text.", position=file.position) from None
 
 
 def function_body(s: ast.CreateFunction) -> FunctionDefinition:
@@ -131,11 +131,11 @@ def function_body(s: ast.CreateFunction) -> FunctionDefinition:
     handler = s.properties.get("handler") or s.properties.get("class.name")
     for found, name in ((source, "source.name"), (handler, "handler")):
         if found is None:
-            faults.add("missing-property", f"a function needs '{name}'", position=s.position)
+            faults.add("missing-property", f"A function needs '{name}'.", position=s.position)
     timeout = s.properties.get("timeout.seconds")
     seconds = DEFAULT_TIMEOUT_SECONDS if timeout is None else timeout.value
     if not isinstance(seconds, int) or isinstance(seconds, bool):
-        faults.add("invalid-property", "timeout.seconds is a whole number", position=s.position)
+        faults.add("invalid-property", "timeout.seconds is a whole number.", position=s.position)
         seconds = DEFAULT_TIMEOUT_SECONDS
     faults.raise_if_any()
     return FunctionDefinition(
@@ -157,7 +157,7 @@ def _typed(text: str, position: Any, faults: Faults) -> DataType:
     try:
         return parse_type(text)
     except ValueError as error:
-        faults.add("type-mismatch", str(error), position=position)
+        faults.add("type-mismatch", sentence(str(error)), position=position)
         return parse_type("VARCHAR")
 
 
@@ -165,7 +165,7 @@ def _type(text: str, s: ast.Drop) -> DataType:
     try:
         return parse_type(text)
     except ValueError as error:
-        raise RequestError("type-mismatch", str(error), position=s.position) from None
+        raise RequestError("type-mismatch", sentence(str(error)), position=s.position) from None
 
 
 def _comment(s: ast.CreateFunctionSource | ast.CreateFunction) -> str | None:
@@ -177,7 +177,7 @@ def _refuse_unknown(properties: ast.Properties, known: tuple[str, ...]) -> None:
     faults = Faults()
     for key, value in properties.items():
         if key not in known:
-            detail = f"unknown property {key}; known: {', '.join(known)}"
+            detail = f"Property {key} is not known here; known: {', '.join(known)}."
             faults.add("invalid-property", detail, position=value.key_position or value.position)
     faults.raise_if_any()
 
@@ -192,4 +192,4 @@ def _refuse_taken(
     noun: str, name: str, there: bool, s: ast.CreateFunction | ast.CreateFunctionSource
 ) -> None:
     if there and not (s.if_not_exists or s.or_replace):
-        raise CatalogError("already-exists", f"{noun} {quote(name)} exists already", noun=noun)
+        raise already_exists(noun, quote(name))

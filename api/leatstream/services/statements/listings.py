@@ -12,27 +12,28 @@ from leatstream.connectors.entities import Table as EntityTable
 from leatstream.errors import RequestError
 from leatstream.model.names import quote
 from leatstream.model.objects import RelationKind
-from leatstream.services import databases, entities, relations, schemas, stores
-from leatstream.services.catalog_view import qualify
 from leatstream.services.environment import Context, Environment, Principal
+from leatstream.services.nouns import databases, schemas, stores
+from leatstream.services.nouns.names import entity_name, qualify_schema, single, store_of
 from leatstream.services.queries import catalog as queries
-from leatstream.services.queries import log as query_log
-from leatstream.services.queries import savepoints
+from leatstream.services.queries import history as query_log
+from leatstream.services.queries.checkpoints import savepoints
+from leatstream.services.queries.views import refuse_other_kind
+from leatstream.services.relations import entities, relations
+from leatstream.services.staging.catalog_view import qualify
 from leatstream.services.statements import applications as application_statements
-from leatstream.services.statements import registered as registered_statements
-from leatstream.services.statements.bodies import entity_name, qualify_schema, single, store_of
+from leatstream.services.statements import secrets_and_registries as registered_statements
 from leatstream.services.statements.function_listings import (
     described_function,
     described_source,
     listed_functions,
     listed_sources,
 )
-from leatstream.services.statements.tables import META, Table
-from leatstream.services.statements.tables import all_pages as _all
-from leatstream.services.statements.tables import meta_cells as _meta
-from leatstream.services.statements.tables import pairs as _pairs
-from leatstream.services.statements.tables import text_columns as _columns
-from leatstream.services.views import refuse_other_kind
+from leatstream.services.statements.result_tables import META, Table
+from leatstream.services.statements.result_tables import all_pages as _all
+from leatstream.services.statements.result_tables import meta_cells as _meta
+from leatstream.services.statements.result_tables import pairs as _pairs
+from leatstream.services.statements.result_tables import text_columns as _columns
 from leatstream.sql import statements as ast
 from leatstream.views.faults import gathered
 
@@ -50,7 +51,9 @@ def listed(env: Environment, who: Principal, s: ast.ListObjects, context: Contex
     if s.noun == "schemas":
         database = single(s.within) if s.within else context.database
         if database is None:
-            raise RequestError("unknown-relation", "no database is chosen", hint="LIST SCHEMAS IN DATABASE …")
+            raise RequestError(
+                "unknown-relation", "No database is chosen.", hint="LIST SCHEMAS IN DATABASE …"
+            )
         found = _all(lambda t: schemas.list_schemas(env, who, database, 1000, t))
         return _columns("database", "name", *_META), [[x.database, x.name, *_meta(x)] for x in found]
     if s.noun == "stores":
@@ -259,13 +262,13 @@ def records_table(
         if key not in known:
             raise RequestError(
                 "invalid-property",
-                f"unknown property {key}; known: from_beginning, limit",
+                f"Property {key} is not known here; known: from_beginning, limit.",
                 position=value.position,
             )
     asked = properties.get("limit")
     limit = asked.value if asked is not None else _PRINT_LIMIT
     if not isinstance(limit, int) or not 1 <= limit <= _PRINT_MOST:
-        detail = f"limit is a number from 1 to {_PRINT_MOST}"
+        detail = f"'limit' is a number from 1 to {_PRINT_MOST}."
         raise RequestError("invalid-property", detail, position=asked.position if asked else None)
     flag = properties.get("from_beginning")
     beginning = flag is not None and str(flag.value).lower() != "false"

@@ -7,11 +7,11 @@ from dataclasses import asdict, replace
 from leatstream.errors import RequestError
 from leatstream.model.objects import Query
 from leatstream.services.environment import Environment, Principal
+from leatstream.services.environment.results import Run, StatementResult
+from leatstream.services.nouns.names import single
 from leatstream.services.queries.restart import StartWish, read_offsets, restart_plan, restart_query, start_of
 from leatstream.services.queries.restart_failed import check_cause, restart_failed
 from leatstream.services.queries.skipping import skipping
-from leatstream.services.statements.bodies import single
-from leatstream.services.statements.results import Run, StatementResult
 from leatstream.sql import statements as ast
 
 _COLUMNS = ("query", "start", "lost", "repeated", "state")

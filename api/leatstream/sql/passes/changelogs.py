@@ -24,7 +24,7 @@ from leatstream.sql.passes.joins import JOIN_TYPES, conjuncts, refs, refuse_miss
 from leatstream.sql.passes.render import Renderer
 from leatstream.sql.passes.scope import Binding, BoundJoin, BoundQuery, BoundSelect, BoundUnion, Input, place
 
-_OWN = "write it into a stream or changelog of its own"
+_OWN = "Write it into a stream or changelog of its own"
 _CHANCE = frozenset(RANDOM) - {"unix_timestamp"}
 
 
@@ -40,16 +40,16 @@ def check_changelog_join(
         return None
     if join_type is JoinType.FULL:
         detail = "FULL JOIN is not supported with changelogs."
-        hint = "a row that only the changelog has is no row of the stream" if kind == TEMPORAL_JOIN else None
-        faults.add("unsupported", detail, position=at, hint=hint or "write two LEFT JOINs")
+        hint = "A row that only the changelog has is no row of the stream." if kind == TEMPORAL_JOIN else None
+        faults.add("unsupported", detail, position=at, hint=hint or "Write two LEFT JOINs.")
         return None
     if not right.keyed:
         detail = f"A changelog cannot be joined with a stream behind it ({left[0].shown} and {right.shown})."
-        hint = f"begin with the stream: FROM {right.shown} JOIN {left[0].shown} ON …"
+        hint = f"Begin with the stream: FROM {right.shown} JOIN {left[0].shown} ON …"
         faults.add("unsupported", detail, position=at, hint=hint)
         return None
     if node.meta["within"] is not None:
-        hint = f"leave WITHIN out: {_meaning(kind)}"
+        hint = f"Leave WITHIN out: {_meaning(kind)}."
         detail = "WITHIN is for two streams; a changelog has a row for every time."
         faults.add("unsupported", detail, position=node.meta["within"][-1], hint=hint)
     on = node.args.get("on")
@@ -86,7 +86,7 @@ def check_keys(join: BoundJoin, left: list[Input], binding: Binding) -> None:
     missing = [key for key in scan.relation.primary_key if key not in found]
     if missing:
         shown = ", ".join(f"{join.right.shown}.{quote(key)}" for key in missing)
-        hint = f"write ON {left[0].shown}.<column> = {join.right.shown}.{quote(missing[0])} AND …"
+        hint = f"Write ON {left[0].shown}.<column> = {join.right.shown}.{quote(missing[0])} AND …"
         detail = f"A changelog is joined on its whole primary key: ON does not equate {shown}."
         binding.faults.add("unsupported", detail, position=place(join.on), hint=hint)
         return
@@ -94,7 +94,7 @@ def check_keys(join: BoundJoin, left: list[Input], binding: Binding) -> None:
     chained = any(not (refs(value) or set()) <= {left[0].ref} for value in join.values)
     if join.kind == CHANGELOG_JOIN and chained:
         detail = f"{join.right.shown} must be joined with columns of {left[0].shown}, the first changelog."
-        hint = f"{_OWN}: the join of the first two"
+        hint = f"{_OWN}: the join of the first two."
         binding.faults.add("unsupported", detail, position=place(join.on), hint=hint)
 
 
@@ -117,29 +117,29 @@ def check_place(query: BoundSelect, depth: int, binding: Binding, *, changelog: 
         at = given.scan.position if given.scan is not None else None
         if depth:
             detail = f"{given.shown} is a changelog, which cannot be read in a sub-select, WITH or UNION ALL."
-            faults.add("unsupported", detail, position=at, hint=_OWN)
+            faults.add("unsupported", detail, position=at, hint=f"{_OWN}.")
         if given.window is not None:
             detail = f"{given.shown} is a changelog, whose rows change: windows of time are for streams."
-            hint = "group by a column that holds the time, such as CAST(at AS DATE)"
+            hint = "Group by a column that holds the time, such as CAST(at AS DATE)."
             faults.add("unsupported", detail, position=at, hint=hint)
     joined = next((join.right for join in query.joins if join.kind not in LOOKUP_JOINS), None)
     if joined is not None and query.inputs[0].keyed and not changelog:
         at = joined.scan.position if joined.scan else query.position
         detail = "A join of changelogs is a changelog, not a stream: its rows change."
-        hint = "write CREATE CHANGELOG, and then a stream from that"
+        hint = "Write CREATE CHANGELOG, and then a stream from that."
         faults.add("unsupported", detail, position=at, hint=hint)
     _check_repeatable(query, faults)
     if keyed:
         for join in binding.joins:
             if join.kind == INTERVAL_JOIN:
                 detail = "A join of streams beside a changelog is not supported."
-                hint = f"{_OWN}: the join of the streams"
+                hint = f"{_OWN}: the join of the streams."
                 _add_once(faults, detail, join.position, hint)
         for given in query.inputs:
             if _grouped(given.query):
                 at = keyed[0].scan.position if keyed[0].scan is not None else query.position
                 detail = f"{given.shown} keeps groups, which cannot be beside a changelog."
-                faults.add("unsupported", detail, position=at, hint=f"{_OWN}: {given.shown}")
+                faults.add("unsupported", detail, position=at, hint=f"{_OWN}: {given.shown}.")
 
 
 def _check_repeatable(query: BoundSelect, faults: Faults) -> None:
@@ -161,7 +161,7 @@ def _check_repeatable(query: BoundSelect, faults: Faults) -> None:
                     f"{word.upper()} cannot stand in {where} over a changelog: old rows are computed again "
                     "to be taken back, and it gives another value at each call."
                 )
-                faults.add("unsupported", detail, position=place(node), hint=_OWN)
+                faults.add("unsupported", detail, position=place(node), hint=f"{_OWN}.")
 
 
 def _grouped(query: BoundQuery | None) -> bool:
@@ -192,7 +192,7 @@ def kept_keys(query: BoundSelect, at: Position | None, faults: Faults) -> tuple[
     if missing:
         shown = ", ".join(map(quote, missing))
         detail = f"The primary key comes from {given.shown}, so SELECT must give {shown} as it is."
-        hint = f"add {given.shown}.{quote(missing[0])}, or write CREATE STREAM to take each update as a row"
+        hint = f"Add {given.shown}.{quote(missing[0])}, or write CREATE STREAM to take each update as a row."
         faults.add("unsupported", detail, position=at, hint=hint)
     return tuple(names[key] for key in keys if key in names)
 

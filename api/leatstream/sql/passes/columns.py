@@ -19,7 +19,7 @@ def suggestion(wrong: str, known: Iterable[str]) -> str | None:
     """``did you mean …?`` or None."""
     names = {name.lower(): name for name in known}
     close = get_close_matches(wrong.lower(), list(names), n=1, cutoff=0.6)
-    return f"did you mean {quote(names[close[0]])}?" if close else None
+    return f"Did you mean {quote(names[close[0]])}?" if close else None
 
 
 def near_input(wrong: str, inputs: Iterable[Input]) -> str | None:
@@ -51,7 +51,7 @@ class Columns:
                 "unknown-column",
                 detail,
                 position=place,
-                hint="use rowtime(), rowkey(), rowmeta() or rowheaders()",
+                hint="Use rowtime(), rowkey(), rowmeta() or rowheaders().",
             )
             return
         found = self._qualified(names) or self._plain(names)
@@ -67,7 +67,7 @@ class Columns:
                 "ambiguous-column",
                 f"The column {quote(names[0])} is in {owners}.",
                 position=place,
-                hint=f"write {found[0][0].shown}.{quote(names[0])}",
+                hint=f"Write {found[0][0].shown}.{quote(names[0])}.",
             )
             return
         self._unknown(names, place)
@@ -144,4 +144,4 @@ def _listed(names: Sequence[str]) -> str | None:
     if not names:
         return None
     shown = ", ".join(quote(name) for name in names[:8])
-    return f"there is {shown}" + (", …" if len(names) > 8 else "")
+    return f"There is {shown}, …" if len(names) > 8 else f"There is {shown}."

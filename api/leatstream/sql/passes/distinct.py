@@ -46,7 +46,7 @@ def check_distinct(
     keys = [item.value for item in named if window_column(item.value, inputs[0]) is None]
     names = tuple(item.name for item in named) if update else ()
     if not named and inputs[0].window is None:
-        detail = f"SELECT DISTINCT of constants {NO_KEY}"
+        detail = f"SELECT DISTINCT of constants {NO_KEY}."
         binding.faults.add("not-grouped", detail, position=at, hint="SELECT a column too")
     return BoundGroup(keys, names, None, update)
 
@@ -62,16 +62,16 @@ def _refusal(
 ) -> tuple[str, str] | None:
     window = inputs[0].window
     if any(given.keyed for given in inputs):
-        return "SELECT DISTINCT over a changelog", "write GROUP BY with all columns"
+        return "SELECT DISTINCT over a changelog", "Write GROUP BY with all columns."
     if grouped:
         return (
             "SELECT DISTINCT with GROUP BY",
-            "leave DISTINCT out, and SELECT all grouping columns",
+            "Leave DISTINCT out, and SELECT all grouping columns.",
         )
     if nested:
-        return "SELECT DISTINCT in a sub-select or beside UNION ALL", "write it into a stream of its own"
+        return "SELECT DISTINCT in a sub-select or beside UNION ALL", "Write it into a stream of its own."
     if update and binding.joins:
-        return "SELECT DISTINCT over a join in a changelog", "write CREATE STREAM"
+        return "SELECT DISTINCT over a join in a changelog", "Write CREATE STREAM."
     if window is not None:
         found = {window_column(item.value, inputs[0]) for item in items}
         if not found.issuperset(WINDOW_COLUMNS):

@@ -43,7 +43,7 @@ def _no_element_0(node: exp.Bracket, columns: Columns) -> None:
     """Spark ends the query at it, not before a row has come."""
     index = node.expressions[0]
     if isinstance(index, exp.Literal) and not index.is_string and index.this == "0" and _is_array(node.this):
-        detail, hint = "Arrays count from 1: there is no element 0.", "write [1] for the first one"
+        detail, hint = "Arrays count from 1: there is no element 0.", "Write [1] for the first one."
         columns.faults.add("type-mismatch", detail, position=place(node), hint=hint)
 
 
@@ -57,7 +57,7 @@ def _is_array(node: exp.Expression) -> bool:
 
 
 def _refuse(what: str, node: exp.Expression, columns: Columns) -> None:
-    hint = "write JOIN … ON: with WITHIN for a stream, without for a changelog or table"
+    hint = "Write JOIN … ON: with WITHIN for a stream, without for a changelog or table."
     columns.faults.add("unsupported", f"{what} is not supported on streams.", position=place(node), hint=hint)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from leatstream.errors import Faults
+from leatstream.errors import Faults, sentence
 from leatstream.model.objects import ROWTIME
 from leatstream.sql.function_table import ROW as ROW_CATEGORY
 from leatstream.sql.function_table import Function, functions, known_names, refusals
@@ -78,8 +78,8 @@ class Functions:
             detail = f"{name.upper()} needs GROUPING SETS, ROLLUP or CUBE in GROUP BY."
             self.faults.add("not-grouped", detail, position=at)
         elif name == "grouping" and len(node.expressions) != 1:
-            detail = f"grouping takes 1 argument, not {len(node.expressions)}."
-            self.faults.add("type-mismatch", detail, position=at, hint="grouping_id takes several")
+            detail = f"The function grouping takes 1 argument, not {len(node.expressions)}."
+            self.faults.add("type-mismatch", detail, position=at, hint="grouping_id takes several.")
 
     def _aggregate(self, node: exp.Expression, function: Function) -> None:
         name, at = str(node.this), place(node, "name_span")
@@ -90,7 +90,7 @@ class Functions:
             return
         elif node.meta.get("distinct"):
             detail = f"{name.upper()}(DISTINCT …) is not supported on streams."
-            hint = "name the values: COUNT(DISTINCT x)" if name == "count" else "only COUNT takes DISTINCT"
+            hint = "Name the values: COUNT(DISTINCT x)." if name == "count" else "Only COUNT takes DISTINCT."
             self.faults.add("unsupported", detail, position=at, hint=hint)
         elif not (name == "count" and [type(a) for a in node.expressions] == [exp.Star]):
             self._arguments(node, function)
@@ -114,7 +114,7 @@ class Functions:
                 "type-mismatch",
                 f"{name} takes {wanted} {noun}, not {count}.",
                 position=at,
-                hint=f"write {name}({function.signature})" if count else None,
+                hint=f"Write {name}({function.signature})." if count else None,
             )
         elif function.name == "get_json_object":
             self._path(name, node.expressions[1])
@@ -122,13 +122,13 @@ class Functions:
     def _path(self, name: str, path: exp.Expression) -> None:
         if not isinstance(path, exp.Literal) or not path.is_string:
             detail = f"The path of {name} is not written out."
-            hint = "write it as text, such as '$.a.b[0]'"
+            hint = "Write it as text, such as '$.a.b[0]'."
             self.faults.add("unsupported", detail, position=place(path), hint=hint)
             return
         try:
             steps_of(path.this)
         except UnfitPath as error:
-            self.faults.add("unsupported", str(error), position=place(path), hint=error.hint)
+            self.faults.add("unsupported", sentence(str(error)), position=place(path), hint=error.hint)
 
     def _row(self, node: exp.Expression, name: str) -> None:
         at = place(node)
@@ -148,7 +148,7 @@ class Functions:
                 self.faults.add("unknown-relation", detail, position=place(arguments[0]), hint=hint)
                 return
         elif len(self.inputs) > 1:
-            hint = f"write {name}({self.inputs[0].shown})"
+            hint = f"Write {name}({self.inputs[0].shown})."
             detail = f"{name} needs the alias of one of the joined relations."
             self.faults.add("ambiguous-column", detail, position=at, hint=hint)
             return
@@ -158,12 +158,15 @@ class Functions:
             self.faults.add("unsupported", detail, position=at)
             return
         if name == "rowheaders" and given.keyed:
-            detail = f"rowheaders is for streams; {given.shown} is a changelog, whose rows many records make."
+            detail = (
+                f"The function rowheaders is for streams; {given.shown} is a changelog, whose "
+                "rows many records make."
+            )
             self.faults.add("unsupported", detail, position=at)
             return
         if name in ("rowmeta", "rowheaders") and given.scan is None:
             detail = f"{name} is known for relations only, not for a sub-select."
-            self.faults.add("unsupported", detail, position=at, hint="select it inside and name it with AS")
+            self.faults.add("unsupported", detail, position=at, hint="Select it inside and name it with AS.")
             return
         given.headers |= name == "rowheaders"
         node.meta["bound"] = (given.ref, f"__leat_{name}", [])

@@ -19,10 +19,10 @@ from leatstream.sql.passes.spark_text import spark_text
 
 WINDOW_COLUMNS = ("window_start", "window_end")
 IN_WHERE = "WHERE comes before grouping; write HAVING"
-_IN_KEYS = "group by columns and expressions of one row"
-_INSIDE = "aggregates do not nest"
-NO_KEY = "has no column that could be the changelog's primary key, by which it is replaced."
-_ONE_GROUP = "write FROM (SELECT 'all' AS part, … FROM …) x GROUP BY part, and SELECT part too"
+_IN_KEYS = "Group by columns and expressions of one row."
+_INSIDE = "Aggregates do not nest."
+NO_KEY = "has no column that could be the changelog's primary key, by which it is replaced"
+_ONE_GROUP = "Write FROM (SELECT 'all' AS part, … FROM …) x GROUP BY part, and SELECT part too."
 
 
 def check_grouping(
@@ -62,11 +62,11 @@ def check_grouping(
     plain = [key for i, key in enumerate(keys) if i not in inside]
     if inputs[0].keyed and group.meta["sets"]:
         detail = "GROUPING SETS, ROLLUP and CUBE over a changelog are not supported."
-        faults.add("unsupported", detail, position=at, hint="write a query for each set of columns")
+        faults.add("unsupported", detail, position=at, hint="Write a query for each set of columns.")
     if window is not None:
         _require_window(plain, inputs[0], at, faults)
         if window.kind == "session" and group.meta["sets"]:
-            hint = "write a query for each set of columns"
+            hint = "Write a query for each set of columns."
             detail = "SESSION with GROUPING SETS, ROLLUP or CUBE is not supported."
             faults.add("unsupported", detail, position=at, hint=hint)
         if update and window.kind == "session":
@@ -75,14 +75,14 @@ def check_grouping(
                 "A changelog of SESSION windows is not supported: Spark does not update a session, it gives"
                 " each one once it has closed.",
                 position=at,
-                hint="write CREATE STREAM",
+                hint="Write CREATE STREAM.",
             )
     elif not update:
         faults.add(
             "unsupported",
             "GROUP BY without a window cannot make a stream: no group is ever complete.",
             position=at,
-            hint="write CREATE CHANGELOG, or FROM TUMBLE(…) and GROUP BY window_start, window_end",
+            hint="Write CREATE CHANGELOG, or FROM TUMBLE(…) and GROUP BY window_start, window_end.",
         )
     if having is not None:
         check(having.this, columns, Functions(list(inputs), faults, sets=bool(group.meta["sets"])))
@@ -98,7 +98,7 @@ def check_grouping(
         marks = set_marks(items, optional, at, faults)
         names = tuple(dict.fromkeys([*_names(keys, items, inputs[0], at, faults), *marks]))
         if not keys:
-            faults.add("not-grouped", f"One group of all rows {NO_KEY}", position=at, hint=_ONE_GROUP)
+            faults.add("not-grouped", f"One group of all rows {NO_KEY}.", position=at, hint=_ONE_GROUP)
     plain = [key for key in plain if window_column(key, inputs[0]) is None]
     nested = nested and window is not None
     bound = BoundGroup(plain, names, having.this if having is not None else None, update, nested)
@@ -108,15 +108,15 @@ def check_grouping(
 
 def _refuse_joined(inputs: Sequence[Input], binding: Binding, at: Position, *, update: bool) -> None:
     """Joined streams can be grouped by windows, each written once; Spark updates no group of theirs."""
-    apart = "write the join into a stream of its own, and group that"
+    apart = "Write the join into a stream of its own, and group that."
     if inputs[0].keyed and binding.joins and all(join.kind == CHANGELOG_JOIN for join in binding.joins):
         return  # Their rows are taken back, so that groups of them can be told anew.
     if sum(given.unnested is None for given in inputs) > 1:
-        inside = "write FROM TUMBLE((SELECT … FROM a JOIN b WITHIN … ON …), SIZE …) and group that"
+        inside = "Write FROM TUMBLE((SELECT … FROM a JOIN b WITHIN … ON …), SIZE …) and group that."
         hint = apart if any(given.keyed or given.table for given in inputs) else inside
         binding.faults.add("unsupported", "GROUP BY beside a join is not supported.", position=at, hint=hint)
     elif binding.joins and (update or inputs[0].window is None):
-        hint = "write CREATE STREAM over a window, or the join into a stream of its own"
+        hint = "Write CREATE STREAM over a window, or the join into a stream of its own."
         detail = "A changelog of groups of joined streams is not supported: Spark does not update them."
         binding.faults.add("unsupported", detail, position=at, hint=hint)
     elif any(join.type is JoinType.FULL for join in binding.joins):
@@ -147,7 +147,7 @@ def _require_window(keys: Sequence[exp.Expression], given: Input, at: Position, 
     missing = [name for name in WINDOW_COLUMNS if name not in found]
     if missing:
         shown = " and ".join(missing)
-        hint = "write GROUP BY window_start, window_end, …"
+        hint = "Write GROUP BY window_start, window_end, …"
         faults.add("not-grouped", f"GROUP BY over a window must name {shown}.", position=at, hint=hint)
 
 
@@ -166,7 +166,7 @@ def _check_grouped(
         elif isinstance(node, exp.Column) or "bound" in node.meta:
             if "bound" in node.meta:
                 shown = f"{node.this}()" if isinstance(node, exp.Anonymous) else quote(node.meta["bound"][1])
-                hint = f"write it into GROUP BY, or an aggregate such as max({shown})"
+                hint = f"Write it into GROUP BY, or an aggregate such as max({shown})."
                 detail = f"{shown} is neither in GROUP BY nor inside an aggregate."
                 faults.add("not-grouped", detail, position=place(node), hint=hint)
         else:

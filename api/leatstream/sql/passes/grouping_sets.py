@@ -29,7 +29,7 @@ def check_groupings(root: exp.Expression, optional: Sequence[exp.Expression], fa
                 node.set("expressions", [key.copy() for key in known.values()])
             if not node.expressions:
                 detail = f"{str(node.this).upper()}() has nothing to tell: no set has a column."
-                faults.add("not-grouped", detail, position=place(node), hint="leave it out")
+                faults.add("not-grouped", detail, position=place(node), hint="Leave it out.")
             for argument in node.expressions:
                 text = spark_text(argument)
                 if text is not None and text not in known:
@@ -56,6 +56,6 @@ def set_marks(
             "A changelog's primary key must tell the group of NULL from a group of all values:"
             " SELECT GROUPING_ID() too.",
             position=at,
-            hint="write SELECT …, GROUPING_ID() AS level",
+            hint="Write SELECT …, GROUPING_ID() AS level.",
         )
     return found

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from leatstream.errors import LeatstreamError, RequestError
+from leatstream.errors import LeatstreamError, RequestError, sentence
 from leatstream.model.names import quote
 from leatstream.model.objects import HIDDEN_PREFIX, Relation, RelationKind
 from leatstream.model.types import parse_type
@@ -54,9 +54,9 @@ class InputBinder(ABC):
         if taken:
             self.faults.add(
                 "ambiguous-column",
-                f"{given.shown} has a column {taken[0]} already, which the window adds.",
+                sentence(f"{given.shown} has a column {taken[0]} already, which the window adds"),
                 position=node.meta["window_position"],
-                hint="name it otherwise in a sub-select: TUMBLE((SELECT …), SIZE …)",
+                hint="Name it otherwise in a sub-select: TUMBLE((SELECT …), SIZE …).",
             )
         added = tuple(Output(n, parse_type("TIMESTAMP")) for n in WINDOW_COLUMNS if n not in taken)
         return replace(given, columns=None if known is None else (*known, *added), window=window)
@@ -96,7 +96,7 @@ class InputBinder(ABC):
                 "unsupported",
                 "Source properties after a sub-select are not supported.",
                 position=node.meta["properties_position"],
-                hint="write WITH (…) after the relation inside",
+                hint="Write WITH (…) after the relation inside.",
             )
         bound = self.query(query, ctes, depth + 1)
         names = (alias,) if alias else ()

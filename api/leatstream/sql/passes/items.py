@@ -87,9 +87,9 @@ def check_twice(items: Sequence[Item], faults: Faults) -> None:
             continue
         owner = item.value.meta.get("owner")
         case = "" if first.name == item.name else f" (only its case differs from {quote(first.name)})"
-        hint = f"give one of them another name with AS, such as AS {quote(item.name + '_2')}"
+        hint = f"Give one of them another name with AS, such as AS {quote(item.name + '_2')}."
         if owner:
-            hint = f"list the columns instead of *, and name one with AS: {owner}.{quote(item.name)} AS …"
+            hint = f"List the columns instead of *, and name one with AS: {owner}.{quote(item.name)} AS …"
         faults.add(
             "ambiguous-column",
             f"The output has the column {quote(item.name)} twice{case}.",

@@ -18,13 +18,13 @@ JOIN_TYPES = {
     ("full", "outer"): JoinType.FULL,
 }
 _HINTS = {
-    "right": "swap the sides and write LEFT JOIN",
-    "cross": "write JOIN … WITHIN … ON with an equality",
-    "natural": "write JOIN … WITHIN … ON with the columns named",
-    "semi": "write an inner JOIN and select the left side's columns",
-    "anti": "write LEFT JOIN … WHERE <right column> IS NULL",
-    "comma": "write a JOIN b WITHIN 5 MINUTES ON a.x = b.x; WITHIN not where one is a changelog or table",
-    "lateral": "a lateral join is not known on streams",
+    "right": "Swap the sides and write LEFT JOIN.",
+    "cross": "Write JOIN … WITHIN … ON with an equality.",
+    "natural": "Write JOIN … WITHIN … ON with the columns named.",
+    "semi": "Write an inner JOIN and select the left side's columns.",
+    "anti": "Write LEFT JOIN … WHERE <right column> IS NULL.",
+    "comma": "Write a JOIN b WITHIN 5 MINUTES ON a.x = b.x; WITHIN not where one is a changelog or table.",
+    "lateral": "A lateral join is not known on streams.",
 }
 
 
@@ -40,16 +40,16 @@ def check_join(
     inside = any(_has_full_join(given.query) for given in [*left, right])
     if inside or any(join.type is JoinType.FULL for join in earlier):
         # Either side's time may be missing then, so Spark could never forget old rows.
-        hint = "write the FULL JOIN last, or into a stream of its own"
+        hint = "Write the FULL JOIN last, or into a stream of its own."
         faults.add("unsupported", "A join after a FULL JOIN is not supported.", position=at, hint=hint)
     within, on = node.meta["within"], node.args.get("on")
     if within is None:
         faults.add(
             "within-required",
-            "interval-join-stream-stream requires WITHIN: two streams can only be joined"
+            "An interval join of two streams requires WITHIN: they can only be joined"
             f" when their records are near in time ({left[0].shown} and {right.shown}).",
             position=at,
-            hint="write WITHIN 5 MINUTES before ON",
+            hint="Write WITHIN 5 MINUTES before ON.",
         )
     if on is None:
         refuse_missing_on(node, left[0], right, binding)
@@ -72,7 +72,7 @@ def refuse_type(node: exp.Expression, binding: Binding, where: str) -> None:
 
 def refuse_missing_on(node: exp.Expression, left: Input, right: Input, binding: Binding) -> None:
     """Note a join without a condition."""
-    hint = f"write ON {left.shown}.<column> = {right.shown}.<column>"
+    hint = f"Write ON {left.shown}.<column> = {right.shown}.<column>."
     binding.faults.add("sql-syntax", "A join needs ON.", position=node.meta["position"], hint=hint)
 
 
@@ -94,7 +94,7 @@ def check_equality(join: BoundJoin, left: list[Input], binding: Binding) -> None
         "unsupported",
         "ON must hold an equality between a column of each side, because streams are joined by key.",
         position=place(join.on),
-        hint=f"write {shown}, further conditions joined by AND",
+        hint=f"Write {shown}, further conditions joined by AND.",
     )
 
 

@@ -23,9 +23,9 @@ from leatstream.sql.passes.render import Renderer
 from leatstream.sql.passes.scope import Binding, BoundJoin, BoundQuery, BoundSelect, Input, place, selects
 from leatstream.sql.source_properties import LOOKUP_TTL
 
-_OWN = "write the join into a stream of its own, and the rest from that"
+_OWN = "Write the join into a stream of its own, and the rest from that."
 _NO_KEYS = ("ARRAY", "MAP", "STRUCT")
-_ONCE = "write them into a stream of their own before, where they are called once"
+_ONCE = "Write them into a stream of their own before, where they are called once."
 
 
 def check_lookup_join(
@@ -38,12 +38,12 @@ def check_lookup_join(
         refuse_type(node, binding, "with tables")
         return None
     if join_type is JoinType.FULL:
-        hint = "write LEFT JOIN: a table's rows that no record asks for are not read"
+        hint = "Write LEFT JOIN: a table's rows that no record asks for are not read."
         faults.add("unsupported", "FULL JOIN is not supported with tables.", position=at, hint=hint)
         return None
     if node.meta["within"] is not None:
         detail = "WITHIN is for two streams; a table's rows are those that are there when a record comes."
-        faults.add("unsupported", detail, position=node.meta["within"][-1], hint="leave WITHIN out")
+        faults.add("unsupported", detail, position=node.meta["within"][-1], hint="Leave WITHIN out.")
     on = node.args.get("on")
     if on is None:
         refuse_missing_on(node, left[0], right, binding)
@@ -79,7 +79,7 @@ def check_lookup_keys(join: BoundJoin, left: list[Input], binding: Binding) -> N
         f"ON must equate a column of {join.right.shown} with a value of the rows before it: by such values "
         "a table's rows are looked up.",
         position=place(join.on),
-        hint=f"write {shown}, further conditions joined by AND",
+        hint=f"Write {shown}, further conditions joined by AND.",
     )
 
 
@@ -96,10 +96,10 @@ def check_one_row(query: BoundSelect, binding: Binding) -> None:
         if key:
             shown = ", ".join(f"{join.right.shown}.{quote(name)}" for name in missing)
             detail = f"ON must equate the whole primary key of {join.right.shown}; {shown} is missing"
-            hint = "add it, or write CREATE STREAM, where a row may have many of the table's"
+            hint = "Add it, or write CREATE STREAM, where a row may have many of the table's."
         else:
             detail = f"{join.right.shown} has no PRIMARY KEY"
-            hint = "declare the table with one, or write CREATE STREAM"
+            hint = "Declare the table with one, or write CREATE STREAM."
         binding.faults.add(
             "unsupported",
             f"{detail}: a changelog's row could have several rows of the table under one key.",
@@ -147,10 +147,10 @@ def refuse_table_first(given: Input, others: list[exp.Expression], binding: Bind
     at = given.scan.position if given.scan is not None else None
     detail = f"{given.shown} is a table, which a query can only join with a stream or changelog before it."
     hint = (
-        f"begin with the stream: FROM <stream> JOIN {given.shown} ON …"
+        f"Begin with the stream: FROM <stream> JOIN {given.shown} ON …"
         if others
-        else "declare a STREAM or CHANGELOG over the store's table to read its rows and changes; PRINT "
-        "ENTITY shows them"
+        else "Declare a STREAM or CHANGELOG over the store's table to read its rows and changes; PRINT "
+        "ENTITY shows them."
     )
     binding.faults.add("unsupported", detail, position=at, hint=hint)
 

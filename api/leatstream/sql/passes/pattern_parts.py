@@ -151,7 +151,7 @@ class PatternFunctions(Functions):
     def _navigation(self, node: exp.Expression, name: str) -> None:
         shown, arguments = name.upper(), node.expressions
         if name == "next":
-            hint = "it waits for a row that may never come: describe the next row by a variable of its own"
+            hint = "It waits for a row that may never come: describe the next row by a variable of its own."
             self._wrong(node, "NEXT is not supported.", "unsupported", hint)
         elif not 1 <= len(arguments) <= 2 or node.meta.get("distinct"):
             self._wrong(node, f"{shown} takes a value, and perhaps a number of rows.", "type-mismatch")
@@ -292,7 +292,7 @@ def _operation(node: Any, cells: Cells, current: str, faults: Faults) -> Part | 
         "unsupported",
         f"{shown} over values of several rows is not supported in DEFINE.",
         position=at,
-        hint="rows are joined by comparisons, + - * / and AND, OR, NOT; apply functions to each row's value",
+        hint="Rows are joined by comparisons, + - * / and AND, OR, NOT; apply functions to each row's value.",
     )
     return None
 

@@ -64,10 +64,10 @@ class Typed:
         name = self._names[number]
         if kind is None and name.startswith("interval"):
             detail = "Rows are matched by values of the types that columns have, not by intervals."
-            self._faults.add("unsupported", detail, position=at, hint="take the two times apart")
+            self._faults.add("unsupported", detail, position=at, hint="Take the two times apart.")
         elif kind is None and name != "void":
             detail = f"The type {name} has no form in a pattern."
-            self._faults.add("unsupported", detail, position=at, hint="name a field, or CAST it")
+            self._faults.add("unsupported", detail, position=at, hint="Name a field, or CAST it.")
         return kind
 
     def partition(self, number: int, at: Position | None) -> tuple[list[Any], DataType | None]:
@@ -75,7 +75,7 @@ class Typed:
         kind = self._types[number]
         if kind is not None and kind.kind in _NESTED:
             detail = f"Rows are parted by values of simple types, not by {kind.kind}."
-            self._faults.add("unsupported", detail, position=at, hint="name a field, or an element")
+            self._faults.add("unsupported", detail, position=at, hint="Name a field, or an element.")
         return self.write(Cell(number, None, None, at))
 
     def _aggregate(self, part: Aggregate) -> tuple[list[Any], DataType | None]:
@@ -87,7 +87,7 @@ class Typed:
         shown = part.name.upper()
         if kind is not None and kind.kind in _NESTED and part.name in ("min", "max"):
             detail = f"{shown} of {kind.kind} is not supported here."
-            hint = "name a field, or an element"
+            hint = "Name a field, or an element."
             self._faults.add("unsupported", detail, position=part.position, hint=hint)
         if part.name in ("min", "max") or kind is None:
             return node, kind
@@ -99,7 +99,7 @@ class Typed:
             precision, scale = _decimal(kind)
             return node, DataType("DECIMAL", (min(_MOST_DIGITS, precision + 10), scale))
         if kind.kind == "DECIMAL":
-            hint = "write SUM(x) / COUNT(x) in MEASURES, or cast x to DOUBLE"
+            hint = "Write SUM(x) / COUNT(x) in MEASURES, or cast x to DOUBLE."
             self._faults.add(
                 "unsupported", f"{shown} of {kind} is not supported.", position=part.position, hint=hint
             )
@@ -158,7 +158,7 @@ class Typed:
     def _refuse(self, what: str, one: DataType, other: DataType, at: Position | None) -> None:
         both = f"{one} and {other}" if one != other else f"two {one}"
         detail = f"{what} of {both} from several rows is not supported in DEFINE."
-        self._faults.add("unsupported", detail, position=at, hint="cast both to one type, such as DOUBLE")
+        self._faults.add("unsupported", detail, position=at, hint="Cast both to one type, such as DOUBLE.")
 
 
 def match_ddl(columns: Mapping[str, DataType], hidden: str) -> str:

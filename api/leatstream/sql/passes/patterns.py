@@ -57,7 +57,7 @@ from leatstream.sql.passes.scope import (
 from leatstream.sql.source_map import SpanMap
 
 VIEW = "leat_match_0"
-_OWN = "write it into a stream of its own"
+_OWN = "Write it into a stream of its own"
 _HIDDEN = f"`{ROWKEY}` BINARY, `{ROWTIME}` TIMESTAMP"
 
 
@@ -109,21 +109,21 @@ class PatternBinder:
     def _check_input(self) -> None:
         given, at = self._given, self._clause.position
         if self._node.this.meta.get("window") is not None:
-            self._refuse("MATCH_RECOGNIZE over a window", at, "write WITHIN behind the pattern")
+            self._refuse("MATCH_RECOGNIZE over a window", at, "Write WITHIN behind the pattern.")
         if given.keyed:
-            self._refuse(f"MATCH_RECOGNIZE over a changelog ({given.shown})", at, "its rows change")
+            self._refuse(f"MATCH_RECOGNIZE over a changelog ({given.shown})", at, "Its rows change.")
         if self._binding.patterns:
-            self._refuse("A second MATCH_RECOGNIZE", at, _OWN)
+            self._refuse("A second MATCH_RECOGNIZE", at, f"{_OWN}.")
         for select in selects(given.query):
             if select.group is not None or select.joins or any(i.view or i.keyed for i in select.inputs):
                 what = "MATCH_RECOGNIZE over a join, a changelog, groups or other matches"
-                self._refuse(what, at, f"{_OWN}: {given.shown}")
+                self._refuse(what, at, f"{_OWN}: {given.shown}.")
                 break
 
     def _check_order(self) -> None:
         keys = self._node.args["order"]
         at = self._clause.places.get("order", self._clause.position)
-        hint = "write ORDER BY rowtime"
+        hint = "Write ORDER BY rowtime."
         if not keys:
             self._faults.add("sql-syntax", "MATCH_RECOGNIZE needs ORDER BY.", position=at, hint=hint)
             return
@@ -163,11 +163,11 @@ class PatternBinder:
         if clause.refused:
             return
         if shortest(clause.term) == 0:
-            self._refuse("A pattern that no row can match", at, "ask for one row at least, such as A+")
+            self._refuse("A pattern that no row can match", at, "Ask for one row at least, such as A+.")
         elif _idles(clause.term):
-            self._refuse("The repetition without an end of a part that may be empty", at, "write (A+ B?)*")
+            self._refuse("The repetition without an end of a part that may be empty", at, "Write (A+ B?)*.")
         elif longest(clause.term) is None and clause.within_ms is None:
-            hint = "write WITHIN 10 MINUTES behind the pattern, or {1,20} for +"
+            hint = "Write WITHIN 10 MINUTES behind the pattern, or {1,20} for +."
             self._refuse("A pattern without an end and without WITHIN", at, hint)
 
     def _check_skip(self) -> None:
@@ -182,7 +182,7 @@ class PatternBinder:
             self._faults.add("unknown-column", f"The pattern has no variable {name}.", position=at, hint=hint)
             return
         least, begins = fewest(clause.term, members), firsts(clause.term) & set(members)
-        hint = "write AFTER MATCH SKIP PAST LAST ROW or AFTER MATCH SKIP TO NEXT ROW"
+        hint = "Write AFTER MATCH SKIP PAST LAST ROW or AFTER MATCH SKIP TO NEXT ROW."
         if not least:
             self._refuse(f"SKIP TO {name}, which a match may be without,", at, hint)
         elif begins and (clause.to_row == "first" or least < 2):
@@ -193,7 +193,7 @@ class PatternBinder:
         items = []
         for value in self._node.args["partition_by"]:
             if not isinstance(value, exp.Column):
-                hint = "name it in a sub-select: FROM (SELECT …) MATCH_RECOGNIZE …"
+                hint = "Name it in a sub-select: FROM (SELECT …) MATCH_RECOGNIZE …"
                 self._refuse("PARTITION BY of an expression", place(value) or self._clause.position, hint)
                 continue
             columns.resolve(value)
@@ -224,7 +224,7 @@ class PatternBinder:
         items: list[Item] = []
         parts: list[Part] = []
         if not self._node.args["measures"]:
-            at, hint = self._clause.position, "write MEASURES A.x AS x"
+            at, hint = self._clause.position, "Write MEASURES A.x AS x."
             self._faults.add("sql-syntax", "MATCH_RECOGNIZE needs MEASURES.", position=at, hint=hint)
         for node in self._node.args["measures"]:
             name = node.alias
@@ -341,7 +341,7 @@ def check_matches(bound: BoundQuery, binding: Binding) -> None:
         if isinstance(query, BoundSelect):
             return
     detail = "A join, GROUP BY, DISTINCT, a window or UNION ALL over MATCH_RECOGNIZE is not supported."
-    binding.faults.add("unsupported", detail, position=at, hint=f"{_OWN}: the matches")
+    binding.faults.add("unsupported", detail, position=at, hint=f"{_OWN}: the matches.")
 
 
 def state_of(pattern: RowPattern) -> dict[str, str]:

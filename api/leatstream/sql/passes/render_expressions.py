@@ -31,7 +31,7 @@ _PLACE = re.compile(r"\{(\d|time)\}")
 _BEFORE, _BEHIND = ("(", ", "), (")", ",", " AS ")
 # Some forms have their argument several times, so nesting them multiplies the text.
 MAX_LENGTH = 1_000_000
-_SHORTER = "nest fewer functions in each other, or give the inner ones a name in a stream before"
+_SHORTER = "Nest fewer functions in each other, or give the inner ones a name in a stream before."
 
 
 class ExpressionRenderer:

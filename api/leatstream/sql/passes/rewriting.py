@@ -191,7 +191,7 @@ class Outside(_Rewriter):
         grouped = part is not None and part.select.args.get("group") is not None
         if grouped and isinstance(node, exp.Anonymous) and is_aggregate(node):
             detail = f"The aggregate {str(node.this).upper()} cannot stand here."
-            hint = "aggregate in the GROUP BY of the sub-select"
+            hint = "Aggregate in the GROUP BY of the sub-select."
             self.faults.add("not-grouped", detail, position=place(node, "name_span"), hint=hint)
 
     def replace(
@@ -225,6 +225,6 @@ class Outside(_Rewriter):
             return
         if str(node.this) == "rowmeta" or part.select.args.get("group") is not None:
             detail = f"{node.this} is known for relations only, not for a sub-select."
-            hint = "select it inside and name it with AS"
+            hint = "Select it inside and name it with AS."
             self.faults.add("unsupported", detail, position=place(node), hint=hint)
         node.set("expressions", [column((part.own,), node)])

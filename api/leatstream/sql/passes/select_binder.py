@@ -86,7 +86,7 @@ class SelectBinder(InputBinder):
                 value = value.this
             if isinstance(value, exp.Null):
                 detail = f"The column {quote(item.name)} is NULL and has no type."
-                hint = "write CAST(NULL AS VARCHAR)"
+                hint = "Write CAST(NULL AS VARCHAR)."
                 self.faults.add("type-mismatch", detail, position=item.position, hint=hint)
 
     def check_changelog(self, query: BoundQuery, at: Position | None) -> None:
@@ -97,7 +97,7 @@ class SelectBinder(InputBinder):
         if isinstance(query, BoundSelect) and _tells_enough(query.inputs[0]):
             return
         if isinstance(query, BoundUnion) or not query.inputs[0].keyed:
-            hint = "write GROUP BY, or CREATE STREAM to keep every row"
+            hint = "Write GROUP BY, or CREATE STREAM to keep every row."
             detail = "A changelog without GROUP BY is not supported: nothing tells its primary key."
             self.faults.add("unsupported", detail, position=at, hint=hint)
         else:
@@ -136,7 +136,7 @@ class SelectBinder(InputBinder):
             return
         self.binding.distinct = True
         if depth or self.changelog:
-            hint = "write UNION ALL, or the UNION into a stream of its own"
+            hint = "Write UNION ALL, or the UNION into a stream of its own."
             detail = "UNION without ALL in a sub-select or a changelog is not supported."
             self.faults.add("unsupported", detail, position=at, hint=hint)
 
@@ -152,7 +152,7 @@ class SelectBinder(InputBinder):
             self._check_alias(right, inputs, join_node.this)
             for given, relation in ((inputs[0], node.args["from_"].this), (right, join_node.this)):
                 if given.window is not None:
-                    hint = "write the join into a sub-select: TUMBLE((SELECT …), SIZE …)"
+                    hint = "Write the join into a sub-select: TUMBLE((SELECT …), SIZE …)."
                     self._refuse_window("A join with a window", relation, hint)
             check_kind, check_on = self._checks(inputs[0], right)
             first = inputs[0].table
@@ -170,7 +170,7 @@ class SelectBinder(InputBinder):
             self._check_alias(given, inputs, unnest)
             inputs.append(given)
         grouped = node.args.get("group") is not None
-        why = None if grouped else "write GROUP BY"
+        why = None if grouped else "Write GROUP BY."
         columns = Columns(inputs, self.faults)
         functions = Functions(
             inputs, self.faults, why, sets=grouped and bool(node.args["group"].meta["sets"])
@@ -180,12 +180,12 @@ class SelectBinder(InputBinder):
         if where is not None:
             check(where.this, columns, Functions(inputs, self.faults, IN_WHERE))
         if grouped and depth and self.changelog:
-            hint = "write it into a stream of its own"
+            hint = "Write it into a stream of its own."
             detail = "In a changelog GROUP BY in a sub-select or beside UNION ALL is not supported."
             self.faults.add("unsupported", detail, position=node.meta["group_position"], hint=hint)
         window = inputs[0].window
         if window is not None and window.kind == "session" and not grouped:
-            hint = "write GROUP BY window_start, window_end, …"
+            hint = "Write GROUP BY window_start, window_end, …"
             self._refuse_window("SESSION without GROUP BY", node.args["from_"].this, hint)
         group = check_grouping(node, inputs, items, self.binding, update=self.changelog, nested=depth > 0)
         group = self._distinct(node, inputs, items, depth) or group
@@ -232,7 +232,7 @@ class SelectBinder(InputBinder):
                 "ambiguous-column",
                 f"FROM has {right.shown} twice.",
                 position=place(node),
-                hint=f"give each its own alias: {right.shown} AS a … {right.shown} AS b",
+                hint=f"Give each its own alias: {right.shown} AS a … {right.shown} AS b.",
             )
 
 

@@ -34,7 +34,7 @@ def bind_unnest(node: exp.Expression, inputs: list[Input], binding: Binding) -> 
             faults.add("validation", detail, position=position)
     if any(i.keyed for i in inputs):
         detail = "UNNEST of a changelog is not supported: its rows change."
-        faults.add("unsupported", detail, position=place(node), hint="write the changelog into a stream")
+        faults.add("unsupported", detail, position=place(node), hint="Write the changelog into a stream.")
     known: DataType | None = value.meta.get("type")
     function, parts = _parts(known, len(given))
     columns: tuple[Output, ...] | None = None
@@ -44,7 +44,7 @@ def bind_unnest(node: exp.Expression, inputs: list[Input], binding: Binding) -> 
             detail = "UNNEST of an expression gives one column: a MAP or STRUCTs are known of columns only."
         faults.add("type-mismatch", detail, position=place(value))
     elif not given and any(name is None for name, _ in parts):
-        hint = "write AS t (x)" if len(parts) == 1 else "write AS t (k, v)"
+        hint = "Write AS t (x)." if len(parts) == 1 else "Write AS t (k, v)."
         faults.add("sql-syntax", "UNNEST needs names for its columns.", position=place(node), hint=hint)
     elif given and len(given) != len(parts):
         detail = f"UNNEST gives {len(parts)} columns here, and {len(given)} are named."

@@ -70,7 +70,7 @@ def check_call(node: exp.Expression, use: FunctionUse, faults: Faults, no_aggreg
         faults.add("type-mismatch", f"{name} takes no {what}.", position=at)
     elif count != wanted:
         noun = "argument" if wanted == 1 else "arguments"
-        hint = f"it is {name}({use.function.signature})"
+        hint = f"It is {name}({use.function.signature})."
         faults.add("type-mismatch", f"{name} takes {wanted} {noun}, not {count}.", position=at, hint=hint)
 
 
@@ -87,7 +87,7 @@ def check_windows(bound: Iterable[BoundSelect], faults: Faults) -> None:
                 "unsupported",
                 f"The aggregate {node.this} needs a window: it keeps every row of a group as state.",
                 position=place(node),
-                hint="write FROM TUMBLE(relation, SIZE 1 MINUTE) … GROUP BY window_start, window_end, …",
+                hint="Write FROM TUMBLE(relation, SIZE 1 MINUTE) … GROUP BY window_start, window_end, …",
             )
 
 

@@ -22,10 +22,10 @@ def aggregate(c: Expressions, name: str, node: Any) -> Value:
     distinct = "DISTINCT " if node.meta.get("distinct") else ""
     if name == "count" and len(arguments) == 1 and isinstance(arguments[0], exp.Star):
         if distinct:
-            c.wrong("type-mismatch", "count takes no DISTINCT *.", node)
+            c.wrong("type-mismatch", "The function count takes no DISTINCT *.", node)
         return Value("count(*)", kinds.BIGINT)
     if len(arguments) != 1:
-        hint = "count distinct values of one expression" if distinct else None
+        hint = "Count distinct values of one expression." if distinct else None
         c.wrong("type-mismatch", f"{name} takes 1 argument, not {len(arguments)}.", node, hint)
         return Value("NULL", None)
     value = c.value(arguments[0])

@@ -28,7 +28,7 @@ def call(c: Expressions, node: Any) -> Value:
     name = str(node.this)
     if name in AGGREGATES:
         if not c.aggregates or c.inside:
-            hint = "aggregates do not nest" if c.inside else "WHERE comes before grouping; write HAVING"
+            hint = "Aggregates do not nest." if c.inside else "WHERE comes before grouping; write HAVING"
             c.wrong("not-grouped", f"The aggregate {name.upper()} cannot stand here.", node, hint)
             return NOTHING
         c.inside = True
@@ -118,7 +118,7 @@ def chosen(
 def _extract(c: Expressions, node: Any) -> Value:
     unit = node.expressions[0].name.lower()
     if unit == "second":
-        c.refuse("EXTRACT(SECOND …)", node, "write second(…)")
+        c.refuse("EXTRACT(SECOND …)", node, "Write second(…).")
         return NOTHING
     return function(c, FIELDS.get(unit, unit), node, node.expressions[1:])
 
@@ -170,14 +170,14 @@ def _extreme(word: str) -> Callable[[Expressions, Any], Value]:
 
 def _nullif(c: Expressions, node: Any) -> Value:
     if len(node.expressions) != 2:
-        c.wrong("type-mismatch", "nullif takes 2 arguments.", node)
+        c.wrong("type-mismatch", "The function nullif takes 2 arguments.", node)
         return NOTHING
     return chosen(c, lambda v: f"nullif({v[0]}, {v[1]})", node, node.expressions)
 
 
 def _mod(c: Expressions, node: Any) -> Value:
     if len(node.expressions) != 2:
-        c.wrong("type-mismatch", "mod takes 2 arguments.", node)
+        c.wrong("type-mismatch", "The function mod takes 2 arguments.", node)
         return NOTHING
     made = exp.Mod(this=node.expressions[0], expression=node.expressions[1])
     made.meta.update(node.meta)

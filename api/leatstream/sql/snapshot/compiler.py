@@ -32,8 +32,8 @@ _POSSIBLE = {
     *("EXCEPT", "MINUS", "INTERSECT"),
 }
 # What to write instead, where it is another thing than on streams.
-_HINTS = {f"{word} ALL": "leave out ALL" for word in ("EXCEPT", "MINUS", "INTERSECT")}
-_APART = "a sub-query does not see the columns around it: write a JOIN"
+_HINTS = {f"{word} ALL": "Leave out ALL." for word in ("EXCEPT", "MINUS", "INTERSECT")}
+_APART = "A sub-query does not see the columns around it: write a JOIN."
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class _Compiler:
                 f"This SELECT over materialized views consists of more than {_MOST_QUERIES} SELECTs, those of"
                 " WITH counted wherever they are read."
             )
-            hint = "keep what is read often in a materialized view of its own"
+            hint = "Keep what is read often in a materialized view of its own."
             raise RequestError("too-complex", detail, position=place(node), hint=hint)
         write = self._combined if isinstance(node, exp.Union) else self._select
         made = write(node, ctes, depth)
@@ -121,7 +121,7 @@ class _Compiler:
         group = node.args.get("group")
         if group is not None and group.meta.get("sets"):
             shared.refuse(
-                group.meta["sets"][0].kind, place(node), "write a SELECT for each set, and UNION ALL"
+                group.meta["sets"][0].kind, place(node), "Write a SELECT for each set, and UNION ALL."
             )
         keys = [self._key(key, rows) for key in group.expressions] if group is not None else []
         if keys:
@@ -183,7 +183,7 @@ class _Compiler:
             made = self.query(query.copy(), ctes, depth + 1)
             for i, fault in enumerate(self.shared.faults.items[before:], before):
                 if fault.code == "unknown-column" and not (fault.hint or "").endswith(_APART):
-                    hint = f"{fault.hint}; {_APART}" if fault.hint else _APART
+                    hint = f"{fault.hint} {_APART}" if fault.hint else _APART
                     self.shared.faults.items[i] = replace(fault, hint=hint)
             return made.sql, made.types
 

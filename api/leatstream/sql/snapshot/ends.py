@@ -59,7 +59,7 @@ def _sorted(
     if parts is not None and len(parts) == 1 and parts[0][0] in query.names:
         return str(query.names.index(parts[0][0]) + 1)
     if rows is None or distinct:
-        hint = "name the column, or give its number"
+        hint = "Name the column, or give its number."
         what = "ORDER BY of an expression after UNION or SELECT DISTINCT"
         shared.refuse(what, place(node), hint)
         return "1"

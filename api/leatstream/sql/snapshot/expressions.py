@@ -20,7 +20,7 @@ from leatstream.sql.snapshot.conversions import adapt, can_cast, cast, plain_nam
 from leatstream.sql.snapshot.functions import FUNCTIONS
 from leatstream.sql.snapshot.values import NOTHING, Parameters, Value, number, postgresql_type
 
-_ELSEWHERE = "compute it in the SELECT that makes the view"
+_ELSEWHERE = "Compute it in the SELECT that makes the view."
 _COMPARISONS = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 
 
@@ -128,7 +128,7 @@ class Expressions:
             )
             if wider is None:
                 detail = f"{kind} and {value.kind} cannot be compared or mixed."
-                self.faults.add("type-mismatch", detail, position=place(node), hint="write CAST(… AS …)")
+                self.faults.add("type-mismatch", detail, position=place(node), hint="Write CAST(… AS …).")
                 return [NOTHING for _ in values]
             kind = wider
         if kind is None:
@@ -168,11 +168,11 @@ class Expressions:
             self.refuse("A field of a STRUCT", node)
             return NOTHING
         if not self.names[ref, name]:
-            hint = "give each column of the sub-select a name of its own: … AS name"
+            hint = "Give each column of the sub-select a name of its own: … AS name."
             self.wrong("ambiguous-column", f"The sub-select has two columns {quote(name)}.", node, hint)
             return NOTHING
         if self.grouped is not None and not self.inside:
-            hint = f"write it into GROUP BY, or an aggregate such as max({quote(name)})"
+            hint = f"Write it into GROUP BY, or an aggregate such as max({quote(name)})."
             detail = f"{quote(name)} is neither in GROUP BY nor inside an aggregate."
             self.wrong("not-grouped", detail, node, hint)
         return Value(self.names[ref, name], node.meta["type"])
@@ -276,7 +276,7 @@ class Expressions:
             wanted = kinds.common(value.kind, given[0])
             if wanted is None or (kinds.family(value.kind) != kinds.family(given[0])):
                 self.wrong(
-                    "type-mismatch", f"{value.kind} and {given[0]} cannot be compared.", node, "write CAST"
+                    "type-mismatch", f"{value.kind} and {given[0]} cannot be compared.", node, "Write CAST."
                 )
         return Value(f"({value.sql} IN ({sql}))", kinds.BOOLEAN)
 
@@ -287,7 +287,7 @@ class Expressions:
 
     def scalar(self, node: Any) -> Value:
         """A sub-query as a value: of several rows SQLite would take one and say nothing."""
-        hint = "read it in FROM: … CROSS JOIN (SELECT max(x) AS most FROM v) AS m"
+        hint = "Read it in FROM: … CROSS JOIN (SELECT max(x) AS most FROM v) AS m."
         self.refuse("A sub-query as a value", node, hint)
         return NOTHING
 
@@ -341,7 +341,7 @@ class Expressions:
         """CAST, and typed literals such as DATE '2026-01-01'."""
         wanted = parse_type(node.args["to"].name)
         if isinstance(node, exp.TryCast):
-            self.refuse("TRY_CAST", node, "write CAST")
+            self.refuse("TRY_CAST", node, "Write CAST.")
             return Value("NULL", wanted)
         found = self.value(node.this)
         if found.kind is None:
@@ -351,7 +351,7 @@ class Expressions:
         if not can_cast(found.kind, wanted):
             hint = None
             if kinds.family(found.kind) == "float" and kinds.family(wanted) == "text":
-                hint = "cast it to DECIMAL first"
+                hint = "Cast it to DECIMAL first."
             self.refuse(f"CAST of {found.kind} to {wanted}", node, hint)
             return Value("NULL", wanted)
         return cast(found, wanted, self.parameters)

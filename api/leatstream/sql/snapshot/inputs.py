@@ -57,11 +57,11 @@ class Inputs:
             if words is None or join.meta.get("within") is not None:
                 shown = " ".join(join.meta.get("words", ())).upper()
                 what = "WITHIN" if join.meta.get("within") is not None else f"{shown} JOIN"
-                self._refuse(what, join, "views are joined by ON alone")
+                self._refuse(what, join, "Views are joined by ON alone.")
                 continue
             if words in ("RIGHT JOIN", "FULL JOIN") and "CROSS JOIN" in text and _listed(node):
                 # It belongs to the last relation of the list alone, which would have to be in parentheses.
-                self._refuse(f"A {words} beside a comma in FROM", join, "put the join into a sub-select")
+                self._refuse(f"A {words} beside a comma in FROM", join, "Put the join into a sub-select.")
             text += self._joined(join, words, rows)
         return text
 
@@ -69,7 +69,7 @@ class Inputs:
         right = self._input(join.this)
         on = join.args.get("on")
         if (on is None) != (words == "CROSS JOIN"):
-            hint = "CROSS JOIN takes no ON" if on is not None else "write ON a.x = b.x, or CROSS JOIN"
+            hint = "CROSS JOIN takes no ON" if on is not None else "Write ON a.x = b.x, or CROSS JOIN."
             self._shared.faults.add("sql-syntax", "A join needs ON.", position=place(join), hint=hint)
             return ""
         in_postgres = self._shared.parameters.database == "postgresql"
@@ -84,7 +84,7 @@ class Inputs:
     def _input(self, node: exp.Expression) -> str:
         for key, what in (("window", "A window"), ("properties", "WITH after a relation")):
             if node.meta.get(key) is not None:
-                self._refuse(what, node, "it belongs into the SELECT that makes the view")
+                self._refuse(what, node, "Write it into the SELECT that makes the view.")
         alias = node.meta.get("alias")
         ref = self._shared.next_input()
         if isinstance(node, exp.Subquery):
@@ -124,7 +124,7 @@ class Inputs:
 
     def _add(self, given: Input, letter: str) -> None:
         if given.names and any(i.names[-1:] == given.names[-1:] for i in self.inputs):
-            hint = f"give each its own alias: {given.shown} AS a"
+            hint = f"Give each its own alias: {given.shown} AS a."
             self._shared.faults.add("ambiguous-column", f"FROM has {given.shown} twice.", hint=hint)
         self.inputs.append(given)
         for i, output in enumerate(given.columns or ()):

@@ -34,7 +34,7 @@ def combined(shared: Shared, node: exp.Expression, left: Made, right: Made) -> M
             if wide is None or kinds.family(one) != kinds.family(other):
                 detail = f"The column {quote(name)} is {one} in one SELECT and {other} in the other."
                 shared.faults.add(
-                    "type-mismatch", detail, position=place(node.expression), hint="write CAST(… AS …)"
+                    "type-mismatch", detail, position=place(node.expression), hint="Write CAST(… AS …)."
                 )
         types.append(wide)
     # SQLite takes no SELECT in parentheses there.

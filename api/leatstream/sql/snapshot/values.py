@@ -57,7 +57,7 @@ class Parameters:
         self._written += len(sql)
         if len(sql) > _MOST_SQL or self._written > _MOST_WRITTEN:
             detail = "This SELECT over materialized views is too long when written for their database."
-            hint = "nest fewer calls, or compute some of it in the SELECT that makes the view"
+            hint = "Nest fewer calls, or compute some of it in the SELECT that makes the view."
             raise RequestError("too-complex", detail, position=place(node), hint=hint)
 
     def put(self, value: Any, kind: DataType) -> str:

@@ -1,1 +1,0 @@
-"""What each kind of store takes and shows, a module a kind."""

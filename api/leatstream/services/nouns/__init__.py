@@ -1,0 +1,1 @@
+"""Objects that name no other object's columns: databases, schemas, stores, secrets and registries."""

@@ -1,0 +1,115 @@
+"""Dropping an entity that nobody else stands on, in a store that no transaction of ours reaches.
+
+To see that nobody does, and to note that it goes, are one transaction. Whoever declares a relation on the
+entity looks at the notes in a transaction of its own, and is refused while the entity is being dropped, and
+afterwards if it went since the store was looked at. So one of the two sees the other, whichever comes first,
+and no transaction waits for a store.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from leatstream.errors import CatalogAway, CatalogError, LeatstreamError
+from leatstream.model.names import quote
+from leatstream.model.objects import Meta, Relation
+from leatstream.model.registered import EntityDrop
+from leatstream.ports import UnitOfWork
+from leatstream.services.environment import Environment, new_id, next_meta
+
+_LOG = logging.getLogger(__name__)
+_LONGEST = timedelta(minutes=2)  # of a call that drops; who takes longer has died
+_KEPT = timedelta(days=1)  # much longer than any plan is made
+
+Seen = Mapping[str, int]
+"""Which drops were known before stores were asked; see ``drops_seen``."""
+
+
+def relations_on(unit: UnitOfWork, store: str, entity: str) -> list[Relation]:
+    """Every relation that stands on an entity."""
+    return [r for r in unit.relations.page(limit=100_000) if (r.store, r.entity) == (store, entity)]
+
+
+def drop_unless_used(
+    env: Environment, store: str, entity: str, drop: Callable[[], None], own: Relation | None = None
+) -> list[Relation]:
+    """Drop an entity, unless relations other than ``own`` stand on it: those are given, and nothing is done.
+
+    Raises:
+        StoreError: what ``drop`` raises.
+        CatalogAway: nothing was noted, and so nothing dropped.
+    """
+    with env.open_unit() as unit:
+        others = [one for one in relations_on(unit, store, entity) if one != own]
+        if others:
+            return others
+        _forget_old(unit, env.clock.now())
+        _note(env, unit, store, entity, 1)
+        unit.commit()
+    try:
+        drop()
+    finally:
+        _end(env, store, entity)
+    return []
+
+
+def drops_seen(unit: UnitOfWork) -> Seen:
+    """What ``require_not_dropped`` compares with; to be asked before the store is looked at."""
+    return {_key(one.store, one.entity): one.meta.generation for one in _all(unit)}
+
+
+def require_not_dropped(unit: UnitOfWork, now: datetime, relation: Relation, seen: Seen) -> None:
+    """CatalogError stale for a new relation on an entity that is being dropped, or went since ``seen``."""
+    key = _key(relation.store, relation.entity)
+    found = unit.entity_drops.find(key)
+    if found is None:
+        return
+    if _at_work(found, now) or found.meta.generation != seen.get(key):
+        raise CatalogError(
+            "stale",
+            f"{quote(relation.entity)} of store {quote(relation.store)} is being dropped, or was dropped "
+            "while this was planned.",
+            hint="Send it again.",
+        )
+
+
+def _end(env: Environment, store: str, entity: str) -> None:
+    try:
+        with env.open_unit() as unit:
+            _note(env, unit, store, entity, -1)
+            unit.commit()
+    except (LeatstreamError, CatalogAway) as error:  # the note loses its weight by itself
+        _LOG.warning("that %s of store %s is dropped could not be noted: %s", entity, store, error)
+
+
+def _note(env: Environment, unit: UnitOfWork, store: str, entity: str, more: int) -> None:
+    now = env.clock.now()
+    found = unit.entity_drops.find(_key(store, entity))
+    if found is None:
+        meta = Meta(id=new_id("drop"), generation=1, created_at=now, updated_at=now, created_by="", owner="")
+        unit.entity_drops.add(EntityDrop(meta=meta, store=store, entity=entity, at_work=max(0, more)))
+    else:
+        count = max(0, _at_work(found, now) + more)
+        unit.entity_drops.update(replace(found, meta=next_meta(found.meta, now), at_work=count))
+
+
+def _at_work(note: EntityDrop, now: datetime) -> int:
+    """How many calls may still drop the entity."""
+    return note.at_work if now - note.meta.updated_at < _LONGEST else 0
+
+
+def _forget_old(unit: UnitOfWork, now: datetime) -> None:
+    for one in _all(unit):
+        if now - one.meta.updated_at > _KEPT:
+            unit.entity_drops.delete(one.meta.id)
+
+
+def _all(unit: UnitOfWork) -> list[EntityDrop]:
+    return list(unit.entity_drops.page(limit=100_000))
+
+
+def _key(store: str, entity: str) -> str:
+    return EntityDrop.key_of(store, entity)

@@ -1,0 +1,221 @@
+"""Schema registries: objects that stores name, and how they are reached."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from leatstream.errors import Faults, LeatstreamError, not_found
+from leatstream.formats.registry_client import RegistryAddress, RegistryClient
+from leatstream.model.certificates import is_certificate
+from leatstream.model.names import quote
+from leatstream.model.objects import Meta
+from leatstream.model.registered import SchemaRegistry
+from leatstream.ports import UnitOfWork
+from leatstream.services.environment import Environment, Page, Precondition, Principal, Stored
+from leatstream.services.environment.authorization import READ, WRITE, authorize
+from leatstream.services.environment.pages import repository_page
+from leatstream.services.environment.upsert import upsert
+from leatstream.services.nouns.databases import refuse_dependents
+from leatstream.services.nouns.secret_values import (
+    SecretValue,
+    forget_own,
+    moved_settings,
+    refuse_elsewhere,
+    settle,
+)
+
+KINDS = ("confluent", "confluent_cloud", "apicurio")
+_ADDRESS = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::[0-9]{1,5})?(?:/[\w./~-]*)?\Z")
+
+
+def put_registry(
+    env: Environment,
+    principal: Principal,
+    name: str,
+    kind: str,
+    uris: str,
+    username: str | None = None,
+    secrets: Mapping[str, SecretValue] | None = None,
+    comment: str | None = None,
+    pre: Precondition = Precondition(),  # noqa: B008 - immutable
+    ca_certificate: str | None = None,
+) -> Stored[SchemaRegistry]:
+    """Create or replace.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: exact name.
+        kind: ``confluent``, ``confluent_cloud`` or ``apicurio``.
+        uris: addresses with http:// or https://, joined by commas.
+        username: user, or API key.
+        secrets: ``password`` to its value or secret; None keeps what is stored.
+        comment: free text.
+        pre: precondition.
+        ca_certificate: PEM of the authority that signed its certificate; None = the system's.
+
+    Raises:
+        RequestError: validation with every fault.
+        CatalogError: preconditions.
+    """
+    authorize(principal, WRITE, "schema registry", name)
+    with env.open_unit() as unit:
+        old = unit.schema_registries.find(name)
+        before = old.secrets if old else {}
+        cleaned = without_blanks(uris)
+        if old is not None:
+            elsewhere = moved(old, replace(old, uris=cleaned, ca_certificate=ca_certificate))
+            refuse_elsewhere(secrets or {}, before, old.secret_names, elsewhere, "#")
+        settled = settle(env, unit, secrets or {}, before, old.secret_names if old else {}, "#")
+        check_registry(
+            kind, cleaned, username, has_password="password" in settled.known, ca_certificate=ca_certificate
+        )
+
+        def make(meta: Meta, _: SchemaRegistry | None) -> SchemaRegistry:
+            return SchemaRegistry(
+                meta=meta,
+                name=name,
+                kind=kind,
+                uris=cleaned,
+                username=username,
+                secrets=settled.references(meta.id),
+                secret_names=dict(settled.names),
+                ca_certificate=ca_certificate,
+                comment=comment,
+            )
+
+        stored = upsert(env, principal, unit.schema_registries, name, "schema registry", "reg", pre, make)
+        settled.store(env, unit, stored.item.meta.id, before)
+        unit.commit()
+    return stored
+
+
+def without_blanks(uris: str) -> str:
+    """Addresses joined by commas and nothing else."""
+    return ",".join(part.strip() for part in uris.split(",") if part.strip())
+
+
+def moved(old: SchemaRegistry, new: SchemaRegistry) -> list[str]:
+    """The settings of two versions of a registry that say where its password goes, and that differ."""
+    was, now = ({"uris": one.uris, "ca_certificate": one.ca_certificate} for one in (old, new))
+    return moved_settings(was, now, dict.fromkeys(now))
+
+
+def check_registry(
+    kind: str,
+    uris: str,
+    username: str | None,
+    *,
+    has_password: bool,
+    ca_certificate: str | None = None,
+) -> None:
+    """Check what is said of a registry; RequestError with every fault, no value is quoted."""
+    faults = Faults()
+    if kind not in KINDS:
+        faults.add("validation", f"'type' is one of {', '.join(KINDS)}.", pointer="#/type")
+    if not uris or not all(_ADDRESS.match(part) for part in uris.split(",")):
+        detail = "'uris' are addresses such as https://registry.example.com:8081, joined by commas."
+        faults.add(
+            "validation", detail, pointer="#/uris", hint="User and password have members of their own."
+        )
+    if (username is None) != (not has_password):
+        given, missing = ("username", "password") if username else ("password", "username")
+        faults.add("validation", f"{given} needs {missing}.", pointer=f"#/{missing}")
+    if kind == "confluent_cloud" and username is None and not has_password:
+        detail = "confluent_cloud needs username and password: the API key and its secret."
+        faults.add("validation", detail, pointer="#/username")
+    if ca_certificate is not None and not is_certificate(ca_certificate):
+        detail = "ca_certificate is the PEM text of a certificate, not a file name."
+        faults.add("validation", detail, pointer="#/ca_certificate")
+    faults.raise_if_any()
+
+
+def address_of(env: Environment, unit: UnitOfWork, registry: SchemaRegistry) -> RegistryAddress:
+    """How a registry is reached, its password opened: never to be shown or kept."""
+    reference = registry.secrets.get("password")
+    envelope = unit.secrets.find(reference) if reference is not None else None
+    password = env.secrets.open(reference or "", envelope) if envelope is not None else None
+    return RegistryAddress.of(
+        registry.name, registry.kind, registry.uris, registry.username, password, registry.ca_certificate
+    )
+
+
+def open_registry(env: Environment, unit: UnitOfWork, registry: SchemaRegistry) -> RegistryClient:
+    """A client of the registry; no I/O yet."""
+    return env.open_registry(address_of(env, unit, registry), env.settings.store_timeout)
+
+
+def test_registry(env: Environment, principal: Principal, name: str) -> RegistryStatus:
+    """Ask the registry now."""
+    authorize(principal, WRITE, "schema registry", name)
+    with env.open_unit(write=False) as unit:
+        client = open_registry(env, unit, require_registry(unit, name))
+    try:
+        client.test()
+    except LeatstreamError as error:
+        return RegistryStatus(False, error.detail, error.code)
+    finally:
+        client.close()
+    return RegistryStatus(True, None, None)
+
+
+test_registry.__test__ = False  # type: ignore[attr-defined]  # not a test, whatever pytest thinks of the name
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryStatus:
+    """Whether a registry answered, and if not, why."""
+
+    ready: bool
+    message: str | None
+    error_code: str | None
+
+
+def get_registry(env: Environment, principal: Principal, name: str) -> SchemaRegistry:
+    """The registry; CatalogError not-found."""
+    authorize(principal, READ, "schema registry", name)
+    with env.open_unit(write=False) as unit:
+        return require_registry(unit, name)
+
+
+def require_registry(unit: UnitOfWork, name: str) -> SchemaRegistry:
+    """The registry inside a unit; CatalogError not-found."""
+    found = unit.schema_registries.find(name)
+    if found is None:
+        raise not_found("schema registry", quote(name))
+    return found
+
+
+def list_registries(
+    env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
+) -> Page[SchemaRegistry]:
+    """One page of registries by name."""
+    authorize(principal, READ, "schema registries")
+    with env.open_unit(write=False) as unit:
+        return repository_page(
+            unit.schema_registries, lambda r: r.name, "schema-registries", page_size, page_token
+        )
+
+
+def registry_dependents(unit: UnitOfWork, name: str) -> list[str]:
+    """Stores that name the registry, for messages."""
+    return [f"store {quote(s.name)}" for s in unit.stores.page(limit=100_000) if s.schema_registry == name]
+
+
+def delete_registry(
+    env: Environment,
+    principal: Principal,
+    name: str,
+    pre: Precondition = Precondition(),  # noqa: B008
+) -> None:
+    """Delete a registry that no store names."""
+    authorize(principal, WRITE, "schema registry", name)
+    with env.open_unit() as unit:
+        registry = require_registry(unit, name)
+        pre.check(registry.meta.generation, "schema registry", name)
+        refuse_dependents(f"schema registry {quote(name)}", registry_dependents(unit, name))
+        forget_own(unit, registry.meta.id, registry.secrets)
+        unit.schema_registries.delete(registry.meta.id)
+        unit.commit()

@@ -1,0 +1,172 @@
+"""Secret values of an object: spelt out and then its own, or those of a secret that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leatstream.errors import Faults, InternalError
+from leatstream.model.registered import SecretName
+from leatstream.ports import UnitOfWork
+from leatstream.services.environment import Environment
+
+SecretValue = str | SecretName | None  # None keeps the value that is stored
+
+
+@dataclass(frozen=True, slots=True)
+class SettledSecrets:
+    """What an object's secrets come to.
+
+    Attributes:
+        known: field path to value in force.
+        own: paths whose value is the object's own.
+        new: path to own value that is to be sealed.
+        names: path to the secret that holds the value.
+        shared: path to that secret's reference.
+        changed: whether a value differs from what is stored.
+    """
+
+    known: Mapping[str, str]
+    own: frozenset[str]
+    new: Mapping[str, str]
+    names: Mapping[str, str]
+    shared: Mapping[str, str]
+    changed: bool
+
+    def references(self, object_id: str) -> dict[str, str]:
+        """Field path to reference, for the object of this id."""
+        found = {path: own_reference(object_id, path) for path in sorted(self.own)}
+        return found | dict(self.shared)
+
+    def store(self, env: Environment, unit: UnitOfWork, object_id: str, old: Mapping[str, str]) -> None:
+        """Seal the new values and forget those that the object has no more."""
+        for path, value in self.new.items():
+            reference = own_reference(object_id, path)
+            unit.secrets.put(reference, env.secrets.seal(reference, value))
+        forget_own(unit, object_id, {p: r for p, r in old.items() if p not in self.own})
+
+
+def own_reference(object_id: str, path: str) -> str:
+    """Reference of a value that belongs to one object."""
+    return f"secret://catalog/{object_id}/{path}"
+
+
+def forget_own(unit: UnitOfWork, object_id: str, references: Mapping[str, str]) -> None:
+    """Delete the object's own values; those of named secrets stay."""
+    for path, reference in references.items():
+        if reference == own_reference(object_id, path):
+            unit.secrets.delete(reference)
+
+
+def settle(
+    env: Environment,
+    unit: UnitOfWork,
+    given: Mapping[str, SecretValue],
+    old: Mapping[str, str],
+    old_names: Mapping[str, str],
+    pointer: str,
+) -> SettledSecrets:
+    """Look up what is named, keep what is left out.
+
+    Args:
+        env: the environment.
+        unit: an open unit of work.
+        given: field path to value, to the name of a secret, or None: the object's own value stays.
+        old: references that the object has now.
+        old_names: names among them.
+        pointer: of the object in a request body, such as ``#/kafka``.
+
+    Raises:
+        RequestError: a named secret does not exist; the name is not repeated, it may be a password.
+    """
+    faults = Faults()
+    known, new, names, shared = {}, {}, {}, {}
+    for path, value in given.items():
+        if isinstance(value, SecretName):
+            secret = unit.named_secrets.find(value.name)
+            if secret is None:
+                place = f"{pointer}/{path.replace('.', '/')}_secret"
+                hint = "CREATE SECRET first; a value of its own stands in single quotes"
+                faults.add(
+                    "validation", f"{path}: there is no secret of this name.", pointer=place, hint=hint
+                )
+                continue
+            names[path], shared[path] = value.name, secret.reference
+            known[path] = _open(env, unit, secret.reference)
+        elif value is not None:
+            known[path] = new[path] = value
+        elif path in old and path not in old_names:
+            known[path] = _open(env, unit, old[path])
+    faults.raise_if_any()
+    stored = {path: stored_value(env, unit, reference) for path, reference in old.items()}
+    own = frozenset(known) - frozenset(names)
+    return SettledSecrets(known, own, new, names, shared, changed=known != stored)
+
+
+def refuse_elsewhere(
+    given: Mapping[str, SecretValue],
+    old: Mapping[str, str],
+    old_names: Mapping[str, str],
+    moved: Sequence[str],
+    pointer: str,
+) -> None:
+    """A stored value goes to no other place than the one it was given for: it has to be said again.
+
+    Otherwise who may change an address but does not know the secret could have it sent to himself.
+
+    Args:
+        given: field path to value, to the name of a secret, or None: the object's own value stays.
+        old: references that the object has now.
+        old_names: names among them.
+        moved: the settings that say where secrets go, and that are no longer what they were.
+        pointer: of the object in a request body.
+
+    Raises:
+        RequestError: validation, for each secret that would be kept.
+    """
+    faults = Faults()
+    kept = [path for path, value in given.items() if value is None and path in old and path not in old_names]
+    for path in kept if moved else ():
+        detail = f"{path} must be given again: it would now be sent elsewhere, as {', '.join(moved)} changed."
+        hint = "A stored secret is kept only for the place that it was given for."
+        faults.add("validation", detail, pointer=f"{pointer}/{path.replace('.', '/')}", hint=hint)
+    faults.raise_if_any()
+
+
+def moved_settings(old: Mapping[str, Any], new: Mapping[str, Any], addresses: Mapping[str, Any]) -> list[str]:
+    """The settings that have changed, of these; fewer servers of a list are no other place.
+
+    Args:
+        old: settings that are stored.
+        new: those that take their place.
+        addresses: dotted path to default.
+    """
+
+    def places(settings: Any, path: str) -> set[str]:
+        for part in path.split("."):
+            settings = settings.get(part) if isinstance(settings, Mapping) else None
+        value = addresses[path] if settings is None else settings
+        return {part.strip() for part in str(value).split(",")}
+
+    return [path for path in addresses if not places(new, path) <= places(old, path)]
+
+
+def stored_value(env: Environment, unit: UnitOfWork, reference: str) -> str | None:
+    """The value to compare a new one with; None where it cannot be opened, so that it can be set again."""
+    try:
+        return _open(env, unit, reference)
+    except InternalError:
+        return None
+
+
+def planned_value(env: Environment, unit: UnitOfWork, value: SecretValue) -> str | None:
+    """A value that is only planned; None of a secret that is not there yet, or cannot be opened."""
+    if not isinstance(value, SecretName):
+        return value
+    secret = unit.named_secrets.find(value.name)
+    return None if secret is None else stored_value(env, unit, secret.reference)
+
+
+def _open(env: Environment, unit: UnitOfWork, reference: str) -> str:
+    return env.secrets.open(reference, unit.secrets.find(reference) or b"")

@@ -1,0 +1,290 @@
+"""Stores: connectivity and access to systems of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from leatstream.connectors.registry import with_secrets
+from leatstream.errors import (
+    MISSING,
+    CatalogError,
+    Faults,
+    LeatstreamError,
+    RequestError,
+    not_found,
+    sentence,
+)
+from leatstream.model.names import quote
+from leatstream.model.objects import Meta, Store, StoreState
+from leatstream.model.registered import SecretName
+from leatstream.ports import UnitOfWork
+from leatstream.services.environment import Environment, Page, Precondition, Principal, Stored
+from leatstream.services.environment.authorization import READ, WRITE, authorize
+from leatstream.services.environment.pages import repository_page
+from leatstream.services.environment.upsert import upsert
+from leatstream.services.nouns.databases import refuse_dependents
+from leatstream.services.nouns.secret_values import (
+    SecretValue,
+    forget_own,
+    moved_settings,
+    refuse_elsewhere,
+    settle,
+)
+
+_TEST_FIELDS = ("state", "message", "error_code", "server", "checked_at")
+
+
+def put_store(
+    env: Environment,
+    principal: Principal,
+    name: str,
+    kind: str,
+    config: Mapping[str, Any],
+    secrets: Mapping[str, SecretValue],
+    comment: str | None = None,
+    pre: Precondition = Precondition(),  # noqa: B008 - immutable
+    schema_registry: str | None = None,
+) -> Stored[Store]:
+    """Create or replace a store, then ask it once; a store that does not answer is kept and says why.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: exact name.
+        kind: connector kind.
+        config: typed settings without secrets.
+        secrets: dotted field path to value, or to the name of a secret; None keeps the value that is stored.
+        comment: free text.
+        pre: precondition.
+        schema_registry: name of the registry that describes its records.
+
+    Raises:
+        RequestError: ``unsupported`` kind, or ``validation`` with every fault of the settings.
+        CatalogError: preconditions; ``requires-replacement`` for another kind.
+    """
+    authorize(principal, WRITE, "store", name)
+    with env.open_unit() as unit:
+        old = unit.stores.find(name)
+        if old is not None and old.kind != kind:
+            raise CatalogError(
+                "requires-replacement",
+                f"Store {quote(name)} is of kind {old.kind}; a store cannot become {kind}.",
+                pointer=f"#/{kind}",
+            )
+        before = old.secrets if old else {}
+        if old is not None:
+            refuse_moved_secrets(env, old, config, secrets)
+        settled = settle(env, unit, secrets, before, old.secret_names if old else {}, f"#/{kind}")
+        check_config(env, kind, config, settled.known)
+        require_registry_of(unit, schema_registry)
+
+        def make(meta: Meta, previous: Store | None) -> Store:
+            built = Store(
+                meta=meta,
+                name=name,
+                kind=kind,
+                config=dict(config),
+                secrets=settled.references(meta.id),
+                secret_names=dict(settled.names),
+                secret_changes=previous.secret_changes if previous else 0,
+                schema_registry=schema_registry,
+                comment=comment,
+            )
+            if previous is None or settled.changed:
+                return built
+            return replace(built, **{f: getattr(previous, f) for f in _TEST_FIELDS})
+
+        stored = upsert(env, principal, unit.stores, name, "store", "store", pre, make)
+        settled.store(env, unit, stored.item.meta.id, before)
+        unit.commit()
+    if stored.changed or stored.item.state is not StoreState.READY:
+        return replace(stored, item=ask_store(env, stored.item))
+    return stored
+
+
+def require_registry_of(unit: UnitOfWork, name: str | None) -> None:
+    """Raise RequestError if a store names a schema registry that does not exist."""
+    if name is not None and unit.schema_registries.find(name) is None:
+        raise RequestError(
+            "validation",
+            f"Schema registry {quote(name)} does not exist.",
+            pointer="#/schema_registry",
+            hint="CREATE SCHEMA_REGISTRY first",
+            sqlstate=MISSING["schema registry"],
+        )
+
+
+def update_store(
+    env: Environment,
+    principal: Principal,
+    name: str,
+    change: Callable[[Store], dict[str, Any]],
+    schema_registry: str | None = None,
+) -> Stored[Store]:
+    """Change some settings of a store.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: exact name.
+        change: gives the settings after the change; a secret of None stays.
+        schema_registry: another registry; None = the one it has.
+
+    Raises:
+        CatalogError: not-found, or stale when someone else changed the store at the same moment.
+    """
+    store = get_store(env, principal, name)
+    plain, secrets = split_secrets(env, store.kind, change(store))
+    pre = Precondition(if_match=store.meta.generation)
+    kept = schema_registry or store.schema_registry
+    return put_store(env, principal, name, store.kind, plain, secrets, store.comment, pre, kept)
+
+
+def check_config(env: Environment, kind: str, config: Mapping[str, Any], secrets: Mapping[str, str]) -> None:
+    """Check a kind's settings; RequestError with every fault at once, never quoting a value."""
+    connector_class = env.connector_classes.get(kind)
+    if connector_class is None:
+        offer = ", ".join(sorted(env.connector_classes))
+        raise RequestError(
+            "unsupported",
+            f"Stores of kind {kind} are not built yet; available: {offer}.",
+            pointer=f"#/{kind}",
+        )
+    try:
+        connector_class.Config.model_validate(with_secrets(config, secrets))
+    except ValidationError as error:
+        faults = Faults()
+        for item in error.errors(include_input=False, include_url=False, include_context=False):
+            path = "/".join(str(part) for part in item["loc"])
+            faults.add(
+                "validation",
+                sentence(item["msg"].removeprefix("Value error, ")),
+                pointer=f"#/{kind}/{path}".rstrip("/"),
+            )
+        faults.raise_if_any()
+
+
+def refuse_moved_secrets(
+    env: Environment, old: Store, config: Mapping[str, Any], secrets: Mapping[str, SecretValue]
+) -> None:
+    """Refuse to send a secret that is stored to another place than the one it was given for."""
+    connector_class = env.connector_classes.get(old.kind)
+    addresses = connector_class.secret_addresses() if connector_class else {}
+    moved = moved_settings(old.config, config, addresses)
+    refuse_elsewhere(secrets, old.secrets, old.secret_names, moved, f"#/{old.kind}")
+
+
+def split_secrets(
+    env: Environment, kind: str, config: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, SecretValue]]:
+    """Part a store's settings into plain ones and secret values by dotted path."""
+    plain = with_secrets(config, {})
+    secrets: dict[str, SecretValue] = {}
+    connector_class = env.connector_classes.get(kind)
+    for path in connector_class.secret_fields() if connector_class else ():
+        *parents, leaf = path.split(".")
+        place: Any = plain
+        for parent in parents:
+            place = place.get(parent) if isinstance(place, dict) else None
+        if not isinstance(place, dict):
+            continue
+        named = place.pop(f"{leaf}_secret", None)
+        if named is not None:
+            secrets[path] = SecretName(named)
+        elif leaf in place:
+            secrets[path] = place.pop(leaf)
+    return plain, secrets
+
+
+def resolve_store_secrets(env: Environment, unit: UnitOfWork, store: Store) -> dict[str, str]:
+    """Dotted path to value of a store's secrets."""
+    values: dict[str, str] = {}
+    for path, reference in store.secrets.items():
+        envelope = unit.secrets.find(reference)
+        if envelope is not None:
+            values[path] = env.secrets.open(reference, envelope)
+    return values
+
+
+def test_store(env: Environment, principal: Principal, name: str) -> Store:
+    """Ask the store now and return it with its new status."""
+    authorize(principal, WRITE, "store", name)
+    return ask_store(env, get_store(env, principal, name))
+
+
+test_store.__test__ = False  # type: ignore[attr-defined]  # not a test, whatever pytest thinks of the name
+
+
+def ask_store(env: Environment, store: Store) -> Store:
+    """Ask the store, note how it went, and return it so."""
+    state, message, code = StoreState.READY, None, None
+    server: Mapping[str, str] = {}
+    try:
+        connector = env.connect(store)
+        connector.test(env.settings.store_timeout)
+        server = connector.about(env.settings.store_timeout)
+    except LeatstreamError as error:
+        state, message, code = StoreState.ERRORED, error.detail, error.code
+    with env.open_unit() as unit:
+        current = unit.stores.find_by_id(store.meta.id)
+        now = (store.meta.generation, store.secret_changes)
+        if current is None or (current.meta.generation, current.secret_changes) != now:
+            return store
+        tested = replace(
+            current,
+            state=state,
+            message=message,
+            error_code=code,
+            server=dict(server),
+            checked_at=env.clock.now(),
+        )
+        unit.stores.update(tested)
+        unit.commit()
+    env.changed.notify()
+    return tested
+
+
+def get_store(env: Environment, principal: Principal, name: str) -> Store:
+    """The store; CatalogError not-found."""
+    authorize(principal, READ, "store", name)
+    with env.open_unit(write=False) as unit:
+        return require_store(unit, name)
+
+
+def require_store(unit: UnitOfWork, name: str) -> Store:
+    """The store inside a unit; CatalogError not-found."""
+    found = unit.stores.find(name)
+    if found is None:
+        raise not_found("store", quote(name))
+    return found
+
+
+def list_stores(
+    env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
+) -> Page[Store]:
+    """One page of stores by name."""
+    authorize(principal, READ, "stores")
+    with env.open_unit(write=False) as unit:
+        return repository_page(unit.stores, lambda s: s.name, "stores", page_size, page_token)
+
+
+def delete_store(
+    env: Environment,
+    principal: Principal,
+    name: str,
+    pre: Precondition = Precondition(),  # noqa: B008
+) -> None:
+    """Delete a store that no relation uses; its secrets go with it, the user's data stays."""
+    authorize(principal, WRITE, "store", name)
+    with env.open_unit() as unit:
+        store = require_store(unit, name)
+        pre.check(store.meta.generation, "store", name)
+        used = [r for r in unit.relations.page(limit=100_000) if r.store == name]
+        refuse_dependents(f"store {quote(name)}", [f"stream {r.fqn}" for r in used])
+        forget_own(unit, store.meta.id, store.secrets)
+        unit.stores.delete(store.meta.id)
+        unit.commit()

@@ -1,0 +1,39 @@
+"""What happened to a query: the events of its job, and the versions of what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leatstream.model.objects import QueryEvent, QueryProgress, QueryVersion
+from leatstream.services.environment import Environment, Principal
+from leatstream.services.environment.authorization import READ, authorize
+from leatstream.services.queries.catalog import require_query
+
+MOST = 200
+
+
+def query_events(
+    env: Environment, principal: Principal, name: str, limit: int = MOST
+) -> Sequence[QueryEvent]:
+    """The newest events of a query's job, oldest first; CatalogError not-found."""
+    authorize(principal, READ, "query", name)
+    with env.open_unit(write=False) as unit:
+        return unit.query_log.events(require_query(unit, name).meta.id, limit)
+
+
+def query_progress(
+    env: Environment, principal: Principal, name: str, limit: int = MOST
+) -> Sequence[QueryProgress]:
+    """What a query's job told lately, a moment every 15 seconds, oldest first; CatalogError not-found."""
+    authorize(principal, READ, "query", name)
+    with env.open_unit(write=False) as unit:
+        return unit.query_log.progress(require_query(unit, name).meta.id, limit)
+
+
+def query_history(
+    env: Environment, principal: Principal, name: str, limit: int = MOST
+) -> Sequence[QueryVersion]:
+    """The newest versions of a query, oldest first; CatalogError not-found."""
+    authorize(principal, READ, "query", name)
+    with env.open_unit(write=False) as unit:
+        return unit.query_log.versions(require_query(unit, name).meta.id, limit)

@@ -1,0 +1,1 @@
+"""Brings the jobs of queries to what users want."""

@@ -1,0 +1,78 @@
+"""What a person can do about a failure that only a person can cure, as commands to be copied."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from leatstream.model.names import quote
+from leatstream.model.objects import Query
+from leatstream.plan.record_place import RecordPlace
+
+_WHY = {
+    "source-gone": "The checkpoint does not fit what the source has now",
+    "checkpoint-damaged": "The checkpoint cannot be used any more; it is kept as it is",
+}
+_FULL = "Make room where checkpoints and the driver's files are; it starts again by itself."
+_HANDLING = "'source.deserialization.error.handling'"
+READ_IT = (
+    f"Correct the columns of the relation, or skip all such records with {_HANDLING} = 'IGNORE', or with "
+    "'IGNORE_AND_LOG', which keeps them in a topic."
+)
+# No such entity is there now: a restart has nothing to read.
+_GONE = frozenset(("SOURCE_ENTITY_GONE", "entity-not-found"))
+
+
+def way_out(query: Query, error: Mapping[str, Any]) -> str | None:
+    """The way out of a failure; None where there is nothing special."""
+    code = str(error.get("code"))
+    if code == "disk-full":
+        return _FULL
+    record = error.get("record")
+    if record:
+        return _past(query, RecordPlace(**record), undecodable=code == "undecodable-record")
+    if code == "undecodable-record":
+        return READ_IT
+    if code not in _WHY:
+        return None
+    feeds = any(source.get("feed") for source in query.job.get("sources", ()))
+    if code == "source-gone" and error.get("condition") in _GONE:
+        return _made_again(query, feeds=feeds)
+    if feeds:
+        return f"{_WHY[code]}: delete the query and create it again."
+    return (
+        f"{_WHY[code]}: RESTART QUERY {quote(query.name)} FROM EARLIEST, LATEST, TIMESTAMP '…' or OFFSETS "
+        "'…'. DESCRIBE before it shows what is lost and what is repeated."
+    )
+
+
+def _past(query: Query, record: RecordPlace, *, undecodable: bool) -> str:
+    """How to get past one record."""
+    name = quote(query.name)
+    cure = READ_IT if undecodable else "To read it, change the statement (TRY_CAST, CASE)."
+    return (
+        f"To skip this record: RESTART QUERY {name} SKIP RECORD '{record}'; in every query that it has ended:"
+        f" RESTART QUERIES FAILED BY '{record}' SKIP RECORD (leat query restart {shlex.quote(query.name)} "
+        f"--skip-record {record}; leat query restart --skip-record {record}). {cure}"
+    )
+
+
+def _made_again(query: Query, *, feeds: bool) -> str:
+    sources = {(s.get("entity"), (s.get("store") or {}).get("name")): s for s in query.job.get("sources", ())}
+    drop = f"leat query delete {shlex.quote(query.name)}"
+    if feeds or len(sources) != 1:
+        then = "delete the query and create it again" if feeds else f"restart it, or delete it: {drop}"
+        return f"Create the source again, then {then}."
+    (((entity, store), source),) = sources.items()
+    kind = (source.get("store") or {}).get("kind")
+    make = f"Create {entity} again in store {store}"
+    if kind == "kafka":
+        make = (
+            f"Create the topic again (CREATE ENTITY {quote(str(entity))} IN STORE {quote(str(store))} WITH "
+            "('topic.partitions' = …, 'topic.replicas' = …))"
+        )
+    return (
+        f"{make}, then RESTART QUERY {quote(query.name)} FROM EARLIEST; or delete the query, which has "
+        f"nothing to read: {drop}."
+    )

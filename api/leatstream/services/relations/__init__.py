@@ -1,0 +1,1 @@
+"""Relations, and the entities that hold their records."""

@@ -1,0 +1,208 @@
+"""Entities: topics and the like, which live in the user's stores and are only shown here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from leatstream.connectors.base import Connector
+from leatstream.connectors.entities import Entity, Record
+from leatstream.errors import Faults, StoreError
+from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
+from leatstream.model.names import quote
+from leatstream.services.environment import Environment, Page, Principal, Stored
+from leatstream.services.environment.authorization import READ, WRITE, authorize
+from leatstream.services.environment.pages import make_page
+from leatstream.services.nouns.databases import refuse_dependents
+from leatstream.services.nouns.entity_drops import drop_unless_used
+from leatstream.services.nouns.stores import get_store
+from leatstream.services.relations.described_records import readable
+from leatstream.services.relations.table_shapes import TableShape, bring_table, check_shape
+
+
+def _connect(env: Environment, principal: Principal, store: str) -> Connector:
+    return env.connect(get_store(env, principal, store))
+
+
+def _of(connector: Connector, entity: Entity) -> Entity:
+    return replace(entity, kind=connector.kind)
+
+
+def list_entities(
+    env: Environment, principal: Principal, store: str, page_size: int = 100, page_token: str | None = None
+) -> Page[Entity]:
+    """One page of a store's entities by name, read live."""
+    authorize(principal, READ, "entities")
+    connector = _connect(env, principal, store)
+    entities = [_of(connector, e) for e in connector.list_entities(env.settings.store_timeout)]
+    found = sorted(entities, key=lambda e: e.name)
+    return make_page(
+        lambda after, limit: [e for e in found if e.name > after][:limit],
+        lambda e: e.name,
+        f"entities/{store}",
+        page_size,
+        page_token,
+    )
+
+
+def get_entity(env: Environment, principal: Principal, store: str, entity: str) -> Entity:
+    """The entity, read live; StoreError entity-not-found."""
+    authorize(principal, READ, "entity", entity)
+    connector = _connect(env, principal, store)
+    found = connector.find_entity(connector.canonical_entity(entity), env.settings.store_timeout)
+    if found is None:
+        raise StoreError("entity-not-found", f"store {quote(store)} has no entity '{entity}'")
+    return _of(connector, found)
+
+
+def put_entity(
+    env: Environment,
+    principal: Principal,
+    store: str,
+    entity: str,
+    properties: Mapping[str, int],
+    configs: Mapping[str, str],
+    shape: TableShape | None = None,
+) -> Stored[Entity]:
+    """Create an entity or bring it to the given properties and configs; those not given stay as they are.
+
+    A table is made of the columns of ``shape``, which are not changed later.
+
+    Raises:
+        RequestError: ``property-required`` naming what a new entity still needs, ``invalid-property``.
+        StoreError: what the store says; ``store-rejected`` for what it cannot change in place.
+    """
+    authorize(principal, WRITE, "entity", entity)
+    connector = _connect(env, principal, store)
+    entity = connector.canonical_entity(entity)
+    timeout = env.settings.store_timeout
+    needed = connector.needed_properties(configs)
+    old = connector.find_entity(entity, timeout)
+    if connector.tables:
+        _refuse_foreign(connector, store, properties)
+        if not bring_table(connector, entity, old, shape, dict(configs), timeout) and old is not None:
+            return Stored(_of(connector, old), created=False, changed=False)
+    elif old is None:
+        request = SinkRequest(
+            kind=connector.kind,
+            store=store,
+            declared=needed,
+            explicit=properties,
+            limits=connector.property_limits(timeout),
+            entity=entity,
+        )
+        infer_sink_properties(request)
+        connector.create_entity(entity, properties, configs)
+    else:
+        _refuse_foreign(connector, store, properties)
+        unlike = {k: v for k, v in properties.items() if old.properties.get(k) != v}
+        changed = {k: v for k, v in configs.items() if old.configs.get(k) != v}
+        if not unlike and not changed:
+            return Stored(_of(connector, old), created=False, changed=False)
+        # A connector takes a setting that it is not given back to the default; here that means: leave it.
+        connector.update_entity(entity, unlike, {**old.configs, **configs})
+    env.changed.notify()
+    return Stored(get_entity(env, principal, store, entity), created=old is None, changed=True)
+
+
+def check_entity(
+    env: Environment,
+    principal: Principal,
+    store: str,
+    entity: str,
+    properties: Mapping[str, int],
+    configs: Mapping[str, str],
+    shape: TableShape | None = None,
+) -> None:
+    """Raise what ``put_entity`` would raise before it asks the store to change anything."""
+    authorize(principal, WRITE, "entity", entity)
+    connector = _connect(env, principal, store)
+    entity = connector.canonical_entity(entity)
+    timeout = env.settings.store_timeout
+    needed = connector.needed_properties(configs)
+    _refuse_foreign(connector, store, properties)
+    old = connector.find_entity(entity, timeout)
+    if connector.tables:
+        if old is None:
+            check_shape(connector, shape)
+        return
+    if old is None:
+        infer_sink_properties(
+            SinkRequest(
+                kind=connector.kind,
+                store=store,
+                declared=needed,
+                explicit=properties,
+                limits=connector.property_limits(timeout),
+            )
+        )
+        return
+    faults = Faults()
+    for one in connector.entity_properties:
+        present, wanted = old.properties.get(one.name), properties.get(one.name)
+        if one.grows_only and present is not None and wanted is not None and wanted < present:
+            faults.add(
+                "invalid-property",
+                f"{entity} has {present} {one.short}; stores of kind {connector.kind} cannot take them away",
+                pointer=f"#/{connector.kind}/{one.short}",
+                hint=f"leave {present}, or delete {entity}, with its records, and create it again",
+            )
+    faults.raise_if_any()
+
+
+def update_entity(
+    env: Environment,
+    principal: Principal,
+    store: str,
+    entity: str,
+    properties: Mapping[str, int],
+    configs: Mapping[str, str],
+    shape: TableShape | None = None,
+) -> Stored[Entity]:
+    """Change an entity that is there; StoreError entity-not-found."""
+    get_entity(env, principal, store, entity)
+    return put_entity(env, principal, store, entity, properties, configs, shape)
+
+
+def _refuse_foreign(connector: Connector, store: str, properties: Mapping[str, int]) -> None:
+    known = {p.name for p in connector.entity_properties}
+    faults = Faults()
+    for name in sorted(set(properties) - known):
+        faults.add(
+            "invalid-property",
+            f"{name} does not fit store {quote(store)}, which is of kind {connector.kind}",
+            hint=f"there is {', '.join(sorted(known)) or 'none'}",
+        )
+    faults.raise_if_any()
+
+
+def delete_entity(env: Environment, principal: Principal, store: str, entity: str) -> None:
+    """Delete an entity that no relation stands on; StoreError entity-not-found."""
+    authorize(principal, WRITE, "entity", entity)
+    get_entity(env, principal, store, entity)
+    connector = _connect(env, principal, store)
+    entity = connector.canonical_entity(entity)
+    used = drop_unless_used(env, store, entity, lambda: connector.drop_entity(entity))
+    refuse_dependents(f"entity {quote(entity)}", [f"stream {r.fqn}" for r in used])
+
+
+def read_records(
+    env: Environment,
+    principal: Principal,
+    store: str,
+    entity: str,
+    from_beginning: bool,
+    limit: int | None,
+    idle_timeout: float | None,
+) -> Iterator[Record | None]:
+    """Records as they come, None while idle; StoreError entity-not-found before the first."""
+    authorize(principal, READ, "entity", entity)
+    get_entity(env, principal, store, entity)
+    connector = _connect(env, principal, store)
+    records = connector.read_records(
+        connector.canonical_entity(entity),
+        from_beginning=from_beginning,
+        limit=limit,
+        idle_timeout=idle_timeout,
+    )
+    return readable(env, store, records)
