@@ -17,6 +17,7 @@ from _pytest.nodeid import NodeId
 if TYPE_CHECKING:
     from postgres_server import PostgresServer
 
+import run_reaper
 from leat_server import LeatstreamServer, start_server, stop_process
 
 # The same examples in every run: what passes here passes in CI. LEATSTREAM_FUZZ=1 looks for new ones.
@@ -45,6 +46,13 @@ _LONGEST_FIRST = (
     "contract",
 )
 _HERE = Path(__file__).resolve().parent
+
+
+def pytest_configure() -> None:
+    """Leave nothing alive, however this run ends."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        run_reaper.end_with_parent()
+    run_reaper.start()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

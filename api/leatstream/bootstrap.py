@@ -16,7 +16,7 @@ from typing import IO
 from leatstream.connectors.base import Connector
 from leatstream.connectors.registry import connector_classes, open_connector
 from leatstream.engine.analysis import AnalysisQueue
-from leatstream.engine.local_pool import LocalPool
+from leatstream.engine.driver_pool import DriverPool
 from leatstream.engine.loop import ReconcileLoop
 from leatstream.engine.standstill import StandstillWatch
 from leatstream.errors import CatalogError, EngineError, StackError, StoreError
@@ -66,7 +66,7 @@ class Runtime:
     """
 
     env: Environment
-    pool: LocalPool
+    pool: DriverPool
     loop: ReconcileLoop
     watch: StandstillWatch
     token: str
@@ -198,7 +198,7 @@ def _open(
     clock = SystemClock()
     url_file = data_dir / "api.url"
     _write_private(url_file, url)
-    pool = LocalPool(
+    pool = DriverPool(
         open_unit,
         clock,
         open_launcher(settings, server, url_file, driver_environment),

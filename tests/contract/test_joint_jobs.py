@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from leatstream.engine.local_pool import LocalPool
+from leatstream.engine.driver_pool import DriverPool
 from leatstream.errors import EngineError
 from leatstream.model.objects import Query, QueryState
 from leatstream.ports import DriverRow
@@ -341,7 +341,7 @@ def test_only_who_leads_is_known_to_a_driver(world: Any, pageviews: TestClient) 
         unit.drivers.add(row)
         unit.commit()
     launcher: Any = SimpleNamespace(is_alive=lambda *_: True, end_strangers=lambda _: None)
-    pool = LocalPool(
+    pool = DriverPool(
         world.env.open_unit, world.env.clock, launcher, warm=0, limit=5, server="srv", wake=lambda: None
     )
     pool.adopt()

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from run_reaper import MARK
+
 HEADER = """
 terraform {
   required_providers {
@@ -52,7 +54,7 @@ class Terraform:
 
     def run(self, *arguments: str, ok: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
         """Run one command; raises ``TerraformError`` with its output when the exit code is not expected."""
-        keep = ("PATH", "LANG", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH")
+        keep = ("PATH", "LANG", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", MARK)
         environment = {name: os.environ[name] for name in keep if name in os.environ} | {
             "HOME": str(self.folder.parent / "home"),
             "TF_CLI_CONFIG_FILE": str(self.cli_config),

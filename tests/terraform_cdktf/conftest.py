@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from run_reaper import MARK
 
 from leatstream.dev.tools import find_node, find_terraform
 from leatstream_terraform.install import install
@@ -34,7 +35,7 @@ class Terraform:
         """Run a command; what it printed, errors too where it may fail. Fails on an unexpected status."""
         keep = {
             name: os.environ[name]
-            for name in ("PATH", "HOME", "TMPDIR", "LANG", "PYTHONPATH")
+            for name in ("PATH", "HOME", "TMPDIR", "LANG", "PYTHONPATH", MARK)
             if name in os.environ
         }
         done = subprocess.run(

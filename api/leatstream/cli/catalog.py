@@ -19,7 +19,7 @@ def _root() -> None:
 def _known_form(to: str) -> str:
     # `base` is no schema but the loss of all, and steps to and fro are not worth a mistake.
     if re.fullmatch(r"head|r\d{4}", to) is None:
-        raise typer.BadParameter("give a schema, such as r0022, or head")
+        raise typer.BadParameter("give a schema, such as r0033, or head")
     return to
 
 

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
+from leatstream.engine.driver_pool import DriverPool
 from leatstream.engine.errands import Errands
-from leatstream.engine.local_pool import LocalPool
 from leatstream.errors import CatalogAway
 from leatstream.services.environment import Environment
 from leatstream.services.queries.checkpoints.copies import copy_what_waits
@@ -28,7 +28,7 @@ _SWEEP_SECONDS = 600.0
 class ReconcileLoop:
     """Runs a pass at every change, and once a second."""
 
-    def __init__(self, env: Environment, pool: LocalPool) -> None:
+    def __init__(self, env: Environment, pool: DriverPool) -> None:
         self._env = env
         self._pool = pool
         self._stop = threading.Event()

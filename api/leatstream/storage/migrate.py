@@ -61,6 +61,8 @@ def _is_before(scripts: ScriptDirectory, revision: str, present: tuple[str, ...]
     order = ["base", *reversed([script.revision for script in scripts.walk_revisions()])]
     for one in present:
         if one not in order:
+            if one < order[1]:
+                raise _too_old(one, order[1])
             raise StackError(
                 "part-failed",
                 f"The catalog has the schema {one} of a newer leatstream.",
@@ -73,6 +75,15 @@ def _is_before(scripts: ScriptDirectory, revision: str, present: tuple[str, ...]
         hint = f"There are {', '.join(order[1:])}."
         raise StackError("part-failed", f"There is no schema {revision}.", hint=hint)
     return any(order.index(one) > order.index(revision) for one in present)
+
+
+def _too_old(present: str, oldest: str) -> StackError:
+    return StackError(
+        "part-failed",
+        f"The catalog has the schema {present}, which is older than the first release.",
+        hint=f"The oldest schema that can be migrated is {oldest}. Name an empty catalog in "
+        "LEATSTREAM_CATALOG_URL, run `leat catalog migrate --new`, and deploy your objects again.",
+    )
 
 
 def revision(url: str) -> str:

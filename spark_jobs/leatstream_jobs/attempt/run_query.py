@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leatstream.connectors.base import Connector
+from leatstream.connectors.base import MAX_OFFSETS, Connector
 from leatstream.connectors.registry import connector_classes
 from leatstream.connectors.traffic import READER, reader_of
 from leatstream.errors import JobError
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
-
-# The connector reads it from the session (connectors/kafka/connector.py MAX_OFFSETS).
-MAX_OFFSETS = "leatstream.max_offsets_per_trigger"
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def test_a_server_that_lives_is_in_the_way_of_another_schema(catalog: str) -> No
         refuse_living_servers(catalog, 15)
     leases.close()
     refuse_living_servers(catalog, 15)
-    migrate(catalog, "r0022")
+    migrate(catalog, "base")
     refuse_living_servers(catalog, 15)
     migrate(catalog)
     assert at_head(catalog)

@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from next_schema import NEXT, next_schema
 
 from leatstream.bootstrap import open_runtime
 from leatstream.errors import StackError
@@ -53,38 +54,37 @@ def test_models_are_what_the_migrations_make(tmp_path: Path) -> None:
         engine.dispose()
 
 
-def test_a_column_that_nobody_wrote_goes_and_comes_back(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'catalog.db'}"
-    migrate(url)
-    engine = make_engine(url)
-    try:
-        with engine.execution_options(leatstream_write=True).begin() as connection:
-            text = "INSERT INTO tokens (id, hash, principal, role, created_at) VALUES ('t', 'h', 'p', 'r', '2026-01-01')"
-            connection.execute(sa.text(text))
-        for step, there in (("head", False), ("r0030", True), ("head", False)):
-            migrate(url, step)
-            columns = {column["name"] for column in sa.inspect(engine).get_columns("tokens")}
-            assert ("last_used" in columns) is there
-            with engine.connect() as connection:
-                assert connection.execute(sa.text("SELECT id, hash FROM tokens")).all() == [("t", "h")]
-    finally:
-        engine.dispose()
-
-
-def test_from_anywhere_to_anywhere(tmp_path: Path) -> None:
+def test_from_anywhere_to_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The way is told by where the catalog is: there is no other one for who needs an older version."""
     url = f"sqlite:///{tmp_path / 'catalog.db'}"
     assert revision(url) == "base"
     migrate(url)
-    head = revision(url)
-    for step in ("r0022", "r0022", "r0030", "r0011", head):
+    first = revision(url)
+    next_schema(monkeypatch, tmp_path)
+    assert not at_head(url)
+    for step in (NEXT, NEXT, first, first, NEXT):
         migrate(url, step)
         assert revision(url) == step
-        assert ("savepoints" in _tables(url)) is (step >= "r0030")
+        assert ("more" in _tables(url)) is (step == NEXT)
     with pytest.raises(StackError, match=r"There is no schema r0012\.") as told:
         migrate(url, "r0012")
-    assert "r0011" in str(told.value.faults[0].hint)
+    assert first in str(told.value.faults[0].hint)
     assert at_head(url)
+
+
+@pytest.mark.parametrize("before", ["r0001", "r0032"])
+def test_a_schema_of_before_the_first_release_is_not_taken_for_a_newer_one(
+    tmp_path: Path, before: str
+) -> None:
+    url = f"sqlite:///{tmp_path / 'catalog.db'}"
+    migrate(url)
+    engine = make_engine(url)
+    with engine.execution_options(leatstream_write=True).begin() as connection:
+        connection.execute(sa.text(f"UPDATE alembic_version SET version_num = '{before}'"))
+    engine.dispose()
+    with pytest.raises(StackError, match=f"schema {before}, which is older than") as told:
+        migrate(url)
+    assert "leat catalog migrate --new" in str(told.value.faults[0].hint)
 
 
 def test_an_older_version_says_how_to_come_back_to_it(tmp_path: Path) -> None:
@@ -99,11 +99,16 @@ def test_an_older_version_says_how_to_come_back_to_it(tmp_path: Path) -> None:
     assert f"leat catalog migrate --to {head}" in str(told.value.faults[0].hint)
 
 
-@pytest.mark.parametrize("schema", ["base", "r0023"])
-def test_a_server_that_may_not_migrate_refuses_an_old_schema(tmp_path: Path, schema: str) -> None:
-    settings = Settings(data_dir=tmp_path, migrate=False)
+def test_a_server_that_may_not_migrate_refuses_an_old_schema(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    settings = Settings(data_dir=tmp_path / "data", migrate=False)
+    settings.data_dir.mkdir()
     migrate(settings.catalog)
-    migrate(settings.catalog, schema)
-    with pytest.raises(StackError, match="not the newest"):
-        open_runtime(settings, "http://127.0.0.1:1", {}, migrate_catalog=settings.migrate)
-    assert revision(settings.catalog) == schema
+    first = revision(settings.catalog)
+    next_schema(monkeypatch, tmp_path)
+    for schema in (first, "base"):
+        migrate(settings.catalog, schema)
+        with pytest.raises(StackError, match="not the newest"):
+            open_runtime(settings, "http://127.0.0.1:1", {}, migrate_catalog=settings.migrate)
+        assert revision(settings.catalog) == schema

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from leatstream.engine.admission import Admission
-from leatstream.engine.local_pool import LocalPool
+from leatstream.engine.driver_pool import DriverPool
 from leatstream.engine.processes import DRIVER_MARK, LocalLauncher
 from leatstream.errors import EngineError
 from leatstream.ports import Sharing
@@ -56,7 +56,7 @@ def test_a_server_that_ends_without_its_catalog_leaves_no_driver(tmp_path: Path)
     catalog, command = Catalog(), Sleepers(tmp_path)
     made: Any = command
     clock: Any = SimpleNamespace(now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    pool = LocalPool(catalog, clock, LocalLauncher(made), warm=1, limit=2, server="srv_1", wake=lambda: None)
+    pool = DriverPool(catalog, clock, LocalLauncher(made), warm=1, limit=2, server="srv_1", wake=lambda: None)
     try:
         pool.maintain()
         assert len(command.started) == 2, "an analyzer and a warm one"
@@ -96,7 +96,7 @@ def test_drivers_at_work_are_told_to_end_and_waited_for(
     )
     made: Any = command
     arguments: Any = (Catalog(), clock, LocalLauncher(made))
-    pool = LocalPool(*arguments, warm=1, limit=3, server="srv_1", wake=lambda: None)
+    pool = DriverPool(*arguments, warm=1, limit=3, server="srv_1", wake=lambda: None)
     try:
         busy, selecting = pool.assign("qry_1"), pool.assign("stm_1")
         assert busy is not None
@@ -147,7 +147,7 @@ class Slow:
 def test_others_are_heard_while_a_dead_driver_takes_long_to_go() -> None:
     launcher: Any = Slow()
     clock: Any = SimpleNamespace(now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    pool = LocalPool(Catalog(), clock, launcher, warm=0, limit=3, server="srv_1", wake=lambda: None)
+    pool = DriverPool(Catalog(), clock, launcher, warm=0, limit=3, server="srv_1", wake=lambda: None)
     pool.maintain()
     analyzer = next(iter(pool._drivers))
     reaper = threading.Thread(target=pool.maintain, daemon=True)
@@ -175,10 +175,10 @@ class Living(Slow):
         return driver_id not in self.gone
 
 
-def waiting_pool(launcher: Any, **more: Any) -> LocalPool:
+def waiting_pool(launcher: Any, **more: Any) -> DriverPool:
     clock: Any = SimpleNamespace(now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
     options: Any = {"warm": 1, "limit": 9, "server": "srv_1", "wake": lambda: None, **more}
-    return LocalPool(Catalog(), clock, launcher, **options)
+    return DriverPool(Catalog(), clock, launcher, **options)
 
 
 def test_the_logs_of_drivers_that_run_are_looked_after() -> None:
@@ -288,7 +288,7 @@ def test_what_was_started_and_never_written_down_is_ended(tmp_path: Path) -> Non
     made: Any = command
     try:
         clock: Any = SimpleNamespace(now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
-        pool = LocalPool(
+        pool = DriverPool(
             Catalog(), clock, LocalLauncher(made), warm=0, limit=2, server="srv_1", wake=lambda: None
         )
         assert pool.adopt() == 0
@@ -416,7 +416,7 @@ def test_nobody_waits_for_the_pool_while_a_cluster_is_asked_who_is_there() -> No
     assert kept == [True]
 
 
-CHANGES: dict[str, Callable[[LocalPool, str, str], Any]] = {
+CHANGES: dict[str, Callable[[DriverPool, str, str], Any]] = {
     "a driver for one query": lambda pool, alone, shared: pool.assign("qry_9"),
     "a new shared driver": lambda pool, alone, shared: pool.assign("qry_9", Sharing(near=None)),
     "a pass": lambda pool, alone, shared: pool.maintain(),

@@ -25,7 +25,7 @@ _EMPTY = 60.0  # seconds after which a shared driver without queries ends
 _QUERIES_IN_TURN = 25  # of one driver: what they leave in its JVM stays bounded
 
 
-class LocalPool:
+class DriverPool:
     """Driver processes (``ports.Drivers``). ``maintain`` must be called now and then.
 
     Code that holds the catalog's write lock may call the pool. So ``_lock`` guards only
