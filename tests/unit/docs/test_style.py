@@ -48,7 +48,6 @@ LEFT: dict[str, int] = {
     "docs/inference.md": 1,
     "docs/kafka.md": 5,
     "docs/kinesis.md": 5,
-    "docs/operations.md": 1,
     "docs/postgres.md": 11,
     "docs/s3.md": 14,
     "docs/sql/aggregates.md": 1,
