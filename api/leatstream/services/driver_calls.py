@@ -56,7 +56,7 @@ def poll(env: Environment, driver_id: str, report: Mapping[str, Any]) -> dict[st
         shapes = [{"name": f.name, "returns": f.returns} for f in request.functions]
         work = {"kind": "analyze", "id": request.id, "views": views, "sql": request.sql}
         if request.places:
-            work["places"] = [list(place) for place in request.places]
+            work["places"] = [[first, last] for first, last in request.places]
         return {**work, "functions": shapes} if shapes else work
     if role == "shared":
         return _one_more(env, driver_id, report.get("running") or {})

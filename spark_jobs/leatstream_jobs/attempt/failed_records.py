@@ -14,11 +14,11 @@ from dataclasses import replace
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Record
+from leatstream.connectors.registry import connector_classes
 from leatstream.formats.json_faults import RecordFault, faults_of
 from leatstream.plan.job_spec import JobSpec, SourceSpec, StoreRef, value_columns
 from leatstream_jobs.attempt.failures import Failure
 from leatstream_jobs.attempt.marked_faults import FaultPlace, unread
-from leatstream_jobs.reading.record_parts import FILES
 
 _LOG = logging.getLogger("leatstream_jobs")
 _TO_READ = 5.0  # seconds
@@ -89,4 +89,6 @@ def record_faults(source: SourceSpec, record: Record) -> Sequence[RecordFault]:
 
 def _is_json(source: SourceSpec) -> bool:
     """Whether its values reach the decoder as JSON: rows of files and of tables do, whatever they were."""
-    return source.feed is not None or source.store.kind == FILES or source.value_format == "json"
+    kind = connector_classes().get(source.store.kind)
+    carried = source.value_format if kind is None else kind.carried_format(source.value_format)
+    return source.feed is not None or carried == "json"

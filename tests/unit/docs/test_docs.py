@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import re
+import tomllib
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, get_args, get_type_hints
@@ -252,3 +254,20 @@ def test_every_decision_is_listed() -> None:
     records = sorted(p.name for p in folder.glob("[0-9]*.md"))
     assert records
     assert re.findall(r"^- .*\((\d{4}-[\w-]+\.md)\)$", index, re.MULTILINE) == records
+
+
+def test_the_diagram_of_rooms_has_every_layer() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    (layers,) = [c["layers"] for c in contracts if c.get("containers") == ["leatstream"]]
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    drawn = re.search(r"subgraph server.*?\n  end", page, re.DOTALL)
+    assert drawn is not None
+    arrows = [line.split(" --> ") for line in drawn[0].splitlines() if " --> " in line]
+    level = {room: height for height, layer in enumerate(layers) for room in re.split(r" [|] ", layer)}
+    assert {room for line in arrows for part in line for room in part.strip().split(" & ")} == set(level)
+    steps = [(a, b) for line in arrows for a, b in pairwise(line)]
+    assert all(
+        level[a] + 1 == level[b] for x, y in steps for a in x.strip().split(" & ") for b in y.split(" & ")
+    )
