@@ -68,7 +68,7 @@ def restart_query(
         principal: who asks.
         name: exact name.
         wish: where; None = from the last checkpoint. With it a new checkpoint is begun, and the old one is
-            removed some time after the new one is at work (``old_checkpoints``).
+            removed some time after the new one is at work (``queries.checkpoints.sweep``).
         within: names of queries that are restarted together with this one.
         skip: the record that the query has failed at, which its job leaves out from now on; None = none.
             Of a query that is part of another's job, the whole job is started again.
