@@ -18,10 +18,10 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 GENERATED := openapi.yaml docs/sql/functions.md docs/stores.md provider-schema/provider.json provider-schema/docs \
 	provider-schema/leatstream_terraform/data cdktf-constructs/leatstream_cdktf/l1
 
-.PHONY: help setup tools demo test bench check fix generate docs lock clean
+.PHONY: help setup tools demo test test-fast durations bench check fix generate docs lock clean
 
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 setup: $(STAMP) ## Build .venv with everything in it (again when a lock changes)
 
@@ -56,6 +56,12 @@ LANES := --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-re
 test: $(VENV)/.tools ## Run every test (ARGS="tests/unit -k name" for some)
 	@$(if $(ARGS),,$(BIN)/python -c "from leatstream.cli.serving import make_archive; make_archive()")
 	@LEATSTREAM_TEST_WHEELS=1 $(BIN)/python -m pytest $(or $(ARGS),$(LANES) tests)
+
+test-fast: $(STAMP) ## Run the tests that start no Spark, no broker and no PostgreSQL
+	@$(BIN)/python -m pytest $(LANES) tests/unit
+
+durations: ## Run every test, and write down how long each file takes: the longest are started first
+	@LEATSTREAM_WRITE_DURATIONS=1 $(MAKE) test
 
 bench: $(STAMP) ## Measure what the product promises, about half an hour on a quiet machine
 	@for script in start first_row latency control_plane inference cpu_per_record provider_start views formats changelog java_names small_batch postgres_cdc kinesis fuzz demo_time; do \
