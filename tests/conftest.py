@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from postgres_server import PostgresServer
 
 import run_reaper
+from deadlines import patient
 from leat_server import LeatstreamServer, start_server, stop_process
 
 # The same examples in every run: what passes here passes in CI. LEATSTREAM_FUZZ=1 looks for new ones.
@@ -136,9 +137,10 @@ def leatstream_server(
 
 @pytest.fixture
 def eventually() -> Callable[..., Any]:
-    """Wait for a condition with a deadline."""
+    """Wait for a condition with a deadline, a longer one where the machine is busy."""
 
     def wait(condition: Callable[[], Any], seconds: float = 60.0, what: str = "the condition") -> Any:
+        seconds = patient(seconds)
         deadline = time.monotonic() + seconds
         while True:
             found = condition()
