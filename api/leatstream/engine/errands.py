@@ -16,7 +16,7 @@ _MOST_PLACES = 16
 
 
 class Errands:
-    """Does errands (``services.queries.errands.Aside``): those of one place one after another, as they came.
+    """Does errands (``reconcile.store_steps.Aside``): those of one place one after another, as they came.
 
     A few threads for all would all be with the store that is away. A place has its thread for as long as
     there is something to do. What a place turns out to be, away or not, holds for those who wait there by

@@ -27,7 +27,7 @@ class Fault:
 
 
 def register(connection: sqlite3.Connection) -> Fault:
-    """Give a connection the functions that ``sql.snapshot.dialects`` calls."""
+    """Give a connection the functions that the SQL of ``sql.snapshot`` calls."""
     fault = Fault()
 
     def kept(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from deadlines import patient
 from driver_variables import driver_variables
 
 POLL = 5.0
@@ -57,6 +58,7 @@ class SmallApi:
 
     def wait(self, condition: Callable[[], Any], timeout: float, what: str) -> Any:
         """Wait until something that drivers reported makes the condition true; returns its value."""
+        timeout = patient(timeout)
         end = time.monotonic() + timeout
         with self.changed:
             while not (found := condition()):

@@ -44,7 +44,7 @@ LEFT: dict[str, int] = {
     "docs/adr/README.md": 1,
     "docs/cli.md": 2,
     "docs/deploy.md": 13,
-    "docs/driver-protocol.md": 8,
+    "docs/driver-protocol.md": 9,
     "docs/inference.md": 1,
     "docs/kafka.md": 5,
     "docs/kinesis.md": 5,

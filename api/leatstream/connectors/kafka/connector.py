@@ -350,7 +350,7 @@ class KafkaConnector(Connector):
         frame.write.format("kafka").options(**options).save()
 
     def batch_writer(self, spec: JobSpec) -> BatchWriter:
-        """A writer of whole micro-batches in Kafka transactions; see ``kafka_transactions``."""
+        """A writer of whole micro-batches in Kafka transactions; see ``kafka.transactions``."""
         return KafkaBatchWriter(self.name, self.settings, spec, self.admin)
 
     def _check_library(self, spark: SparkSession) -> None:

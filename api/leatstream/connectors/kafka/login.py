@@ -1,6 +1,6 @@
 """How a Kafka store logs in by SASL, in the words of both client libraries.
 
-librdkafka asks this process for tokens (``kafka_tokens.py``); the Java client fetches its own.
+librdkafka asks this process for tokens (``kafka.tokens``); the Java client fetches its own.
 """
 
 from __future__ import annotations

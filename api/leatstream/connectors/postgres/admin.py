@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PUBLIC = "public"
 BATCHES = "leatstream_batches"
-"""The table that tells which micro-batches a schema's tables have; see ``postgres_sink``."""
+"""The table that tells which micro-batches a schema's tables have; see ``postgres.sink``."""
 REPLICA_IDENTITY = "replica.identity"
 _OLDEST = 13_00_00
 _IDENTITIES = {"d": "default", "n": "nothing", "f": "full", "i": "index"}
@@ -107,7 +107,7 @@ class PostgresAdmin:
     def connection(
         self, what: str, timeout: float, table: str | None = None
     ) -> Iterator[psycopg.Connection[Any]]:
-        """A connection whose errors are told; see ``postgres_errors.store_error``."""
+        """A connection whose errors are told; see ``postgres.errors.store_error``."""
         with (
             told(self.store, what, self.config.where, timeout, table),
             contextlib.closing(connect(self.config, timeout)) as connection,

@@ -1,6 +1,6 @@
 """A task's rows into files that nobody sees yet: multipart uploads, sent but not completed.
 
-Imported by ``s3_sink`` and by Spark's Python workers only. An upload that is not completed does not exist
+Imported by ``s3.sink`` and by Spark's Python workers only. An upload that is not completed does not exist
 for readers; the driver completes those of a batch once all its tasks are done.
 """
 

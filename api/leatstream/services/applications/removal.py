@@ -1,4 +1,4 @@
-"""The end of an application: its queries end first, the last of them takes it along (``query_removal``)."""
+"""The end of an application: its queries end first, the last of them takes it along (``queries.removal``)."""
 
 from __future__ import annotations
 
