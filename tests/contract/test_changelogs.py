@@ -93,7 +93,7 @@ def test_the_same_by_rest(shop: TestClient) -> None:
         assert detail in shop.put(path, json=changed).json()["detail"]
     assert shop.put(path, json=body | {"key_type": "VARCHAR"}).json()["code"] == "invalid-property"
     stream = shop.put(path.replace("users", "s"), json=body | {"kind": "stream"})
-    assert "a stream has no primary key" in stream.json()["detail"]
+    assert "A stream has no primary key" in stream.json()["detail"]
 
 
 def test_faults_have_places(shop: TestClient) -> None:

@@ -461,7 +461,7 @@ def test_keys_of_maps_are_text(
     told = run(client, f"CREATE STREAM out {with_format}) AS SELECT * FROM orders")
     assert (told.status_code, told.json()["code"]) == (422, "type-mismatch")
     (fault,) = told.json()["errors"]
-    assert fault["detail"] == f'column "Counts": a map in {value_format} has VARCHAR keys, not INTEGER'
+    assert fault["detail"] == f'Column "Counts": a map in {value_format} has VARCHAR keys, not INTEGER.'
     assert fault["position"]["line"] == 1
     assert "out" not in fresh.cluster.entities
 

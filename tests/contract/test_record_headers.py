@@ -200,6 +200,6 @@ def test_a_sink_that_is_read_keeps_its_headers(
     _make(pageviews, "INSERT INTO traces SELECT * FROM made QUERY WITH ('query.name'='q')")
     held = _run(pageviews, made.format(""))
     assert held.status_code == 409, held.text
-    assert "the shape of demo.public.made" in held.json()["detail"]
+    assert "The shape of demo.public.made" in held.json()["detail"]
     again = made.format("'headers.column'='h', ").replace("FROM calls", "FROM calls WHERE id > 1")
     _make(pageviews, again)

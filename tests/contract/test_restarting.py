@@ -387,7 +387,7 @@ def test_a_topic_that_is_gone_is_to_be_made_again_before_the_restart(
     reconcile_all(running.env)
     fail_at(running, None, code="source-gone", condition="SOURCE_ENTITY_GONE", detail="gone")
     hint = client.get("/v1/queries/q").json()["status"]["error"]["hint"]
-    assert hint.startswith("make the topic again (CREATE ENTITY a IN STORE k WITH (")
+    assert hint.startswith("Create the topic again (CREATE ENTITY a IN STORE k WITH (")
     assert "then RESTART QUERY q FROM EARLIEST" in hint
     assert "leat query delete q" in hint
     # The offsets of the new topic are other records.

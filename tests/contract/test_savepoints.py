@@ -234,7 +234,7 @@ def test_a_query_that_goes_while_its_checkpoint_is_copied_leaves_nothing(
     [
         ("SELECT * FROM a QUERY WITH ('from.savepoint'='nobody')", "Savepoint nobody does not exist."),
         ("SELECT * FROM a QUERY WITH ('from.query'='nobody')", "Query nobody does not exist."),
-        ("SELECT * FROM a QUERY WITH ('from.query'='q', 'from.savepoint'='s')", "either"),
+        ("SELECT * FROM a QUERY WITH ('from.query'='q', 'from.savepoint'='s')", "Either"),
         ("SELECT n, n AS m FROM b QUERY WITH ('from.query'='q')", "the sources differ"),
     ],
 )
