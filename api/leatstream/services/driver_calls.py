@@ -54,7 +54,12 @@ def poll(env: Environment, driver_id: str, report: Mapping[str, Any]) -> dict[st
             return None
         views = [{"name": v.name, "ddl": v.ddl} for v in request.views]
         shapes = [{"name": f.name, "returns": f.returns} for f in request.functions]
-        work: dict[str, Any] = {"kind": "analyze", "id": request.id, "views": views, "sql": request.sql}
+        work: dict[str, Any] = {
+            "kind": "analyze",
+            "id": request.id,
+            "views": views,
+            "sql": request.sql,
+        }
         if request.places:
             work["places"] = [[first, last] for first, last in request.places]
         return {**work, "functions": shapes} if shapes else work

@@ -28,7 +28,7 @@ TEXTS = {
 def spec_of(
     spark: SparkSession, text: str, job: Any, source: str, sink: str, log: str, reader: str
 ) -> JobSpec:
-    spec = job_of(spark, {"sql": text, "columns": COLUMNS}, job, (source, sink))
+    spec = job_of(spark, {"sql": text, "columns": COLUMNS, "bounded": True}, job, (source, sink))
     sources = [s.model_copy(update={"on_error": "ignore", "log_entity": log}) for s in spec.sources]
     return spec.model_copy(update={"sources": sources, "json_reader": reader})
 
@@ -68,14 +68,15 @@ def test_undecodable_records_are_kept(
     finally:
         query.stop()
     # A restart goes on where both ended.
-    produce(source, good | {"id": "d"}, {"id": "e", "n": 1, "at": "soon"})
+    ahead = {"id": "f", "n": 1, "at": "2999-01-01 00:00:00"}
+    produce(source, good | {"id": "d"}, {"id": "e", "n": 1, "at": "soon"}, ahead)
     query = run_query.start(spark, spec, lambda _: kafka, 2).query
     try:
         query.processAllAvailable()
         assert sorted(r["id"] for r in rows(sink, 3)) == ["a", "c", "d"]
-        assert rows(log, 4)[3]["offset"] == 6
+        assert [r["offset"] for r in rows(log, 5)[3:]] == [6, 7]
         again = Progress(spec.sources)
         again.look(query)
-        assert (again.skipped_rows, again.untimely_rows) == (1, 1)
+        assert (again.skipped_rows, again.untimely_rows) == (2, 1)
     finally:
         query.stop()
