@@ -201,6 +201,12 @@ CASES: tuple[Case, ...] = (
     *_all("DECIMAL(38, 2)", ("9" * 36 + ".99", Decimal("9" * 36 + ".99")), ("-" + "1" * 36, Decimal("-" + "1" * 36
         + ".00")), ("123456789012345678.9", Decimal("123456789012345678.90")), ('"0.10"', Decimal("0.10")), shown=False),
     *_no("DECIMAL(38, 2)", "12.345"),
+    # As doubles these would be other, shorter numbers.
+    *_no("DECIMAL(38, 2)", "12.30000000000000001", "1230000000000000001e-17", "0.10000000000000000555", shown=False),
+    *_all("DECIMAL(38, 16)", ("0.1234567890123456", Decimal("0.1234567890123456")), shown=False),
+    *_all("DECIMAL(38, 16)", ("1234567890123456e-10", Decimal("123456.7890123456")), shown=False),
+    *_all("DECIMAL(38, 16)", ("-123456789.012345", Decimal("-123456789.012345")), shown=False),
+    *_all("DECIMAL(38, 16)", ("0.00012345678901", Decimal("0.00012345678901")), shown=False),
     *_no("DECIMAL(38, 2)", "1" + "0" * 36, "0.001", '"12.345"', "12.340000000000000001", shown=False),
     *_all("DECIMAL(38, 0)", ("5.0", Decimal(5))),
     *_all("DECIMAL(38, 0)", ("9" * 38, Decimal("9" * 38)), shown=False),

@@ -214,9 +214,7 @@ def _exact(place: Place, index: int, name: str, kind: DataType, raw: str, part: 
         half = f"contains({raw}, '?') AND {quoted} AND {json_slices.has_half(cut)}"
         return text, f"({slices} IS NOT NULL AND {half})"
     if kind.kind == "DECIMAL":
-        # The parser gives whole numbers as they stand.
-        fraction = text_values.bound(text, "t", text_values.decimal("t", kind))
-        whole = text_values.matches(raw, "-?[0-9]+")
-        value = f"CASE WHEN {whole} THEN try_cast({raw} AS {kind.spark()}) ELSE {fraction} END"
+        exact = text_values.bound(text, "t", text_values.decimal("t", kind))
+        value = f"if({slices} IS NULL, {part.value}, {exact})"
         return value, f"({raw} IS NOT NULL AND {value} IS NULL)"
     return part.value, f"({part.unfit} OR {slices} IS NOT NULL AND {raw} IS NOT NULL AND NOT {quoted})"

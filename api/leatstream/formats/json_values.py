@@ -38,6 +38,11 @@ class Part:
 
 # A number with a fraction, an object, a list, or a quoted infinity: so the parser gives as text what is none.
 _REWRITTEN = r"""["\[{]|-?[0-9]+[.][0-9]+(?:E-?[0-9]+)?\z"""
+# The parser reads a number with a fraction as a double. One of 15 digits survives that, whatever they are.
+# So a short number is the one in the record, unless the record has a longer one, or one with an exponent, that
+# could have become it.
+_KEPT = r"-?(?=[0-9.]{3,16}\z)[0-9]+[.][0-9]+"
+_LONG = r"(?<![0-9.])(?=[0-9]*[.])[0-9.]{16}|[\s:\[,]-?[0-9.]+[eE]"
 
 
 def read(raw: str, kind: DataType, text: str, depth: int = 0) -> Part:
@@ -52,9 +57,10 @@ def read(raw: str, kind: DataType, text: str, depth: int = 0) -> Part:
         value = f"try_cast({raw} AS TINYINT)"
         return Part(value, f"({raw} IS NOT NULL AND {value} IS NULL)")
     if kind.kind == "DECIMAL":
-        whole = text_values.matches(raw, "-?[0-9]+")
-        value = f"CASE WHEN {whole} THEN try_cast({raw} AS {kind.spark()}) END"
-        return Part(value, f"({raw} IS NOT NULL AND {value} IS NULL)", f"({raw} < ':' AND NOT {whole})")
+        value = text_values.plain_decimal(raw, kind)
+        kept = f"{text_values.matches(raw, _KEPT)} AND NOT {text} RLIKE r'{_LONG}'"
+        doubt = f"({raw} < ':' AND NOT {text_values.matches(raw, '-?[0-9]+')} AND NOT ({kept}))"
+        return Part(value, f"({raw} IS NOT NULL AND {value} IS NULL)", doubt)
     if kind.kind == "TIME":
         return Part(raw, f"NOT {text_values.matches(raw, TIME)}")
     if kind.kind in ("BYTES", "VARBINARY"):

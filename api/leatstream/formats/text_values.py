@@ -56,13 +56,25 @@ def base64_bytes(text: str) -> str:
 
 def decimal(text: str, kind: DataType) -> str:
     """DECIMAL of a number's digits, NULL where it does not fit exactly; ``text`` is written several times."""
-    precision, scale = (*kind.parameters, 0)[:2] if kind.parameters else (10, 0)
-    cast = f"AS DECIMAL({precision}, {scale}))"
+    precision, scale = _size(kind)
+    spelled = f"try_cast({_spelled_out(text, precision, scale)} AS DECIMAL({precision}, {scale}))"
+    return f"CASE {_when_plain(text, kind)} WHEN {matches(text, DECIMAL)} THEN {spelled} END"
+
+
+def plain_decimal(text: str, kind: DataType) -> str:
+    """The same of digits with or without a point, and NULL of a number with an exponent."""
+    return f"CASE {_when_plain(text, kind)} END"
+
+
+def _when_plain(text: str, kind: DataType) -> str:
+    precision, scale = _size(kind)
     plain = rf"-?[0-9]+(?:\.(?=[0-9])[0-9]{{0,{scale}}}0*+)?"
-    return (
-        f"CASE WHEN {matches(text, plain)} THEN try_cast({text} {cast} "
-        f"WHEN {matches(text, DECIMAL)} THEN try_cast({_spelled_out(text, precision, scale)} {cast} END"
-    )
+    return f"WHEN {matches(text, plain)} THEN try_cast({text} AS DECIMAL({precision}, {scale}))"
+
+
+def _size(kind: DataType) -> tuple[int, int]:
+    precision, scale = (*kind.parameters, 0)[:2] if kind.parameters else (10, 0)
+    return precision, scale
 
 
 def bound(value: str, name: str, body: str) -> str:

@@ -99,7 +99,7 @@ def test_the_page_shows_the_table() -> None:
 
 
 def table_of_values() -> str:
-    lines = ["| type | takes | undecodable |", "|---|---|---|"]
+    lines = ["| type | values | undecodable values |", "|---|---|---|"]
     for kind in dict.fromkeys(case.type for case in CASES if case.shown):
         cases = [case for case in CASES if case.type == kind and case.shown]
         taken = [_shown(case.text) for case in cases if case.value is not UNDECODABLE]
