@@ -76,7 +76,7 @@ def test_all_faults_are_told_at_once(two: Any) -> None:
 
 def test_the_missing_within_says_which_join_it_is(two: Any) -> None:
     body = two.refused("CREATE STREAM x AS SELECT s.n FROM s JOIN r ON s.n = r.n")
-    assert "interval-join-stream-stream" in body["detail"]
+    assert "interval join of two streams requires WITHIN" in body["detail"]
 
 
 def test_values_unlike_the_existing_topic(two: Any) -> None:
