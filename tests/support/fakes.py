@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from leatstream.connectors.base import Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
 from leatstream.connectors.entities import Entity, NewRecord, Record, Table, TableColumn
+from leatstream.connectors.kafka.entity import PROPERTIES
 from leatstream.connectors.kafka.settings import KafkaConfig
 from leatstream.connectors.postgres.connector import PostgresConnector
 from leatstream.connectors.postgres.types import column_type
@@ -65,10 +66,7 @@ class MemoryConnector(Connector):
         error_log=True,
         delivery=(Guarantee("at_least_once", "a fake"), Guarantee("exactly_once", "where asked for")),
     )
-    entity_properties: ClassVar[tuple[EntityProperty, ...]] = (
-        EntityProperty("topic.partitions", ("kafka.partitions",)),
-        EntityProperty("topic.replicas", ("kafka.replicas",)),
-    )
+    entity_properties: ClassVar[tuple[EntityProperty, ...]] = PROPERTIES
     value_formats: ClassVar[tuple[str, ...]] = ("json", "avro", "protobuf", "json_schema", "primitive")
     Config: ClassVar[type[StoreSettings]] = KafkaConfig
 
