@@ -39,8 +39,8 @@ class Part:
 # A number with a fraction, an object, a list, or a quoted infinity: so the parser gives as text what is none.
 _REWRITTEN = r"""["\[{]|-?[0-9]+[.][0-9]+(?:E-?[0-9]+)?\z"""
 # The parser reads a number with a fraction as a double. One of 15 digits survives that, whatever they are.
-# So a short number is the one in the record, unless the record has a longer one, or one with an exponent, that
-# could have become it.
+# So a short number is the one in the record, unless the record has a longer one, or one with an exponent,
+# that could have become it.
 _KEPT = r"-?(?=[0-9.]{3,16}\z)[0-9]+[.][0-9]+"
 _LONG = r"(?<![0-9.])(?=[0-9]*[.])[0-9.]{16}|[\s:\[,]-?[0-9.]+[eE]"
 
