@@ -239,14 +239,14 @@ def test_users_code_shares_no_driver(classes: Sql, shop: Sql, client: TestClient
     shared = "FROM pageviews QUERY WITH ('query.driver'='shared')"
     nested = f"FROM (SELECT twice(viewtime) AS v {shared.partition(' QUERY')[0]}) s"
     for select, told_of in (
-        (f"SELECT echo(viewtime) AS a {shared}", "function echo is users' code"),
-        (f"SELECT twice(viewtime) AS a {shared}", "function twice is users' code"),
+        (f"SELECT echo(viewtime) AS a {shared}", "Function echo is users' code"),
+        (f"SELECT twice(viewtime) AS a {shared}", "Function twice is users' code"),
         (
             f"SELECT viewtime {shared.replace('QUERY', 'WHERE twice(viewtime) > 1 QUERY')}",
-            "function twice is",
+            "Function twice is",
         ),
-        (f"SELECT v {nested} QUERY WITH ('query.driver'='shared')", "function twice is users' code"),
-        (f"SELECT twice(echo(viewtime)) AS a {shared}", "functions echo, twice are users' code"),
+        (f"SELECT v {nested} QUERY WITH ('query.driver'='shared')", "Function twice is users' code"),
+        (f"SELECT twice(echo(viewtime)) AS a {shared}", "Functions echo, twice are users' code"),
     ):
         problem = told(client, f"CREATE STREAM d AS {select}")
         assert problem["code"] == "unsupported"

@@ -294,7 +294,7 @@ def test_views_that_cannot_be_kept_are_refused_and_no_password_is_given(view: Te
     again = view.post("/v1/statements:validate", json={"sql": CREATE.replace(" v ", " w "), **CONTEXT}).json()
     (problem,) = again["statements"][0]["problems"]
     assert (problem["code"], problem["position"]["column"]) == ("unsupported", 26)
-    assert "materialized views cannot be kept" in problem["detail"]
+    assert "Materialized views cannot be kept" in problem["detail"]
     fresh.drivers.tokens["d"] = "t"
     with fresh.units() as unit:
         query = unit.queries.find("v")
