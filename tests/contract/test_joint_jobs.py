@@ -201,7 +201,7 @@ def test_what_does_not_fit_is_told_before(world: Any, pageviews: TestClient) -> 
     for statements, words in (
         ((LATE, FIRST, windowed), "it keeps state now"),
         ((LATE, FIRST, elsewhere), "which read otherwise now"),
-        ((LATE, SECOND), "query one leads the job that query two is part of"),
+        ((LATE, SECOND), "Query one leads the job that query two is part of"),
     ):
         answer = put(pageviews, *statements)
         assert answer.json()["code"] == "requires-replacement", answer.text

@@ -27,7 +27,7 @@ from leatstream.connectors.capability_page import page  # noqa: E402
 from leatstream.connectors.registry import connector_classes, open_connector  # noqa: E402
 from leatstream.model.objects import Store  # noqa: E402
 from leatstream.rest.app import create_app  # noqa: E402
-from leatstream.services.stores import resolve_store_secrets  # noqa: E402
+from leatstream.services.nouns.stores import resolve_store_secrets  # noqa: E402
 from leatstream_terraform.generate import generate  # noqa: E402
 
 _STATEMENTS = {
