@@ -242,7 +242,7 @@ def test_what_a_pattern_cannot_compute(condition: str, word: str) -> None:
 
 def test_a_source_that_went_is_named() -> None:
     assert "does not exist any more" in source_gone(SOURCE, recreated=False).detail
-    assert "made anew" in source_gone(SOURCE, recreated=True).detail
+    assert "created again" in source_gone(SOURCE, recreated=True).detail
 
 
 def test_an_undecodable_record_is_named_and_read_again() -> None:
