@@ -224,7 +224,7 @@ def test_an_old_iterator_is_fetched_anew_at_the_same_place(on: Setting) -> None:
 
 def test_a_stream_made_anew_and_an_expired_shard_are_told(on: Setting) -> None:
     on.made()
-    with pytest.raises(Gone, match="made anew"):
+    with pytest.raises(Gone, match="created again"):
         on.walk.advance(offset(a="5") | {"made": "1"}, None)
     on.made()
     on.shards(("b", None, True))
