@@ -271,9 +271,16 @@ class Connector(ABC):
         return None
 
     def records_at(self, source: SourceSpec, position: Mapping[str, Any], timeout: float) -> Iterator[Record]:
-        """What a source has at a record's ``rowmeta()``, as ``read_stream`` gives it: one record mostly.
+        """The record at a position, as ``read_stream`` gives it; called to explain why a record was refused.
 
-        Where records have no place of their own, all those that it may be; none where they are gone.
+        Args:
+            source: what is read.
+            position: the record's ``rowmeta()``.
+            timeout: seconds.
+
+        Yields:
+            One record as a rule; all that it may be where records have no position of their own; none where
+            they were deleted.
         """
         place = RecordPlace.of_position(source.entity, position)
         if place is not None:
