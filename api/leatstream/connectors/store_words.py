@@ -14,6 +14,16 @@ from typing import Any, Protocol
 from leatstream.errors import Faults
 
 Settings = dict[str, Any]
+# Properties of the reference product that no kind takes, and (``NO_CHOICE``) none whose users give addresses.
+NOWHERE = {
+    "properties.file": "write the properties into the statement",
+    "availability_zone": "stores are reached directly",
+}
+NO_CHOICE = NOWHERE | {
+    "access_region": "stores are reached directly",
+    "tls.cipher_suites": "the client's own choice is used",
+    "tls.protocols": "the client's own choice is used",
+}
 
 
 class WithList(Protocol):

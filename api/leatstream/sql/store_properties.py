@@ -35,7 +35,7 @@ def read_store_properties(given: Given) -> tuple[str, dict[str, Any]]:
     """
     reader = PropertyReader(given, "store")
     if "type" not in reader.given:
-        reader.faults.add("invalid-property", "A store needs 'type'.", hint="write 'type' = KAFKA")
+        reader.faults.add("invalid-property", "A store needs 'type'.", hint="Write 'type' = KAFKA.")
     kinds = {word: kind for kind, found in connector_classes().items() for word in found.words.types}
     word = reader.choice("type", (*kinds, *PLANNED))
     kind = kinds.get(word, word) if word else None
@@ -83,7 +83,7 @@ def read_store_update(
         raise RequestError("unsupported", f"UPDATE STORE is not built for stores of kind {kind}.")
     reader = PropertyReader(given, "store")
     if "type" in reader.given:
-        reader.wrong("type", "A store's 'type' cannot change.", "create another store")
+        reader.wrong("type", "A store's 'type' cannot change.", "Create another store.")
         reader.given.pop("type")
     update = PropertyReader(reader.given, "store")
     update.faults = reader.faults
@@ -130,7 +130,7 @@ def _check(reader: PropertyReader, setting: Setting, keys: Mapping[str, str], ti
     key, sql, needs = str(setting.key), setting.find(Sql), setting.find(Needs)
     if sql is not None and sql.example is not None and key not in reader.given:
         detail = f"{title[0].upper()}{title[1:]} needs {key!r}."
-        reader.faults.add("invalid-property", detail, hint=f"write {sql.example}")
+        reader.faults.add("invalid-property", detail, hint=f"Write {sql.example}.")
     if needs is not None and key in reader.given:
         other = keys.get(".".join((*setting.path[:-1], needs.other)))
         if other is not None and other not in reader.given:
@@ -152,7 +152,7 @@ def _value(reader: PropertyReader, setting: Setting) -> Any:
     text = reader.secret(key) if setting.find(Secret) else reader.text(key)
     if sql is not None and sql.pem and isinstance(text, str) and "-----BEGIN" not in text:
         reader.wrong(
-            key, f"{key!r} is not a PEM text.", "give the PEM text itself; the server reads no files"
+            key, f"{key!r} is not a PEM text.", "Give the PEM text itself; the server reads no files."
         )
         return None
     return (

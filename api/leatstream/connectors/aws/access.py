@@ -10,10 +10,10 @@ from pydantic_core import PydanticCustomError
 
 from leatstream.connectors.settings import Api, Needs, Receives, Secret, StoreSettings
 
-_REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d{1,2}\Z")
+REGION = r"[a-z]{2}(-[a-z]+)+-[0-9]{1,2}"
+_ROLE = r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+"
+_EXTERNAL = r"[A-Za-z0-9_+=,.@:/-]+"
 _URL = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?/?\Z")
-_ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+\Z")
-_EXTERNAL = re.compile(r"[\w+=,.@:/-]{2,1224}\Z")
 
 
 class AwsIdentity(StoreSettings):
@@ -22,8 +22,8 @@ class AwsIdentity(StoreSettings):
     Without an access key the machine's own credentials are used: environment, profile, container or instance.
     """
 
-    region: Annotated[str, Api(min_length=1, max_length=40, pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]{1,2}$")] = (
-        Field(description="AWS region.", examples=["eu-west-1"])
+    region: Annotated[str, Api(min_length=1, max_length=40, pattern=f"^{REGION}$")] = Field(
+        description="AWS region.", examples=["eu-west-1"]
     )
     access_key_id: Annotated[
         str | None,
@@ -32,12 +32,12 @@ class AwsIdentity(StoreSettings):
     ] = Field(None, description="Access key; without one the server's own AWS credentials are used.")
     role_arn: Annotated[
         str | None,
-        Api(max_length=2048, pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+$"),
+        Api(max_length=2048, pattern=f"^{_ROLE}$"),
     ] = Field(None, description="Role to assume with these credentials.")
     external_id: Annotated[
         str | None,
         Needs("role_arn"),
-        Api(min_length=2, max_length=1224, pattern=r"^[A-Za-z0-9_+=,.@:/-]+$"),
+        Api(min_length=2, max_length=1224, pattern=f"^{_EXTERNAL}$"),
     ] = Field(None, description="External id that the role requires.")
     secret_access_key: Annotated[
         SecretStr | None,
@@ -49,7 +49,7 @@ class AwsIdentity(StoreSettings):
     @field_validator("region")
     @classmethod
     def _is_region(cls, value: str) -> str:
-        if not _REGION.match(value):
+        if not re.fullmatch(REGION, value):
             raise PydanticCustomError("region", "write a region such as eu-west-1")
         return value
 
@@ -71,14 +71,14 @@ class AwsIdentity(StoreSettings):
     @field_validator("role_arn")
     @classmethod
     def _is_role(cls, value: str | None) -> str | None:
-        if value is not None and not _ROLE.match(value):
+        if value is not None and not re.fullmatch(_ROLE, value):
             raise PydanticCustomError("role", "write the role as arn:aws:iam::<account>:role/<name>")
         return value
 
     @field_validator("external_id")
     @classmethod
     def _is_external(cls, value: str | None) -> str | None:
-        if value is not None and not _EXTERNAL.match(value):
+        if value is not None and not (2 <= len(value) <= 1224 and re.fullmatch(_EXTERNAL, value)):
             raise PydanticCustomError("external", "an external id has 2 to 1224 letters, digits or +=,.@:/-")
         return value
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
-from leatstream.connectors.store_words import StoreWords, WithList
+from leatstream.connectors.aws.access import REGION
+from leatstream.connectors.store_words import NOWHERE, StoreWords, WithList
 
 ACCESS_REGION = "access_region"
 UNSUPPORTED = {
-    "properties.file": "write the properties into the statement",
-    "availability_zone": "stores are reached directly",
-    "tls.disabled": "the scheme of 'uris' tells it: http:// or https://",
+    **NOWHERE,
+    "tls.disabled": "the scheme of 'uris' decides: http:// or https://",
 }
-_REGION = re.compile(r"(?:AWS\s+)?([a-z]{2}(?:-[a-z]+)+-\d{1,2})\Z", re.I)
+_REGION = re.compile(rf"(?:AWS\s+)?({REGION})\Z", re.IGNORECASE)
 
 
 class AwsWords(StoreWords):

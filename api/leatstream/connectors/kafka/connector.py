@@ -22,7 +22,7 @@ from leatstream.connectors.kafka.traffic import KafkaTraffic
 from leatstream.connectors.kafka.transactions import KafkaBatchWriter, forget_batches
 from leatstream.connectors.kafka.words import KafkaWords
 from leatstream.connectors.settings import StoreSettings
-from leatstream.connectors.store_words import StoreWords
+from leatstream.connectors.store_words import NO_CHOICE, StoreWords
 from leatstream.connectors.traffic import READER, Traffic
 from leatstream.connectors.writers import BatchWriter
 from leatstream.errors import JobError, StoreError
@@ -101,13 +101,7 @@ class KafkaConnector(Connector):
         types=("kafka", "confluent_kafka", "msk", "redpanda"),
         title="a Kafka store",
         more=("tls.disabled",),
-        unsupported={
-            "properties.file": "write the properties into the statement",
-            "access_region": "stores are reached directly",
-            "availability_zone": "stores are reached directly",
-            "tls.cipher_suites": "the client's own choice is used",
-            "tls.protocols": "the client's own choice is used",
-        },
+        unsupported=NO_CHOICE,
     )
 
     def __init__(self, name: str, config: StoreSettings) -> None:

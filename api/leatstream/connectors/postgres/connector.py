@@ -24,7 +24,7 @@ from leatstream.connectors.postgres.settings import PostgresConfig
 from leatstream.connectors.postgres.types import column_type, read_type
 from leatstream.connectors.postgres.words import PostgresWords
 from leatstream.connectors.settings import StoreSettings
-from leatstream.connectors.store_words import StoreWords
+from leatstream.connectors.store_words import NO_CHOICE, StoreWords
 from leatstream.connectors.writers import TableReader, TableWriter
 from leatstream.errors import Faults, Position, StoreError
 from leatstream.model.objects import Column, Relation
@@ -70,11 +70,7 @@ class PostgresConnector(Connector):
         title="a PostgreSQL store",
         more=("uris", "tls.disabled", "tls.verify_server_hostname"),
         unsupported={
-            "properties.file": "write the properties into the statement",
-            "access_region": "stores are reached directly",
-            "availability_zone": "stores are reached directly",
-            "tls.cipher_suites": "the client's own choice is used",
-            "tls.protocols": "the client's own choice is used",
+            **NO_CHOICE,
             "tls.client.cert_file": "users log in with a password",
             "tls.client.key_file": "users log in with a password",
         },

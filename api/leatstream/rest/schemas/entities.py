@@ -8,15 +8,18 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from leatstream.connectors.entities import Entity
 from leatstream.connectors.entity_settings import EntitySettings, TableSettings
+from leatstream.connectors.registry import connector_classes
 from leatstream.errors import Faults
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
 from leatstream.rest.schemas.base import Body, View, terraform
-from leatstream.rest.schemas.kinds import effective_members, entity_member, kinds, with_kinds, with_members
+from leatstream.rest.schemas.kinds import effective_members, entity_member, with_kinds, with_members
 from leatstream.services.environment import Page
 from leatstream.services.relations.table_shapes import TableShape
 
-_KINDS = {kind: found.EntityConfig for kind, found in kinds().items() if found.EntityConfig is not None}
+_KINDS = {
+    kind: found.EntityConfig for kind, found in connector_classes().items() if found.EntityConfig is not None
+}
 
 
 @with_kinds(entity_member)

@@ -6,7 +6,7 @@ become a body, which takes secrets by value or by the name of a stored secret, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from typing import Annotated, Any, TypeVar, cast
 
@@ -21,11 +21,6 @@ from leatstream.rest.schemas.base import Name, terraform
 M = TypeVar("M", bound=BaseModel)
 _STRICT: dict[Any, Any] = {bool: StrictBool, int: StrictInt}
 _STAYS = "; left out = the stored one stays."
-
-
-def kinds() -> Mapping[str, type[Connector]]:
-    """Every kind that can be used, by name."""
-    return connector_classes()
 
 
 def with_members(members: dict[str, Any]) -> Callable[[type[M]], type[M]]:
@@ -48,13 +43,13 @@ def with_kinds(field: Callable[[type[Connector]], tuple[Any, Any] | None]) -> Ca
     Args:
         field: type and pydantic field of a kind's member; None for a kind that has none.
     """
-    members = {kind: field(connector) for kind, connector in kinds().items()}
+    members = {kind: field(connector) for kind, connector in connector_classes().items()}
     return with_members({kind: member for kind, member in members.items() if member is not None})
 
 
 def effective_members() -> dict[str, Any]:
     """Members of what an entity has: the entity properties of every kind."""
-    properties = [one for connector in kinds().values() for one in connector.entity_properties]
+    properties = [one for connector in connector_classes().values() for one in connector.entity_properties]
     return {one.short: (int | None, Field(None, description=one.description)) for one in properties}
 
 

@@ -8,17 +8,17 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from leatstream.connectors.registry import PLANNED, with_secrets
+from leatstream.connectors.registry import PLANNED, connector_classes, with_secrets
 from leatstream.connectors.settings import secret_owners
 from leatstream.errors import RequestError
 from leatstream.model.objects import Store, StoreState
 from leatstream.model.registered import SecretName
 from leatstream.rest.schemas.base import OMIT, Body, Comment, Name, ObjectView, View, meta_fields, terraform
-from leatstream.rest.schemas.kinds import kinds, settings_view, store_body, store_view, with_kinds
+from leatstream.rest.schemas.kinds import settings_view, store_body, store_view, with_kinds
 from leatstream.services.environment import Page
 from leatstream.services.nouns.secret_values import SecretValue
 
-_KINDS = tuple(kinds())
+_KINDS = tuple(connector_classes())
 
 
 @with_kinds(store_body)
@@ -43,7 +43,7 @@ class StoreBody(StoreKinds, Body):
         )
         | {
             "oneOf": [{"required": [kind]} for kind in _KINDS],
-            "examples": [{kind: dict(found.Config.example)} for kind, found in kinds().items()],
+            "examples": [{kind: dict(found.Config.example)} for kind, found in connector_classes().items()],
         }
     )
 
@@ -84,7 +84,7 @@ class StoreBody(StoreKinds, Body):
             RequestError: validation, a secret is given by value and by name.
         """
         config = getattr(self, self.kind).model_dump(exclude_none=True)
-        owners = secret_owners(kinds()[self.kind].Config)
+        owners = secret_owners(connector_classes()[self.kind].Config)
         secrets: dict[str, SecretValue] = {}
         for path in secret_fields:
             *parents, leaf = path.split(".")
@@ -96,7 +96,7 @@ class StoreBody(StoreKinds, Body):
             named, value = place.pop(f"{leaf}_secret", None), place.pop(leaf, None)
             if named is not None and value is not None:
                 pointer = f"#/{self.kind}/{path.replace('.', '/')}_secret"
-                raise RequestError("validation", f"give {leaf} or {leaf}_secret, not both", pointer=pointer)
+                raise RequestError("validation", f"Give {leaf} or {leaf}_secret, not both.", pointer=pointer)
             if owners[path] is None or value or named or owners[path] in place:
                 secrets[path] = SecretName(named) if named is not None else value
         return config, secrets
@@ -151,7 +151,8 @@ class StoreView(_KindView):
         )
         names = {f"{path}_secret": name for path, name in item.secret_names.items()}
         config = with_secrets(item.config, names)
-        shown: dict[str, Any] = {item.kind: settings_view(kinds()[item.kind].Config).model_validate(config)}
+        view = settings_view(connector_classes()[item.kind].Config)
+        shown: dict[str, Any] = {item.kind: view.model_validate(config)}
         return cls(
             **meta_fields(item.meta),
             name=item.name,
