@@ -316,7 +316,7 @@ def _keep(making: _Making, statement: ast.CreateApplication, leaving: list[Query
 def _overall(entries: list[dict[str, Any]], removed: list[str]) -> Change:
     """The greatest of the changes, and what happens to each query that does not stay as it is."""
     worst = _ORDER.index("new-state") if removed else 0
-    told = [f"query {quote(name)}: it ends, and what it kept goes with it" for name in removed]
+    told = [f"query {quote(name)}: it ends, and what it kept is deleted" for name in removed]
     for entry in entries:
         change = entry["plan"].get("change")
         if entry["action"] == "create":

@@ -1,4 +1,4 @@
-"""Which application a query or a declared relation belongs to: it changes and goes with it."""
+"""Which application a query or a declared relation belongs to, which changes and deletes it."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def refuse_relation_alone(unit: UnitOfWork, fqn: Fqn) -> None:
     if owner is not None:
         raise CatalogError(
             "has-dependents",
-            f"{fqn} belongs to application {quote(owner)}: it changes and goes with it.",
+            f"{fqn} belongs to application {quote(owner)}, which changes and deletes it.",
             hint=f"Change the text: PUT /v1/applications/{owner}, or DROP APPLICATION {quote(owner)}.",
         )

@@ -200,7 +200,7 @@ def delete_query(
         if owner is not None:
             raise CatalogError(
                 "has-dependents",
-                f"Query {quote(name)} belongs to application {quote(owner)} and goes with it.",
+                f"Query {quote(name)} belongs to application {quote(owner)}, which changes and deletes it.",
                 hint=f"DROP APPLICATION {quote(owner)}, or TERMINATE QUERY {quote(name)} to stop it",
             )
         if query.kind.makes_sink and query.beside is None:

@@ -185,7 +185,7 @@ def _made_by_query(unit: UnitOfWork, relation: Relation) -> CatalogError:
     name = query.name if query else relation.created_by_query
     return CatalogError(
         "has-dependents",
-        f"{relation.fqn} is made by query {name}; it changes and goes with that query.",
+        f"{relation.fqn} is made by query {name}, which changes and deletes it.",
         hint=f"Change or delete query {name}.",
     )
 
