@@ -1,4 +1,4 @@
-"""Which application a query or a declared relation belongs to: it changes and goes with it."""
+"""Which application a query or a declared relation belongs to: it is changed and deleted with that one."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class NounService(Generic[T]):
         path: the noun in REST paths; page tokens are bound to it.
         repository: of the noun, in a unit of work.
         dependents: what uses an object, each as a message names it; the object cannot be deleted then.
-        release: deletes what belongs to an object and goes with it.
+        release: deletes what belongs to an object, together with it.
     """
 
     noun: str
