@@ -46,7 +46,7 @@ LEFT: dict[str, int] = {
 }
 
 # Banned words in the code of each package: docstrings, comments and messages. The numbers only fall.
-CODE = {"api": 373, "spark_jobs": 78, "provider-schema": 83, "cdktf-constructs": 4}
+CODE = {"api": 372, "spark_jobs": 78, "provider-schema": 83, "cdktf-constructs": 4}
 
 
 def prose(text: str) -> str:
