@@ -88,7 +88,7 @@ class Cluster:
         return {**wanted, **self.conf}
 
     def environment(self) -> dict[str, str]:
-        """What a driver process is told of it."""
+        """What a driver process receives of it."""
         return {"LEATSTREAM_SPARK_CONF": json.dumps(self.spark_conf(), sort_keys=True)}
 
     def _yarn(self) -> dict[str, str]:
@@ -146,7 +146,7 @@ def conf_faults(conf: Mapping[str, str]) -> list[str]:
     faults += [
         f"{key} in LEATSTREAM_SPARK_CONF looks like a secret, and Spark shows settings in its command line"
         for key, value in conf.items()
-        # The path of a file tells no secret: spark.authenticate.secret.file.
+        # The path of a file reveals no secret: spark.authenticate.secret.file.
         if (_SECRET.search(key) and not key.endswith(".file")) or _SECRET_VALUE.search(value)
     ]
     return faults

@@ -74,7 +74,7 @@ class DriverPool:
         """Take back the drivers that outlived the last API process, and end all others. How many."""
         self._drivers = {driver.row.id: driver for driver in self._processes.left_over()}
         for driver in self._drivers.values():
-            driver.warmed = driver.heard  # nothing tells how far it is; a time-out then counts from now
+            driver.warmed = driver.heard  # its progress is unknown; a time-out then counts from now
         for driver in list(self._drivers.values()):
             if not self._processes.alive(driver):
                 self._forget(driver)
@@ -138,7 +138,7 @@ class DriverPool:
         return driver
 
     def _forget(self, driver: PooledDriver) -> None:
-        """Clear away what a dead driver leaves: its JVM, its row, its scratch directory."""
+        """Remove what a dead driver leaves: its JVM, its row, its scratch directory."""
         self._processes.end(driver)
         self._drivers.pop(driver.row.id, None)
         self._processes.clear(driver)
@@ -148,7 +148,7 @@ class DriverPool:
             self._processes.end(driver)
             with self._changing:
                 self._forget(driver)
-        except EngineError as error:  # a cluster that is away must not keep the other drivers waiting
+        except EngineError as error:  # an unreachable cluster must not block the others
             _log.warning("driver %s was not cleared away: %s", driver.row.id, error.detail)
 
     def authenticate(self, driver_id: str, token: str) -> bool:
@@ -277,7 +277,7 @@ class DriverPool:
         return True
 
     def _living(self) -> set[str]:
-        """Ids of those that are there; asked without a lock, as on a cluster the answer may take long."""
+        """Ids of the existing ones; asked without a lock, as on a cluster the answer may take long."""
         return {d.row.id for d in list(self._drivers.values()) if self._processes.alive(d)}
 
     def _has_room(self, alive: set[str]) -> bool:
@@ -292,7 +292,7 @@ class DriverPool:
             self._processes.update(row)
         except BaseException:
             with self._lock:
-                driver.state = "assigned"  # it is told so once more, or ends as a stray
+                driver.state = "assigned"  # it gets the answer again, or ends as a stray
             raise
         with self._lock:
             if not driver.ends:  # as nobody has it ended meanwhile
@@ -336,19 +336,19 @@ class DriverPool:
         return driver.row.pid or None if driver else None
 
     def is_alive(self, driver_id: str) -> bool:
-        """Whether its process is there."""
+        """Whether its process exists."""
         driver = self._drivers.get(driver_id)
         return driver is not None and self._processes.alive(driver)
 
     def runs(self, driver_id: str, query_id: str) -> bool:
-        """Whether its process is there and still has the query."""
+        """Whether its process exists and still has the query."""
         driver = self._drivers.get(driver_id)
         if driver is None or not self._processes.alive(driver):
             return False
         return query_id in driver.queries if driver.row.role == "shared" else driver.row.query_id == query_id
 
     def has_crashed(self, driver_id: str) -> bool:
-        """Whether a shared driver has ended by itself since this server is there."""
+        """Whether a shared driver has ended by itself since this server started."""
         return self._end_of(driver_id) == "crashed"
 
     def never_served(self, driver_id: str) -> bool:
@@ -359,10 +359,10 @@ class DriverPool:
         driver = self._drivers.get(driver_id)
         if driver is None or self._processes.alive(driver):
             return self._ended.of(driver_id)
-        return end_of(driver, alive=False)  # nobody has cleared it away yet
+        return end_of(driver, alive=False)  # nobody has removed it yet
 
     def end(self, driver_id: str, *, grace: float = 0.0) -> None:
-        """End the process and its children; returns when they are gone."""
+        """End the process and its children; returns when they have ended."""
         driver = self._drivers.get(driver_id)
         if driver is None:
             return
@@ -412,7 +412,7 @@ class DriverPool:
                 ended.append(driver)
         try:
             self._processes.clear(*ended)
-        except Exception as error:  # the next server clears them away
+        except Exception as error:  # the next server removes them
             _log.warning("drivers were ended, but not cleared away: %s", type(error).__name__)
         return frozenset(left)
 

@@ -1,4 +1,4 @@
-"""Starts and ends the pool's drivers, and keeps what the catalog tells of them for the next server."""
+"""Starts and ends the pool's drivers, and keeps in the catalog what the next server needs of them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DriverProcesses:
                     continue
                 driver = PooledDriver(row, "assigned" if row.query_id else "warming")
                 if row.role == "shared":
-                    # The catalog tells what it runs; it says so itself as well.
+                    # The catalog says what it runs; it reports that itself as well.
                     queries = unit.queries.page(limit=100_000)
                     mine = (q for q in queries if q.status.driver_id == row.id and leader_of(q) is None)
                     driver.queries = {q.meta.id: 0.0 for q in mine}
@@ -82,7 +82,7 @@ class DriverProcesses:
             rows.update(row)
 
     def alive(self, driver: PooledDriver) -> bool:
-        """Whether its process is there; on a cluster the answer may take long."""
+        """Whether its process exists; on a cluster the answer may take long."""
         return self._launcher.is_alive(driver.row.id, driver.row.pid)
 
     def bound_log(self, driver: PooledDriver) -> None:
@@ -94,11 +94,11 @@ class DriverProcesses:
         self._launcher.ask_to_end(driver.row.id, driver.row.pid, grace)
 
     def end(self, driver: PooledDriver, grace: float = 0.0) -> None:
-        """End a process; returns when it is gone, or EngineError. Its row and directory are left."""
+        """End a process; returns when it has ended, or EngineError. Its row and directory are left."""
         self._launcher.end(driver.row.id, driver.row.pid, grace)
 
     def clear(self, *ended: PooledDriver) -> None:
-        """Take away rows and directories, also those that could not be taken away before."""
+        """Remove rows and directories, also those that could not be removed before."""
         self._gone.update(driver.row.id for driver in ended)
         gone = sorted(self._gone)
         if not gone:

@@ -1,4 +1,4 @@
-"""How drivers have ended by themselves, for those who ask when they are cleared away already."""
+"""How drivers have ended by themselves, for callers that ask after their removal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads for what passes have done aside: one for each place that may be away."""
+"""Threads for what passes have done aside: one for each place that may be unreachable."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _MOST_PLACES = 16
 class Errands:
     """Does errands (``reconcile.store_steps.Aside``): those of one place one after another, as they came.
 
-    A few threads for all would all be with the store that is away. A place has its thread for as long as
-    there is something to do. What a place turns out to be, away or not, holds for those who wait there by
+    A small common pool would end up waiting for the unreachable store. A place has its thread for as long as
+    there is something to do. Whether a place turns out to be reachable holds for all that wait there by
     then; a later caller asks again.
     """
 

@@ -42,7 +42,7 @@ def find_address(url: str, namespace: str, token_file: str, ca_file: str) -> Kub
     """The address as given, else that of the cluster in whose pod this process runs.
 
     Raises:
-        StackError: ``part-failed``, it cannot be told.
+        StackError: ``part-failed``, it is unknown.
     """
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     inside = f"https://[{host}]:{port}" if host and ":" in host else f"https://{host}:{port}"

@@ -40,7 +40,7 @@ class ReconcileLoop:
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
         # Copies take long: nobody but those who asked for them shall wait.
         self._copier = threading.Thread(target=self._copy, name="checkpoint copies", daemon=True)
-        # So do stores that are away, and nodes that are lost.
+        # So do unreachable stores, and nodes that are lost.
         self._errands = Errands(env)
 
     def start(self) -> None:
@@ -93,7 +93,7 @@ class ReconcileLoop:
                 if self._machine_time() >= due:
                     due = self._machine_time() + _SWEEP_SECONDS
                     sweep_checkpoints(self._env, self._mine)
-            except CatalogAway:  # which the other thread tells
+            except CatalogAway:  # the other thread reports it
                 self._stop.wait(_PASS_SECONDS)
             except Exception:  # the next pass sees the same state again
                 _log.exception("a pass over checkpoints to copy failed")
@@ -115,7 +115,7 @@ class ReconcileLoop:
             self._away.discard(step)
             return
         except CatalogAway as error:
-            # Nothing is wrong here, and it may last: said once, until the step has gone well again.
+            # Nothing is wrong here, and it may last: said once, until the step has succeeded again.
             if step not in self._away:
                 why = " ".join(str(error).split())
                 _log.warning("the catalog does not answer (%s); looking again every second", why)

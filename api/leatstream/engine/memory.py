@@ -40,7 +40,7 @@ def available(group: Path = _GROUP) -> int:
 
 
 def resident(pid: int) -> int:
-    """Bytes that a process and its children hold now; 0 when it is gone."""
+    """Bytes that a process and its children hold now; 0 when it has ended."""
     try:
         return tree_use(psutil.Process(pid))[0]
     except psutil.Error:

@@ -32,7 +32,7 @@ class PodPlan:
         shared_memory: what the pod of a shared driver asks for; None = the same as any.
         slots: task slots.
         cpu, memory: what a pod asks for; it may not take more memory.
-        orphan_seconds: how long a driver goes on without the server.
+        orphan_seconds: how long a driver continues without the server.
         stop_seconds: how long it may take to end in order.
         warm_up_kafka: broker to warm up against, or None.
         template: a Pod to begin with: volumes, node selectors, tolerations, resources, labels.

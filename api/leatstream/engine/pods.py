@@ -40,14 +40,14 @@ class _Seen:
 
 
 class PodLauncher:
-    """Makes a pod for each driver, with a Secret that holds its token and goes with it.
+    """Makes a pod for each driver, with a Secret that holds its token and is deleted with it.
 
     Args:
         api: of the cluster.
         plan: what pods are like.
         server: this server's id.
         url: where pods reach this server.
-        log_dir: where logs are kept when pods are gone.
+        log_dir: where logs are kept after the pods are deleted.
     """
 
     def __init__(self, api: KubernetesApi, plan: PodPlan, server: str, url: str, log_dir: Path) -> None:
@@ -87,7 +87,7 @@ class PodLauncher:
         return 0
 
     def is_alive(self, driver_id: str, pid: int) -> bool:
-        """Whether its pod is there and not over; what cannot be seen is taken to live."""
+        """Whether its pod exists and is not over; what cannot be seen is taken to live."""
         try:
             pod = self._pods().get(pod_name(driver_id))
         except EngineError as error:
@@ -133,7 +133,7 @@ class PodLauncher:
             self._seen.pods.pop(name, None)
 
     def clear(self, driver_id: str) -> None:
-        """Forget the oldest logs; the Secret has gone with the pod."""
+        """Forget the oldest logs; the Secret was deleted with the pod."""
         forget_logs(self._log_dir)
 
     def end_strangers(self, known: Collection[str]) -> None:
@@ -148,7 +148,7 @@ class PodLauncher:
         return text if text is not None else read_log(self._log_dir, driver_id)
 
     def _owner_uid(self) -> str:
-        """Uid of the drivers' service account: when it goes, as with the release, the pods go."""
+        """Uid of the drivers' service account: when it is deleted, as with the release, so are the pods."""
         if self._owner is None:
             account = self._api.find("serviceaccounts", self._plan.service_account)
             if account is None:
@@ -169,7 +169,7 @@ class PodLauncher:
             return self._seen.pods
 
     def _remove_leftovers(self, pods: list[dict[str, Any]]) -> None:
-        """Pods that nobody else takes away: of servers that are no more, or that died while they made one.
+        """Pods that nobody else removes: of servers that no longer exist, or that died while they made one.
 
         Those that a server knows it ends long before: what is over at once, what does not start in minutes.
         """

@@ -52,7 +52,7 @@ class PooledDriver:
         return self.row.role == "dedicated" and self.row.query_id is None
 
     def leave(self) -> None:
-        """Its query goes from it: it is that one's until the catalog knows, and nobody else's yet."""
+        """Its query leaves it: until the catalog knows, it still belongs to that query."""
         self.state, self.given = "leaving", time.monotonic()
 
     def has_batches(self) -> bool:

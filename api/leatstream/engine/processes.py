@@ -35,7 +35,7 @@ class DriverCommand:
         cluster: more of it for drivers that run queries: where their executors are.
         slots: task slots.
         warm_up_kafka: bootstrap servers of a broker to warm up against, or None.
-        orphan_seconds: how long a driver goes on without the API.
+        orphan_seconds: how long a driver continues without the API.
         stop_seconds: how long a driver may take to end in order.
         inherited: names of the server's variables that drivers get besides those of the allow list.
         shared, dedicated: what the environment of such a driver has instead.
@@ -110,7 +110,7 @@ class LocalLauncher:
         return process.pid
 
     def is_alive(self, driver_id: str, pid: int) -> bool:
-        """Whether its process is there; the end of a child is taken down."""
+        """Whether its process exists; the end of a child is taken down."""
         child = self._children.get(driver_id)
         return child.poll() is None if child is not None else is_running(driver_id, pid)
 
@@ -121,10 +121,10 @@ class LocalLauncher:
                 psutil.Process(pid).terminate()
 
     def end(self, driver_id: str, pid: int, grace: float) -> None:
-        """End the process and everything it started; returns when all is gone."""
+        """End the process and everything it started; returns when all have ended."""
         child = self._children.get(driver_id)
         if child is not None and grace == 0:
-            child.kill()  # a child so young that its environment cannot be read yet goes too
+            child.kill()  # also a child so young that its environment cannot be read yet
         end_driver(driver_id, pid, grace)
         if child is not None:
             child.kill()
@@ -146,7 +146,7 @@ class LocalLauncher:
             self.clear(driver_id)
 
     def _may_live(self, driver_id: str) -> bool:
-        """Whether it was not cleared away: what it starts with lies there, or what it works with."""
+        """Whether it was not removed: its token or its work directory exists."""
         work_dir = self._command.work_dir
         return (work_dir / driver_id).exists() or (work_dir / f"{driver_id}.token").exists()
 
@@ -208,10 +208,10 @@ def is_running(driver_id: str, pid: int) -> bool:
 
 
 def end_driver(driver_id: str, pid: int, grace: float) -> None:
-    """End a driver and everything it started; returns when all is gone.
+    """End a driver and everything it started; returns when all have ended.
 
-    Its processes are known by a mark in their environment, which its JVM and workers inherit: so the JVM goes
-    even where the driver itself is already dead, and nothing else does.
+    Its processes are known by a mark in their environment, which its JVM and workers inherit. So the JVM is
+    ended even where the driver itself is already dead, and nothing else is.
     """
     members = _members(driver_id)
     if grace > 0 and members:

@@ -1,4 +1,4 @@
-"""Tells when the reconciler stands still: nothing else would, as requests are answered all the same."""
+"""Reports when the reconciler stands still: nothing else would, as requests are answered all the same."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class StandstillWatch:
             self._thread.join()
 
     def look(self) -> None:
-        """Warn if they stand still and it has not been said; what goes on may be told of again."""
+        """Warn if they stand still and no warning was given; one may follow again once they continue."""
         still = self._passes.stand_still()
         if still and not self._told:
             _log.warning(

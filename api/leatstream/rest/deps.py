@@ -18,7 +18,7 @@ from leatstream.rest.gate import SLASH
 from leatstream.services.environment import Environment, Precondition, Principal
 
 # One part of a name: plain, or in double quotes. Control characters are no part of any name; a plain one has
-# no colon either, which begins a verb. The contract tells the patterns; the readers below apply them,
+# no colon either, which begins a verb. The contract contains the patterns; the readers below apply them,
 # after a slash inside a segment has its own form again.
 PART = r'(?:[^\s".:\x00-\x1f\x7f-\x9f]+|"(?:[^"\x00-\x1f\x7f]|"")+")'
 NAME_PATTERN = f"^{PART}$"

@@ -1,7 +1,7 @@
 """Who may hold up whom: slow requests, streams and waits have bounds and threads of their own.
 
 A request that only reads the catalog finds a thread at once, whatever others wait for. One token has a part
-of the places only; who wants more waits a little, holding no thread, and is then told to come again.
+of the places only. Further requests wait a little, holding no thread, and are then refused until later.
 """
 
 from __future__ import annotations

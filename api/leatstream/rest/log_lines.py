@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from leatstream.errors import CatalogAway, CatalogError
 
-_PAUSE = 0.5  # seconds; a job tells its lines once a second
+_PAUSE = 0.5  # seconds; a job reports its lines once a second
 _QUIET = 30  # looks without a new line, after which a comment is sent
 
 
@@ -18,8 +18,8 @@ async def follow_lines(look: Callable[[], Sequence[str]], tail: int) -> AsyncIte
     """Server-sent events ``log``, one for each line, and ``end`` when there is nothing to look at any more.
 
     Args:
-        look: gives the last lines, oldest first; CatalogError not-found when the query is gone.
-        tail: how many of the lines that are there already.
+        look: gives the last lines, oldest first; CatalogError not-found when the query is deleted.
+        tail: how many of the existing lines.
     """
     seen: Sequence[str] | None = None
     quiet = 0

@@ -155,7 +155,7 @@ def _figure(query: Query, name: str) -> Any:
 
 
 def _lags(query: Query) -> dict[tuple[str, str], Any]:
-    """By source and partition: a source that a join reads twice is told of twice."""
+    """By source and partition: a source that a join reads twice appears twice."""
     found: dict[tuple[str, str], Any] = {}
     for source in query.status.metrics.get("sources") or ():
         for partition, left in (source.get("partition_lags") or {}).items():

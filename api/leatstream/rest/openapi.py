@@ -41,7 +41,7 @@ ABOUT: dict[str, Any] = {
 }
 _OPEN = ("/healthz", "/readyz", "/problems/{code}")
 _PROBLEM = {"$ref": "#/components/schemas/Problem"}
-# What may follow a PUT with the same names; told as OpenAPI links.
+# What may follow a PUT with the same names; published as OpenAPI links.
 _AFTER: dict[str, tuple[str, ...]] = {
     "put_database": ("get_database", "put_schema", "list_schemas", "delete_database"),
     "put_schema": ("get_schema", "delete_schema"),
@@ -150,7 +150,7 @@ def _mend_operation(path: str, operation: dict[str, Any]) -> None:
 
 
 def _drop_null(schema: dict[str, Any]) -> None:
-    """A parameter is there or not; it cannot be null, whatever its Python type says."""
+    """A parameter is present or not; it cannot be null, whatever its Python type says."""
     options = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]
     if len(options) == 1:
         del schema["anyOf"]

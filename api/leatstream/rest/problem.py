@@ -94,7 +94,7 @@ def answer(error: LeatstreamError, instance: str, request_id: str) -> JSONRespon
 
 
 def unexpected(error: Exception, instance: str, request_id: str) -> JSONResponse:
-    """The answer to an error that nobody raised on purpose: logged with its traceback, told without it."""
+    """The answer to an error that nobody raised on purpose: its traceback is logged, not returned."""
     if isinstance(error, CatalogAway):
         told = error.told()
         _log.warning("request %s (%s) failed: %s", request_id, instance, told.detail)
@@ -154,7 +154,7 @@ def _escape(part: str) -> str:
 
 
 def allowed_methods(request: Request, routes: Sequence[Any]) -> list[str]:
-    """Every method that some route has at the request's path (Starlette tells only the first route's)."""
+    """Every method that some route has at the request's path (Starlette returns only the first route's)."""
     matching = (r for r in routes if isinstance(r, Route) and r.matches(request.scope)[0] is not Match.NONE)
     return sorted({method for route in matching for method in route.methods or ()})
 

@@ -30,7 +30,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 def shown_bytes(raw: bytes | None, name: str) -> str:
     """A key or value as members of a JSON object: JSON as it was written, else text, else base64.
 
-    ``<name>_encoding`` tells the last. JSON is not re-encoded, which would change numbers such as 1.10.
+    ``<name>_encoding`` marks the last. JSON is not re-encoded, which would change numbers such as 1.10.
     """
     if raw is None:
         return f'"{name}":null'
@@ -102,7 +102,7 @@ def _failure(error: LeatstreamError, media_type: str) -> bytes:
 
 
 async def respond(records: Iterator[Record | None], media_type: str) -> StreamingResponse:
-    """Stream records until they end or the client goes; then the iterator is closed.
+    """Stream records until they end or the client disconnects; then the iterator is closed.
 
     The first step is made before the answer starts, so that an error of the store has its own status.
     """
@@ -127,7 +127,7 @@ async def _chunks(
             if item is not None:
                 yield encode(item)
             elif media_type == EVENTS:
-                # A comment: keeps proxies from closing an idle stream, and finds out if the client is there.
+                # A comment: keeps proxies from closing an idle stream, and notices a lost client.
                 yield b": idle\n\n"
             item = await _step(records)
         if media_type == EVENTS:
@@ -152,7 +152,7 @@ async def _close(records: Iterator[Any]) -> None:
 def respond_rows(
     rows: Iterator[Row | End | Waits], media_type: str, *, waits: bool = False
 ) -> StreamingResponse:
-    """Stream the rows of a SELECT until it ends or the client goes; then the iterator is closed.
+    """Stream the rows of a SELECT until it ends or the client disconnects; then the iterator is closed.
 
     With ``waits``, lines between them say what is waited for.
     """
@@ -165,7 +165,7 @@ async def _row_chunks(
     rows: Iterator[Row | End | Waits], media_type: str, waits: bool
 ) -> AsyncIterator[bytes]:
     events = media_type == EVENTS
-    # An empty line or comment: finds out whether the client is there, and lets it see the answer's head.
+    # An empty line or comment: finds out whether the client is connected, and lets it see the answer's head.
     idle = b": idle\n\n" if events else b"\n"
     try:
         yield idle

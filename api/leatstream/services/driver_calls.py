@@ -1,4 +1,4 @@
-"""The drivers' side of the house: they pull work, send heartbeats, and are told what is wanted.
+"""The calls of drivers: they pull work, send heartbeats and receive directives.
 
 docs/driver-protocol.md describes the exchange.
 """
@@ -83,7 +83,7 @@ def poll(env: Environment, driver_id: str, report: Mapping[str, Any]) -> dict[st
 def _one_more(env: Environment, driver_id: str, running: Mapping[str, int]) -> dict[str, Any] | None:
     """An attempt that a shared driver was given and does not have yet.
 
-    What it has, by its own word from before this call began, may be over by now: the attempt's number tells.
+    What it reported before this call began may be over by now: the attempt's number shows that.
     """
     for query_id in env.drivers.shares(driver_id):
         with env.open_unit(write=False) as unit:
@@ -293,7 +293,7 @@ def heartbeat(env: Environment, driver_id: str, report: Mapping[str, Any]) -> di
 
 
 def _stays(env: Environment, driver_id: str, query: Query, report: Mapping[str, Any]) -> bool:
-    """Whether a driver that has told its query's end is kept for another one.
+    """Whether a driver that has reported its query's end is kept for another one.
 
     Not after a failure: whatever has caused that may still be there.
     """
@@ -303,7 +303,7 @@ def _stays(env: Environment, driver_id: str, query: Query, report: Mapping[str, 
 
 
 def _sampled(unit: UnitOfWork, query: Query, now: datetime) -> Query:
-    """Now and then what the job told is kept, so that people see how it went."""
+    """Store the job's reports at intervals, so that users see its history."""
     status = query.status
     before = status.progress_at
     if not status.metrics or (before is not None and (now - before).total_seconds() < _SAMPLE_SECONDS):
@@ -366,7 +366,7 @@ def _terminal(env: Environment, query: Query, status: Any, state: str, report: M
     if error.get("retryable"):
         if fills_memory(query, error):
             error["detail"] = f"{error.get('detail')} {sentence(APART)}"
-            # This is the cause that is kept and told, not that of a death before it.
+            # This is the cause that is kept and reported, not that of an earlier death.
             status = replace(set_apart(status, status.driver_id), error=None)
         status = after_loss(env.settings, status, now, str(error.get("detail")), error)
         # What was tried in vain may be something else in the end than what it was taken for.

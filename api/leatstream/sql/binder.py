@@ -42,7 +42,7 @@ def bind(
         resolve: finds a relation of the catalog; raises RequestError unknown-relation; it gets its
             position here.
         text: the whole text given to ``parse``; used where the tree does not carry it.
-        named: whether the output's names count, so that none may stand twice; INSERT INTO goes by position.
+        named: whether the output's names count, so that none may stand twice; INSERT INTO uses positions.
         changelog: whether the result is a changelog, which GROUP BY makes, and not a stream.
         find_function: finds a user's function by its name.
         settled: the types of quotients that have been asked for.

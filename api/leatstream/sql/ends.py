@@ -29,7 +29,7 @@ class EndsParser(MatchParser):
     """Reads the clauses behind a query expression."""
 
     def read_ends(self, ends: dict[str, Any]) -> list[Refused]:
-        """ORDER BY, LIMIT, OFFSET: what they say goes into ``ends``, for a SELECT that ends."""
+        """ORDER BY, LIMIT, OFFSET: what they say is put into ``ends``, for a SELECT that ends."""
         found = []
         order = "A stream has no end to sort."
         clauses: list[tuple[tuple[str, ...], str, Callable[[], Any]]] = [

@@ -1,4 +1,4 @@
-"""The table of functions: what a statement may call, how Spark is asked for it, and what people are told.
+"""The table of functions: what a statement may call, how Spark is asked for it, and what users read about it.
 
 The table itself is ``function_list.txt``. A function takes one line and those indented under it::
 

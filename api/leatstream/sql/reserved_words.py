@@ -24,7 +24,7 @@ NO_ALIAS = RESERVED | {
     "window",
 }
 
-# A clause goes on with a name or a value behind these,
+# A clause continues with a name or a value after these,
 _BEFORE_VALUES = """
 and else from having join limit on or qualify select then using when where within
 """
@@ -60,7 +60,7 @@ def quoting(word: Token) -> str:
 
 
 def _opens_clause(word: Token, after: Token) -> bool:
-    """Whether the word's clause goes on behind it; else a name is meant, as in ``SELECT from, to``."""
+    """Whether the word's clause continues after it; else a name is meant, as in ``SELECT from, to``."""
     opening = word.text.lower()
     following = after.text.lower() if after and after.token_type == TokenType.VAR else ""
     if opening in _BEFORE_WORDS:

@@ -66,7 +66,7 @@ class SourceOptions:
         starting_timestamp_ms: epoch milliseconds; set exactly if the position is ``timestamp``.
         timestamp: column that gives event time instead of the relation's own.
         history_ms: how long a temporal join keeps old versions of a changelog's rows.
-        idle_timeout_ms: after how long a silence the clock tells event time; None = never.
+        idle_timeout_ms: after how long a silence the clock gives event time; None = never.
         watermark_delay_ms: how late a row may be; None = the server's setting.
         max_ahead_ms: how far event time may be ahead of a record's own time; None = however far.
         log_topic: where undecodable records are written; None = nowhere.

@@ -45,7 +45,7 @@ class GroupingSets:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A WITH value. ``kind`` tells how it was written: 'x', 3, TRUE or a bare word, "identifier".
+    """A WITH value. ``kind`` says how it was written: 'x', 3, TRUE or a bare word, "identifier".
 
     One that a request's body gives beside the text has a ``pointer`` there, and the statement's position.
     """
@@ -398,7 +398,7 @@ class ListObjects(Statement):
     Attributes:
         noun: what is listed.
         within: where.
-        of: the word that tells what ``within`` names, such as ``database``.
+        of: the word that says what ``within`` names, such as ``database``.
     """
 
     noun: Literal[

@@ -73,7 +73,7 @@ def read_store_update(
         named: dotted path to the secret that holds the value, where the store names one.
 
     Returns:
-        the settings after the change; a secret that stays is there with the value None, or its name.
+        the settings after the change; a secret that stays has the value None, or its name.
 
     Raises:
         RequestError: invalid-property or unsupported, with every fault found; values are never echoed.

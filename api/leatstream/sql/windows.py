@@ -40,7 +40,7 @@ class WindowParser(ExpressionParser):
     """Reads them."""
 
     def _windowed(self, relation: Callable[[], exp.Expression]) -> exp.Expression:
-        """``TUMBLE(relation, SIZE n unit)`` and its kin.
+        """``TUMBLE(relation, SIZE n unit)`` and similar functions.
 
         ``HOP(relation, SIZE n unit, ADVANCE BY n unit)``, ``CUMULATE(relation, SIZE n unit, STEP n unit)``,
         ``SESSION(relation, GAP n unit)``.

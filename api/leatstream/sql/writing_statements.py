@@ -145,7 +145,7 @@ class WritingStatements(NounStatements):
         )
 
     def _comment(self) -> str | None:
-        """``COMMENT 'text'``, if it is there."""
+        """``COMMENT 'text'``, if present."""
         if not self.take("comment"):
             return None
         token = self._curr

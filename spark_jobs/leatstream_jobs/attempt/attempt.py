@@ -92,7 +92,7 @@ class Attempt:
         self.may_stay = self._is_free = False
 
     def run(self) -> int:
-        """Run until told to stop, or until the query fails; returns the exit code."""
+        """Run until ordered to stop, or until the query fails; returns the exit code."""
         spec = self._spec
         _LOG.info("query %s attempt %d starts in %s mode", spec.query_name, spec.attempt, spec.mode.value)
         try:
@@ -305,7 +305,7 @@ class Attempt:
             return False
         seconds = self._driver.stop_seconds - _FOR_THE_REST if self._driver.stop_asked else LAST_BATCH
         if self._spec.mode is Mode.REALTIME:
-            # Such a batch lasts as long as it is told to; a person who stops a query does not wait for that.
+            # Such a batch lasts for its full time; a user who stops a query does not wait for that.
             long_enough = seconds >= self._spec.realtime_batch_ms / 1000
             if not (self._driver.stop_asked and long_enough):
                 return False
@@ -336,7 +336,7 @@ class Attempt:
     def _report_until_heard(self) -> None:
         """The final state must arrive; without any answer the driver ends after the orphan limit.
 
-        One that was told to end by a signal has no time for that, and its end is seen.
+        One that a signal ends has no time for that, and its end is seen.
         """
         while True:
             try:
@@ -354,7 +354,7 @@ class Attempt:
                 time.sleep(0.25)
 
     def _beat(self) -> None:
-        """One heartbeat; an API that is away changes nothing for the query."""
+        """One heartbeat; an unreachable API changes nothing for the query."""
         self._next_heartbeat = time.monotonic() + self._driver.heartbeat_seconds
         try:
             directive = self._send()

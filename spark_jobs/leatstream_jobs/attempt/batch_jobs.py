@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BatchJob:
-    """A job made ready: every batch of ``frame``, which reads all ``scans``, goes to ``batches``.
+    """A job made ready: every batch of ``frame``, which reads all ``scans``, is passed to ``batches``.
 
     ``sinks`` are those of the job and of its members, in their order.
     """

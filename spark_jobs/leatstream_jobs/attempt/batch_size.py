@@ -69,7 +69,7 @@ class BatchSize:
         return self.limit
 
     def look(self, spark: SparkSession, query: StreamingQuery, reports: Iterable[Mapping[str, Any]]) -> None:
-        """Set the limit for the next batch; a fault leaves it as it was, and is told once.
+        """Set the limit for the next batch; a fault leaves it as it was, and is logged once.
 
         Args:
             spark: the query's session.

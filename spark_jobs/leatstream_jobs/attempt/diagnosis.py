@@ -1,4 +1,4 @@
-"""Why a query failed: by its error, or because its JVM has gone."""
+"""Why a query failed: by its error, or because its JVM has ended."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Diagnosis:
     Args:
         spark: the query's session.
         spec: of the query.
-        host: is told of a JVM that has ended, before anybody else is; what it raises then passes.
+        host: is notified first of a JVM that has ended; what it raises then passes.
         connect: opens a store, to look at the record that a query has failed at.
         breathe: is called now and then while that takes its time.
     """

@@ -1,6 +1,6 @@
 """Finds the record from which a value could not be computed, after the query has failed.
 
-Spark tells the expression, but no record. The driver runs the job's SQL again over halves of the batch that
+Spark names the expression, but no record. The driver runs the job's SQL again over halves of the batch that
 has failed, until one record is left. That takes a short time, or is given up: then no record is named.
 """
 

@@ -19,10 +19,10 @@ GONE = (
 STATE_GONE = ("STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY",)
 # The system's own words, from Java, RocksDB and Python.
 FULL = ("No space left on device", "Disk quota exceeded", "There is not enough space on the disk")
-# What those hear that work beside the query which has ended the JVM, until it is gone.
+# Errors of the other queries while a JVM ends that one query has ended.
 STOPPED = ("SparkContext was shut down", "SparkContext has been shut", "stopped SparkContext")
 AUTH = ("SaslAuthenticationException", "SslAuthenticationException", "AuthorizationException")
-# What clients say of a server that is away, or that ends a connection because it goes.
+# What clients say of an unreachable server, or of one that ends connections as it stops.
 AWAY = (
     "common.errors.TimeoutException",
     "common.errors.DisconnectException",
@@ -67,7 +67,7 @@ PASSING = (
     "Transport endpoint is not connected",
     "Host is down",
 )
-# A file of the checkpoint is gone, holds nonsense, or was written for another query or by another Spark.
+# A file of the checkpoint is missing, holds nonsense, or was written for another query or by another Spark.
 CHECKPOINT = (
     "CANNOT_LOAD_STATE_STORE.CANNOT_FIND_BASE_SNAPSHOT_CHECKPOINT",
     "CANNOT_LOAD_STATE_STORE.CANNOT_READ_",
@@ -100,7 +100,7 @@ CHECKPOINT = (
     "RESOURCE_CLOSED_STATE",
     "batchId",
 )
-# Spark wraps whatever it meets while it loads state in these: the disk may be away, or the state be damaged.
+# Spark wraps whatever it meets while it loads state in these: the disk may be missing, or the state damaged.
 STATE = ("CANNOT_LOAD_STATE_STORE", "STATE_STORE_")
 # The client's own bounds; the broker names none.
 TOO_LARGE_TO_SEND = ("max.request.size", "buffer.memory")

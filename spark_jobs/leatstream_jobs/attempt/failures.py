@@ -106,7 +106,7 @@ class Failure:
 
 def chain_of(error: Any) -> list[Link]:
     """The chain behind a Python exception that Py4J made, or behind a Java exception itself."""
-    # A Java object answers to any attribute name, so it has to be told apart by its Python class.
+    # A Java object answers to any attribute name, so only its Python class distinguishes it.
     python = isinstance(error, BaseException)
     java = (getattr(error, "java_exception", None) or getattr(error, "_origin", None)) if python else error
     if java is None:
@@ -176,7 +176,7 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
             "job-failed", f"A store refused the job's login or access: {said}", condition, retryable=False
         )
     if "LoginException" in text:
-        # The Java client could not even prepare a login: its token endpoint is away, or says no.
+        # The Java client could not even prepare a login: its token endpoint is unreachable, or refuses.
         return Failure(
             "job-failed", f"A store gave no token to log in with: {said}", condition, retryable=True
         )
@@ -194,7 +194,7 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
         detail = f"The checkpoint {spec.checkpoint} does not fit this query or is damaged: {said}"
         return Failure("checkpoint-damaged", detail, condition)
     if _names(words.STATE, condition, text):
-        # A restart tells: who counts them takes it for damaged if the last one finds the state no better.
+        # A restart shows it: after the last one the state, if no better, counts as damaged.
         detail = f"State in the checkpoint {spec.checkpoint} could not be loaded: {said}"
         return Failure("job-failed", detail, STATE_UNREADABLE, retryable=True)
     if any(word in (condition or "") for word in words.VALUE):
@@ -279,7 +279,7 @@ def _is_checkpoint(condition: str | None, text: str) -> bool:
 
 
 def _names(conditions: tuple[str, ...], condition: str | None, text: str) -> bool:
-    """Whether one of Spark's conditions that begin so is there, as such or in what was told of a task."""
+    """Whether one of Spark's conditions that begin so is there, as such or in the report of a task."""
     return (condition or "").startswith(conditions) or any(f"[{word}" in text for word in conditions)
 
 

@@ -32,7 +32,7 @@ class Node:
 def counts_of(execution: int, nodes: list[Node]) -> LiveCounts:
     """Read the counts off the plan's operators.
 
-    Projections keep the number of rows, so the first counting operator below the sink tells what is written.
+    Projections keep the number of rows, so the first counting operator below the sink counts what is written.
     Behind a union it would be one branch only; there nothing is said.
     """
     read = sum(n.rows or 0 for n in nodes if n.name.endswith("StreamScan"))

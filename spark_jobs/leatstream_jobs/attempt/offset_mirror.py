@@ -1,4 +1,4 @@
-"""How far a query has read, told to the stores' own lag tools now and then."""
+"""How far a query has read, reported at intervals to the stores' own lag tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TIMEOUT = 3.0
 
 
 class OffsetMirror:
-    """Copies the offsets of committed batches; what goes wrong is logged once and harms nothing."""
+    """Copies the offsets of committed batches; a failure is logged once and harms nothing."""
 
     def __init__(self, query: str) -> None:
         self._query = query
@@ -53,8 +53,8 @@ class OffsetMirror:
     def rename(self, query: str | None) -> None:
         """The query is called otherwise from now on: it has taken over from another, or another from it.
 
-        One that has handed its name on, and has it now with a word behind, stops soon and tells no more:
-        what it told is the other's.
+        One that has handed its name on, and has it now with a word behind, stops soon and reports no more:
+        its earlier reports belong to the other.
 
         Args:
             query: its name; None if nothing is known of it.

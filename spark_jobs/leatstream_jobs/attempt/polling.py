@@ -27,7 +27,7 @@ class Polling:
     """The pause of one query in micro-batch mode.
 
     Args:
-        now: a clock that never goes back, in seconds.
+        now: a monotonic clock, in seconds.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -46,7 +46,7 @@ class Polling:
         return self.pause_ms
 
     def look(self, query: StreamingQuery, reports: Iterable[Mapping[str, Any]]) -> None:
-        """Set the pause where it has changed; a fault leaves it as it was, and is told once."""
+        """Set the pause where it has changed; a fault leaves it as it was, and is logged once."""
         before = self.pause_ms
         if self._failed or self.after(reports) == before:
             return

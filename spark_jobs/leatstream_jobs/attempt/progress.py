@@ -159,7 +159,7 @@ class Progress:
     def read_to(self) -> dict[str, list[Any]]:
         """Entity to the offsets that its sources have read to; one of which a source fell behind is left out.
 
-        Entities of several stores may have one name: which of those sources a report means cannot be told.
+        Entities of several stores may have one name: which of those sources a report means is unknown.
         """
         rows = self._source_rows((self.latest or {}).get("sources") or [])
         behind = {row["entity"] for row in rows if row["lag"]}

@@ -28,7 +28,7 @@ class Pulse:
 
     Args:
         spec: of the query.
-        now: a clock that never goes back, in seconds.
+        now: a monotonic clock, in seconds.
     """
 
     def __init__(self, spec: JobSpec, now: Callable[[], float] = time.monotonic) -> None:

@@ -131,7 +131,7 @@ def _begun(writer: DataStreamWriter, spec: JobSpec) -> StreamingQuery:
 
 
 def _triggered(writer: DataStreamWriter, spec: JobSpec) -> DataStreamWriter:
-    """When batches begin; with ``available_now`` the query ends behind the last one of what is there now."""
+    """When batches begin; with ``available_now`` the query ends after the last batch of existing records."""
     if spec.available_now:
         return writer.trigger(availableNow=True)
     return writer.trigger(processingTime=f"{spec.trigger_interval_ms} milliseconds")

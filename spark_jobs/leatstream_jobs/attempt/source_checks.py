@@ -24,13 +24,13 @@ SOURCE_CHECK = 5.0  # seconds between two looks
 
 
 class SourceChecks:
-    """Notices a source's entity that is gone or was created again; Spark itself may wait for it for ever.
+    """Notices a source's entity that was deleted or created again; Spark itself may wait for it for ever.
 
     Attributes:
         watches: what the sources' stores keep for this reader, by view.
 
     Args:
-        answered: is told of each store whether it has answered, or why not.
+        answered: is called with each store: whether it has answered, or why not.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class SourceChecks:
     def compare(
         self, sources: Sequence[SourceSpec], connect: Callable[[StoreRef], Connector]
     ) -> Failure | None:
-        """See, before the start, that the sources are those of the checkpoint; StoreError if one is away."""
+        """Check before the start that the sources are the checkpoint's; StoreError if one does not answer."""
         self._identities = self._known.read()
         self._kept = bool(self._identities)
         for source in sources if self._kept else ():
@@ -70,7 +70,7 @@ class SourceChecks:
                 now = scan.connector.incarnation(scan.source.entity, timeout=3.0)
                 self.watches[scan.source.view] = scan.connector.watch_source(scan.source)
             except StoreError as error:
-                # A store that is away for a while is no reason to fail: Spark's own clients wait for it too.
+                # A store that is unreachable for a while is no reason to fail: Spark's clients wait too.
                 _LOG.warning("source %s could not be checked: %s", scan.source.relation, error.detail)
                 self._answered(scan.source.store.name, error.detail)
                 continue
@@ -83,7 +83,7 @@ class SourceChecks:
         return None
 
     def _keep(self) -> None:
-        """Write them down for later attempts; a fault that lasts ends the job itself, and is told then."""
+        """Write them down for later attempts; a fault that lasts ends the job, which reports it."""
         try:
             self._known.write(self._identities)
             self._kept = True

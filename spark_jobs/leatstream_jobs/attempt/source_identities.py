@@ -12,7 +12,7 @@ _FILE = "leat_sources.json"
 
 
 class SourceIdentities:
-    """The file of one checkpoint: a source's view to what tells its entity from a later one of the same name.
+    """The file of one checkpoint: a source's view to what distinguishes its entity from a later one.
 
     Offsets mean nothing in a topic that was deleted and created again while no job looked: Spark would
     continue at the old number and skip the records before it.

@@ -1,7 +1,7 @@
 """Bytes that a query has read and written, and rows that Spark does not count, from those who know them.
 
 Clients of the stores count by themselves, and sinks know what they have sent. Records whose clients do not
-count are measured as Spark hands them on (``scans.measured``). Where nobody has counted, nothing is told.
+count are measured as Spark hands them on (``scans.measured``). Where nobody has counted, nothing is reported.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Traffic:
     Args:
         spark: the job's session; nothing of the job runs yet.
         spec: the job.
-        now: a clock that never goes back, in seconds.
+        now: a monotonic clock, in seconds.
     """
 
     _writers: ClassVar[dict[str, list[Traffic]]] = {}
@@ -132,7 +132,7 @@ class Traffic:
         of the last ten seconds.
 
         Args:
-            progress: tells the bytes of records whose clients do not count.
+            progress: gives the bytes of records whose clients do not count.
         """
         rows, size = self._written()
         size = progress.sent_bytes if self._measured else size

@@ -21,7 +21,7 @@ class BatchSink:
 
     Attributes:
         shape: makes of the SQL's rows what the sink takes, such as records (``key``, ``value``).
-        put: writes a batch of that, with its number; returns when it is there: what it has sent; None where
+        put: writes a batch of that, with its number; returns what it has sent once it is stored; None where
             it does not know.
         written: what all batches have sent; None once it is not known.
     """
@@ -31,7 +31,7 @@ class BatchSink:
     written: Written | None = field(default_factory=Written)
 
     def write(self, frame: DataFrame, number: int) -> None:
-        """Write a batch of what ``shape`` gives; returns when it is there."""
+        """Write a batch of what ``shape`` gives; returns when it is stored."""
         sent = self.put(frame, number)
         self.written = None if sent is None or self.written is None else self.written + sent
 
@@ -44,7 +44,7 @@ class Batches(ABC):
     """What Spark calls for each batch.
 
     Attributes:
-        error: what a batch failed with; Spark itself only tells that Python code failed.
+        error: what a batch failed with; Spark itself only says that Python code failed.
         number: of the batch at work; None between two.
         begun: the newest number that was worked at.
         adaptive: whether Spark may plan a batch's frames again between their stages. The frames are small:
@@ -66,7 +66,7 @@ class Batches(ABC):
             self._closed = True
 
     def __call__(self, batch: DataFrame, number: int) -> None:
-        """Work off one batch."""
+        """Process one batch."""
         with self._turn:
             if self._closed:
                 raise Closed(f"batch {number} is left to the next attempt")
@@ -83,7 +83,7 @@ class Batches(ABC):
 
     @abstractmethod
     def _run(self, batch: DataFrame, number: int) -> None:
-        """Work off one batch; it may be the repetition of one that failed."""
+        """Process one batch; it may be the repetition of one that failed."""
 
 
 @contextmanager

@@ -18,7 +18,7 @@ _TRIES = 20
 
 
 def let_end(spark: SparkSession, query: StreamingQuery, batches: Batches | None = None) -> None:
-    """Have the query end after the batch at work; ``works`` tells when it has, ``stop`` still cuts it off.
+    """Have the query end after the batch at work; ``works`` says when it has, ``stop`` still cuts it off.
 
     Args:
         spark: the query's session.
@@ -38,7 +38,7 @@ def let_end(spark: SparkSession, query: StreamingQuery, batches: Batches | None 
     state.set(loader.loadClass(ended).getField("MODULE$").get(None))
     now = str(execution.getLatestExecutionContext().batchId())
     if begun and now not in begun and now not in _batches_at_work(spark, query, batches):
-        # That batch was over before the state was told, and the next one had begun.
+        # That batch was over before the state was read, and the next one had begun.
         _let_no_job_begin(spark, query)
 
 

@@ -21,7 +21,7 @@ Views = Mapping[str, "DataFrame | None"]
 
 
 def register(spark: SparkSession, shapes: Mapping[str, Shape], views: Views) -> None:
-    """Make rows of changelogs, those that are there, the views that the compiled SQL reads."""
+    """Make the existing rows of changelogs the views that the compiled SQL reads."""
     for view, rows in views.items():
         shape = shapes[view]
         frame = spark.createDataFrame([], shape.schema) if rows is None else there(rows)

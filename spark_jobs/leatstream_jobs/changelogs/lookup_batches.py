@@ -1,8 +1,8 @@
-"""Batch by batch: rows of a stream or changelog joined with those of tables that are there now.
+"""Batch by batch: rows of a stream or changelog joined with the present rows of tables.
 
 Of each table only the rows are read whose keys the batch asks for, by Spark's own tasks. The join itself is
 Spark's, over the batch and these rows, so that ON means here what it means everywhere. A join may give
-rows in another order, so where they replace each other only the last one of each key goes into it.
+rows in another order, so where they replace each other only the last one of each key is put into it.
 """
 
 from __future__ import annotations

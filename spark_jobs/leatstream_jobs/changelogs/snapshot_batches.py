@@ -59,7 +59,7 @@ class SnapshotBatches(Batches):
         self._scans = scans
         self._sink = sink
         self._store: SnapshotStore | None = None
-        self._few = True  # as far as the batch before it tells
+        self._few = True  # as far as the batch before it shows
         self._settings: dict[str, str] = {}
         kept = {one.view: one for one in self._operator.snapshots}
         self._shapes = {
@@ -166,7 +166,7 @@ class SnapshotBatches(Batches):
 
 
 def _difference(before: DataFrame, after: DataFrame) -> DataFrame:
-    """Records that make ``after`` of ``before``: new ones by key, no value for keys that are gone.
+    """Records that make ``after`` of ``before``: new ones by key, no value for deleted keys.
 
     What stands beside the key, such as headers, counts like the value.
     """

@@ -34,7 +34,7 @@ class Shape:
     Attributes:
         names: of the view's columns, the hidden ones included.
         schema: of the numbered columns.
-        undated: whether deletions have no event time: a column tells that of the rows, and they have none.
+        undated: whether deletions have no event time: a column gives that of the rows, and they have none.
     """
 
     view: str
@@ -67,7 +67,7 @@ def _numbered(columns: Sequence[str], declared: int) -> list[str]:
 
 
 def order(frame: DataFrame) -> Column:
-    """What tells the newer of two rows of a key: event time, then the place in the topic."""
+    """What decides which of two rows of a key is newer: event time, then the place in the topic."""
     from pyspark.sql import functions as F
 
     return F.struct(F.col(ROWTIME), place(frame))
@@ -122,14 +122,14 @@ def versions(frame: DataFrame, keys: Sequence[str], *, undated: bool = False) ->
 def _bounded(frame: DataFrame, keys: Sequence[str]) -> DataFrame:
     """Deletions at their records' time, but between the rows of their key around them in the topic.
 
-    That is not before the row that they take away, or it would never go, and not after the next one, or that
-    would go too. A row that was late already when it came bounds nothing.
+    That is not before the row that they delete, or it would stay for ever, and not after the next one, or
+    that would be deleted too. A row that was late already when it came bounds nothing.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
     before = Window.partitionBy(*keys).orderBy(place(frame)).rowsBetween(Window.unboundedPreceding, -1)
-    # Backwards: a frame without end is one that Spark goes through once for every row.
+    # Backwards: a frame without end is one that Spark reads once for every row.
     after = Window.partitionBy(*keys).orderBy(place(frame).desc()).rowsBetween(Window.unboundedPreceding, -1)
     at, since = F.col(ROWTIME), F.max(F.when(~F.col(DELETED), F.col(ROWTIME))).over(before)
     rows = frame.withColumn(_SINCE, since)
@@ -183,7 +183,7 @@ def replaced(
     if undated:
         both = _after_their_rows(both, keys)
     row, before = F.struct(*fresh.columns).alias("row"), F.col(_BEFORE)
-    # Of a record that comes again, the row that is there stays.
+    # Of a record that comes again, the existing row stays.
     by = F.struct(order(fresh), before).alias("by")
     both = both.select(*keys, row, by, before.alias("before"))
     was = F.expr(f"max_by(row, by) FILTER (WHERE before) AS {WAS}")

@@ -2,7 +2,7 @@
 
 A JVM that maps them (``-XX:SharedArchiveFile``) reads, checks and lays out none of them again; measured: a
 driver takes 8 instead of 14 seconds of CPU until it is warm. The file fits one build of Java and one set of
-jars; the JVM itself compares them and goes without where they differ.
+jars; the JVM itself compares them and ignores the archive where they differ.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def write_archive(path: Path) -> None:
         part.touch()
         part.replace(path)
     finally:
-        # A JVM that was not waited for would go on to write; one that has written is gone.
+        # A JVM that is left running would continue to write; one that has written has ended.
         for left in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.Error):
                 left.kill()

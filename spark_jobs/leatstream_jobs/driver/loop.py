@@ -26,7 +26,7 @@ _LOG = logging.getLogger("leatstream_jobs")
 
 
 class LogTail(logging.Handler):
-    """Keeps the driver's own lines until a heartbeat takes them away."""
+    """Keeps the driver's own lines until a heartbeat sends them."""
 
     def __init__(self) -> None:
         super().__init__()

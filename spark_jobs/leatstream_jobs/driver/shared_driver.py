@@ -1,6 +1,6 @@
 """A driver that runs many queries at once, each in a session and a thread of its own.
 
-What goes wrong with one query ends its attempt only. Two things end the process, and with it all attempts,
+A fault of one query ends its attempt only. Two things end the process, and with it all attempts,
 which start again elsewhere: the JVM's death, and a query that does not stop when it must, as nothing less
 makes sure that it writes no more.
 """
@@ -37,7 +37,7 @@ _LOG = logging.getLogger("leatstream_jobs")
 _WATCH, _LOOK = 0.2, 0.02  # seconds
 _BEATS_PER_SECOND = 10  # of all queries together: what a small API takes easily
 _SLOWEST_BEAT = 8.0
-_LAST_WORDS = 5.0  # seconds; who has ended the JVM may be about to say so
+_LAST_WORDS = 5.0  # seconds; the query that ended the JVM may be about to say so
 _PAUSE = 1.0  # seconds before a query that has just ended here may be asked for again
 
 
@@ -96,7 +96,7 @@ class Seat:
                 self._driver.end_all(f"a query did not stop ({type(error).__name__})")
 
     def jvm_lost(self) -> None:
-        """No attempt outlives the JVM; the API sees that the process has gone."""
+        """No attempt outlives the JVM; the API sees that the process has ended."""
         if not self._driver.jvm_has_ended(0):
             self._driver.end_all("Spark has stopped")
         raise EndsWithProcess
@@ -145,7 +145,7 @@ class SharedDriver(Driver):
         os._exit(EXIT_FAILED)
 
     def jvm_has_ended(self, seconds: float) -> bool:
-        """Whether the JVM is gone, or goes within so many seconds."""
+        """Whether the JVM has ended, or ends within so many seconds."""
         end = time.monotonic() + seconds
         while self._jvm is not None and self._jvm.poll() is None:
             if time.monotonic() >= end:
@@ -188,7 +188,7 @@ class SharedDriver(Driver):
         number, before = self.running.get(query_id, (0, None))
         if number >= attempt:
             return
-        # Its JVM thread goes with it, which a plain thread's would not.
+        # Its JVM thread ends with it, which a plain thread's would not.
         thread = InheritableThread(target=self._attempt, args=(spark, document, before), daemon=True)
         thread.name = f"query {query_id}"
         self.running[query_id] = attempt, thread
@@ -202,7 +202,7 @@ class SharedDriver(Driver):
 
         query_id = str(document["query_id"])
         if before is not None:
-            before.join()  # it has told its end, or will hear that it is over
+            before.join()  # it has reported its end, or will hear that it is over
         seat = Seat(self, query_id)
         _LOG.addHandler(seat.tail)
         try:

@@ -43,7 +43,7 @@ def warm_up(spark: SparkSession, bootstrap: str | None, work_dir: Path, step: Ca
         spark: the session to warm.
         bootstrap: a broker for internal topics, or None.
         work_dir: where checkpoints may lie.
-        step: told before each part.
+        step: called before each part.
     """
     connector_classes()  # queries of a shared driver begin in threads, which may meet modules half imported
     if bootstrap is None:

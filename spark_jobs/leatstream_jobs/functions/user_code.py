@@ -25,7 +25,7 @@ class Overtime(BaseException):
 
 
 class UserCodeError(RuntimeError):
-    """What Spark tells the driver; ``marked_faults.py`` reads it back."""
+    """What Spark reports to the driver; ``marked_faults.py`` reads it back."""
 
 
 class Code:
@@ -67,7 +67,7 @@ class Code:
         self.__init__(**state)  # type: ignore[misc]
 
     def run(self, work: Callable[[Any], Any]) -> Any:
-        """``work`` on the loaded handler, within the time left, its errors told with their line."""
+        """``work`` on the loaded handler, within the time left, its errors raised with their line."""
         self._new_task()
         started = time.monotonic()
         try:

@@ -99,7 +99,7 @@ class PatternBatches(Batches):
         view = self._pattern.view
         late = before.newest.get(view, _NEVER)
         newest = self._newest(held, before, late)
-        # It never goes back, also where another delay has been said meanwhile.
+        # It never decreases, also where another delay has been set meanwhile.
         newest[view] = max(late, self._watermark(newest, number))
         for i, scan in enumerate(self._scans):
             rows = rows_of(held, i)
@@ -137,7 +137,7 @@ class PatternBatches(Batches):
         return newest
 
     def _watermark(self, newest: Mapping[str, int], number: int) -> int:
-        """Microseconds: the slowest source's newest time, less its delay; where it takes over, as told."""
+        """Microseconds: the slowest source's newest time, less its delay; where it takes over, as given."""
         told = self._spec.hand_over
         if told is not None and told.batch == number and told.watermark_us is not None:
             return told.watermark_us

@@ -26,7 +26,7 @@ class Program:
 
     Attributes:
         variables: by position.
-        hidden: by position, whether its row is not told.
+        hidden: by position, whether its row is not shown.
         first: where a match may begin, the preferred position first.
         follow: by position, what may come next, in the same order.
     """
@@ -103,7 +103,7 @@ class Pattern:
         to_next: whether the next match may begin in the row after the first one.
         to_row: ``first`` or ``last``: of the rows of ``to_variables`` it may begin in that one; else behind
             the last row of the match.
-        all_rows: whether each row of a match is told, with what is known at it, else one for the match.
+        all_rows: whether each row of a match is shown, with what is known at it, else one for the match.
         memory: how many rows before a match its nodes look back to.
     """
 
@@ -221,7 +221,7 @@ class Matcher:
         return at + 1 if self._pattern.to_next else match.row + 1
 
     def _attempt(self, values: Values, start: int, watermark: int) -> Taken | _Open | None:
-        """The match that begins in this row, if it can be told."""
+        """The match that begins in this row, if it can be determined."""
         within, rows = self._pattern.within, values.rows
         until = None if within is None else rows[start].time + within
         ways: list[tuple[int, Taken | None]] = [(place, None) for place in self._program.first]

@@ -8,7 +8,7 @@ A node is a list: ``["cell", number, navigation, absent]``, ``["count" | "sum" |
 number, variables]``, ``["classifier"]``, ``["number"]``, ``["time"]`` or ``[operator, kind, node, …]``. A
 navigation is None for the row at hand, else ``[variables, last, skip, shift]``: of the rows that were given
 to one of these variables (None: of all) the last or first one, so many of them passed over, and from there so
-many rows of the partition back. ``absent`` is the cell that tells the value where there is no such row.
+many rows of the partition back. ``absent`` is the cell with the value where there is no such row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sources that fall silent: after their time-out the clock tells their event time.
+"""Sources that fall silent: after their time-out the clock gives their event time.
 
 Spark knows time by rows only. So a source with a time-out reads, beside its records, a directory of ticks:
 small files that hold a time. A tick moves the watermark and is left out after that. It is part of Spark's
@@ -62,7 +62,7 @@ class IdleSources:
     Args:
         sources: of the job; those without a time-out are never idle here.
         checkpoint: of the job.
-        now: a clock that never goes back, in seconds.
+        now: a monotonic clock, in seconds.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class IdleSources:
             end = ends.get(self._entities[view])
             if end is None or end != silence.ends or hangs:
                 silence.ends, silence.since = end, now
-            # A batch at work may read records that no report tells of yet.
+            # A batch at work may read records that no report contains yet.
             known = (fresh or at_rest) and not asking
             silent = end is not None and known and now - silence.since >= self._timeouts[view]
             pause = max(_EVERY, self._timeouts[view], min(_SELDOM, (now - silence.since) * _SHARE))

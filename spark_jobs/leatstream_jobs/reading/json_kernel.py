@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _LOG = logging.getLogger("leatstream_jobs")
-# Whether this driver has memory for the workers; a server tells it so.
+# Whether this driver has memory for the workers; a server sets this.
 VARIABLE = "LEATSTREAM_JSON_WORKERS"
 _FIELD = "__leat_k"
 _BITS = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63}

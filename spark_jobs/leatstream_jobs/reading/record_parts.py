@@ -171,7 +171,7 @@ def _joined(source: SourceSpec, of_key: dict[str, Column], value: json.Decoder) 
 
 
 def _alike(source: SourceSpec, form: str) -> bool:
-    """Whether one decoder reads a changelog's values and keys; a descriptor source tells of values only."""
+    """Whether one decoder reads a changelog's values and keys; a descriptor source describes values only."""
     return source.key_format == form != "primitive" and not source.key_only and source.descriptor is None
 
 

@@ -97,7 +97,7 @@ def register(
 ) -> Scan:
     """Read a source as a stream and register its view.
 
-    ``ticks`` is the URI of the folder that tells the time of a silent source.
+    ``ticks`` is the URI of the folder that gives the time of a silent source.
 
     Raises:
         JobError: job-rejected, when the source asks for what is not built.
@@ -113,7 +113,7 @@ def register(
 
 
 def without_skipped(raw: DataFrame, source: SourceSpec) -> DataFrame:
-    """The records but those that a person has told the query to skip, at each reading of them."""
+    """The records without those that a user has skipped, each time they are read."""
     from pyspark.sql import functions as F
 
     if not source.skip:
@@ -129,7 +129,7 @@ def without_skipped(raw: DataFrame, source: SourceSpec) -> DataFrame:
 
 
 def measured(records: DataFrame, metric: str) -> DataFrame:
-    """The records; the bytes of their keys and values are told with each batch, as the metric's ``size``."""
+    """The records; each batch reports the bytes of their keys and values, as the metric's ``size``."""
     from pyspark.sql import functions as F
 
     key, value = (F.coalesce(F.octet_length(name), F.lit(0)) for name in ("key", "value"))

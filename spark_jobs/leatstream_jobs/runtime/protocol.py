@@ -33,7 +33,7 @@ class NotKnown(Exception):
 
 
 class Fenced(Exception):
-    """A newer attempt has taken over, or the query is gone: no more writes."""
+    """A newer attempt has taken over, or the query is deleted: no more writes."""
 
 
 class EndsWithProcess(Exception):
@@ -142,7 +142,7 @@ class Client:
     Args:
         transport: to the API.
         driver_id: of this driver.
-        contact: told of every answer.
+        contact: notified of every answer.
         query_id: of a shared driver's query whose calls these are.
 
     Attributes:
@@ -181,7 +181,7 @@ class Client:
         patience = min(CALL_TIMEOUT, max(_LEAST_PATIENCE, self.contact.left()))
         answer = self._call("/heartbeat", body, patience)
         self.query_name = answer.get("query_name") or self.query_name
-        # Of the server that is there now: by it others know when they may take the query over.
+        # Of the present server: by it others know when they may take the query over.
         self.contact.limit = float(answer.get("orphan_seconds") or self.contact.limit)
         return str(answer.get("directive", "continue"))
 

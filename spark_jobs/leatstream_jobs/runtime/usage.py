@@ -9,14 +9,14 @@ from typing import Any
 
 from leatstream.process_tree import tree_use
 
-EVERY = 10.0  # seconds: looking for children goes through all processes of the machine
+EVERY = 10.0  # seconds: a search for children reads all processes of the machine
 
 
 class Looks:
     """Looks at the processes, for all queries of the driver together.
 
     Args:
-        now: a clock that never goes back, in seconds.
+        now: a monotonic clock, in seconds.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:

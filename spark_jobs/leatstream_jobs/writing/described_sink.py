@@ -38,7 +38,7 @@ class RecordForm:
 
     @classmethod
     def of(cls, sink: SinkSpec, secrets: Mapping[str, str]) -> Self:
-        """Register the sink's schemas; one that is there already keeps its id.
+        """Register the sink's schemas; an existing one keeps its id.
 
         Raises:
             StoreError: the registry cannot be asked, or refuses a schema.

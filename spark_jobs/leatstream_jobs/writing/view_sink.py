@@ -60,7 +60,7 @@ def view_rows(rows: DataFrame, sink: SinkSpec) -> DataFrame:
 
 
 def keyed_view_rows(rows: DataFrame, sink: SinkSpec) -> DataFrame:
-    """The same as ``key`` and ``value``, structs of the key columns and of all; no value of a row that goes.
+    """The same as ``key`` and ``value``, structs of the key columns and of all; no value of a deleted row.
 
     That is the form in which the rows before a batch and after it are compared.
     """
@@ -103,7 +103,7 @@ class Applier:
         self._keys = [places[name] for name in spec.sink.key_columns]
 
     def apply(self, frame: DataFrame, number: int) -> Written:
-        """Write one micro-batch; what the database says is marked, so that the failure can be told.
+        """Write one micro-batch; what the database says is marked, so that the failure can be identified.
 
         Returns:
             The rows that the view got and lost, and the bytes of all of the batch's in memory; nothing for a

@@ -23,23 +23,6 @@ NO_NOUNS = {
 # What pages from before the style still have against it. A number only falls, and a page at none leaves the list.
 LEFT: dict[str, int] = {
     "CHANGELOG.md": 23,
-    "docs/adr/0012-own-grammar.md": 2,
-    "docs/adr/0014-leases-between-servers.md": 1,
-    "docs/adr/0015-launchers.md": 4,
-    "docs/adr/0016-one-job-for-an-application.md": 4,
-    "docs/adr/0017-drivers-serve-in-turn.md": 5,
-    "docs/adr/0018-nobody-waits-for-another.md": 7,
-    "docs/adr/0019-handing-over-a-topic.md": 4,
-    "docs/adr/0020-checkpoints-under-a-url.md": 3,
-    "docs/adr/0021-exact-values.md": 1,
-    "docs/adr/0022-json-read-in-python-workers.md": 3,
-    "docs/adr/0023-what-a-file-is-held-to.md": 2,
-    "docs/adr/0024-event-times-that-cannot-be-meant.md": 1,
-    "docs/adr/0025-text-numbers-and-patterns.md": 2,
-    "docs/adr/0026-undecodable-records.md": 2,
-    "docs/adr/0029-a-store-kind-is-one-folder.md": 1,
-    "docs/adr/README.md": 1,
-    "docs/driver-protocol.md": 1,
     "docs/sql/applications.md": 15,
     "docs/sql/batches.md": 3,
     "docs/sql/changelogs.md": 21,
@@ -60,12 +43,10 @@ LEFT: dict[str, int] = {
     "docs/sql/types.md": 2,
     "docs/sql/user-functions.md": 3,
     "docs/sql/windows.md": 1,
-    "examples/terraform/README.md": 3,
-    "provider-schema/README.md": 3,
 }
 
 # Banned words in the code of each package: docstrings, comments and messages. The numbers only fall.
-CODE = {"api": 663, "spark_jobs": 162, "provider-schema": 83, "cdktf-constructs": 4}
+CODE = {"api": 372, "spark_jobs": 78, "provider-schema": 83, "cdktf-constructs": 4}
 
 
 def prose(text: str) -> str:

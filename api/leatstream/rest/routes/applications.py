@@ -65,7 +65,7 @@ async def get_application(
 def put_application(
     env: Env, caller: Caller, application: NamePath, body: ApplicationBody, pre: Pre, response: Response
 ) -> ApplicationView:
-    """Create or replace an application, all of it or nothing. `plan` tells what became of each query."""
+    """Create or replace an application, all of it or nothing. `plan` says what became of each query."""
     with about_sql():
         stored = service.put_application(env, caller, application, body.to_domain(), pre)
     response.status_code = 201 if stored.created else 200

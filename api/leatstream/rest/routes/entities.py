@@ -113,7 +113,7 @@ async def read_records(
 ) -> Response:
     """Print records as they come: NDJSON, or server-sent events for `Accept: text/event-stream`.
 
-    Without limit and timeout the answer ends when the client goes.
+    Without limit and timeout the answer ends when the client disconnects.
     """
     idle = seconds(timeout) if timeout is not None else None
     threads = await hold(lambda loads: loads.streams)

@@ -113,7 +113,7 @@ def replace_query(
 
     It is named like the query, with `__green` behind; the one that it takes over from is kept for a while,
     stopped, as `__blue`. Deleting `__green` calls the replacement off. The query itself is answered where it
-    needs no other one, as its job stays, or goes on from its checkpoint and writes a topic.
+    needs no other one, as its job stays, or resumes from its checkpoint and writes a topic.
     """
 
     def put(old: objects.Query, exact: Precondition) -> objects.Query:
@@ -227,7 +227,7 @@ def list_query_events(env: Env, caller: Caller, query: NamePath, limit: Newest =
 
 @router.get("/queries/{query}/progress", responses=READING)
 def list_query_progress(env: Env, caller: Caller, query: NamePath, limit: Newest = 50) -> QueryProgressList:
-    """Show what the query's job told of its progress lately, a moment every 15 seconds."""
+    """Show the recent progress reports of the query's job, a moment every 15 seconds."""
     found = query_log.query_progress(env, caller, query, limit)
     return QueryProgressList(items=[QueryProgressView.model_validate(p, from_attributes=True) for p in found])
 

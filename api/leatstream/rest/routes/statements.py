@@ -101,7 +101,7 @@ async def read_rows(
 ) -> Response:
     """Read the rows of a SELECT as they come: NDJSON, or server-sent events for `Accept: text/event-stream`.
 
-    The SELECT ends with the answer: when a limit is reached, or when the client goes.
+    The SELECT ends with the answer: when a limit is reached, or when the client disconnects.
     """
     limits = interactive.Limits(
         rows=limit,

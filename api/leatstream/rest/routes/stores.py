@@ -25,7 +25,7 @@ def list_stores(
 @router.post("/stores/{store}:test", responses=problems(404, 409))
 @slow
 def test_store(env: Env, caller: Caller, store: NamePath) -> StoreView:
-    """Ask the store now; the answer's status tells how it went."""
+    """Connect to the store now; the answer's status shows the result."""
     return StoreView.from_domain(service.test_store(env, caller, store))
 
 

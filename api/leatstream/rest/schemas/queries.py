@@ -246,7 +246,7 @@ class RecordPlaceView(View):
 
 
 class SkippedRecordView(View):
-    """A record that a person has told the query to leave out."""
+    """A record that the query skips at a user's request."""
 
     record: str = Field(description="Topic, partition and offset.")
     at: datetime = Field(description="When that was said.")
@@ -426,7 +426,7 @@ class QueryEventView(View):
 
 
 class QueryProgressView(View):
-    """What the query's job told at a moment."""
+    """What the query's job reported at a moment."""
 
     at: datetime = Field(description="When.")
     attempt: int = Field(description="Counts starts of the job.")
@@ -434,7 +434,7 @@ class QueryProgressView(View):
 
 
 class QueryProgressList(View):
-    """What a query's job told lately, oldest first."""
+    """What a query's job reported lately, oldest first."""
 
     items: list[QueryProgressView]
 

@@ -126,7 +126,7 @@ class SchemaRegistryBody(Body):
                 "validation", "Give password or password_secret, not both.", pointer="#/password_secret"
             )
         if self.username is None and self.password is None and self.password_secret is None:
-            return {}  # a stored password goes with its user
+            return {}  # a stored password belongs to its user
         return {"password": SecretName(self.password_secret) if self.password_secret else self.password}
 
 

@@ -1,1 +1,1 @@
-"""Applications: statements that are made, changed and taken away together."""
+"""Applications: statements that are created, changed and deleted together."""

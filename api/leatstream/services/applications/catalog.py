@@ -48,7 +48,7 @@ _STATES = (
 
 @dataclass(frozen=True, slots=True)
 class ShownApplication:
-    """An application with its queries that are there, in the order they were made."""
+    """An application with its existing queries, in the order of their creation."""
 
     application: Application
     queries: list[Query]
@@ -83,8 +83,8 @@ def put_application(
 ) -> Stored[Application]:
     """Create or replace an application: all of it, or nothing if one statement is wrong.
 
-    Queries that it no longer has go, new ones come, those whose statement stays are not touched; ``plan``
-    tells what happens to each. An unchanged body changes nothing.
+    Queries that it no longer contains are deleted and new ones are created; those whose statement stays are
+    not touched. ``plan`` says what happens to each. An unchanged body changes nothing.
 
     Raises:
         LeatstreamError: the first error, with the faults of every statement.

@@ -1,4 +1,4 @@
-"""An application's new version: what it makes, what it changes, what stays, what goes."""
+"""An application's new version: what it creates, changes, keeps and deletes."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _join(making: _Making, kept: set[str], leaving: list[Query], before: list[Qu
 
 
 def _queries_of(env: Environment, application: Application | None) -> list[Query]:
-    """The queries of an application that are there and are not going."""
+    """The existing queries of an application, without those that are being deleted."""
     with env.open_unit(write=False) as unit:
         found = [unit.queries.find(name) for name in application.queries] if application else []
     return [query for query in found if query is not None and not query.deleting]
@@ -186,7 +186,7 @@ def _make(making: _Making, member: Member) -> None:
     if isinstance(given, ast.CreateVirtual | ast.CreateAs | ast.InsertInto):
         names = {key(table.meta["name"]) for table in references(given.select)}
         if names & making.gathered.missing:
-            # The fault is told where the virtual relation is declared.
+            # The fault is reported where the virtual relation is declared.
             made = key(given.name) if isinstance(given, ast.CreateVirtual) else str(member.fqn)
             making.gathered.missing.add(made)
             return

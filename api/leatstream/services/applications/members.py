@@ -137,7 +137,7 @@ class Virtuals:
                 )
 
     def check_reader(self, env: Environment, member: Member) -> None:
-        """What is kept in groups and joins goes on where rows replace each other only.
+        """State of groups and joins is only continued where rows replace each other.
 
         Raises:
             RequestError: unsupported, a stream would get each update as a row, and each in its own time.
@@ -217,7 +217,7 @@ def read_members(
     virtuals: Virtuals,
     gathered: Gathered,
 ) -> list[Member]:
-    """The statements that make something, in order; what cannot be read goes to ``gathered``."""
+    """The statements that create something, in order; faults of unreadable ones are added to ``gathered``."""
     members: list[Member] = []
     for one in s.statements:
         if isinstance(one, ast.Use):

@@ -19,7 +19,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def refuse_deleting(application: Application | None) -> None:
-    """Raise invalid-transition for an application that goes."""
+    """Raise invalid-transition for an application that is being deleted."""
     if application is not None and application.deleting:
         raise CatalogError(
             "invalid-transition",
@@ -37,7 +37,7 @@ def delete_application(
     """End and delete its queries and the streams it made; topics stay.
 
     Returns:
-        None if it is gone, else the application while its queries are ending.
+        None if it is deleted, else the application while its queries are ending.
 
     Raises:
         CatalogError: not-found; has-dependents, others use what it made: nothing has been ended then.
@@ -82,7 +82,7 @@ def _delete(env: Environment, principal: Principal, name: str, pre: Precondition
 
 
 def end_queries(env: Environment, names: Iterable[str]) -> None:
-    """Remove the queries among these that are going and have no job; the reconciler removes the others."""
+    """Remove the queries that are being deleted and have no job; the reconciler removes the others."""
     with env.open_unit(write=False) as unit:
         found = [unit.queries.find(name) for name in names]
     for query in found:
@@ -96,7 +96,7 @@ def end_queries(env: Environment, names: Iterable[str]) -> None:
 
 
 def drop_application(env: Environment, principal: Principal, name: str, deadline: float) -> bool:
-    """DROP APPLICATION; whether it is gone already.
+    """DROP APPLICATION; whether it is already deleted.
 
     Args:
         env: the environment.

@@ -111,11 +111,11 @@ class RuntimeSettings:
         log_dir: directory of the drivers' logs.
         slots: task slots of one driver.
         analysis_timeout: seconds.
-        store_timeout: seconds that a question to a store or registry may take; a plan that meets one that is
-            away is to tell so within five.
+        store_timeout: seconds that a call of a store or registry may take; a plan must report an unreachable
+            one within five.
         watermark_delay_ms: how late a record may be in a stateful query.
         heartbeat_timeout: seconds without a word after which a driver counts as lost.
-        orphan_seconds: how long a job goes on without a server that answers it.
+        orphan_seconds: how long a job continues without a server that answers it.
         start_timeout: seconds a driver may take from hand-over to its first heartbeat.
         stop_grace: seconds a job may take to stop before it is ended.
         backoff_initial, backoff_maximum: seconds between restarts, doubling.

@@ -1,6 +1,6 @@
 """Interactive SELECTs while they last: rows wait here, within bounds, between a driver and a reader.
 
-Nothing of it is stored. What is lost with this process ends: its drivers are told so at their next word.
+Nothing of it is stored. SELECTs end with this process: their drivers learn it at their next call.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Selections:
         return found is not None and found.driver == driver and not self._gone(found, time.monotonic())
 
     def forget(self, when: Callable[[Selection], None]) -> None:
-        """Forget those whose end is long past; ``when`` is told of each."""
+        """Forget those whose end is long past; ``when`` is called with each."""
         now = time.monotonic()
         with self._lock:
             gone = [s for s in self._all.values() if self._gone(s, now)]

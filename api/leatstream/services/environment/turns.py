@@ -33,7 +33,7 @@ class Turns:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """A turn; a thread that has one already goes on with it.
+        """A turn; a thread that already has one keeps it.
 
         Raises:
             EngineError: engine-unavailable, the others have not ended in time.

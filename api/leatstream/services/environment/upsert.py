@@ -39,7 +39,7 @@ def upsert(
         prefix: of a new id.
         pre: precondition on the present generation.
         make: builds the object from a meta and the old object; called with the *old* meta first, so that an
-            unchanged body is told by equality and makes no new generation.
+            unchanged body is recognized by equality and makes no new generation.
     """
     old = repository.find(key)
     pre.check(old.meta.generation if old else None, noun, key)

@@ -182,7 +182,7 @@ def functions_of(unit: UnitOfWork, source: str) -> list[UserFunction]:
 
 
 def callers(unit: UnitOfWork, name: str) -> list[str]:
-    """The queries that call a function, as people are told."""
+    """The queries that call a function, as messages name them."""
     return [
         f"query {quote(q.name)}"
         for q in unit.queries.page(limit=100_000)

@@ -1,4 +1,4 @@
-"""What a jar offers, told from its class files: no Java runs here."""
+"""What a jar offers, read from its class files: no Java runs here."""
 
 from __future__ import annotations
 

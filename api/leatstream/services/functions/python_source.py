@@ -1,4 +1,4 @@
-"""What a Python text offers, told from its syntax tree: the text is never run here."""
+"""What a Python text offers, read from its syntax tree: the text is never run here."""
 
 from __future__ import annotations
 

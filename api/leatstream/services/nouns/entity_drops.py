@@ -1,9 +1,9 @@
 """Dropping an entity that nobody else stands on, in a store that no transaction of ours reaches.
 
-To see that nobody does, and to note that it goes, are one transaction. Code that declares a relation on the
-entity looks at the notes in a transaction of its own, and is refused while the entity is being dropped, and
-afterwards if it went since the store was looked at. So one of the two sees the other, whichever comes first,
-and no transaction waits for a store.
+One transaction checks that nobody does and notes the deletion. Code that declares a relation on the entity
+looks at the notes in a transaction of its own. It is refused while the entity is being dropped, and
+afterwards if the entity was deleted after the code had looked at the store. So one of the two sees the other,
+whichever comes first, and no transaction waits for a store.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def without_blanks(uris: str) -> str:
 
 
 def moved(old: SchemaRegistry, new: SchemaRegistry) -> list[str]:
-    """The settings of two versions of a registry that say where its password goes, and that differ."""
+    """The settings of two versions of a registry that say where its password is sent, and that differ."""
     was, now = ({"uris": one.uris, "ca_certificate": one.ca_certificate} for one in (old, new))
     return moved_settings(was, now, dict.fromkeys(now))
 

@@ -111,7 +111,7 @@ def refuse_elsewhere(
     moved: Sequence[str],
     pointer: str,
 ) -> None:
-    """A stored value goes to no other place than the one it was given for: it has to be said again.
+    """A stored value is sent only to the place it was given for; for another it must be given again.
 
     Otherwise who may change an address but does not know the secret could have it sent to himself.
 

@@ -39,7 +39,7 @@ def bind_statement(
     """
 
     def bound(changelog: bool) -> LogicalPlan:
-        # A tree is bound once. A changelog's key is told by names.
+        # A tree is bound once. A changelog's key is identified by names.
         return bind(
             statement.select.copy(),
             lambda name: view.resolve(name, context),
@@ -81,7 +81,7 @@ def _gives_changelog(view: CatalogView, statement: ContinuousStatement, context:
             try:
                 changes = view.resolve(name, context).kind is RelationKind.CHANGELOG
             except RequestError:
-                return False  # which binding tells, with whatever else is wrong
+                return False  # binding reports it, with all other faults
         else:
             changes = isinstance(source, exp.Subquery) and gives(source.this, ctes)
         return changes or select.args.get("group") is not None
@@ -90,11 +90,11 @@ def _gives_changelog(view: CatalogView, statement: ContinuousStatement, context:
 
 
 def writes_by_key(view: CatalogView, statement: CreateAs | InsertInto, context: Context) -> bool:
-    """Whether the statement is INSERT INTO a changelog, or a table with a primary key, that is there."""
+    """Whether the statement is INSERT INTO a changelog, or a table with a primary key, that exists."""
     if not isinstance(statement, InsertInto):
         return False
     try:
         target = view.resolve(statement.name, context)
         return target.kind in (RelationKind.CHANGELOG, RelationKind.TABLE) and bool(target.primary_key)
     except RequestError:
-        return False  # which the plan of the INSERT tells
+        return False  # the plan of the INSERT reports it

@@ -1,4 +1,4 @@
-"""Sources that are tables: how a job reads their changes, and what goes with the query in the end."""
+"""Sources that are tables: how a job reads their changes, and what is deleted with the query."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leatstream.services.planning.live_stores import LiveStores
 from leatstream.sql.source_properties import FEED, SourceOptions
 
 FAR_BEHIND, NEARLY_LOST = 1 << 30, 256 << 20
-"""Bytes of log kept for a slot, and bytes left before it is lost, at which people are told."""
+"""Bytes of log kept for a slot, and bytes left before it is lost, at which users are warned."""
 
 
 def change_feeds(
@@ -119,9 +119,9 @@ def _refuse_feed_properties(scan: Scan, kind: str, faults: Faults) -> None:
 
 
 def behind(query: Query) -> list[str]:
-    """What keeps the log of a database from being thrown away, one sentence for each slot that is far behind.
+    """What keeps a database from deleting its log, one sentence for each slot that is far behind.
 
-    A query that does not run is always told of: nobody reads its slots.
+    A query that does not run is always reported: nobody reads its slots.
     """
     found: list[str] = []
     if query.status.state in (QueryState.STOPPED, QueryState.FAILED):
@@ -143,7 +143,7 @@ def behind(query: Query) -> list[str]:
 
 
 def forget_readers(env: Environment, query: Query) -> None:
-    """Take away what the query's readers have made in stores of tables.
+    """Remove what the query's readers have created in stores of tables.
 
     Raises:
         StoreError: a store does not answer; it would keep its log for a reader that never comes.

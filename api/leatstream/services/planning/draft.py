@@ -66,7 +66,7 @@ class Draft:
 
 
 def require_sources(live: LiveStores, view: CatalogView, logical: LogicalPlan) -> None:
-    """Every source's entity is there or planned; StoreError names one that is gone.
+    """Every source's entity exists or is planned; StoreError names one that does not.
 
     Args:
         live: stores and entities.

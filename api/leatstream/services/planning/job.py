@@ -46,7 +46,7 @@ from leatstream.sql.statements import Properties
 
 # A query that looks for records all the time leaves nothing to those beside it.
 _SHARED_INTERVAL = 500
-# One task writes what goes to a store in one transaction.
+# One task writes what one transaction of a store contains.
 _OFFSETS, _VIEW_OFFSETS, _BATCH_OFFSETS = 500_000, 50_000, 100_000
 
 

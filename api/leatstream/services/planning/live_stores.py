@@ -82,7 +82,7 @@ class LiveStores:
         return found
 
     def _to_be_made(self, relation: Relation) -> bool:
-        """Whether a query has still to make the entity; what it has made, and is gone, stays gone."""
+        """Whether a query has yet to create the entity; a deleted one is not created again."""
         maker = relation.created_by_query
         query = self.view.unit.queries.find_by_id(maker) if maker is not None else None
         return query is not None and not query.status.entity_ready

@@ -109,7 +109,7 @@ def descriptor_of(view: CatalogView, relation: Relation) -> DescriptorRef | None
     """The type of a stream's bare Protobuf messages; None where its records name schemas.
 
     Raises:
-        CatalogError: not-found, for a descriptor source that is gone.
+        CatalogError: not-found, for a descriptor source that was deleted.
     """
     source = relation.find_property(_SOURCE)
     if relation.value_format != "protobuf" or source is None:

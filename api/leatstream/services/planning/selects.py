@@ -58,8 +58,8 @@ def plan_select(env: Environment, view: CatalogView, statement: Select, context:
 
     Raises:
         RequestError: everything that is wrong with the statement.
-        StoreError: a store cannot be asked, or an entity is gone.
-        EngineError: no driver is there to analyze.
+        StoreError: a store is unreachable, or an entity does not exist.
+        EngineError: there is no driver to analyze.
     """
     live = LiveStores(env, view)
     logical = typed_plan(

@@ -134,7 +134,7 @@ def wrap_insert(
         sql: compiled.
         analyzed: its columns, without hidden ones.
         target: the columns to be written, by position.
-        deletes: whether it tells which rows are gone.
+        deletes: whether it says which rows are deleted.
     """
     names = [f"leat_c{i}" for i in range(len(analyzed))]
     picked = [

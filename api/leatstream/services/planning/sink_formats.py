@@ -61,7 +61,7 @@ def _row_key(given: RelationProperties, left: Relation) -> dict[str, Effective]:
     if given.key_format:
         return _given_key(given)
     if left.key_format not in (None, "primitive"):
-        # A key that is an object goes on as it is; its columns are not the sink's.
+        # A key that is an object is written as it is; its columns are not the sink's.
         return {}
     found = {"key.format": left.key_format, "key.type": left.key_type}
     return {

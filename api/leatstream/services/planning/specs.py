@@ -43,7 +43,7 @@ def store_ref(store: Store, registry: SchemaRegistry | None = None) -> StoreRef:
 
 
 def fresh_ref(unit: UnitOfWork, name: str) -> StoreRef | None:
-    """The same with the store's and the registry's settings as they are now; None if the store is gone."""
+    """The same with the store's and the registry's settings as they are now; None without the store."""
     store = unit.stores.find(name)
     if store is None:
         return None

@@ -47,8 +47,8 @@ def plan_statement(
 
     Raises:
         RequestError: everything that is wrong with the statement.
-        StoreError: a store cannot be asked, or an entity is gone.
-        EngineError: no driver is there to analyze.
+        StoreError: a store is unreachable, or an entity does not exist.
+        EngineError: there is no driver to analyze.
     """
     draft = Draft(env, view, statement, context)
     for stage in _STAGES:

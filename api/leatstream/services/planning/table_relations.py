@@ -1,4 +1,4 @@
-"""CREATE TABLE: a relation that stands for a table of a store, checked against the table that is there."""
+"""CREATE TABLE: a relation that stands for a table of a store, checked against the existing table."""
 
 from __future__ import annotations
 

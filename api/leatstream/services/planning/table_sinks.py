@@ -80,7 +80,7 @@ def check_table(
     primary_key: Sequence[str],
     position: Position,
 ) -> None:
-    """Check that a sink's rows fit into the table that is there.
+    """Check that a sink's rows fit into the existing table.
 
     Raises:
         RequestError: type-mismatch, with every fault.

@@ -159,7 +159,7 @@ def patch_query(
     pre: Precondition = Precondition(),  # noqa: B008
     within: Collection[str] = (),
 ) -> Stored[Query]:
-    """Change some members: any field of QueryDefinition by name, or what tells them of the present query.
+    """Change some members: any field of QueryDefinition by name, or a function of the present query.
 
     The others stay as they are when it is written. ``within`` as ``put_query`` has it.
     """

@@ -103,5 +103,5 @@ def suggest_query_name(
         base = f"{application}_{base}"
     names = chain((base,), (f"{base}_{number}" for number in count(2)))
     with env.open_unit(write=False) as unit:
-        # One by one: who reads all queries has to begin anew when any of them changes.
+        # One by one: a reader of all queries has to start again when any of them changes.
         return next(name for name in names if unit.queries.find(name) is None)

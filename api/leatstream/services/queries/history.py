@@ -24,7 +24,7 @@ def query_events(
 def query_progress(
     env: Environment, principal: Principal, name: str, limit: int = MOST
 ) -> Sequence[QueryProgress]:
-    """What a query's job told lately, a moment every 15 seconds, oldest first; CatalogError not-found."""
+    """What a query's job reported lately, a moment every 15 seconds, oldest first; CatalogError not-found."""
     authorize(principal, READ, "query", name)
     with env.open_unit(write=False) as unit:
         return unit.query_log.progress(require_query(unit, name).meta.id, limit)

@@ -44,7 +44,7 @@ def refuse_alone(unit: UnitOfWork, query: Query) -> None:
 
 
 def forget_led(unit: UnitOfWork, gone: Query) -> None:
-    """Take a query that has gone from its job: one that leads no other any more stands alone."""
+    """Remove a deleted query from its job; a leader without other members stands alone."""
     leader = unit.queries.find_by_id(leader_of(gone) or "")
     if leader is not None:
         left = [one for one in leader.job.get("leads") or () if one != gone.meta.id]
@@ -85,7 +85,7 @@ def follow(unit: UnitOfWork, before: Query, leader: Query) -> Iterator[tuple[Que
 
 
 def sampled(unit: UnitOfWork, before: Query, after: Query) -> None:
-    """What the job told is kept for each of its queries."""
+    """The job's reports are stored for each of its queries."""
     at = after.status.progress_at
     if at is not None and at != before.status.progress_at:
         sample = QueryProgress(at=at, attempt=after.status.attempt, metrics=as_seen(after, at).status.metrics)
@@ -93,7 +93,7 @@ def sampled(unit: UnitOfWork, before: Query, after: Query) -> None:
 
 
 def awakened(query: Query, leader: Query, now: datetime) -> Query | None:
-    """The leader, made to start again because a query of its job has changed or goes; None if it need not.
+    """The leader, restarted because a query of its job changes or is deleted; None if it need not be.
 
     Its reconciler takes a job that runs an older generation down and starts the present one.
     """

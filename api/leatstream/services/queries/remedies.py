@@ -21,7 +21,7 @@ READ_IT = (
     f"Correct the columns of the relation, or skip all such records with {_HANDLING} = 'IGNORE', or with "
     "'IGNORE_AND_LOG', which keeps them in a topic."
 )
-# No such entity is there now: a restart has nothing to read.
+# The entity does not exist now: a restart has nothing to read.
 _GONE = frozenset(("SOURCE_ENTITY_GONE", "entity-not-found"))
 
 

@@ -1,6 +1,6 @@
-"""The end of a query: what it leaves behind is taken away, then its rows.
+"""The end of a query: what it leaves behind is removed, then its rows.
 
-That it shall go has been committed before (``Query.deleting``). Every step may be repeated, so a crash or a
+Its deletion has been committed before (``Query.deleting``). Every step may be repeated, so a crash or a
 store that does not answer only delays the end.
 """
 
@@ -45,10 +45,10 @@ _FORGET_SECONDS = 3.0
 
 
 def remove_query(env: Environment, query: Query) -> None:
-    """Take away a query whose job has ended: its topic if asked, its checkpoints, its relation, itself.
+    """Remove a query whose job has ended: its topic if asked, its checkpoints, its relation, itself.
 
     Nobody removes the same query beside it: by the time that the slower one dropped the topic, it might have
-    been created again by the next query of this name. Others are not waited for, whose stores may be away.
+    been created again by the next query of this name. It waits for no other removal.
 
     Raises:
         StoreError: the topic or a replication slot could not be dropped; nothing else has been removed then.
@@ -98,7 +98,7 @@ def _remove(env: Environment, query: Query) -> None:
 
 
 def _remove_checkpoints(env: Environment, query: Query) -> None:
-    """A file system that is away is waited for: later nobody would know what lies there."""
+    """An unreachable file system is waited for: later nobody would know what lies there."""
     try:
         env.checkpoints.remove(f"queries/{query.meta.id}")
     except OSError as error:  # of a disk, which another try would not mend
@@ -115,7 +115,7 @@ def _end_application(unit: UnitOfWork, name: str) -> None:
 
 
 def wait_gone(env: Environment, there: Callable[[UnitOfWork], bool], deadline: float) -> bool:
-    """Wait until something is not there any more; whether it is gone.
+    """Wait until something no longer exists; whether that is so.
 
     Args:
         env: the environment.
@@ -134,7 +134,7 @@ def wait_gone(env: Environment, there: Callable[[UnitOfWork], bool], deadline: f
 
 
 def _forget_offsets(env: Environment, query: Query) -> None:
-    """Lag tools shall not show a query that is gone; a store that does not answer does not hold it back."""
+    """Lag tools must not show a deleted query; a store that does not answer does not hold it back."""
     with env.open_unit(write=False) as unit:
         names = dict.fromkeys(source["store"]["name"] for source in query.job.get("sources", ()))
         stores = [store for store in map(unit.stores.find, names) if store is not None]
@@ -146,7 +146,7 @@ def _forget_offsets(env: Environment, query: Query) -> None:
 
 
 def _forget_batches(env: Environment, query: Query) -> None:
-    """What the sink's store remembers of the query's batches is small; a store that is away keeps it."""
+    """What the sink's store remembers of the query's batches is small; an unreachable store keeps it."""
     with env.open_unit(write=False) as unit:
         store = unit.stores.find((query.job.get("sink") or {}).get("store", {}).get("name", ""))
     if store is None:
@@ -190,7 +190,7 @@ def delete_query(
         pre: precondition.
 
     Returns:
-        None if it is gone, else the query while its job is stopping or its topic cannot be dropped yet.
+        None if it is deleted, else the query while its job is stopping or its topic cannot be dropped yet.
     """
     authorize(principal, WRITE, "query", name)
     with env.open_unit() as unit:
@@ -226,7 +226,7 @@ def delete_query(
     try:
         remove_query(env, query)
     except LeatstreamError:
-        env.changed.notify()  # the reconciler tries again and tells why in the status
+        env.changed.notify()  # the reconciler tries again and shows why in the status
         return query
     return None
 

@@ -12,7 +12,7 @@ from leatstream.model.objects import QueryState, QueryStatus
 from leatstream.services.environment import RuntimeSettings
 
 _STABLE_SECONDS = 60.0
-# A disk that is full is waited for like a store that is away: room is made, and the query goes on.
+# A full disk is waited for like an unreachable store: once there is room, the query continues.
 _OUTAGES = frozenset(
     {
         "store-unreachable",
@@ -23,7 +23,7 @@ _OUTAGES = frozenset(
     }
 )
 # Of a driver that ended before it asked for work: a query that nobody had yet is not to blame, and a cluster
-# that is away for a night must not leave all queries failed.
+# that is unreachable for a night must not leave all queries failed.
 DRIVER_NOT_STARTED: Mapping[str, object] = {
     "code": "driver-not-started",
     "detail": "The driver's process ended, or hung, while it started Spark.",
@@ -40,7 +40,7 @@ def ended(status: QueryStatus, state: QueryState, now: datetime) -> QueryStatus:
 
 
 def seen_running(status: QueryStatus, now: datetime) -> QueryStatus:
-    """Status after the job has told that it runs: of an earlier fault nothing is left once it has got on.
+    """Status after the job has reported that it runs; once it makes progress, an earlier fault is cleared.
 
     Not before: real-time mode runs before any batch is done, and the first cause of a row of faults is kept.
     """
@@ -60,8 +60,8 @@ def after_loss(
 ) -> QueryStatus:
     """Status after a fault that a restart may cure: waiting for the next try, or failed after too many.
 
-    It waits as lost if its driver vanished, as pending if the job itself told why it ended. The first cause
-    of a row of faults is kept. A store that is away, a full disk, or a cluster on which no driver starts, is
+    It waits as lost if its driver vanished, as pending if the job itself reported a reason. The first cause
+    of a row of faults is kept. An unreachable store, a full disk, or a cluster on which no driver starts, is
     waited for as long as it takes.
     """
     cause = error or {"code": "driver-lost", "detail": why, "retryable": True}
@@ -108,7 +108,7 @@ def _told_at_the_end(first: Mapping[str, object], last: Mapping[str, object]) ->
 
 
 def is_outage(cause: Mapping[str, object]) -> bool:
-    """Whether a store or cluster is away or a disk full: the query is well, and goes on once that is over."""
+    """Whether a store or cluster is unreachable or a disk full: the query continues after that."""
     return bool({cause.get("code"), cause.get("condition")} & _OUTAGES)
 
 

@@ -1,8 +1,8 @@
 """Queries that share a driver: which one they get, and which of them is suspected when a driver dies.
 
 A shared driver that dies takes all its queries down; they start again together. One that was the only one
-in its first batch is suspected at once. Where that does not tell, and the driver dies again soon, they start
-one after another, so that the next death tells. Who is suspected gets a driver of its own until a person
+in its first batch is suspected at once. Where that does not identify one, and the driver dies again soon,
+they start one after another, so that the next death does. The suspect gets a driver of its own until a user
 restarts it, and the death is put down to it and to no other. Where that leaves no room for those that share,
 one that has run alone in peace comes back.
 """
@@ -25,7 +25,7 @@ _IN_TURN = 2
 _SETTLED = 5.0  # seconds that a query runs before the next one may start
 _STABLE = 60.0
 _LONGEST_PEACE = 3600.0
-# The JVM's own words; it mostly ends right after a job has told them.
+# The JVM's own words; it mostly ends right after a job has reported them.
 _NO_MEMORY = ("Java heap space", "OutOfMemoryError", "GC overhead limit", "array size exceeds VM limit")
 APART = "it has a driver of its own from now on, until RESTART QUERY"
 SUSPECTED = f"its shared driver died; {APART} or until others that share find no room"
@@ -77,7 +77,7 @@ def turn_of(query: Query, queries: Iterable[Query], now: datetime) -> str | None
 
 
 def fills_memory(query: Query, error: Mapping[str, object]) -> bool:
-    """Whether a query that shares its driver has told that the memory, which all have in common, is full."""
+    """Whether a query that shares its driver has reported that their common memory is full."""
     return shares(query) and any(word in str(error.get("detail")) for word in _NO_MEMORY)
 
 

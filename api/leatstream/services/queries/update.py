@@ -18,8 +18,8 @@ def update_query(env: Environment, query: Query, change: Callable[[Query], Query
     Args:
         env: the environment.
         query: as it was read before.
-        change: returns the changed query, or None to leave it as it is. It is not called if the query is gone
-            or has another generation, attempt or state than ``query``.
+        change: returns the changed query, or None to leave it as it is. It is not called if the query is
+            deleted or has another generation, attempt or state than ``query``.
 
     Returns:
         Whether ``change`` was called and returned a query.

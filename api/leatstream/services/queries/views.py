@@ -73,7 +73,7 @@ def keeper(unit: UnitOfWork, relation: Relation) -> Query:
 
 
 def drop_view(env: Environment, principal: Principal, fqn: Fqn, deadline: float) -> bool:
-    """End the query that keeps a view, and take its rows and checkpoint away; whether it is gone already.
+    """End the query that keeps a view, and remove its rows and checkpoint; whether it is already deleted.
 
     Args:
         env: the environment.
@@ -169,7 +169,7 @@ def create_index(env: Environment, principal: Principal, statement: ast.CreateIn
 
 
 def drop_index(env: Environment, principal: Principal, fqn: Fqn) -> str:
-    """Take an index away; its full name. CatalogError not-found."""
+    """Remove an index; its full name. CatalogError not-found."""
     authorize(principal, WRITE, "index", str(fqn))
     with env.open_unit(write=False) as unit:
         view, _ = require_index(unit, fqn)

@@ -172,7 +172,7 @@ def update_entity(
     configs: Mapping[str, str],
     shape: TableShape | None = None,
 ) -> Stored[Entity]:
-    """Change an entity that is there; StoreError entity-not-found."""
+    """Change an existing entity; StoreError entity-not-found."""
     get_entity(env, principal, store, entity)
     return put_entity(env, principal, store, entity, properties, configs, shape)
 

@@ -152,7 +152,7 @@ def _store_relation(
         def make(meta: Meta, old: Relation | None) -> Relation:
             effective = dict(draft.relation.effective)
             if old is not None:
-                # The entity now exists; what decided about it when it was made stays told.
+                # The entity now exists; the record of what decided about it at its creation stays.
                 effective = {
                     k: old.effective.get(k, v) if _entity_key(k) else v for k, v in effective.items()
                 }
@@ -284,9 +284,9 @@ def query_dependents(unit: UnitOfWork, fqn: Fqn) -> list[str]:
 
 
 def shape_dependents(unit: UnitOfWork, old: Relation, new: Relation) -> list[str]:
-    """Queries that cannot go on with another shape of the relation, for messages.
+    """Queries that cannot continue with another shape of the relation, for messages.
 
-    A column of JSON objects that only goes is needed by those alone whose job names it: the others read the
+    A removed column of JSON objects matters only to queries whose job names it: the others read the
     same values without it.
     """
     kept = tuple(c for c in old.columns if c.name in {one.name for one in new.columns})

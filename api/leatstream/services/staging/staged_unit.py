@@ -39,8 +39,8 @@ class Staging:
 
     Attributes:
         changes: noun, method and arguments of every write, in order.
-        items: noun to key to the object as it is now; None for one that is gone.
-        values: reference to envelope of a secret; None for one that is gone.
+        items: noun to key to the object as it is now; None for a deleted one.
+        values: reference to envelope of a secret; None for a deleted one.
         read: what a look into the catalog gave, to be compared at the end.
         exact: noun and key to the object that a change was made from, its status included.
     """

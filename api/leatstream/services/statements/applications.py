@@ -85,7 +85,7 @@ def assume_all(assumed: Assumed, but: str | None) -> None:
                 if isinstance(statement, ast.CreateApplication):
                     after(statement, item.context, assumed)
         except LeatstreamError:
-            continue  # its faults are told where it is planned itself
+            continue  # its faults are reported where it is planned itself
 
 
 def after(s: ast.CreateApplication, context: Context, assumed: Assumed) -> None:

@@ -21,7 +21,7 @@ from leatstream.services.statements import secrets_and_registries as registered
 from leatstream.services.statements.functions import drop_function
 from leatstream.sql import statements as ast
 
-# What has a name of one part and is gone when its function returns.
+# Objects with a name of one part that are deleted when the function returns.
 _BY_NAME: dict[str, Callable[[Environment, Principal, str], object]] = {
     "database": databases.delete_database,
     "store": stores.delete_store,
@@ -36,7 +36,7 @@ _OTHERS = ("schema", "entity", "function", "application", "index")
 
 
 def drop(run: Run, s: ast.Drop) -> StatementResult:
-    """DROP; its status is ``running`` where a job has to end before the object is gone."""
+    """DROP; its status is ``running`` where a job has to end before the object is deleted."""
     named = s.noun in _BY_NAME or s.noun in _OTHERS
     name, gone = ".".join(map(quote, s.name.parts)) if named else str(qualify(s.name, run.context)), True
     try:
@@ -52,7 +52,7 @@ def drop(run: Run, s: ast.Drop) -> StatementResult:
 
 
 def _drop(run: Run, s: ast.Drop) -> bool:
-    """Whether it is gone already."""
+    """Whether it is already deleted."""
     env, who = run.env, run.principal
     if s.noun in _BY_NAME:
         _BY_NAME[s.noun](env, who, single(s.name))

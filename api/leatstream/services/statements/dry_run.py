@@ -74,7 +74,7 @@ def validate(
         sql: one or more statements.
         context: what unqualified names mean; of a text without a name the caller's defaults do the rest.
         assume: planned objects that count as existing (see ``catalog_view``).
-        name: of the query or application this text would replace; its plan then tells the change.
+        name: of the query or application this text would replace; its plan then describes the change.
         properties: of the query, beside those that its statement writes; None where the text is no body.
 
     Raises:
@@ -98,7 +98,7 @@ def validate(
     if name is None:  # else the text stands for a body, of which PUT takes what it says
         context = with_defaults(env, principal, context)
     for statement in statements:
-        # A turn for each: a long text on a store that is away must not keep all others waiting. Without one
+        # A turn for each: a long text on an unreachable store must not keep all others waiting. Without one
         # there is no answer, which is no fault of a statement.
         with env.turns.taken():
             kind = kind_of(statement)

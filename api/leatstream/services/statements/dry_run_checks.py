@@ -1,4 +1,4 @@
-"""What can be said of a statement before it runs: whether what it names is there, or is not there yet."""
+"""What can be said of a statement before it runs: whether the objects it names exist already."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def _require_schema(view: CatalogView, database: str, schema: str) -> None:
 
 
 def _exists(env: Environment, view: CatalogView, noun: str, s: Any, context: Context) -> None:
-    """Raise not-found unless the object is there or planned."""
+    """Raise not-found unless the object exists or is planned."""
     if noun == "database":
         if not view.has_database(single(s.name)):
             require_database(view.unit, single(s.name))

@@ -38,7 +38,7 @@ def check_values(
 ) -> tuple[Relation, list[NewRecord]]:
     """The stream and the records of an INSERT … VALUES, ready to be written.
 
-    Schemas of records are registered only if told so.
+    Schemas of records are registered only on request.
 
     Raises:
         RequestError: everything that is wrong with the statement, with positions.

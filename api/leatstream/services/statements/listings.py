@@ -159,7 +159,7 @@ def _settings(entity: Entity) -> Iterator[tuple[str, Any]]:
 
 
 def _table(table: EntityTable | None) -> Iterator[tuple[str, Any]]:
-    """What DESCRIBE ENTITY tells of a table."""
+    """What DESCRIBE ENTITY shows of a table."""
     if table is None:
         return
     yield from table.details.items()

@@ -1,4 +1,4 @@
-"""RESTART QUERY, and what DESCRIBE tells of it beforehand."""
+"""RESTART QUERY, and what DESCRIBE says of it beforehand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COLUMNS = ("query", "start", "lost", "repeated", "state")
 
 
 def restart(run: Run, s: ast.RestartQuery) -> StatementResult:
-    """Restart; with FROM the result is a row that tells what is lost and what is repeated."""
+    """Restart; with FROM the result is a row that says what is lost and what is repeated."""
     name = single(s.name)
     result = StatementResult(
         "restart_query", status="running", object={"noun": "query", "name": name}, query=name

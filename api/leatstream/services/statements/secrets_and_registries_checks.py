@@ -75,7 +75,7 @@ def update(
 
 
 def exists(view: CatalogView, noun: str, name: str) -> None:
-    """Raise CatalogError not-found unless the object is there or planned."""
+    """Raise CatalogError not-found unless the object exists or is planned."""
     if not view.assumed.has(noun, name):
         REQUIRE[noun](view.unit, name)
 

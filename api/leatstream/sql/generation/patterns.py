@@ -113,13 +113,13 @@ def _variables(term: Term) -> list[Variable]:
 
 
 def _excluded(term: Term) -> bool:
-    """Whether none of its rows is told."""
+    """Whether none of its rows is shown."""
     found = _variables(term)
     return bool(found) and all(variable.hidden for variable in found)
 
 
 def _shown(term: Term) -> Term:
-    """The same with its rows told: those of an exclusion stand in it."""
+    """The same with its rows shown: an exclusion contains them."""
     if isinstance(term, Variable):
         return Variable(term.name)
     if isinstance(term, Repeat):

@@ -18,7 +18,7 @@ _NESTED = {"array": "ARRAY[{}]", "map": "MAP[{}]", "struct": "STRUCT({})"}
 def generate(statement: s.Statement) -> str:
     """One line of SQL, without a semicolon, that reads back as a statement equal to this one.
 
-    WITH lists are in the order of their keys, old words and abbreviations are gone: the text is the same for
+    WITH lists are in the order of their keys, old words and abbreviations replaced: the text is the same for
     statements that differ in these only.
     """
     return WRITERS[type(statement)](statement)

@@ -75,7 +75,7 @@ def _write_try_divide(r: ExpressionRenderer, node: Any) -> None:
     r.put(f" AS {DataType(kind).spark()})" if kind else ")")
 
 
-# Each writes a call that has a form of its own, and tells whether it did.
+# Each writes a call that has a form of its own, and returns whether it did.
 
 
 def _trim(r: ExpressionRenderer, arguments: list[Any]) -> bool:

@@ -1,4 +1,4 @@
-"""GROUPING SETS, ROLLUP and CUBE: what GROUPING may name, and what tells their groups apart."""
+"""GROUPING SETS, ROLLUP and CUBE: what GROUPING may name, and what distinguishes their groups."""
 
 from __future__ import annotations
 

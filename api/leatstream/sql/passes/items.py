@@ -78,7 +78,7 @@ def item_name(value: exp.Expression) -> str | None:
 
 def check_twice(items: Sequence[Item], faults: Faults) -> None:
     """Note names that stand twice."""
-    # Upper and lower case are no difference to the engine, so two such columns could not be told apart.
+    # Upper and lower case are no difference to the engine, so two such columns could not be distinguished.
     seen: dict[str, Item] = {}
     for item in items:
         first = seen.setdefault(item.name.lower(), item)

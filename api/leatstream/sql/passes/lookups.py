@@ -113,7 +113,7 @@ def _same_each_time(
 ) -> bool:
     """Refuse what gives another value at each call: rows are looked up by values that the join sees again."""
     shown = join.right.shown
-    # Only tables follow the first join: of what is before it is told once.
+    # Only tables follow the first join: of what is before it is reported once.
     before = left if len(left) == 1 else []
     inside = [part for given in before for select in selects(given.query) for part in _expressions(select)]
     places = [
@@ -191,7 +191,7 @@ def check_lookup_state(query: BoundQuery, binding: Binding, at: Position | None)
         refuse("MATCH_RECOGNIZE", binding.patterns[0].position)
     for select in selects(query):
         windowed = any(given.window is not None and not given.table for given in select.inputs)
-        # Of groups of the joined rows it is told already that they are beside a join.
+        # Groups of the joined rows have already been reported as being beside a join.
         if select.group is not None and not select.joins:
             refuse("GROUP BY", select.position)
         elif windowed:

@@ -105,7 +105,7 @@ class Merger:
         return self._source(relation, ctes, around, first=True) is not None
 
     def _part(self, relation: exp.Expression, query: exp.Expression, ctes: Ctes) -> Part | None:
-        """The SELECT with all of its names told apart from those around; None if something in it is wrong."""
+        """The SELECT with all of its names distinct from those around; None if something in it is wrong."""
         select = query.copy()
         inner = ctes
         for name, sub in select.meta.get("ctes", ()):

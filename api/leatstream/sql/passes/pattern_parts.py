@@ -104,7 +104,7 @@ Part = Cell | Aggregate | Special | Operation | Final
 
 
 class PatternColumns(Columns):
-    """Resolves columns behind pattern variables: ``meta["variables"]`` tells those that are meant."""
+    """Resolves columns behind pattern variables: ``meta["variables"]`` names those that are meant."""
 
     def __init__(self, given: Input, variables: dict[str, tuple[str, ...]], faults: Faults) -> None:
         super().__init__([given], faults)
@@ -120,7 +120,7 @@ class PatternColumns(Columns):
 
 
 class PatternFunctions(Functions):
-    """Checks calls in DEFINE or MEASURES; ``defines`` tells which."""
+    """Checks calls in DEFINE or MEASURES; ``defines`` says which."""
 
     def __init__(
         self, given: Input, variables: dict[str, tuple[str, ...]], faults: Faults, *, defines: bool

@@ -171,7 +171,7 @@ class PatternBinder:
             self._refuse("A pattern without an end and without WITHIN", at, hint)
 
     def _check_skip(self) -> None:
-        """Where the next match begins is behind where this one began, and it is there in every match."""
+        """The next match begins after the start of this one, at a row that every match has."""
         clause = self._clause
         if clause.to_row is None:
             return

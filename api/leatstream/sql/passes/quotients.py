@@ -43,7 +43,7 @@ def is_quotient(node: exp.Expression) -> bool:
 
 
 def origin_of(node: exp.Expression) -> Origin:
-    """What tells a quotient from all others of the statement, also in copies of it."""
+    """What distinguishes a quotient from all others of the statement, also in copies of it."""
     return (id(node.meta.get("source")), *(node.meta.get("span") or (0, 0)))
 
 

@@ -98,7 +98,7 @@ class Renderer(ExpressionRenderer):
                 self._filter(query.where)
                 self.put(", FALSE)")
             for join in query.joins:
-                # An equality never holds for NULL, so the column tells whether a row was found.
+                # An equality never holds for NULL, so the column shows whether a row was found.
                 self.put(f" OR {name(join.right.ref)}.{name(join.keys[0])} IS NULL" if join.kept else "")
             self.put(f") AS {name(DELETED)}, ")
         elif group is not None and group.update and group.having is not None:
@@ -114,7 +114,7 @@ class Renderer(ExpressionRenderer):
             return
         self.put(" WHERE ")
         if alone:
-            # A stream takes a changelog's rows; that one is gone is no row.
+            # A stream takes a changelog's rows; a deletion is no row.
             self.put(f"NOT {name(given.ref)}.{name(DELETED)}" + (" AND (" if query.where is not None else ""))
         if query.where is not None:
             self._filter(query.where)
@@ -145,7 +145,7 @@ class Renderer(ExpressionRenderer):
             self._filter(group.having)
 
     def join(self, join: BoundJoin) -> None:
-        """One join behind what is there."""
+        """One join after the existing ones."""
         self._join(join)
 
     def relation(self, given: Input) -> None:

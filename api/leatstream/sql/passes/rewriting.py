@@ -54,7 +54,7 @@ def wrapped(node: exp.Expression) -> exp.Expression:
 
 
 class _Rewriter:
-    """Goes through a SELECT's columns: stars become columns, columns are resolved, items get their names."""
+    """Rewrites a SELECT's columns: stars become columns, columns are resolved, items get their names."""
 
     def __init__(self, inputs: Sequence[Input], faults: Faults) -> None:
         self.inputs = inputs
@@ -136,7 +136,7 @@ class _Rewriter:
         raise NotImplementedError
 
     def row_of(self, node: exp.Anonymous, given: Input) -> None:
-        """Replace what ROWTIME and its kin are asked of."""
+        """Replace the argument of ROWTIME and similar functions."""
         raise NotImplementedError
 
 

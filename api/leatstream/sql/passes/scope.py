@@ -43,7 +43,7 @@ class Input:
         columns: its columns, None after a fault (nothing can be said about its columns then).
         scan: of a relation.
         query: of a sub-select.
-        window: of TUMBLE and its kin; its columns are the last two.
+        window: of TUMBLE and similar functions; its columns are the last two.
         unnested: of UNNEST; such rows come with each row of the inputs before.
         view: of the matches of MATCH_RECOGNIZE: the view that stands for them in the compiled SQL.
         headers: whether the headers of its records are asked for.

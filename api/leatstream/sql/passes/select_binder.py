@@ -109,7 +109,7 @@ class SelectBinder(InputBinder):
         while isinstance(node, exp.Union):
             nodes.append(node.expression)
             node = node.this
-            # A UNION in parentheses is one of its own unless what is double goes from all of it.
+            # A UNION in parentheses is one of its own unless duplicates are removed from all of it.
             inner = node.meta.get("distinct") is not None and not distinct
             if node.meta.get("ctes") or node.meta.get("refused") or inner:
                 break
@@ -254,7 +254,7 @@ class _Reading:
         try:
             return self.resolve(name).kind is RelationKind.CHANGELOG
         except RequestError:
-            return False  # which binding tells
+            return False  # binding reports it
 
     def read(self, relation: exp.Expression, ctes: Ctes) -> Input:
         """What a relation in FROM gives."""
@@ -270,6 +270,6 @@ class _Reading:
 
 
 def _tells_enough(given: Input) -> bool:
-    """Whether a fault tells already why nothing is known of a primary key."""
+    """Whether a fault already says why nothing is known of a primary key."""
     nested = any(one.keyed for select in selects(given.query) for one in select.inputs)
     return nested or (given.columns is None and given.query is None)

@@ -90,7 +90,7 @@ def _join(query: BoundSelect) -> dict[str, str]:
 def _equated(query: BoundSelect) -> Iterable[exp.Expression]:
     """Columns that are in the state whether they are shown or not: those by which the last join finds rows.
 
-    What other conditions read may be gone: one side's are asked before the join, an earlier join's in it, and
+    What other conditions read may be lost: one side's are asked before the join, an earlier join's in it, and
     one of both sides becomes one of one side where a literal is put in.
     """
     last = query.joins[-1]

@@ -1,4 +1,4 @@
-"""A SELECT over views to one text of SQL: names and types resolved, everything that is wrong told at once."""
+"""A SELECT over views to one text of SQL: names and types resolved, all faults reported at once."""
 
 from __future__ import annotations
 

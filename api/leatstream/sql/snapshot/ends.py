@@ -20,7 +20,7 @@ def ended(
         query: what it follows.
         node: the query as it was parsed.
         rows: what ORDER BY may name beside the columns of the result; None after a set operator.
-        distinct: whether rows that are double have gone by then, so that ORDER BY sees the result alone.
+        distinct: whether duplicate rows have been removed by then, so that ORDER BY sees the result alone.
     """
     parts = []
     ends = node.meta.get("ends") or {}

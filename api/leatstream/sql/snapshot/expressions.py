@@ -82,7 +82,7 @@ class Expressions:
         return found.sql
 
     def _as_key(self, node: exp.Expression) -> Value | None:
-        """The value if it is one of GROUP BY's; what is wrong inside is told when it stands for itself."""
+        """The value if it is one of GROUP BY's; faults inside are reported when it stands for itself."""
         grouped, faults, self.grouped = self.grouped, self.faults.items, None
         self.faults.items = []
         aggregates, self.aggregates = self.aggregates, False
@@ -148,7 +148,7 @@ class Expressions:
         return kind if text and kinds.family(kind) in ("date", "moment") else None
 
     def _of_text(self, kind: DataType, value: Value) -> DataType | None:
-        """A time beside a text literal: the first was the literal, whose type tells nothing."""
+        """A time beside a text literal: the first was the literal, whose type says nothing."""
         time = value.kind is not None and kinds.family(value.kind) in ("date", "moment")
         return value.kind if time and kinds.family(kind) == "text" else None
 

@@ -82,7 +82,7 @@ def _round_postgresql(arguments: Sequence[Value]) -> str:
     return f"round(({value.sql})::{whole}, ({digits})::integer)::{back}"
 
 
-# A text that is no integer tells PostgreSQL's store what is wrong.
+# A text that is no integer carries the fault to PostgreSQL's store.
 _LENGTH_OF_PAD = (
     f"(CASE WHEN {{1}} > {MOST_CHARACTERS} THEN '{TOO_LONG}' || ({{1}})::text"
     " ELSE ({1})::text END)::integer"

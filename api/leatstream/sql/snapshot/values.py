@@ -1,4 +1,4 @@
-"""A compiled expression, and what both databases need to be told about values."""
+"""A compiled expression, and what both databases need to know about values."""
 
 from __future__ import annotations
 

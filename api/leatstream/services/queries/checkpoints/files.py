@@ -18,7 +18,7 @@ def last_commit(files: CheckpointFiles, checkpoint: str) -> int | None:
 
 
 def offsets_of(files: CheckpointFiles, checkpoint: str, relations: list[str]) -> dict[str, Any]:
-    """Where the last committed batch ended, by relation; empty where that cannot be told."""
+    """Where the last committed batch ended, by relation; empty where that is unknown."""
     last = last_commit(files, checkpoint)
     if last is None:
         return {}

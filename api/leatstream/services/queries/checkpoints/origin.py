@@ -66,7 +66,7 @@ def require_savepoint(unit: UnitOfWork, name: str) -> Savepoint:
 def refuse_unbegun(env: Environment, properties: Properties, job: JobSpec) -> None:
     """See that another query, where one is named to begin with, has a batch to begin behind.
 
-    Its files are asked, perhaps far away: nobody may be writing to the catalog meanwhile.
+    It reads files, perhaps of a remote system: no caller may be writing to the catalog meanwhile.
 
     Raises:
         RequestError, CatalogError: as ``origin_of``.
@@ -175,7 +175,7 @@ def lay_checkpoint(env: Environment, query: Query) -> None:
     """Give a new query the checkpoint that it begins with; may be repeated, and may take long.
 
     Raises:
-        CatalogError: not-found or invalid-transition, if that is gone or in use.
+        CatalogError: not-found or invalid-transition, if that was deleted or is in use.
         CheckpointError: the file system is full, does not answer, or refuses.
     """
     origin = query.origin

@@ -101,7 +101,7 @@ def _remove_if_possible(env: Environment, savepoint: Savepoint) -> None:
 
 
 def _keep(env: Environment, done: Savepoint, query: Query | None) -> None:
-    """Write down what became of it; a copy whose query or savepoint has moved on meanwhile is thrown away."""
+    """Record the result; a copy whose query or savepoint has changed meanwhile is deleted."""
     with env.open_unit() as unit:
         now = unit.queries.find_by_id(done.query_id)
         why = _hindrance(now)
@@ -238,7 +238,7 @@ def delete_savepoint(
 
 
 def _remove(env: Environment, savepoint: Savepoint) -> None:
-    """Take away the files of one that is being deleted, then itself."""
+    """Remove the files of one that is being deleted, then itself."""
     try:
         env.checkpoints.remove(savepoint_path(savepoint))
     except OSError as error:  # of a disk, which another try would not mend

@@ -1,9 +1,9 @@
 """Checkpoints that queries have left behind: restarts from elsewhere and some changes begin new ones.
 
-Nothing goes back to one of them: a restart and a change only ever count on. What may still read them are
+Nothing returns to one of them: a restart and a change only ever count on. What may still read them are
 copies that were asked for before, and a driver that does not know yet that it is over; a person may, after a
 restart that was a mistake. So they stay for a time, and for good where the present one has nothing to show.
-What is to go follows from the catalog and the files alone: an interrupted run continues the next time.
+What to delete follows from the catalog and the files alone: an interrupted run continues the next time.
 """
 
 from __future__ import annotations

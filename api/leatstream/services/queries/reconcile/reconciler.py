@@ -124,7 +124,7 @@ def _too_early(status: QueryStatus, now: datetime, settings: RuntimeSettings) ->
 
 
 def _take_down(query: Query, observed: Observed, settings: RuntimeSettings) -> Action:
-    """The driver is told to stop in its heartbeat's answer; force comes after the grace."""
+    """The answer to its heartbeat orders the driver to stop; force comes after the grace."""
     status = query.status
     if status.state is not QueryState.STOPPING:
         return Action.MARK_STOPPING
@@ -214,7 +214,7 @@ def _end_driver(env: Environment, query: Query, _: LeatstreamError | None) -> No
             status = replace(set_apart(current.status, driver), message=why)
             keep_query(unit, current, replace(current, status=status), now)
             unit.commit()
-    # A shared driver goes as a whole: nothing less makes sure that the query writes no more.
+    # A shared driver is ended as a whole: nothing less makes sure that the query writes no more.
     env.drivers.end(driver)
 
 
@@ -277,7 +277,7 @@ def _mark(env: Environment, query: Query, action: Action) -> None:
 
 
 def _has_entities(env: Environment, query: Query, aside: Aside) -> bool:
-    """Whether what a job writes to is there; if not, its store is asked aside, and a later pass launches."""
+    """Whether what a job writes to exists; if not, its store is asked aside, and a later pass launches."""
     place = place_of_entities(env, query)
     if place is None:
         return True
@@ -300,11 +300,11 @@ def _launch(env: Environment, query: Query, aside: Aside) -> None:
     try:
         driver = env.drivers.assign(query.meta.id, sharing) if first is None else None
         why = env.drivers.why_none()
-    except EngineError as error:  # such as a cluster that is away: no fault of the query's
+    except EngineError as error:  # such as an unreachable cluster: no fault of the query's
         driver, why = None, error.detail
     told = query.status.entity_ready and query.status.message == f"{WAITING}{why}"
     if first is None and driver is None and told:
-        # Nothing is to be told: hundreds may wait, and each would write.
+        # There is nothing to report: hundreds may wait, and each would write.
         env.leases.hand_over(query.meta.id)
         return
 

@@ -2,7 +2,7 @@
 
 A pass looks after all queries of a server, and drivers and SELECTs wait for its end: it may wait for nobody
 but the catalog. So it hands such a step on, with the place on which it depends: what waits for another place
-is not held up, and what waits for the same one learns from the first that it is away.
+is not held up, and what waits for the same one learns from the first that it is unreachable.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from leatstream.sql.relation_properties import read_relation_properties
 
 # What is to be done, and the names of the stores, or the driver, for which it may have to wait.
 Place = tuple[str, ...]
-# It is told what has just shown that its place is away, and tells so itself; it asks that place no more then.
+# It gets the error that showed its place unreachable, or returns one; it does not call that place again.
 Errand = Callable[[LeatstreamError | None], LeatstreamError | None]
 
 
@@ -70,7 +70,7 @@ def _makers(unit: UnitOfWork, query: Query) -> list[Query]:
 def make_entities(
     env: Environment, query: Query, away: LeatstreamError | None = None
 ) -> LeatstreamError | None:
-    """Create the sinks' entities of a job, and note that they are there."""
+    """Create the sinks' entities of a job, and note that they exist."""
     with env.open_unit(write=False) as unit:
         current = unit.queries.find_by_id(query.meta.id)
         makers = _makers(unit, query)
@@ -117,11 +117,11 @@ def _make_entity(env: Environment, query: Query) -> None:
 
 
 def finalize(env: Environment, query: Query, away: LeatstreamError | None = None) -> LeatstreamError | None:
-    """Take away a query whose job has ended; what cannot be dropped yet is tried again after a pause."""
+    """Remove a query whose job has ended; what cannot be dropped yet is tried again after a pause."""
     with env.open_unit(write=False) as unit:
         current = unit.queries.find_by_id(query.meta.id)
     if current is None or current.status.next_attempt_at != query.status.next_attempt_at:
-        return None  # it is gone, or has been tried, since the pass saw it
+        return None  # it was deleted, or has been tried, since the pass saw it
     if query.status.driver_id:
         env.drivers.let_go(query.status.driver_id, query.meta.id)
     try:

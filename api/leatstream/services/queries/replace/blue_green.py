@@ -95,7 +95,7 @@ def replace_beside(
 
 
 def rollback(env: Environment, principal: Principal, name: str) -> Query:
-    """Let the version before take over again: it goes on from its checkpoint, and is swapped as any other.
+    """Let the version before take over again: it resumes from its checkpoint, and is swapped as any other.
 
     Of queries that write into a topic it takes over at once where the present version does not run.
 

@@ -3,7 +3,7 @@
 The new version runs silently beside the old one until it has caught up. Then it is put on hold, and after it
 the old one, once that has read and given as much: each ends between two batches and says how far it has come.
 One transaction swaps them, with that place in it, and the new one writes from there on. Before it only the
-old one writes, behind it only the new one. What does not end in order goes on as before, and tries again.
+old one writes, after it only the new one. A job that does not end in order continues, and tries again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from leatstream.services.queries.retries import age
 from leatstream.services.queries.save import keep_query
 
 _PATIENCE = 30.0  # seconds that the new version stands still until the old one has come as far
-_PAUSE = 10.0  # seconds until it goes on after that
+_PAUSE = 10.0  # seconds until it continues after that
 _NEAR_SECONDS, _NEAR_RECORDS = 5.0, 1_000
 # A job that is to stop gets twelve seconds for the batch at work (docs/driver-protocol.md).
 _LONGEST_BATCH_MS = 8_000
@@ -45,7 +45,7 @@ class Step(StrEnum):
 
 
 def next_step(green: Query, blue: Query, now: datetime) -> tuple[Step, str | None]:
-    """The step that brings ``green`` nearer to the place of ``blue``, and what is told to people."""
+    """The step that brings ``green`` nearer to the place of ``blue``, and the message for users."""
     if not green.on_hold:
         why = _far(green, blue)
         if why is not None:
@@ -104,7 +104,7 @@ def _checkpoint(query: Query) -> str:
 
 
 def _far(green: Query, blue: Query) -> str | None:
-    """Why the hand-over cannot begin; empty where there is nothing to be told, None if it can."""
+    """Why the hand-over cannot begin; empty where there is nothing to report, None if it can."""
     if not caught_up(green, blue):
         return ""
     status = blue.status
@@ -233,7 +233,7 @@ def _released(query: Query, now: datetime, pause: float = 0.0, message: str | No
 
 
 def let_go_on(env: Environment, found: Query) -> None:
-    """A query that stands still for another one goes on if that is not there any more, or was called off."""
+    """A query on hold for another one continues if that was deleted or cancelled."""
     with env.open_unit() as unit:
         query = unit.queries.find_by_id(found.meta.id)
         if query is None or not query.on_hold or query.beside is not None:

@@ -109,7 +109,7 @@ def refuse_beside(unit: UnitOfWork, query: Query) -> None:
 def needs_another(old: Query, change: Change) -> bool:
     """Whether a blue-green replacement of a query takes one beside it, or the change does as well in place.
 
-    What is written to a topic goes on without a gap where the checkpoint does.
+    The output to a topic continues without a gap where the checkpoint does.
     """
     if old.kind is QueryKind.CREATE_MATERIALIZED_VIEW_AS:
         return change.kind not in UNTOUCHED

@@ -18,9 +18,9 @@ SWAPPED = Change("blue-green", "it took over when it had read all that the versi
 
 
 def caught_up(green: Query, blue: Query) -> bool:
-    """Whether the new query has read what the old one has, as far as their jobs have told.
+    """Whether the new query has read what the old one has, as far as their jobs have reported.
 
-    Where the old one has told nothing of a source, all that is there must have been read.
+    Where the old one has reported nothing of a source, everything in it must have been read.
     """
     status = green.status
     if status.state is not QueryState.RUNNING or status.observed_generation != green.meta.generation:
@@ -50,7 +50,7 @@ def hindrance(unit: UnitOfWork, green: Query, blue: Query) -> str | None:
 
 
 def has_room(unit: UnitOfWork, green: Query, blue: Query) -> bool:
-    """Whether the one that was kept before has gone; it is on its way out."""
+    """Whether the one that was kept before is deleted; its deletion has begun."""
     older = unit.queries.find(blue.name + BLUE)
     return older is None or older.meta.id == green.meta.id
 
