@@ -98,10 +98,11 @@ docs: generate ## Regenerate the reference pages and test the documentation
 # uv resolves for every platform and Python at once; only maintainers need it.
 UV_COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --quiet
+TABLES := --extra iceberg --extra clickhouse --extra snowflake --extra databricks --extra oracle
 lock: ## Resolve the dependencies anew (needs uv)
 	@$(UV_COMPILE) --extra server --extra spark --extra kafka --extra avro --extra kinesis --extra terraform --extra dev \
-		--extra cdktf --extra cdktn --group test --group check -o requirements.lock
-	@$(UV_COMPILE) --extra server --extra spark --extra kafka --extra avro --extra kinesis --extra s3 --extra jars \
+		$(TABLES) --extra cdktf --extra cdktn --group test --group check -o requirements.lock
+	@$(UV_COMPILE) --extra server --extra spark --extra kafka --extra avro --extra kinesis --extra s3 --extra jars $(TABLES) \
 		--constraint requirements.lock -o deploy/requirements.lock
 	@$(PYTHON) -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb")); \
 		print(*project["project"]["optional-dependencies"]["tools"], *project["dependency-groups"]["machine"], sep="\n")' \

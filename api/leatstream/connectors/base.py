@@ -72,8 +72,10 @@ class Connector(ABC):
     """Property in SQL of an entity's setting, to the store's word for it."""
     property_families: ClassVar[tuple[str, ...]] = ()
     """What the properties of relations begin with that only this kind has, such as ``s3.``."""
-    table_names: ClassVar[tuple[str, str, str]] = ("", "", "")
-    """Properties that name a relation's table, of kinds with ``tables``: database, schema, table."""
+    table_names: ClassVar[tuple[str, ...]] = ()
+    """Properties that name a relation's table, of kinds with ``tables``: the table's own one is the last."""
+    store_names: ClassVar[tuple[str, ...]] = ()
+    """Those of ``table_names`` that can only repeat a setting of the store."""
     Config: ClassVar[type[StoreSettings]]
     words: ClassVar[StoreWords]
     tables: ClassVar[bool] = False
@@ -140,7 +142,20 @@ class Connector(ABC):
         Returns:
             texts for SourceSpec and SinkSpec, and what is wrong.
         """
-        return {}, [OptionFault(name, f"{name} is not for stores of kind {cls.kind}.") for name in given]
+        foreign = [name for name in given if name not in cls.table_names]
+        return {}, [OptionFault(name, f"{name} is not for stores of kind {cls.kind}.") for name in foreign]
+
+    def named_entity(self, named: Mapping[str, str], default: str) -> tuple[str, list[OptionFault]]:
+        """The entity that a relation's ``table_names`` mean; only kinds with ``tables`` have it.
+
+        Args:
+            named: property to name, of those that are given.
+            default: the table's name where none is given.
+
+        Returns:
+            the entity, and what is wrong with the names.
+        """
+        return default, []
 
     @classmethod
     def trigger_interval_ms(cls, options: Mapping[str, str]) -> int:

@@ -42,8 +42,8 @@ UNBUILT = {
     "avro.base.subject.key": _BASE,
     "avro.base.subject.value": _BASE,
 }
-# Of CREATE ENTITY in such a store.
-TABLE_COLUMNS = "postgresql.columns"
+TABLE_COLUMNS = ("table.columns", "postgresql.columns")
+"""Columns of CREATE ENTITY in a store of tables; the second one is an alias."""
 UPSERTS = "enable.upsert.mode"
 FORMATS = ("json", "avro", "protobuf", "json_schema", "primitive", "csv", "parquet")
 KEY_FORMATS = ("primitive", "json", "avro", "protobuf", "json_schema")
@@ -155,7 +155,7 @@ def read_relation_properties(
 def _is_of_a_kind(key: str) -> bool:
     """Whether a property is one that only relations in some kind of store have; the connector judges it."""
     entity = key in _entity_names() or key in _aliases()
-    return key.startswith(property_families()) and not entity and _config(key) is None
+    return key.startswith((*property_families(), *TABLE_COLUMNS)) and not entity and _config(key) is None
 
 
 def _config(key: str) -> tuple[str, str] | None:
@@ -179,7 +179,7 @@ def _check_upserts(reader: PropertyReader) -> None:
 
 def _refuse_unknown(reader: PropertyReader, *, changelog: bool) -> None:
     configs = (key for found in connector_classes().values() for key in found.entity_configs)
-    known = [*PLAIN, *_entity_names(), *_aliases(), *configs]
+    known = [*PLAIN, *TABLE_COLUMNS, *_entity_names(), *_aliases(), *configs]
     for key in reader.given:
         if key == UPSERTS and changelog:
             _check_upserts(reader)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import uuid
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from psycopg import sql
 from pyspark.sql import SparkSession
 from test_changelogs import META, Run
 
+from leatstream.connectors import table_lookup
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import Table as StoreTable
 from leatstream.connectors.entities import TableColumn
@@ -464,15 +466,19 @@ def test_columns_of_every_kind_are_keys(world: World, kind: str, native: str, va
     assert (text,) in able
     for ttl in (0, 1000):
         target = replace(reader.target, ttl_ms=ttl)
-        (found,) = postgres_lookup._found(target, able)
+        (found,) = _found(target, able)
         if kind == "VARCHAR":  # Spark compares with the row's own text
             assert json.loads(found) == {"k %s%": text}
 
 
+def _found(target: postgres_lookup.Target, keys: list[tuple[str, ...]]) -> list[bytes]:
+    return table_lookup.found(target, functools.partial(postgres_lookup._fetched, target), keys)
+
+
 def test_kept_rows_have_a_bound(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
     """In this process, as in a worker: the oldest go, and those of other tables stay apart."""
-    monkeypatch.setattr(postgres_lookup, "KEPT_ROWS", 3)
-    monkeypatch.setattr(postgres_lookup, "_rows", {})
+    monkeypatch.setattr(table_lookup, "KEPT_ROWS", 3)
+    monkeypatch.setattr(table_lookup, "_rows", {})
     table = StoreTable((TableColumn("item", parse_type("VARCHAR"), "text"),))
     spec = LookupSpec(
         view="v",
@@ -487,16 +493,16 @@ def test_kept_rows_have_a_bound(monkeypatch: pytest.MonkeyPatch, world: World) -
     )
     settings: Any = world.connector
     target = postgres_lookup.PostgresTableReader("pg", settings.settings, spec, table).target
-    assert postgres_lookup._found(target, [("lamp",), ("nothing",)]) == [b'{"item":"lamp"}']
+    assert _found(target, [("lamp",), ("nothing",)]) == [b'{"item":"lamp"}']
     world.do("UPDATE {schema}.items SET item = 'torch' WHERE item = 'lamp'")
     try:
-        assert postgres_lookup._found(target, [("lamp",), ("torch",)]) == [
+        assert _found(target, [("lamp",), ("torch",)]) == [
             b'{"item":"lamp"}',
             b'{"item":"torch"}',
         ]
-        assert [key for _, key in postgres_lookup._rows] == [("lamp",), ("nothing",), ("torch",)]
-        assert postgres_lookup._found(target, [("unread",)]) == [b'{"item":"unread"}']
-        assert [key for _, key in postgres_lookup._rows] == [("nothing",), ("torch",), ("unread",)]
+        assert [key for _, key in table_lookup._rows] == [("lamp",), ("nothing",), ("torch",)]
+        assert _found(target, [("unread",)]) == [b'{"item":"unread"}']
+        assert [key for _, key in table_lookup._rows] == [("nothing",), ("torch",), ("unread",)]
     finally:
         world.do("UPDATE {schema}.items SET item = 'lamp' WHERE item = 'torch'")
 

@@ -18,15 +18,16 @@ from leatstream.connectors.postgres.admin import (
     split_entity,
 )
 from leatstream.connectors.postgres.cdc import check_source, forget, read_changes, waiting_records, watch
-from leatstream.connectors.postgres.fit import misfits, read_misfits
 from leatstream.connectors.postgres.records import rows, write
 from leatstream.connectors.postgres.settings import PostgresConfig
-from leatstream.connectors.postgres.types import column_type, read_type
+from leatstream.connectors.postgres.types import PostgresTypes, column_type, read_type
 from leatstream.connectors.postgres.words import PostgresWords
 from leatstream.connectors.settings import StoreSettings
 from leatstream.connectors.store_words import NO_CHOICE, StoreWords
+from leatstream.connectors.table_fit import misfits, read_misfits
 from leatstream.connectors.writers import TableReader, TableWriter
 from leatstream.errors import Faults, Position, StoreError
+from leatstream.model.names import quote
 from leatstream.model.objects import Column, Relation
 from leatstream.model.types import DataType, parse_type
 
@@ -63,7 +64,8 @@ class PostgresConnector(Connector):
     EntityConfig: ClassVar[type[EntitySettings] | None] = entities.PostgresEntity
     entity_configs: ClassVar[Mapping[str, str]] = entities.CONFIGS
     property_families: ClassVar[tuple[str, ...]] = ("postgresql.",)
-    table_names: ClassVar[tuple[str, str, str]] = entities.TABLE_NAMES
+    table_names: ClassVar[tuple[str, ...]] = entities.TABLE_NAMES
+    store_names: ClassVar[tuple[str, ...]] = entities.TABLE_NAMES[:1]
     Config: ClassVar[type[StoreSettings]] = PostgresConfig
     words: ClassVar[StoreWords] = PostgresWords(
         types=("postgresql", "postgres"),
@@ -105,14 +107,16 @@ class PostgresConnector(Connector):
         _check_configs(configs)
         return ()
 
-    @classmethod
-    def relation_options(
-        cls, given: Mapping[str, Any], columns: Sequence[str], value_format: str
-    ) -> tuple[dict[str, str], list[OptionFault]]:
-        """The table's own name is the only thing to be said of it, and is read with the entity."""
-        return super().relation_options(
-            {k: v for k, v in given.items() if k not in cls.table_names}, columns, value_format
-        )
+    def named_entity(self, named: Mapping[str, str], default: str) -> tuple[str, list[OptionFault]]:
+        """``schema.table``; the database is the store's own."""
+        database, schema, table = self.table_names
+        faults: list[OptionFault] = []
+        if "." in named.get(schema, ""):
+            faults.append(OptionFault(schema, f"{schema} is a name."))
+        if named.get(database, self.settings.database) != self.settings.database:
+            detail = f"{database} differs from the database of store {quote(self.name)}."
+            faults.append(OptionFault(database, detail, "A store is one database; leave it out."))
+        return f"{named.get(schema, 'public')}.{named.get(table, default)}", faults
 
     # -- admin half ------------------------------------------------------------------------------------------
 
@@ -225,13 +229,13 @@ class PostgresConnector(Connector):
         self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
     ) -> list[Misfit]:
         """Missing columns, types that do not fit, keys that are not there."""
-        return misfits(table, columns, primary_key)
+        return misfits(table, columns, primary_key, PostgresTypes())
 
     def read_misfits(
         self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
     ) -> list[Misfit]:
         """Missing columns, types that are read as others, NULLs, keys that are not there."""
-        return read_misfits(table, columns, primary_key)
+        return read_misfits(table, columns, primary_key, PostgresTypes())
 
     def table_reader(self, spec: LookupSpec) -> TableReader:
         """Look at the table once more."""
@@ -241,7 +245,7 @@ class PostgresConnector(Connector):
         if found is None or found.table is None:
             raise StoreError("store-rejected", f"Table {spec.entity} of store {self.name} is gone.")
         columns = [Column(c.name, parse_type(c.type), c.not_null) for c in spec.columns]
-        wrong = read_misfits(found.table, columns, ())
+        wrong = self.read_misfits(found.table, columns, ())
         if wrong:
             shown = "; ".join(one.detail for one in wrong)
             raise StoreError(
@@ -258,7 +262,7 @@ class PostgresConnector(Connector):
         if found is None or found.table is None:
             raise StoreError("store-rejected", f"Table {sink.entity} of store {self.name} is gone.")
         columns = [Column(c.name, parse_type(c.type), c.not_null) for c in sink.columns]
-        wrong = misfits(found.table, columns, sink.key_columns)
+        wrong = self.table_misfits(found.table, columns, sink.key_columns)
         if wrong:
             shown = "; ".join(one.detail for one in wrong)
             raise StoreError(

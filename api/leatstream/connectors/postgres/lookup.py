@@ -1,21 +1,19 @@
-"""A table's rows by the values of some of its columns, fetched by Spark's tasks: no row nobody asks for.
+"""Rows of a PostgreSQL table by key, for ``table_lookup``.
 
-A task takes the values of a batch, as texts, and asks for a thousand of them at a time. The rows come as
-PostgreSQL's texts, which ``cdc_values`` writes as the JSON that a relation's columns are read from.
+The rows come as PostgreSQL's texts, which ``cdc_values`` writes as JSON.
 """
 
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 import re
 import struct
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from leatstream.connectors import table_lookup
 from leatstream.connectors.entities import Table
 from leatstream.connectors.postgres.admin import beside_values, identifier
 from leatstream.connectors.postgres.cdc_values import declared, row_writer
@@ -24,7 +22,7 @@ from leatstream.connectors.postgres.settings import PostgresConfig
 from leatstream.connectors.postgres.sink import text
 from leatstream.connectors.postgres.types import base_of, column_type
 from leatstream.connectors.postgres.workers import kept_connection
-from leatstream.connectors.store_marks import marked
+from leatstream.connectors.table_lookup import Key
 from leatstream.connectors.writers import Nested
 from leatstream.errors import StoreError
 from leatstream.model.types import DataType, parse_type
@@ -35,14 +33,9 @@ if TYPE_CHECKING:
     from psycopg import sql
     from pyspark.sql import Column, DataFrame
 
-CHUNK = 1000
-KEPT_ROWS = 20_000
-"""Of a worker's rows that are kept for their time; beyond that the oldest go."""
 _TIMEOUT, _LOCK = 60.0, 60.0  # seconds
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _TIMES = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ")
-Key = tuple[str, ...]
-_rows: dict[tuple[Target, Key], tuple[float, list[bytes]]] = {}  # a worker's own, oldest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +122,9 @@ def key_column(name: str, kind: DataType, native: str) -> KeyColumn:
 
 def look_up(target: Target, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """A task: the rows of the keys of its batches."""
-    import pyarrow as pa
-
-    try:
-        for batch in batches:
-            keys = (key for key in zip(*(c.to_pylist() for c in batch.columns), strict=True))
-            able = (key for key in keys if _able(target, key))
-            while chunk := list(itertools.islice(able, CHUNK)):
-                found = [value.decode() for value in _found(target, chunk)]
-                yield pa.record_batch({"value": pa.array(found, pa.string())})
-    except StoreError as error:
-        raise RuntimeError(marked("table", error)) from None
+    return table_lookup.look_up(
+        target, functools.partial(_able, target), functools.partial(_fetched, target), batches
+    )
 
 
 def _able(target: Target, key: Key) -> bool:
@@ -181,35 +166,7 @@ def _packed(number: float) -> bytes | None:
         return None
 
 
-def _found(target: Target, keys: list[Key]) -> list[bytes]:
-    if not target.ttl_ms:
-        return [row for _, row in _fetched(target, keys, numbered=False)]
-    now = time.monotonic()
-    kept = {key: _rows[target, key] for key in keys if (target, key) in _rows}
-    found = [row for until, rows in kept.values() if until > now for row in rows]
-    missing = [key for key in keys if key not in kept or kept[key][0] <= now]
-    fresh: dict[Key, list[bytes]] = {key: [] for key in missing}
-    if missing:
-        for number, row in _fetched(target, missing, numbered=True):
-            fresh[missing[number]].append(row)
-    for key, rows in fresh.items():
-        _rows.pop((target, key), None)
-        # From before the rows were asked for: none is older than it may be.
-        _rows[target, key] = (now + target.ttl_ms / 1000, rows)
-        found += rows
-    _forget()
-    return found
-
-
-def _forget() -> None:
-    """Keep what is kept within its bound; a key without rows counts as one."""
-    count = sum(max(1, len(rows)) for _, rows in _rows.values())
-    while count > KEPT_ROWS:
-        oldest = next(iter(_rows))
-        count -= max(1, len(_rows.pop(oldest)[1]))
-
-
-def _fetched(target: Target, keys: list[Key], *, numbered: bool) -> list[tuple[int, bytes]]:
+def _fetched(target: Target, keys: list[Key], numbered: bool) -> list[tuple[int, bytes]]:
     import psycopg
 
     what = f"looking rows up in table {target.entity}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from leatstream.connectors.entities import TableColumn
 from leatstream.model.types import DataType
 
 # PostgreSQL's name (as format_type writes it) to ours.
@@ -180,3 +181,25 @@ def _holds(numbers: tuple[int, ...], whole: int, scale: int) -> bool:
         return True
     precision, places = (*numbers, 0)[:2]
     return precision - places >= whole and places >= scale
+
+
+class PostgresTypes:
+    """PostgreSQL's side of ``table_fit``."""
+
+    server = "PostgreSQL"
+    alter = "ALTER TABLE … ALTER COLUMN {} SET NOT NULL"
+
+    @staticmethod
+    def column_type(kind: DataType) -> str:
+        """See ``column_type``."""
+        return column_type(kind)
+
+    @staticmethod
+    def fits(kind: DataType, column: TableColumn) -> bool:
+        """See ``fits``."""
+        return fits(kind, column.native, enum=column.enum)
+
+    @staticmethod
+    def readable(kind: DataType, column: TableColumn) -> bool:
+        """See ``readable``."""
+        return readable(kind, column.native)

@@ -40,29 +40,25 @@ def table_entity(
         faults: take what is wrong.
         where: gives ``position`` or ``pointer`` of a property.
     """
-    database, schema, table = connector.table_names
     named = {key: given.other[key] for key in connector.table_names if key in given.other}
     if not connector.tables:
         entity = connector.canonical_entity(given.topic or default)
         return Effective(entity, Origin.EXPLICIT if given.topic else Origin.DEFAULT)
-    for key, value in named.items():
-        if not isinstance(value, str) or not value or (key == schema and "." in value):
-            faults.add("invalid-property", f"{key} is a name.", **where(key))
-    if named.get(database, store.config.get("database")) != store.config.get("database"):
-        detail = f"{database} differs from the database of store {quote(store.name)}."
-        faults.add(
-            "invalid-property", detail, hint="A store is one database; leave it out.", **where(database)
-        )
-    if given.topic and (schema in named or table in named):
+    names = {key: value for key, value in named.items() if isinstance(value, str) and value}
+    for key in named.keys() - names.keys():
+        faults.add("invalid-property", f"{key} is a name.", **where(key))
+    entity, wrong = connector.named_entity(names, default)
+    for fault in wrong:
+        faults.add("invalid-property", fault.detail, hint=fault.hint, **where(fault.name))
+    named = {key: value for key, value in named.items() if key not in connector.store_names}
+    if given.topic and named:
+        *_, table = connector.table_names
         detail = "'topic' and the table's own properties both name the entity."
-        faults.add(
-            "invalid-property", detail, hint=f"Leave one of 'topic' and {table} out.", **where("topic")
-        )
+        hint = f"Leave one of 'topic' and {table} out."
+        faults.add("invalid-property", detail, hint=hint, **where("topic"))
     if given.topic:
         return Effective(connector.canonical_entity(given.topic), Origin.EXPLICIT)
-    full = f"{named.get(schema, 'public')}.{named.get(table, default)}"
-    origin = Origin.EXPLICIT if schema in named or table in named else Origin.DEFAULT
-    return Effective(connector.canonical_entity(full), origin)
+    return Effective(connector.canonical_entity(entity), Origin.EXPLICIT if named else Origin.DEFAULT)
 
 
 def refuse_records(given: Mapping[str, Any], faults: Faults, where: Where) -> None:

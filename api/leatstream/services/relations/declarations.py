@@ -20,7 +20,7 @@ def entity_properties(properties: ast.Properties) -> tuple[dict[str, int], dict[
     """Entity properties and configs of CREATE ENTITY … WITH."""
     read = read_relation_properties(properties)
     faults = Faults()
-    for key in sorted(set(read.other) - {TABLE_COLUMNS}):
+    for key in sorted(set(read.other) - set(TABLE_COLUMNS)):
         faults.add(
             "invalid-property", f"{key} is no property of an entity.", position=properties[key].position
         )

@@ -15,7 +15,7 @@ from leatstream.sql import statements as ast
 from leatstream.sql.parser import parse
 from leatstream.sql.relation_properties import TABLE_COLUMNS
 
-_EXAMPLE = f"{TABLE_COLUMNS!r} = 'id BIGINT, name VARCHAR NOT NULL, PRIMARY KEY (id)'"
+_EXAMPLE = f"{TABLE_COLUMNS[0]!r} = 'id BIGINT, name VARCHAR NOT NULL, PRIMARY KEY (id)'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,12 @@ def read_shape(properties: ast.Properties) -> TableShape | None:
     Raises:
         RequestError: invalid-property, the text is no list of columns.
     """
-    value = properties.get(TABLE_COLUMNS)
-    if value is None:
+    key, *more = [key for key in TABLE_COLUMNS if key in properties] or [""]
+    if not key:
         return None
+    value = properties[key]
+    if more:
+        raise _wrong(f"{key!r} and {more[0]!r} are the same property.", value.position)
     text = str(value.value)
     kind = "CHANGELOG" if "primary" in text.lower() else "STREAM"
     try:
@@ -45,7 +48,7 @@ def read_shape(properties: ast.Properties) -> TableShape | None:
         return TableShape(columns_of(statement.columns), tuple(key.parts[0] for key in keys))
     except (LeatstreamError, ValueError) as error:
         why = f": {error.faults[0].detail}" if isinstance(error, LeatstreamError) else ""
-        raise _wrong(sentence(f"{TABLE_COLUMNS!r} is a list of columns{why}"), value.position) from None
+        raise _wrong(sentence(f"{key!r} is a list of columns{why}"), value.position) from None
 
 
 def _wrong(detail: str, position: Position) -> RequestError:

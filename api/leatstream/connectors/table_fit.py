@@ -3,31 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
-from leatstream.connectors.entities import Misfit, Table
-from leatstream.connectors.postgres.types import column_type, fits, readable
+from leatstream.connectors.entities import Misfit, Table, TableColumn
 from leatstream.model.names import quote
 from leatstream.model.objects import Column
+from leatstream.model.types import DataType
 
 
-def misfits(table: Table, columns: Sequence[Column], primary_key: Sequence[str]) -> list[Misfit]:
-    """What keeps rows of these columns from the table; with a primary key, rows replace each other by it."""
+class TableTypes(Protocol):
+    """What a kind knows of its tables' column types."""
+
+    server: str
+    """Whose tables they are, such as ``PostgreSQL``."""
+    alter: str
+    """How a column is made NOT NULL, with ``{}`` for its name; for hints."""
+
+    def column_type(self, kind: DataType) -> str:
+        """How a column of this type is declared in a new table."""
+
+    def fits(self, kind: DataType, column: TableColumn) -> bool:
+        """Whether values of a type can stand in a table's column."""
+
+    def readable(self, kind: DataType, column: TableColumn) -> bool:
+        """Whether values of a table's column can be read as a type."""
+
+
+def misfits(
+    table: Table, columns: Sequence[Column], primary_key: Sequence[str], types: TableTypes
+) -> list[Misfit]:
+    """What keeps rows of these columns from the table.
+
+    Args:
+        table: the table as it is now.
+        columns: what would be written.
+        primary_key: columns by which rows replace each other; empty = rows are only added.
+        types: of the table's kind.
+    """
     there = {column.name: column for column in table.columns}
     found: list[Misfit] = []
     for column in columns:
         target = there.get(column.name)
         if target is None:
-            names = ", ".join(quote(c.name) for c in table.columns)
-            found.append(Misfit(f"the table has no column {quote(column.name)}", f"It has {names}."))
+            found.append(_missing(table, column))
         elif target.generated:
             hint = "Leave it out of the SELECT."
-            found.append(Misfit(f"column {quote(column.name)} is written by PostgreSQL alone", hint))
-        elif not fits(column.type, target.native, enum=target.enum):
+            found.append(Misfit(f"column {quote(column.name)} is written by {types.server} alone", hint))
+        elif not types.fits(column.type, target):
             found.append(
                 Misfit(
                     f"column {quote(column.name)} is {column.type}, which does not fit into {target.native}",
                     f"CAST({quote(column.name)} AS {target.type}), or ALTER the table to "
-                    f"{column_type(column.type)}",
+                    f"{types.column_type(column.type)}",
                 )
             )
     given = {column.name for column in columns}
@@ -37,19 +64,21 @@ def misfits(table: Table, columns: Sequence[Column], primary_key: Sequence[str])
                 f"column {quote(target.name)} of the table is NOT NULL, has no default and is not written"
             )
             found.append(Misfit(detail, f"Add a column {quote(target.name)} to the SELECT."))
-    return [*found, *(_key_misfits(table, primary_key) or _null_key_misfits(table, columns, primary_key))]
+    keys = _key_misfits(table, primary_key) or _null_key_misfits(table, columns, primary_key, types)
+    return [*found, *keys]
 
 
-def read_misfits(table: Table, columns: Sequence[Column], primary_key: Sequence[str]) -> list[Misfit]:
-    """What keeps the table's rows from being read as these columns."""
+def read_misfits(
+    table: Table, columns: Sequence[Column], primary_key: Sequence[str], types: TableTypes
+) -> list[Misfit]:
+    """What keeps the table's rows from being read as these columns; arguments as of ``misfits``."""
     there = {column.name: column for column in table.columns}
     found: list[Misfit] = []
     for column in columns:
         source = there.get(column.name)
         if source is None:
-            names = ", ".join(quote(c.name) for c in table.columns)
-            found.append(Misfit(f"the table has no column {quote(column.name)}", f"It has {names}."))
-        elif not readable(column.type, source.native):
+            found.append(_missing(table, column))
+        elif not types.readable(column.type, source):
             detail = f"column {quote(column.name)} is {column.type}, but {source.native} in the table"
             found.append(Misfit(detail, f"It can be read as {source.type} or VARCHAR."))
         elif column.not_null and not source.not_null:
@@ -58,15 +87,21 @@ def read_misfits(table: Table, columns: Sequence[Column], primary_key: Sequence[
     return [*found, *_key_misfits(table, primary_key)]
 
 
-def _null_key_misfits(table: Table, columns: Sequence[Column], primary_key: Sequence[str]) -> list[Misfit]:
+def _missing(table: Table, column: Column) -> Misfit:
+    names = ", ".join(quote(c.name) for c in table.columns)
+    return Misfit(f"the table has no column {quote(column.name)}", f"It has {names}.")
+
+
+def _null_key_misfits(
+    table: Table, columns: Sequence[Column], primary_key: Sequence[str], types: TableTypes
+) -> list[Misfit]:
     """Key columns that may be NULL on both sides: NULLs are not equal, so such a row replaces no other."""
     never = {c.name for c in columns if c.not_null} | {c.name for c in table.columns if c.not_null}
     return [
         Misfit(
             f"rows replace each other by {quote(name)}, which may be NULL in the table: rows with NULL would "
             "pile up there",
-            f"ALTER TABLE … ALTER COLUMN {quote(name)} SET NOT NULL, and leave NULL out: WHERE {quote(name)} "
-            "IS NOT NULL",
+            f"{types.alter.format(quote(name))}, and leave NULL out: WHERE {quote(name)} IS NOT NULL",
         )
         for name in primary_key
         if name not in never
