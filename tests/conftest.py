@@ -17,6 +17,7 @@ import pytest
 from _pytest.nodeid import NodeId
 
 if TYPE_CHECKING:
+    from lakes import Lake
     from postgres_server import PostgresServer
 
 import run_reaper
@@ -159,6 +160,26 @@ def postgres() -> Iterator[PostgresServer]:
 
     with postgres_server() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def iceberg_rest() -> Iterator[Lake]:
+    """An Iceberg REST catalog over moto's S3, for the whole run; see ``lakes``."""
+    from aws_server import aws_server
+    from lakes import rest_lake
+
+    with aws_server() as address, rest_lake(address) as lake:
+        yield lake
+
+
+@pytest.fixture(scope="session")
+def iceberg_glue() -> Iterator[Lake]:
+    """moto's Glue catalog and S3, for the whole run."""
+    from aws_server import aws_server
+    from lakes import glue_lake
+
+    with aws_server() as address, glue_lake(address) as lake:
+        yield lake
 
 
 @pytest.fixture(scope="session")

@@ -163,6 +163,11 @@ class Connector(ABC):
         return 0
 
     @classmethod
+    def sink_interval_ms(cls, sink: SinkSpec) -> int:
+        """How often a sink is written; kinds whose cost hangs on more than options override it."""
+        return cls.trigger_interval_ms(sink.options)
+
+    @classmethod
     def carried_format(cls, value_format: str) -> str:
         """The format of the values that ``read_stream`` gives for records in ``value_format``."""
         return value_format
@@ -456,6 +461,16 @@ class Connector(ABC):
     def forget_batches(self, query_id: str, timeout: float) -> None:
         """Remove what ``batch_writer`` keeps for a deleted query; idempotent."""
         return
+
+    def forget_sink(self, query_id: str, entity: str, timeout: float) -> None:
+        """Remove what writers keep of a deleted query at its sink; idempotent.
+
+        Args:
+            query_id: of the query that has ended.
+            entity: its sink; it may be gone.
+            timeout: seconds.
+        """
+        self.forget_batches(query_id, timeout)
 
     def table_misfits(
         self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]

@@ -12,6 +12,8 @@ from leatstream.connectors.capabilities import Capabilities
 from leatstream.errors import RequestError
 
 KINDS = [
+    "leatstream.connectors.iceberg.connector:IcebergGlueConnector",
+    "leatstream.connectors.iceberg.connector:IcebergRestConnector",
     "leatstream.connectors.kafka.connector:KafkaConnector",
     "leatstream.connectors.kinesis.connector:KinesisConnector",
     "leatstream.connectors.postgres.connector:PostgresConnector",
@@ -21,8 +23,6 @@ KINDS = [
 PLANNED: Mapping[str, tuple[str, ...]] = {
     "clickhouse": ("clickhouse.",),
     "databricks": ("databricks.", "table."),
-    "iceberg_glue": ("iceberg.",),
-    "iceberg_rest": ("iceberg.",),
     "oracle": ("oracle.",),
     "snowflake": ("snowflake.",),
 }

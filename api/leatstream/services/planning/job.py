@@ -194,7 +194,7 @@ def _delivery(env: Environment, sink: SinkSpec, wanted: str | None) -> Delivery:
 
 def _interval(env: Environment, sink: SinkSpec) -> int:
     connector_class = env.connector_classes.get(sink.store.kind)
-    return connector_class.trigger_interval_ms(sink.options) if connector_class else 0
+    return connector_class.sink_interval_ms(sink) if connector_class else 0
 
 
 def _formats(sources: Sequence[SourceSpec], sink: SinkSpec) -> list[str | None]:

@@ -41,7 +41,7 @@ from leatstream.services.relations.relations import query_dependents
 _LOG = logging.getLogger(__name__)
 _REMOVING: set[str] = set()
 _FREE = threading.Condition()
-_FORGET_SECONDS = 3.0
+_FORGET_SECONDS, _FORGET_SINK_SECONDS = 3.0, 20.0
 
 
 def remove_query(env: Environment, query: Query) -> None:
@@ -147,12 +147,13 @@ def _forget_offsets(env: Environment, query: Query) -> None:
 
 def _forget_batches(env: Environment, query: Query) -> None:
     """What the sink's store remembers of the query's batches is small; an unreachable store keeps it."""
+    sink = query.job.get("sink") or {}
     with env.open_unit(write=False) as unit:
-        store = unit.stores.find((query.job.get("sink") or {}).get("store", {}).get("name", ""))
+        store = unit.stores.find(sink.get("store", {}).get("name", ""))
     if store is None:
         return
     try:
-        env.connect(store).forget_batches(query.meta.id, _FORGET_SECONDS)
+        env.connect(store).forget_sink(query.meta.id, str(sink.get("entity", "")), _FORGET_SINK_SECONDS)
     except LeatstreamError as error:
         _LOG.warning("batches of query %s stay in store %s: %s", query.name, store.name, error.detail)
 

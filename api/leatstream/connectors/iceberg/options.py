@@ -1,0 +1,39 @@
+"""Properties of relations over Iceberg tables: what ``iceberg.…`` may say beside the table's name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from leatstream.connectors.entities import OptionFault
+
+INTERVAL, SKIP = "iceberg.interval.millis", "iceberg.skip.overwrites"
+APPEND_MS, KEYED_MS = 10_000, 60_000
+"""How often a table is written unless the relation says it: each commit makes files of data and metadata."""
+_WHOLE = re.compile(r"[0-9]{1,9}\Z")
+
+
+def check_options(given: Mapping[str, Any]) -> tuple[dict[str, str], list[OptionFault]]:
+    """Check the properties of one relation; canonical texts, and what is wrong."""
+    found: dict[str, str] = {}
+    faults: list[OptionFault] = []
+    for name, value in given.items():
+        text = str(value).lower()
+        if name == INTERVAL and not isinstance(value, bool) and _WHOLE.match(text):
+            found[name] = str(int(text))
+        elif name == SKIP and text in ("true", "false"):
+            found[name] = text
+        elif name == INTERVAL:
+            faults.append(OptionFault(name, f"{name} is a whole number of milliseconds."))
+        elif name == SKIP:
+            faults.append(OptionFault(name, f"{name} is TRUE or FALSE."))
+        else:
+            hint = f"There is {INTERVAL} and {SKIP}."
+            faults.append(OptionFault(name, f"{name} is no property of an Iceberg table.", hint))
+    return found, faults
+
+
+def interval_ms(options: Mapping[str, str], *, keyed: bool) -> int:
+    """How often a sink is written."""
+    return int(options.get(INTERVAL, KEYED_MS if keyed else APPEND_MS))

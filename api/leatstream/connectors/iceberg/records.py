@@ -1,0 +1,104 @@
+"""A table's rows for people, and rows that statements spell out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from leatstream.connectors.entities import NewRecord, Record
+from leatstream.connectors.iceberg.admin import IcebergAdmin, described
+from leatstream.connectors.iceberg.keyed import replace_rows
+from leatstream.connectors.iceberg.rows import arrow_schema
+from leatstream.connectors.iceberg.values import arrow_value, json_rows
+from leatstream.errors import StoreError
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table as IcebergTable
+
+_TIMEOUT = 15.0
+
+
+def rows(admin: IcebergAdmin, entity: str, limit: int | None) -> Iterator[Record | None]:
+    """The rows of the present snapshot as JSON objects; the key is an object of the key's columns.
+
+    They are those of one snapshot, whatever is committed meanwhile.
+    """
+    yield None
+    what = f"reading table {entity}"
+    table = admin.loaded(entity, _TIMEOUT, what)
+    keys = described(table).primary_key
+    snapshot = table.current_snapshot()
+    if snapshot is None:
+        return
+    number = 0
+    with admin.catalog(what, _TIMEOUT, rows=True):
+        for batch in table.scan(limit=limit).to_arrow_batch_reader():
+            whole = json_rows(batch)
+            of_keys = json_rows(batch.select(list(keys))) if keys else [None] * len(whole)
+            for key, row in zip(of_keys, whole, strict=True):
+                yield Record(key, row, partition=0, offset=number, timestamp=snapshot.timestamp_ms)
+                number += 1
+
+
+def write(admin: IcebergAdmin, entity: str, records: Sequence[NewRecord], timeout: float) -> None:
+    """Write rows in one commit; those of a table with a key replace the row of the same key.
+
+    Raises:
+        StoreError: store-rejected, nothing is written then.
+    """
+    import pyarrow as pa
+
+    what = f"writing to table {entity}"
+    table = admin.loaded(entity, timeout, what)
+    if not records:
+        return
+    documents = [_document(record, table, entity) for record in records]
+    names = [one.name for one in table.schema().fields if any(one.name in found for found in documents)]
+    shape = described(table)
+    required = [c.name for c in shape.columns if c.not_null and not c.filled and c.name not in names]
+    if required:
+        raise StoreError(
+            "store-rejected", f"Table {entity} requires a value of column {', '.join(required)}."
+        )
+    wanted = arrow_schema(table.schema(), names)
+    columns = [_column([found.get(field.name) for found in documents], field, entity) for field in wanted]
+    new = pa.Table.from_arrays(columns, schema=wanted)
+    with admin.catalog(what, timeout, rows=True), table.transaction() as transaction:
+        note = {"leatstream.query": "statement"}
+        if not shape.primary_key:
+            transaction.append(new, snapshot_properties=note)
+            return
+        from leatstream.connectors.iceberg.rows import last_of_keys
+
+        last = last_of_keys(new, shape.primary_key)
+        keys = last.select(list(shape.primary_key))
+        replace_rows(table, transaction, keys=keys, new=last, note=note)
+
+
+def _column(values: list[Any], field: Any, entity: str) -> Any:
+    import pyarrow as pa
+
+    try:
+        found = pa.array([arrow_value(value, field.type) for value in values], field.type)
+    except (pa.ArrowException, ValueError, TypeError, ArithmeticError, LookupError):
+        raise StoreError(
+            "store-rejected",
+            f"A value of column {field.name} of table {entity} cannot be read as {field.type}.",
+        ) from None
+    if not field.nullable and found.null_count:
+        raise StoreError("store-rejected", f"Column {field.name} of table {entity} requires a value.")
+    return found
+
+
+def _document(record: NewRecord, table: IcebergTable, entity: str) -> Mapping[str, Any]:
+    """The row of a record: its JSON object, whose members are columns of the table."""
+    given = json.loads(record.value or b"null")
+    if not isinstance(given, dict) or not given:
+        raise StoreError("store-rejected", f"A row of table {entity} is a JSON object of its columns.")
+    there = [one.name for one in table.schema().fields]
+    unknown = sorted(set(given) - set(there))
+    if unknown:
+        detail = f"Table {entity} has no column {', '.join(unknown)}."
+        raise StoreError("store-rejected", detail, hint=f"It has {', '.join(there)}.")
+    return given
