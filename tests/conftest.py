@@ -17,6 +17,7 @@ import pytest
 from _pytest.nodeid import NodeId
 
 if TYPE_CHECKING:
+    from clickhouse_server import ClickHouseServer
     from postgres_server import PostgresServer
 
 import run_reaper
@@ -150,6 +151,15 @@ def eventually() -> Callable[..., Any]:
             time.sleep(0.05)
 
     return wait
+
+
+@pytest.fixture(scope="session")
+def clickhouse() -> Iterator[ClickHouseServer]:
+    """One ClickHouse for the whole run; see ``clickhouse_server``."""
+    from clickhouse_server import clickhouse_server
+
+    with clickhouse_server() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
