@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from datetime import UTC
 from typing import Any, ClassVar
 
 import clickhouse_connect
@@ -48,14 +47,11 @@ class TestClickHouse(TableSinkSuite):
             engine = client.command(f"SELECT engine FROM system.tables WHERE name = '{entity}'")
             final = "FINAL" if engine == "ReplacingMergeTree" else ""
             found = client.query(f"SELECT COLUMNS('^[^_]') FROM {entity} {final} ORDER BY 1", tz_mode="aware")
-            kinds = [str(one.base_type) for one in found.column_types]
-            # The client gives times without a zone of their own in the server's, without saying so.
+            utc = ["'UTC'" in one.name for one in found.column_types]
             return [
                 tuple(
-                    value.replace(tzinfo=UTC if "UTC" not in kind else None)
-                    if "DateTime64" in kind and value
-                    else value
-                    for value, kind in zip(row, kinds, strict=True)
+                    value.replace(tzinfo=None) if value is not None and wall else value
+                    for value, wall in zip(row, utc, strict=True)
                 )
                 for row in found.result_rows
             ]

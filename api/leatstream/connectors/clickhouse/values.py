@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.clickhouse.types import bare, base_of, digits_of
@@ -101,7 +102,11 @@ def _empty(native: str, kind: pa.DataType) -> Any:
         return "00000000-0000-0000-0000-000000000000"
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         return "" if pa.types.is_string(kind) else b""
-    return pa.scalar(0, pa.int64()).cast(kind).as_py() if pa.types.is_temporal(kind) else 0
+    if pa.types.is_date(kind):
+        return date(1970, 1, 1)
+    if pa.types.is_timestamp(kind):
+        return datetime(1970, 1, 1)
+    return False if pa.types.is_boolean(kind) else 0
 
 
 def arrow_type(native: str) -> pa.DataType:
