@@ -18,6 +18,7 @@ from _pytest.nodeid import NodeId
 
 if TYPE_CHECKING:
     from lakes import Lake
+    from clickhouse_server import ClickHouseServer
     from postgres_server import PostgresServer
 
 import run_reaper
@@ -151,6 +152,15 @@ def eventually() -> Callable[..., Any]:
             time.sleep(0.05)
 
     return wait
+
+
+@pytest.fixture(scope="session")
+def clickhouse() -> Iterator[ClickHouseServer]:
+    """One ClickHouse for the whole run; see ``clickhouse_server``."""
+    from clickhouse_server import clickhouse_server
+
+    with clickhouse_server() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

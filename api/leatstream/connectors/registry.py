@@ -14,6 +14,7 @@ from leatstream.errors import RequestError
 KINDS = [
     "leatstream.connectors.iceberg.connector:IcebergGlueConnector",
     "leatstream.connectors.iceberg.connector:IcebergRestConnector",
+    "leatstream.connectors.clickhouse.connector:ClickHouseConnector",
     "leatstream.connectors.kafka.connector:KafkaConnector",
     "leatstream.connectors.kinesis.connector:KinesisConnector",
     "leatstream.connectors.postgres.connector:PostgresConnector",
@@ -21,7 +22,6 @@ KINDS = [
 ]
 """The connector class of each kind that can be used."""
 PLANNED: Mapping[str, tuple[str, ...]] = {
-    "clickhouse": ("clickhouse.",),
     "databricks": ("databricks.", "table."),
     "oracle": ("oracle.",),
     "snowflake": ("snowflake.",),

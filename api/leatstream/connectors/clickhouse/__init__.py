@@ -1,0 +1,1 @@
+"""ClickHouse: tables as sinks and for lookups."""

@@ -1,0 +1,106 @@
+"""A batch's rows in Arrow: cut into inserts of bounded size, and made what a table takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from leatstream.connectors.clickhouse.values import Taker, ValueFaultError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DELETED = "__leat_deleted"
+_SLICE, _ROWS, _SIZE = 10_000, 100_000, 64 << 20
+"""Rows that are looked at together, and rows or bytes from which on an insert is full."""
+
+
+def inserts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows of a batch, insert by insert; where they are cut depends on the rows alone.
+
+    An insert is one block of the server's, which it keeps whole or not at all.
+    """
+    import pyarrow as pa
+
+    parts: list[pa.Table] = []
+    size = 0
+    for piece in _slices(batches):
+        parts.append(piece)
+        size += piece.nbytes
+        if size >= _SIZE or len(parts) * _SLICE >= _ROWS:
+            yield pa.concat_tables(parts)
+            parts, size = [], 0
+    if parts:
+        yield pa.concat_tables(parts)
+
+
+def _slices(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows in slices of one length, the last one excepted; Spark's own batches have any."""
+    import pyarrow as pa
+
+    waiting: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        waiting.append(batch)
+        count += batch.num_rows
+        if count < _SLICE:
+            continue
+        rows = pa.Table.from_batches(waiting)
+        while count >= _SLICE:
+            yield rows.slice(0, _SLICE)
+            rows = rows.slice(_SLICE)
+            count -= _SLICE
+        waiting = rows.to_batches() if count else []
+    if count:
+        yield pa.Table.from_batches(waiting)
+
+
+def fit(rows: pa.Table, takers: Sequence[Taker], keyed: bool) -> pa.Table:
+    """The rows with the columns of a table, and where they are keyed ``DELETED`` before them.
+
+    Args:
+        rows: one column for each of the table's; where they are keyed, first whether a row is deleted.
+        takers: the table's columns, in their order.
+        keyed: whether rows replace each other.
+
+    Raises:
+        ValueFaultError: a column cannot hold a value.
+    """
+    import pyarrow as pa
+
+    (batch,) = rows.combine_chunks().to_batches()
+    deleted = batch.column(0) if keyed else None
+    columns: dict[str, pa.Array] = {} if deleted is None else {DELETED: deleted}
+    for taker, values in zip(takers, batch.columns[int(keyed) :], strict=True):
+        try:
+            columns[taker.name] = taker.taken(values, deleted)
+        except ValueFaultError as fault:
+            raise ValueFaultError(fault.why, taker.name) from None
+    return pa.table(columns)
+
+
+def versioned(rows: pa.Table, version: str, deleted: str, first: int) -> pa.Table:
+    """The rows of ``fit`` with the table's own columns for versions and deletions.
+
+    Args:
+        rows: with ``DELETED``.
+        version: name of the column of versions.
+        deleted: name of the column of deletions.
+        first: version of the first row; each one has a higher one than the row before.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    versions = pa.array(np.arange(first, first + rows.num_rows, dtype=np.uint64))
+    flags = rows.column(0).cast(pa.uint8())
+    return rows.drop_columns([DELETED]).append_column(version, versions).append_column(deleted, flags)
+
+
+def stream(rows: pa.Table) -> bytes:
+    """The rows as one block of an Arrow stream."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows.combine_chunks(), max_chunksize=max(1, rows.num_rows))
+    return bytes(sink.getvalue())

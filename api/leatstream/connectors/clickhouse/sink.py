@@ -1,0 +1,266 @@
+"""Rows of a query into a table, exactly once, without transactions.
+
+One task of Spark writes a batch, as inserts of bounded size in Arrow's format; no row passes through the
+driver's Python. What is repeated changes nothing, in one of two ways:
+
+- Without a key, each insert has a token, of the query, its checkpoint, the batch and the insert's number. The
+  table remembers the tokens of its last inserts, and drops an insert whose token it knows. The token decides,
+  not the rows: so the rows of a batch are sorted, for a replay to cut them at the same places.
+- With a key, the table is a ReplacingMergeTree of version and deletion, which is read with FINAL. A row's
+  version is the batch's, noted in ``leatstream_batches`` before the rows are written, and the row's place in
+  the batch. A replay writes the same versions again.
+
+An older attempt finds in ``leatstream_batches`` that it is fenced. One that has passed that look already
+writes the same tokens, or the same versions, as the newer one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from leatstream.connectors.clickhouse import batches as progress
+from leatstream.connectors.clickhouse.admin import (
+    WINDOW,
+    WINDOW_SETTING,
+    ClickHouseAdmin,
+    engine_of_table,
+)
+from leatstream.connectors.clickhouse.arrow_rows import DELETED, fit, inserts, stream, versioned
+from leatstream.connectors.clickhouse.batches import Progress
+from leatstream.connectors.clickhouse.errors import told, value_error
+from leatstream.connectors.clickhouse.names import place, quoted, split_entity
+from leatstream.connectors.clickhouse.settings import ClickHouseConfig, connect
+from leatstream.connectors.clickhouse.types import base_of
+from leatstream.connectors.clickhouse.values import Taker, ValueFaultError
+from leatstream.connectors.entities import Table
+from leatstream.connectors.one_task import Batches, counted, write_in_one_task
+from leatstream.connectors.writers import Nested, Written
+from leatstream.errors import AttemptBehindError, StoreError
+from leatstream.model.types import parse_type
+from leatstream.plan.job_spec import JobSpec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from clickhouse_connect.driver.client import Client
+    from pyspark.sql import Column, DataFrame
+
+_CONNECT, _WRITE = 10.0, 600.0  # seconds
+_NESTED = ("ARRAY", "MAP", "STRUCT")
+ROW_BITS = 22
+"""Of a version: the place of a row in its batch. The others are the batch's, in milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a task needs to know to write a batch.
+
+    Attributes:
+        takers: the sink's columns of the table, in the order of the rows'.
+        keyed: whether rows replace each other: the first column is then whether the row is deleted.
+        version: column of the rows' versions, where they are keyed.
+        deleted: column that says that a row is deleted.
+        checkpoint: name of the query's checkpoint; another one counts batches from 0.
+    """
+
+    store: str
+    config: ClickHouseConfig
+    entity: str
+    takers: tuple[Taker, ...]
+    keyed: bool
+    version: str
+    deleted: str
+    query: str
+    checkpoint: str
+    attempt: int
+
+    @property
+    def database(self) -> str:
+        """The table's database, where ``leatstream_batches`` is."""
+        return split_entity(self.entity, self.config.home)[0]
+
+
+class ClickHouseTableWriter:
+    """Writes the batches of one attempt of a query."""
+
+    def __init__(self, store: str, config: ClickHouseConfig, spec: JobSpec, table: Table) -> None:
+        sink = spec.sink
+        natives = {column.name: column for column in table.columns}
+        engine = engine_of_table(table)
+        self._engine = engine
+        self.target = Target(
+            store=store,
+            config=config,
+            entity=sink.entity,
+            takers=tuple(
+                Taker(column.name, natives[column.name].native, natives[column.name].not_null)
+                for column in sink.columns
+            ),
+            keyed=bool(sink.key_columns),
+            version=engine.version or "",
+            deleted=engine.deleted or "",
+            query=spec.query_id,
+            checkpoint=spec.checkpoint_name,
+            attempt=spec.attempt,
+        )
+        self._kinds = [parse_type(column.type) for column in sink.columns]
+        self._keys = {i for i, column in enumerate(sink.columns) if column.name in sink.key_columns}
+        self._last = self._open(ClickHouseAdmin(store, config))
+
+    def committed(self) -> int | None:
+        """Number of the last batch of this checkpoint that was begun when the attempt began."""
+        return self._last
+
+    def texts(self, values: Sequence[Column], nested: Nested) -> list[Column]:
+        """The sink's columns: of their own types, and as JSON where the table's column is a text."""
+        return [
+            nested(taker.name, kind, value)
+            if kind.kind in _NESTED and base_of(taker.native)[0] == "String"
+            else value
+            for value, kind, taker in zip(values, self._kinds, self.target.takers, strict=True)
+        ]
+
+    def write(self, frame: DataFrame, number: int) -> Written:
+        """Write one micro-batch; returns when it is there.
+
+        Args:
+            frame: ``key`` and ``value``, structs of ``c0``, ``c1``, …; a row without ``value`` is deleted.
+                Rows of a key are in their order.
+            number: Spark's batch number.
+
+        Returns:
+            The rows and their bytes in Arrow; nothing for a replay of a batch that is complete.
+        """
+        from pyspark.sql import functions as F
+
+        columns = [
+            F.coalesce(F.col(f"value.c{i}"), F.col(f"key.c{i}")) if i in self._keys else F.col(f"value.c{i}")
+            for i in range(len(self.target.takers))
+        ]
+        rows = [column.alias(f"c{i}") for i, column in enumerate(columns)]
+        task = functools.partial(write_rows, self.target, number)
+        if self.target.keyed:
+            deleted = F.col("value").isNull().alias(DELETED)
+            return write_in_one_task(frame.select(deleted, *rows), task)
+        return write_in_one_task(frame.select(*rows), task, self._order())
+
+    def _order(self) -> list[Column]:
+        """All columns: rows that differ have an order of their own. Maps have none, but their texts do."""
+        from pyspark.sql import functions as F
+
+        return [
+            F.to_json(f"c{i}") if kind.kind == "MAP" and base_of(taker.native)[0] == "Map" else F.col(f"c{i}")
+            for i, (kind, taker) in enumerate(zip(self._kinds, self.target.takers, strict=True))
+        ]
+
+    def _open(self, admin: ClickHouseAdmin) -> int | None:
+        """Make this attempt the one that may write; the last batch of its checkpoint."""
+        target = self.target
+        what = f"preparing table {target.entity}"
+        with admin.client(what, _CONNECT) as client:
+            if not target.keyed:
+                self._remember(client)
+            progress.make(client, target.database)
+            found = progress.read(client, target.database, target.query)
+            if found is not None and found.attempt > target.attempt:
+                raise AttemptBehindError(_fenced(target).detail, found.attempt)
+            mine = Progress(target.query, target.checkpoint, target.attempt)
+            if found is not None:
+                same = found.checkpoint == target.checkpoint
+                mine = replace(mine, version=found.version)
+                mine = replace(mine, batch=found.batch, complete=found.complete) if same else mine
+            if found != mine:
+                progress.note(client, target.database, mine)
+        return mine.batch
+
+    def _remember(self, client: Client) -> None:
+        """Have the table remember its inserts, without which a replay would double rows.
+
+        Raises:
+            StoreError: the user may not have it so.
+        """
+        if self._engine.window is None or self._engine.window > 0:
+            return
+        from clickhouse_connect.driver.exceptions import DatabaseError
+
+        target, setting = self.target, WINDOW_SETTING
+        if self._engine.replicated:
+            setting = "replicated_deduplication_window"
+        table = place(target.entity, target.config.home)
+        statement = f"ALTER TABLE {table} MODIFY SETTING {setting} = {WINDOW}"
+        try:
+            client.command(statement)
+        except DatabaseError as error:
+            raise StoreError(
+                "store-rejected",
+                f"Store {target.store}: table {target.entity} does not remember its inserts "
+                f"({setting} = 0), and the user may not change that ({error.name or error.code}): "
+                "a repeated batch would be doubled.",
+                hint=f"Run as its owner: {statement}",
+            ) from None
+
+
+def _fenced(target: Target) -> StoreError:
+    """A newer attempt writes the table."""
+    return StoreError("store-rejected", f"A newer attempt of the query writes table {target.entity} now.")
+
+
+def write_rows(target: Target, number: int, batches: Batches) -> Batches:
+    """A task: write the batch; gives its rows and their bytes.
+
+    Args:
+        target: where it is written.
+        number: the batch's.
+        batches: its rows.
+    """
+    return counted(batches, functools.partial(_write, target, number))
+
+
+def _write(target: Target, number: int, batches: Iterator[pa.RecordBatch]) -> Written:
+    what = f"writing to table {target.entity}"
+    with told(target.store, what, target.config.where, _WRITE, target.entity):
+        client = connect(target.config, _CONNECT, _WRITE)
+        try:
+            found = progress.read(client, target.database, target.query)
+            if found is None or (found.checkpoint, found.attempt) != (target.checkpoint, target.attempt):
+                raise _fenced(target)
+            if found.batch is not None and (found.batch, found.complete) >= (number, True):
+                return Written()
+            begun = replace(found, batch=number, complete=False)
+            if target.keyed and found.batch != number:
+                begun = replace(begun, version=max(progress.now(client), found.version + 1))
+                progress.note(client, target.database, begun)
+            written = _insert(client, target, begun, batches)
+            last = begun.version + (written.rows >> ROW_BITS if target.keyed else 0)
+            progress.note(client, target.database, replace(begun, version=last, complete=True))
+        finally:
+            client.close()
+    return written
+
+
+def _insert(client: Client, target: Target, begun: Progress, batches: Iterator[pa.RecordBatch]) -> Written:
+    """Insert after insert; of rows in the same order they are the same inserts."""
+    written = Written()
+    for index, rows in enumerate(inserts(batches)):
+        try:
+            fitted = fit(rows, target.takers, target.keyed)
+        except ValueFaultError as fault:
+            raise value_error(target.store, target.entity, fault.column, fault.why) from None
+        if target.keyed:
+            first = (begun.version << ROW_BITS) + written.rows
+            fitted = versioned(fitted, target.version, target.deleted, first)
+        client.raw_insert(
+            place(target.entity, target.config.home),
+            column_names=[quoted(name) for name in fitted.schema.names],
+            insert_block=stream(fitted),
+            settings={"insert_deduplication_token": _token(target, begun.batch, index)},
+            fmt="ArrowStream",
+        )
+        written += Written(fitted.num_rows, fitted.nbytes)
+    return written
+
+
+def _token(target: Target, batch: int | None, index: int) -> str:
+    return f"{target.query}.{target.checkpoint}.{batch}.{index}"
