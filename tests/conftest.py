@@ -18,6 +18,7 @@ from _pytest.nodeid import NodeId
 
 if TYPE_CHECKING:
     from postgres_server import PostgresServer
+    from snowflake_server import SnowflakeServer
 
 import run_reaper
 from deadlines import patient
@@ -158,6 +159,15 @@ def postgres() -> Iterator[PostgresServer]:
     from postgres_server import postgres_server
 
     with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def snowflake() -> Iterator[SnowflakeServer]:
+    """One double of a Snowflake account for the whole run; see ``snowflake_server``."""
+    from snowflake_server import snowflake_server
+
+    with snowflake_server() as server:
         yield server
 
 

@@ -114,8 +114,7 @@ class Connector(ABC):
         """Why the store cannot have an entity of this name, or None."""
         return None
 
-    @classmethod
-    def canonical_entity(cls, name: str) -> str:
+    def canonical_entity(self, name: str) -> str:
         """The one name of an entity that can be written in several ways, such as with its schema."""
         return name
 
