@@ -50,10 +50,17 @@ $(VENV)/.tools: requirements-tools.lock $(STAMP)
 	@$(PIP) install --require-hashes -r requirements-tools.lock
 	@touch $@
 
+# The double of Snowflake pins another DuckDB and another sqlglot than we have: it lives in an environment of its own.
+$(VENV)/.fakesnow: requirements-fakesnow.lock $(STAMP)
+	@echo "Installing fakesnow into $(VENV)/fakesnow for the tests"
+	@$(BIN)/python -m venv --clear --without-pip $(VENV)/fakesnow
+	@$(PIP) --python $(VENV)/fakesnow/bin/python install --require-hashes -r requirements-fakesnow.lock
+	@touch $@
+
 # Two processes, each with a broker, a server and a Spark of its own: most tests wait for one of them. One that
 # dies ends the run, as a failure: pytest-xdist 3.8 would start another one, and then wait for ever.
 LANES := --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
-test: $(VENV)/.tools ## Run every test (ARGS="tests/unit -k name" for some)
+test: $(VENV)/.tools $(VENV)/.fakesnow ## Run every test (ARGS="tests/unit -k name" for some)
 	@$(if $(ARGS),,$(BIN)/python -c "from leatstream.cli.serving import make_archive; make_archive()")
 	@LEATSTREAM_TEST_WHEELS=1 $(BIN)/python -m pytest $(or $(ARGS),$(LANES) tests)
 
@@ -99,6 +106,8 @@ docs: generate ## Regenerate the reference pages and test the documentation
 UV_COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --quiet
 TABLES := --extra iceberg --extra clickhouse --extra snowflake --extra databricks --extra oracle
+# It imports modules that version 5 of the connector has no more.
+FAKESNOW := 'fakesnow[server]==0.12.1' 'snowflake-connector-python==4.8.1'
 lock: ## Resolve the dependencies anew (needs uv)
 	@$(UV_COMPILE) --extra server --extra spark --extra kafka --extra avro --extra kinesis --extra terraform --extra dev \
 		$(TABLES) --extra cdktf --extra cdktn --group test --group check -o requirements.lock
@@ -107,6 +116,7 @@ lock: ## Resolve the dependencies anew (needs uv)
 	@$(PYTHON) -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb")); \
 		print(*project["project"]["optional-dependencies"]["tools"], *project["dependency-groups"]["machine"], sep="\n")' \
 		| $(UV_COMPILE:pyproject.toml=-) --constraint requirements.lock -o requirements-tools.lock
+	@printf '%s\n' $(FAKESNOW) | $(UV_COMPILE:pyproject.toml=-) -o requirements-fakesnow.lock
 
 clean: ## Remove .venv, caches and build products (not the data of `leat dev`, ./.leatstream)
 	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis openapi.yaml.new

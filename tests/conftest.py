@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lakes import Lake
     from clickhouse_server import ClickHouseServer
     from postgres_server import PostgresServer
+    from snowflake_server import SnowflakeServer
 
 import run_reaper
 from deadlines import patient
@@ -190,6 +191,12 @@ def iceberg_glue() -> Iterator[Lake]:
 
     with aws_server() as address, glue_lake(address) as lake:
         yield lake
+def snowflake() -> Iterator[SnowflakeServer]:
+    """One double of a Snowflake account for the whole run; see ``snowflake_server``."""
+    from snowflake_server import snowflake_server
+
+    with snowflake_server() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

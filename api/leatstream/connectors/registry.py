@@ -19,12 +19,12 @@ KINDS = [
     "leatstream.connectors.kinesis.connector:KinesisConnector",
     "leatstream.connectors.postgres.connector:PostgresConnector",
     "leatstream.connectors.s3.connector:S3Connector",
+    "leatstream.connectors.snowflake.connector:SnowflakeConnector",
 ]
 """The connector class of each kind that can be used."""
 PLANNED: Mapping[str, tuple[str, ...]] = {
     "databricks": ("databricks.", "table."),
     "oracle": ("oracle.",),
-    "snowflake": ("snowflake.",),
 }
 """Kinds that are refused by name until their connectors are built, with their families of properties."""
 

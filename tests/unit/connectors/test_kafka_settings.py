@@ -204,7 +204,7 @@ def test_sink_options() -> None:
 
 def test_the_registry_knows_every_kind_and_refuses_what_is_not_built() -> None:
     assert set(connector_classes()) >= {"kafka", "kinesis", "postgres", "s3"}
-    assert {"snowflake", "databricks", "oracle"} <= set(PLANNED)
+    assert set(PLANNED).isdisjoint(connector_classes())
     for kind, built in connector_classes().items():
         assert built.kind == kind
     with pytest.raises(RequestError) as caught:

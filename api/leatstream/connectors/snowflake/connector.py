@@ -1,0 +1,285 @@
+"""Snowflake: the tables of an account, asked and written with its connector for Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from leatstream.connectors.base import Connector
+from leatstream.connectors.capabilities import Capabilities, Guarantee
+from leatstream.connectors.entities import Entity, Misfit, NewRecord, OptionFault, Record, Table
+from leatstream.connectors.entity_settings import EntitySettings
+from leatstream.connectors.settings import StoreSettings
+from leatstream.connectors.snowflake.admin import SnowflakeAdmin
+from leatstream.connectors.snowflake.entity import (
+    BATCHES,
+    PUBLIC,
+    STAGED,
+    TABLE_NAMES,
+    SnowflakeEntity,
+    entity_name,
+    place_of,
+)
+from leatstream.connectors.snowflake.records import rows, write
+from leatstream.connectors.snowflake.settings import SnowflakeConfig
+from leatstream.connectors.snowflake.types import SnowflakeTypes, column_type, read_type
+from leatstream.connectors.snowflake.words import REGION, SnowflakeWords
+from leatstream.connectors.store_words import NO_CHOICE, StoreWords
+from leatstream.connectors.table_fit import misfits, read_misfits
+from leatstream.connectors.upper_names import canonical
+from leatstream.connectors.writers import TableReader, TableWriter
+from leatstream.errors import StoreError
+from leatstream.model.objects import Column
+from leatstream.model.types import DataType, parse_type
+from leatstream.plan.job_spec import JobSpec, LookupSpec
+
+BUFFER = "snowflake.buffer.millis"
+_INTERVAL = 10_000
+_LONGEST = 255  # characters of a name
+_MILLIS = re.compile(r"[0-9]{1,8}\Z")
+_HOUR = 3_600_000
+
+
+class SnowflakeConnector(Connector):
+    """The tables of an account; an entity is ``table``, ``schema.table`` or ``database.schema.table``."""
+
+    kind: ClassVar[str] = "snowflake"
+    entity_noun: ClassVar[str] = "table"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        sink=True,
+        create_as=True,
+        create_entity=True,
+        print_records=True,
+        insert_values=True,
+        lookup=True,
+        batches=True,
+        delivery=(
+            Guarantee(
+                "exactly_once",
+                "a batch and its number are one transaction; of rows with one key the last one stays; relies "
+                "on Snowflake's transactions, which the double of the tests does not have in full",
+            ),
+        ),
+        verified_on="fakesnow (DuckDB) behind a login by key pair, with Snowflake's own connector",
+        unverified="a Snowflake account: its locks, limits, warehouses and rights",
+    )
+    EntityConfig: ClassVar[type[EntitySettings] | None] = SnowflakeEntity
+    property_families: ClassVar[tuple[str, ...]] = ("snowflake.",)
+    table_names: ClassVar[tuple[str, ...]] = TABLE_NAMES
+    Config: ClassVar[type[StoreSettings]] = SnowflakeConfig
+    words: ClassVar[StoreWords] = SnowflakeWords(
+        types=("snowflake",),
+        title="a Snowflake store",
+        # The region is a part of the account's address, and asked for no more.
+        more=("uris", REGION),
+        unsupported={
+            **NO_CHOICE,
+            "tls.disabled": "Snowflake answers over TLS only",
+            "tls.verify_server_hostname": "Snowflake's certificate is always checked",
+            "tls.ca_cert_file": "Snowflake's certificate is checked with the machine's authorities",
+        },
+    )
+    tables: ClassVar[bool] = True
+
+    def __init__(self, name: str, config: StoreSettings) -> None:
+        super().__init__(name, config)
+        if not isinstance(config, SnowflakeConfig):
+            raise TypeError("a Snowflake store takes a SnowflakeConfig")
+        self.settings = config
+        self.admin = SnowflakeAdmin(name, config)
+
+    def canonical_entity(self, name: str) -> str:
+        """``SHOP.PUBLIC.ORDERS`` is ``orders`` in a store with database shop."""
+        fault = self.entity_name_fault(name)
+        database = self.settings.database
+        return name if fault is not None else entity_name(place_of(name, database), database)
+
+    @classmethod
+    def entity_name_fault(cls, name: str) -> str | None:
+        """Why Snowflake cannot have a table of this name, or None."""
+        parts = [canonical(part) for part in name.split(".")]
+        if len(parts) > 3 or not all(_is_name(part) for part in parts):
+            return (
+                "a table is called table, schema.table or database.schema.table, and each part has 1 to 255"
+                " characters and no quotation mark"
+            )
+        if parts[-1] in (BATCHES, STAGED) or (len(parts) > 1 and parts[-2] == "information_schema"):
+            return "this name belongs to Snowflake or to leatstream"
+        return None
+
+    def named_entity(self, named: Mapping[str, str], default: str) -> tuple[str, list[OptionFault]]:
+        """``database.schema.table``, of the store's database where none is named."""
+        faults = [
+            OptionFault(key, f"{key} is one name, without a dot.") for key in named if "." in named[key]
+        ]
+        keys = self.table_names
+        database, schema, table = (named.get(key) for key in keys)
+        if database is None and self.settings.database is None:
+            detail = f"Store {self.name} has no database, so a table's own has to be named."
+            faults.append(OptionFault(keys[0], detail, f"WITH ('{keys[0]}' = '…'), or give the store one."))
+        parts = (database or self.settings.database or "", schema or PUBLIC, table or default)
+        return ".".join(parts), faults
+
+    @classmethod
+    def relation_options(
+        cls, given: Mapping[str, Any], columns: Sequence[str], value_format: str
+    ) -> tuple[dict[str, str], list[OptionFault]]:
+        """How often batches are written, beside the table's names."""
+        mine = {name: value for name, value in given.items() if name != BUFFER}
+        found, faults = super().relation_options(mine, columns, value_format)
+        if BUFFER in given:
+            millis = str(given[BUFFER])
+            if _MILLIS.match(millis) and 1000 <= int(millis) <= _HOUR:
+                found[BUFFER] = str(int(millis))
+            else:
+                detail = f"{BUFFER} is a whole number of milliseconds from 1000 to {_HOUR}."
+                faults.append(OptionFault(BUFFER, detail, f"The default is {_INTERVAL}."))
+        return found, faults
+
+    @classmethod
+    def trigger_interval_ms(cls, options: Mapping[str, str]) -> int:
+        """Each batch keeps the warehouse running, which costs money."""
+        return int(options.get(BUFFER, _INTERVAL))
+
+    # -- admin half ------------------------------------------------------------------------------------------
+
+    def test(self, timeout: float) -> None:
+        """Log in and ask for the version, which needs no warehouse."""
+        self.admin.server(timeout)
+
+    def about(self, timeout: float) -> Mapping[str, str]:
+        """Snowflake's version."""
+        return self.admin.server(timeout)
+
+    def list_entities(self, timeout: float = 5.0) -> list[Entity]:
+        """Every table that the role may see."""
+        return self.admin.entities(timeout)
+
+    def find_entity(self, entity: str, timeout: float = 5.0) -> Entity | None:
+        """The table with columns, keys, rows and size."""
+        return self.admin.find(entity, timeout) if self.entity_name_fault(entity) is None else None
+
+    def incarnation(self, entity: str, timeout: float = 5.0) -> str | None:
+        """When the table was made."""
+        return self.admin.identity(entity, timeout) if self.entity_name_fault(entity) is None else None
+
+    def create_entity(
+        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
+    ) -> None:
+        """Refused: a table has columns; see ``create_table``."""
+        raise StoreError(
+            "store-rejected",
+            f"A table of store {self.name} is made of columns, and none were given for {entity}.",
+            hint="CREATE STREAM … AS SELECT and CREATE CHANGELOG … AS SELECT make the table they need.",
+        )
+
+    def create_table(
+        self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float = 10.0
+    ) -> None:
+        """Create the table, and its schema if there is none."""
+        fault = self.entity_name_fault(entity)
+        if fault is not None:
+            raise StoreError("store-rejected", f"{entity!r} cannot be the name of a table: {fault}.")
+        for column in columns:
+            if not _is_name(column.name) or canonical(column.name) != column.name:
+                raise StoreError(
+                    "store-rejected",
+                    f"A column of table {entity} cannot be called {column.name}.",
+                    hint="Write names in lower case: Snowflake has them in upper case, which means the same.",
+                )
+        self.admin.create(entity, columns, primary_key, timeout)
+        found = self.find_entity(entity, timeout)
+        if found is None or found.table is None or not _same(found.table, columns, primary_key):
+            raise StoreError(
+                "entity-conflict",
+                f"Table {entity} exists in store {self.name} with other columns or another key.",
+            )
+
+    @classmethod
+    def kept_type(cls, kind: DataType) -> DataType:
+        """Snowflake has no FLOAT of 4 bytes, one precision of times, and VARIANT for what is nested."""
+        return read_type(column_type(kind))
+
+    def update_entity(
+        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
+    ) -> None:
+        """Nothing of a table can be changed here."""
+        self._table(entity, timeout)
+        if configs:
+            super().update_entity(entity, properties, configs, timeout)
+
+    def drop_entity(self, entity: str, timeout: float = 10.0) -> None:
+        """Drop the table."""
+        if self.entity_name_fault(entity) is None:
+            self.admin.drop(entity, timeout)
+
+    def read_records(
+        self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
+    ) -> Iterator[Record | None]:
+        """The existing rows, by primary key; a table has no end to wait at, so it ends after them."""
+        return rows(self.admin, entity, self._table(entity, 5.0), limit)
+
+    def write_records(self, entity: str, records: Sequence[NewRecord], timeout: float = 10.0) -> None:
+        """Write rows in one transaction."""
+        write(self.admin, entity, self._table(entity, timeout), records, timeout)
+
+    def _table(self, entity: str, timeout: float = 5.0) -> Table:
+        found = self.find_entity(entity, timeout)
+        if found is None or found.table is None:
+            raise StoreError("entity-not-found", f"Table {entity} does not exist in store {self.name}.")
+        return found.table
+
+    # -- Spark half ------------------------------------------------------------------------------------------
+
+    def table_misfits(
+        self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
+    ) -> list[Misfit]:
+        """Missing columns, types that do not fit, keys that are not there."""
+        return misfits(table, columns, primary_key, SnowflakeTypes())
+
+    def read_misfits(
+        self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
+    ) -> list[Misfit]:
+        """Missing columns, types that are read as others, NULLs, keys that are not there."""
+        return read_misfits(table, columns, primary_key, SnowflakeTypes())
+
+    def table_reader(self, spec: LookupSpec) -> TableReader:
+        """Look at the table once more."""
+        from leatstream.connectors.snowflake.lookup import SnowflakeTableReader
+
+        table = self._present(spec.entity)
+        columns = [Column(c.name, parse_type(c.type), c.not_null) for c in spec.columns]
+        self._refuse_change(spec.entity, self.read_misfits(table, columns, ()))
+        return SnowflakeTableReader(self.name, self.settings, spec, table)
+
+    def table_writer(self, spec: JobSpec) -> TableWriter:
+        """Look at the table once more, and claim it for this attempt."""
+        from leatstream.connectors.snowflake.sink import SnowflakeTableWriter
+
+        sink = spec.sink
+        table = self._present(sink.entity)
+        columns = [Column(c.name, parse_type(c.type), c.not_null) for c in sink.columns]
+        self._refuse_change(sink.entity, self.table_misfits(table, columns, sink.key_columns))
+        return SnowflakeTableWriter(self.name, self.settings, spec, table)
+
+    def _present(self, entity: str) -> Table:
+        found = self.find_entity(entity, 30.0)
+        if found is None or found.table is None:
+            raise StoreError("store-rejected", f"Table {entity} of store {self.name} is gone.")
+        return found.table
+
+    def _refuse_change(self, entity: str, wrong: Sequence[Misfit]) -> None:
+        if wrong:
+            shown = "; ".join(one.detail for one in wrong)
+            raise StoreError("store-rejected", f"Table {entity} of store {self.name} has changed: {shown}.")
+
+
+def _is_name(part: str) -> bool:
+    return 0 < len(part) <= _LONGEST and '"' not in part and all(ord(c) >= 32 for c in part)
+
+
+def _same(table: Table, columns: Sequence[Column], primary_key: Sequence[str]) -> bool:
+    """Whether a table is as it would have been made."""
+    made = [(c.name, read_type(column_type(c.type))) for c in columns]
+    return made == [(c.name, c.type) for c in table.columns] and tuple(primary_key) == table.primary_key
