@@ -14,6 +14,7 @@ from leatstream.errors import RequestError
 KINDS = [
     "leatstream.connectors.kafka.connector:KafkaConnector",
     "leatstream.connectors.kinesis.connector:KinesisConnector",
+    "leatstream.connectors.oracle.connector:OracleConnector",
     "leatstream.connectors.postgres.connector:PostgresConnector",
     "leatstream.connectors.s3.connector:S3Connector",
 ]
@@ -23,7 +24,6 @@ PLANNED: Mapping[str, tuple[str, ...]] = {
     "databricks": ("databricks.", "table."),
     "iceberg_glue": ("iceberg.",),
     "iceberg_rest": ("iceberg.",),
-    "oracle": ("oracle.",),
     "snowflake": ("snowflake.",),
 }
 """Kinds that are refused by name until their connectors are built, with their families of properties."""
