@@ -21,7 +21,7 @@ from leatstream.connectors.base import Connector
 from leatstream.connectors.postgres.workers import kept, kept_connection
 from leatstream.connectors.registry import open_connector
 from leatstream.connectors.writers import Written
-from leatstream.errors import AttemptBehindError, JobError, LeatstreamError
+from leatstream.errors import LeatstreamError
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import Delivery, JobSpec, StoreRef
@@ -131,23 +131,6 @@ def test_rows_of_a_stream_are_appended_once(run: Callable[..., TableRun]) -> Non
     assert job.batch_number() == 1
 
 
-def test_a_batch_that_was_committed_is_not_written_again(run: Callable[..., TableRun]) -> None:
-    """The driver dies between PostgreSQL's commit and Spark's: the batch comes again."""
-    job = run("CREATE STREAM o WITH ('store'='pg') AS SELECT id, name, n FROM s")
-    job.give(items(1, 2, 3))
-    job.run()
-    job.give(items(4, 5))
-    commits = Path(job.spec.checkpoint.removeprefix("file://")) / "commits"
-    job.run()
-    (commits / "1").unlink()
-    (commits / ".1.crc").unlink(missing_ok=True)
-    job.run(job.spec.model_copy(update={"attempt": 2}))
-    assert [sink.written for sink in job.started.sinks] == [Written()]
-    job.give(items(6))
-    job.run(job.spec.model_copy(update={"attempt": 2}))
-    assert [row[0] for row in job.rows()] == [1, 2, 3, 4, 5, 6]
-
-
 def test_a_transaction_that_is_cut_off_leaves_nothing(
     run: Callable[..., TableRun], postgres: PostgresServer
 ) -> None:
@@ -171,55 +154,11 @@ def test_a_transaction_that_is_cut_off_leaves_nothing(
     assert [row[0] for row in job.rows()] == [1, 2, 3, 4]
 
 
-def test_an_older_attempt_and_an_older_checkpoint_cannot_write(run: Callable[..., TableRun]) -> None:
-    job = run("CREATE STREAM o WITH ('store'='pg') AS SELECT id, name, n FROM s")
-    job.give(items(1))
-    job.run(job.spec.model_copy(update={"attempt": 3}))
-    job.give(items(2))
-    told = job.failure(job.spec.model_copy(update={"attempt": 2}))
-    assert "newer attempt" in told.detail
-    with pytest.raises(AttemptBehindError) as behind:
-        job.run(job.spec.model_copy(update={"attempt": 2}))
-    assert behind.value.newest == 3
-    lost = Path(job.spec.checkpoint.removeprefix("file://"))
-    lost.rename(lost.with_name("aside"))
-    with pytest.raises(JobError, match="knows of nothing, but the sink holds batch 0"):
-        job.run(job.spec.model_copy(update={"attempt": 3}))
-    lost.with_name("aside").rename(lost)
-    anew = job.spec.model_copy(update={"attempt": 4, "checkpoint": job.spec.checkpoint.replace("/g1", "/g2")})
-    job.run(anew)
-    assert [row[0] for row in job.rows()] == [1, 1, 2]
-    assert job.batch_number() == 0
-
-
-def test_groups_are_upserted_by_their_key(run: Callable[..., TableRun]) -> None:
-    job = run(
-        "CREATE CHANGELOG o WITH ('store'='pg') AS SELECT n, count(*) AS c FROM s GROUP BY n HAVING count(*) < 4"
-    )
-    job.give(items(*range(14)))
-    job.run()
-    assert job.rows() == [(i, 2) for i in range(7)]
-    job.give(items(0, 7, 1))
-    job.run()
-    # What HAVING takes back is deleted.
-    assert job.rows() == [(1, 3), *((i, 2) for i in range(2, 7))]
-
-
 CHANGES = {"c": {"columns": "id VARCHAR, name VARCHAR", "primary_key": ["id"]}}
 
 
 def changes(*rows: tuple[int, str | None]) -> dict[str, list[list[Any]]]:
     return {"c": [[str(i), None if name is None else {"id": str(i), "name": name}, 1] for i, name in rows]}
-
-
-def test_a_changelogs_last_row_of_a_key_counts_and_tombstones_delete(run: Callable[..., TableRun]) -> None:
-    job = run("CREATE CHANGELOG o WITH ('store'='pg') AS SELECT id, name FROM c", CHANGES)
-    job.give(changes((1, "a"), (2, "b"), (1, "c"), (3, "d"), (3, None), (4, None), (4, "e"), (9, None)))
-    job.run()
-    assert job.rows() == [("1", "c"), ("2", "b"), ("4", "e")]
-    job.give(changes((1, None), (5, "f"), (2, None), (2, "g")))
-    job.run()
-    assert job.rows() == [("2", "g"), ("4", "e"), ("5", "f")]
 
 
 def test_joins_with_changelogs_reach_a_table(run: Callable[..., TableRun]) -> None:
@@ -236,18 +175,6 @@ def test_joins_with_changelogs_reach_a_table(run: Callable[..., TableRun]) -> No
     job.give({"v": [["x", {"id": 8, "item": "2"}, 6]]})
     job.run()
     assert job.rows() == [(7, "a"), (8, "b")]
-
-
-def test_a_changelog_aggregate_reaches_a_table(run: Callable[..., TableRun]) -> None:
-    job = run(
-        "CREATE CHANGELOG o WITH ('store'='pg') AS SELECT name, count(*) AS c FROM c GROUP BY name", CHANGES
-    )
-    job.give(changes((1, "a"), (2, "a"), (3, "b")))
-    job.run()
-    assert job.rows() == [("a", 2), ("b", 1)]
-    job.give(changes((1, "b"), (2, None)))
-    job.run()
-    assert job.rows() == [("b", 2)]
 
 
 TYPES = {
