@@ -17,6 +17,7 @@ import pytest
 from _pytest.nodeid import NodeId
 
 if TYPE_CHECKING:
+    from oracle_double import OracleDouble
     from postgres_server import PostgresServer
 
 import run_reaper
@@ -159,6 +160,15 @@ def postgres() -> Iterator[PostgresServer]:
 
     with postgres_server() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Iterator[OracleDouble]:
+    """A double of Oracle for the whole run: H2 behind the real client library's interface."""
+    from oracle_double import oracle_double
+
+    with oracle_double() as double:
+        yield double
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ import jpype
 import oracledb
 
 PASSWORD = "correct horse"
-_CLASS_PATH = "LEAT_TEST_H2_JAR"
+CLASS_PATH = "LEAT_TEST_H2_JAR"
 _CODES = {
     "42S02": "ORA-00942",
     "42S01": "ORA-00955",
@@ -77,12 +77,17 @@ class OracleDouble:
             connection.close()
 
 
+def class_path() -> str:
+    """H2's jar."""
+    from leatstream.dev.jars import ensure
+
+    return str(ensure("h2")[0])
+
+
 @contextlib.contextmanager
 def oracle_double() -> Iterator[OracleDouble]:
     """Start H2 in this process, with a server for the processes of Spark's workers."""
-    from leatstream.dev.jars import ensure
-
-    os.environ[_CLASS_PATH] = str(ensure("h2")[0])
+    os.environ[CLASS_PATH] = class_path()
     _start_jvm()
     server = jpype.JClass("org.h2.tools.Server").createTcpServer("-tcpPort", "0", "-ifNotExists").start()
     double = OracleDouble(int(server.getPort()), "h2_shop")
@@ -119,7 +124,7 @@ def _start_jvm() -> None:
         java = find_java()
         assert java is not None
         library = next(java.home.rglob("libjvm.so"))
-        jpype.startJVM(str(library), "-Xrs", "-Xmx256m", classpath=[os.environ[_CLASS_PATH]])
+        jpype.startJVM(str(library), "-Xrs", "-Xmx256m", classpath=[os.environ[CLASS_PATH]])
 
 
 def _open(place: str, user: str, password: str) -> _Connection:
@@ -185,7 +190,11 @@ class _Connection:
         return _Cursor(self._connection)
 
     def commit(self) -> None:
+        temporary = "SELECT TABLE_SCHEMA, TABLE_NAME FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_TYPE = 'GLOBAL TEMPORARY'"
         with _told():
+            # H2 takes ON COMMIT DELETE ROWS, and does it for local ones alone.
+            for owner, table in self.cursor().execute(temporary).fetchall():
+                self.cursor().execute(f'DELETE FROM "{owner}"."{table}"')
             self._connection.commit()
 
     def rollback(self) -> None:

@@ -14,8 +14,9 @@ from leatstream.rest.schemas.server import CapabilitiesView
 def test_every_kind_of_the_scope_has_a_row() -> None:
     rows = {row["kind"]: row for row in matrix(connector_classes())}
     assert set(rows) == {*connector_classes(), *PLANNED}
-    assert [kind for kind, row in rows.items() if row["built"]] == ["kafka", "kinesis", "postgres", "s3"]
-    assert not any(rows["oracle"][name] for name in ("source", "sink", "create_as", "print_records"))
+    assert [kind for kind, row in rows.items() if row["built"]] == sorted(connector_classes())
+    for kind in PLANNED:
+        assert not any(rows[kind][name] for name in ("source", "sink", "create_as", "print_records"))
     assert rows["kinesis"]["properties"] == ["topic.shards"]
 
 

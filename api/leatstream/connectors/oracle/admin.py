@@ -102,7 +102,14 @@ class OracleAdmin:
     def create(
         self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float
     ) -> bool:
-        """Create a table; False when there is an object of this name already."""
+        """Create a table; False when there is an object of this name already.
+
+        Args:
+            entity: the table's name.
+            columns: its columns.
+            primary_key: names of the key's columns; empty = no key.
+            timeout: seconds.
+        """
         parts = [
             f"{quoted(sent(c.name))} {column_type(c.type)}{' NOT NULL' if c.not_null else ''}"
             for c in columns

@@ -40,6 +40,7 @@ VALUES = {
     "ORA-40441": "it is no JSON",
 }
 _PARTS = re.compile(r'"((?:[^"]|"")+)"\."((?:[^"]|"")+)"\."((?:[^"]|"")+)"')
+_INNER = re.compile(r"^((?:DPY|ORA)-\d+)", re.M)
 _CONSTRAINT = re.compile(r"constraint \(([^()]+)\)")
 
 
@@ -86,6 +87,8 @@ def store_error(place: Place, code: str, text: str, timeout: float, table: str |
         table: the table that rows are written to.
     """
     head = f"Store {place.store}"
+    if code == "DPY-6005":  # why there is no connection stands in the lines below it
+        code = next((inner for inner in _INNER.findall(text) if inner in (*_LOGIN, *_SERVICE)), code)
     if code in _LOGIN:
         detail = f"{head}: Oracle at {place.where} refused the login ({code})."
         return StoreError(
@@ -114,6 +117,10 @@ def store_error(place: Place, code: str, text: str, timeout: float, table: str |
         return StoreError(kind, detail)
     if table is not None and (code in VALUES or code not in ("ORA-00904", "ORA-01950", "ORA-01536")):
         return value_error(place.store, table, code, text)
+    if code == "ORA-01450":
+        detail = f"{head}: {place.what}: the key's columns are too long for an index ({code})."
+        hint = "Give the key's texts a length: CAST(name AS VARCHAR(200))."
+        return StoreError("store-rejected", detail, hint=hint)
     if code == "ORA-01918":
         detail = f"{head}: {place.what}: Oracle has no schema of this name ({code})."
         return StoreError("store-rejected", detail, hint="A schema is a user: have it created first.")
@@ -122,7 +129,14 @@ def store_error(place: Place, code: str, text: str, timeout: float, table: str |
 
 
 def value_error(store: str, table: str, code: str, text: str) -> StoreError:
-    """A row that the table does not take: column or constraint and kind of fault, never the value."""
+    """A row that the table does not take: column or constraint and kind of fault, never the value.
+
+    Args:
+        store: the store's name.
+        table: the table.
+        code: Oracle's.
+        text: its message, of which only names are passed on.
+    """
     column, constraint = _PARTS.search(text), _CONSTRAINT.search(text)
     place = "a column"
     if column is not None:
@@ -144,7 +158,13 @@ def _first_line(text: str) -> str:
 
 @contextlib.contextmanager
 def told(place: Place, timeout: float, table: str | None = None) -> Iterator[None]:
-    """The client's errors as StoreErrors."""
+    """The client's errors as StoreErrors.
+
+    Args:
+        place: where the call goes, for messages.
+        timeout: seconds that it has.
+        table: the table that rows are written to; see ``store_error``.
+    """
     try:
         yield
     except TimeoutError:

@@ -22,7 +22,13 @@ def table_name(config: OracleConfig, entity: str) -> str:
 
 
 def entity_name(config: OracleConfig, schema: str, table: str) -> str:
-    """The name of a table as an entity; ``table_of`` reads it back."""
+    """The name of a table as an entity; ``table_of`` reads it back.
+
+    Args:
+        config: whose own schema needs no name.
+        schema: as Oracle has it.
+        table: as Oracle has it.
+    """
     name = shown(table)
     return name if schema == config.own_schema and "." not in name else f"{shown(schema)}.{name}"
 

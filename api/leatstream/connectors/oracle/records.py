@@ -24,6 +24,12 @@ def rows(admin: OracleAdmin, entity: str, table: Table, limit: int | None) -> It
 
     One statement reads them, so that rows changed meanwhile come once and as they were. Columns of types that
     are not read, such as XMLTYPE, are left out.
+
+    Args:
+        admin: of the store.
+        entity: the table's name.
+        table: the table.
+        limit: end after so many rows; None = no limit.
     """
     columns = [column for column in table.columns if known(column.native)]
     if not columns:
@@ -52,6 +58,13 @@ def write(
     admin: OracleAdmin, entity: str, table: Table, records: Sequence[NewRecord], timeout: float
 ) -> None:
     """Write rows in one transaction; those with a key replace the row of the same key.
+
+    Args:
+        admin: of the store.
+        entity: the table's name.
+        table: the table.
+        records: JSON objects of its columns.
+        timeout: seconds.
 
     Raises:
         StoreError: store-rejected, nothing is written then.

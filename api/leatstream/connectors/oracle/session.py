@@ -98,7 +98,14 @@ def connect(config: OracleConfig, timeout: float) -> oracledb.Connection:
 def connected(
     place: Place, config: OracleConfig, timeout: float, table: str | None = None
 ) -> Iterator[oracledb.Connection]:
-    """A connection for one call, whose errors are StoreErrors; what is not committed is rolled back."""
+    """A connection for one call, whose errors are StoreErrors; what is not committed is rolled back.
+
+    Args:
+        place: where it goes, for messages.
+        config: settings with the secret.
+        timeout: seconds for connecting and for each statement.
+        table: the table that rows are written to; see ``store_error``.
+    """
     with told(place, timeout, table):
         connection = connect(config, timeout)
         try:
@@ -111,7 +118,14 @@ def connected(
 def transaction(
     place: Place, config: OracleConfig, timeout: float, table: str | None = None
 ) -> Iterator[oracledb.Connection]:
-    """A transaction on the process's connection, which is kept for the next one unless something fails."""
+    """A transaction on the process's connection, which is kept for the next one unless something fails.
+
+    Args:
+        place: where it goes, for messages.
+        config: settings with the secret.
+        timeout: seconds for each statement.
+        table: the table that rows are written to; see ``store_error``.
+    """
     with told(place, timeout, table):
         connection = _kept_connection(config, timeout)
         try:

@@ -59,7 +59,7 @@ class OracleConfig(StoreSettings):
     @field_validator("password")
     @classmethod
     def _is_secret(cls, value: SecretStr | None) -> SecretStr | None:
-        text = value.get_secret_value() if value else None
+        text = None if value is None else value.get_secret_value()
         if text is not None and (not text or "\x00" in text):
             raise PydanticCustomError("secret", "a password is not empty and has no NUL")
         return value

@@ -206,7 +206,14 @@ def _make(cursor: oracledb.Cursor, statement: str) -> None:
 
 
 def forget(store: str, config: OracleConfig, query: str, timeout: float) -> None:
-    """Delete a query's row of ``LEATSTREAM_BATCHES``, if it has one."""
+    """Delete a query's row of ``LEATSTREAM_BATCHES``, if it has one.
+
+    Args:
+        store: the store's name.
+        config: settings with the secret.
+        query: the query's id.
+        timeout: seconds.
+    """
     place = Place(store, config.where, "forgetting batches")
     with connected(place, config, timeout) as connection, connection.cursor() as cursor:
         try:
@@ -223,7 +230,13 @@ def fenced(target: Target) -> StoreError:
 
 
 def write_rows(target: Target, number: int, batches: Batches) -> Batches:
-    """A task: write the batch in one transaction; gives its rows and their bytes."""
+    """A task: write the batch in one transaction; gives its rows and their bytes.
+
+    Args:
+        target: what is written.
+        number: of the batch.
+        batches: its rows, as ``OracleTableWriter.write`` makes them.
+    """
     return counted(batches, functools.partial(_write, target, number))
 
 

@@ -67,7 +67,15 @@ _NUMBERS = re.compile(r"\((\*|\d+)(?: (?:CHAR|BYTE))?(?:,\s*(-?\d+))?\)")
 def native_type(
     data_type: str, precision: int | None, scale: int | None, length: int | None, used: str | None
 ) -> str:
-    """How a column is declared, from its row of ALL_TAB_COLS: type, digits, length and unit of the length."""
+    """How a column is declared.
+
+    Args:
+        data_type: of its row of ALL_TAB_COLS, such as ``VARCHAR2``.
+        precision: digits, of a number.
+        scale: digits behind the point, of a number.
+        length: of a text or of bytes.
+        used: unit of a text's length: ``C`` for characters, else bytes.
+    """
     if data_type == "NUMBER":
         if precision is None and scale is None:
             return "NUMBER"
