@@ -14,6 +14,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
+from deadlines import patient
 from token_server import AUDIENCE, TokenServer
 
 from leatstream.dev.jars import broker_jars
@@ -98,7 +99,7 @@ class SecuredBroker:
             tool = ["kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qk", "-c", settings]
             subprocess.run([*command, *tool], check=True, stdout=log, stderr=log)
             self._process = subprocess.Popen([*command, "kafka.Kafka", settings], stdout=log, stderr=log)
-        end = time.monotonic() + 60
+        end = time.monotonic() + patient(60)
         while not _listens(self._port):
             assert self._process.poll() is None, (self._place / "log").read_text()[-3000:]
             assert time.monotonic() < end

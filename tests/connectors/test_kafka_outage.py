@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from deadlines import patient
 
 from leatstream.connectors.kafka.connector import KafkaConnector
 from leatstream.connectors.kafka.groups import Groups
@@ -70,7 +71,7 @@ def wait_for(teller: subprocess.Popen[str], said: str, times: int) -> None:
     """Until each query has said so so often, from now on."""
     assert teller.stdout is not None
     heard: Counter[str] = Counter()
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + patient(120)
     while len(heard) < QUERIES or min(heard.values()) < times:
         line = teller.stdout.readline()
         assert line, f"the process ended with {teller.wait()}"

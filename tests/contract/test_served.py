@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 import uvicorn
+from deadlines import patient
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
@@ -55,7 +56,7 @@ def _serving(world: Any, **options: Any) -> Iterator[str]:
 
 
 def _eventually(condition: Any, seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patient(seconds)
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import pytest
+from deadlines import patient
 
 from leatstream.connectors.registry import open_connector
 
@@ -24,7 +25,7 @@ def table(
 ) -> dict[bytes | None, Any]:
     """The topic's newest value per record key, as soon as it is ``wanted`` or the time is over."""
     kafka = open_connector("kafka", "store", {"bootstrap_servers": play.kafka})
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patient(seconds)
     while True:
         found: dict[bytes | None, Any] = {}
         for record in kafka.read_records(topic, from_beginning=True, limit=None, idle_timeout=0.5):

@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 import pytest
+from deadlines import patient
 
 from leatstream.connectors.registry import open_connector
 
@@ -37,7 +38,7 @@ def put(play: Any, topic: str, *records: tuple[bytes, Any]) -> None:
 def table(play: Any, topic: str, wanted: dict[bytes | None, Any]) -> dict[bytes | None, Any]:
     """The topic's newest value per record key, as soon as it is ``wanted`` or the time is over."""
     kafka = open_connector("kafka", "store", {"bootstrap_servers": play.kafka})
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + patient(90)
     while True:
         found: dict[bytes | None, Any] = {}
         for record in kafka.read_records(topic, from_beginning=True, limit=None, idle_timeout=0.5):
@@ -192,7 +193,7 @@ def test_a_compacted_changelog_is_read_as_its_newest_rows(play: Any) -> None:
 
     def spend(who: str, n: int, until: Callable[[], bool]) -> None:
         play.produce(source, [{"who": who, "n": n}])
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patient(60)
         while not until():
             assert time.monotonic() < deadline, (records(b"a"), records(b"c"))
 
@@ -202,7 +203,7 @@ def test_a_compacted_changelog_is_read_as_its_newest_rows(play: Any) -> None:
     for n in range(1, 4):
         spend("a", 1, lambda n=n: records(b"a")[-1:] == [n])
     # The segment that is written to is not compacted: more records make it an old one.
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + patient(120)
     while records(b"a") != [3] or 50 in records(b"c"):
         assert time.monotonic() < deadline, (records(b"a"), records(b"c"))
         play.produce(source, [{"who": "z", "n": 1 - len(records(b"z"))}])

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import pytest
+from deadlines import patient
 
 pytestmark = [pytest.mark.stack]
 LARGE = 2_000_000
@@ -64,7 +65,7 @@ def _headers(play: Any, topic: str, count: int) -> dict[int, Any]:
     consumer = Consumer({"bootstrap.servers": play.kafka, "isolation.level": "read_committed", **settings})
     consumer.subscribe([topic])
     found: dict[int, Any] = {}
-    end = time.monotonic() + 60
+    end = time.monotonic() + patient(60)
     try:
         while len(found) < count:
             assert time.monotonic() < end, f"{topic} has {found}"

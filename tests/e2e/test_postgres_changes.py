@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import psycopg
 import pytest
+from deadlines import patient
 from postgres_server import PASSWORD, PostgresServer
 
 from leatstream.connectors.registry import open_connector
@@ -47,7 +48,7 @@ def declared(play: Any, kind: str, name: str, columns: str) -> None:
 def newest(play: Any, topic: str, wanted: dict[bytes, Any]) -> dict[bytes | None, Any]:
     """The topic's newest value per key, as soon as it is ``wanted`` or the time is over."""
     kafka = open_connector("kafka", "store", {"bootstrap_servers": play.kafka})
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + patient(90)
     while True:
         found: dict[bytes | None, Any] = {}
         for record in kafka.read_records(topic, from_beginning=True, limit=None, idle_timeout=0.5):

@@ -6,12 +6,13 @@ import time
 from typing import Any
 
 import pytest
+from deadlines import patient
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
 
 
 def _ready(play: Any, name: str) -> dict[str, Any]:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + patient(60)
     while True:
         found: dict[str, Any] = play.http.get(f"/v1/savepoints/{name}").json()
         if found["state"] != "pending":

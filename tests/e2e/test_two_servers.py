@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
+from deadlines import patient
 from leat_server import START_SECONDS, LeatstreamServer, stop_process
 from numbered_records import Feed, distinct_numbers
 from playground import Playground, playground
@@ -63,7 +64,7 @@ class Servers:
 
     def wait_ready(self, *servers: LeatstreamServer) -> None:
         """Wait until they answer and their drivers are warm."""
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + patient(START_SECONDS)
         for server in servers:
             while not server.warm():
                 logs = [path.read_text()[-2000:] for path in self._directory.glob("*.log")]

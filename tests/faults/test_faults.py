@@ -1,4 +1,7 @@
-"""Forty faults at seeded moments; then nothing is missing, and nothing is there twice that must not be."""
+"""Faults at seeded moments; then nothing is missing, and nothing is there twice that must not be.
+
+Of this seed fourteen are at least two of every kind; ``bench/faults.py`` is the long campaign.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from fault_run import run_faults
 
 @pytest.mark.stack
 @pytest.mark.timeout(1800)
-def test_forty_faults_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
-    outcome = run_faults(tmp_path, seed=6, count=40)
+def test_faults_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
+    outcome = run_faults(tmp_path, seed=11, count=14)
     assert outcome.wrong == []
-    assert outcome.done.total() == 40
+    assert outcome.done.total() == 14

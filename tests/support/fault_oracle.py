@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aws_server import kinesis_of, s3_of
+from deadlines import patient
 from fault_load import BEGIN_MS, BUCKET, KEYS, SPACE_MS, WINDOW_MS, Places
 from playground import Playground
 from postgres_server import PostgresServer
@@ -34,7 +35,7 @@ def read_topic(kafka: str, topic: str) -> Iterator[tuple[bytes | None, Any]]:
     with contextlib.closing(consumer):
         found = consumer.list_topics(topic, timeout=30).topics[topic].partitions
         consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in found])
-        left, deadline = set(found), time.monotonic() + 60
+        left, deadline = set(found), time.monotonic() + patient(60)
         while left:
             assert time.monotonic() < deadline, f"{topic} could not be read to its end"
             for message in consumer.consume(1000, 0.2):

@@ -16,6 +16,7 @@ from typing import Any
 
 import psutil
 import psycopg
+from deadlines import patient
 from leat_server import LeatstreamServer
 from postgres_server import PostgresServer
 
@@ -97,7 +98,7 @@ class Part:
 
 def until(condition: Callable[[], Any], seconds: float, what: str) -> Any:
     """Look until the condition holds; its value."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patient(seconds)
     while not (found := condition()):
         if time.monotonic() > deadline:
             raise AssertionError(f"not so within {seconds:g} s: {what}")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from deadlines import patient
 from fault_aws import AwsPart
 from fault_load import SteadyFeed, declare
 from fault_oracle import Oracle
@@ -163,7 +164,7 @@ def settle(watcher: Watcher, parts: dict[str, Part], outcome: Outcome, say: Call
 
 def _wait_for(oracle: Oracle, seconds: float = 300.0) -> list[str]:
     """What is still wrong when the time is over."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patient(seconds)
     while True:
         wrong = oracle.faults()
         # What came twice does not go away.

@@ -7,6 +7,8 @@ import threading
 import time
 import uuid
 
+from deadlines import patient
+
 
 class Feed:
     """Produces numbered records at a steady pace until the count is reached."""
@@ -29,7 +31,7 @@ class Feed:
         assert producer.flush(60) == 0
 
     def wait_for(self, share: float) -> None:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + patient(120)
         while self.sent < self.count * share:
             assert time.monotonic() < deadline
             time.sleep(0.02)
@@ -48,7 +50,7 @@ def distinct_numbers(kafka: str, topic: str, count: int, seconds: float = 180.0)
     consumer.subscribe([topic])
     seen: set[int] = set()
     total = 0
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patient(seconds)
     try:
         while len(seen) < count and time.monotonic() < deadline:
             for message in consumer.consume(1000, 0.5):

@@ -105,7 +105,7 @@ class Playground:
         consumer.subscribe([topic])
         found: list[dict[str, Any]] = []
         seen: set[Any] = set()
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + patient(seconds)
         try:
             while len(seen if distinct else found) < count:
                 message = consumer.poll(0.5)

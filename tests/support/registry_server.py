@@ -9,6 +9,8 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from deadlines import patient
+
 from leatstream.dev.cache import cache_dir, exclusive
 from leatstream.dev.jars import DOWNLOAD_TIMEOUT, repositories, sha256_of
 from leatstream.dev.java import find_java
@@ -64,7 +66,7 @@ class RegistryServer:
             self.process = subprocess.Popen(
                 argv, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
             )
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + patient(START_SECONDS)
         while not self._answers():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.stop()

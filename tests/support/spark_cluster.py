@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
+from deadlines import patient
 
 from leatstream.dev.java import find_java
 from leatstream.dev.ports import free_ports
@@ -84,7 +85,7 @@ def spark_cluster(place: Path) -> Iterator[SparkCluster]:
 
 
 def _wait_for_workers(cluster: SparkCluster, processes: list[subprocess.Popen[bytes]], place: Path) -> None:
-    deadline = time.monotonic() + DEADLINE
+    deadline = time.monotonic() + patient(DEADLINE)
     while True:
         with contextlib.suppress(OSError):
             if [w["state"] for w in cluster.told()["workers"]] == ["ALIVE", "ALIVE"]:

@@ -10,7 +10,7 @@ import typer
 from leatstream.cli.output import Output, stderr, write_json, write_rows
 from leatstream.cli.session import OutputOption, open_client
 
-_NOT_FLAGS = ("kind", "built", "delivery", "properties")
+_NOT_FLAGS = ("kind", "built", "delivery", "properties", "verified_on", "unverified")
 
 
 def capabilities(context: typer.Context, output: OutputOption = Output.TABLE) -> None:
@@ -24,9 +24,15 @@ def capabilities(context: typer.Context, output: OutputOption = Output.TABLE) ->
     elif output is Output.TABLE:
         _write_table(items, names)
     else:
-        head = ("kind", "built", *names, "delivery", "properties")
+        head = ("kind", "built", *names, "delivery", "properties", "experimental")
         rows = [
-            (item["kind"], *(_yes(item[name]) for name in ("built", *names)), *_lists(item)) for item in items
+            (
+                item["kind"],
+                *(_yes(item[name]) for name in ("built", *names)),
+                *_lists(item),
+                _yes(bool(item["unverified"])),
+            )
+            for item in items
         ]
         write_rows(head, rows, output)
 
@@ -37,6 +43,7 @@ def _write_table(items: Sequence[Mapping[str, Any]], names: Sequence[str]) -> No
     rows = [(name, *(_yes(item[name]) for item in built)) for name in names]
     for row, name in enumerate(("delivery", "properties")):
         rows.append((name, *(_lists(item)[row] for item in built)))
+    rows.append(("experimental", *(_yes(bool(item["unverified"])) for item in built)))
     write_rows(("", *(item["kind"] for item in built)), rows, Output.TABLE)
     missing = ", ".join(item["kind"] for item in items if not item["built"])
     if missing:

@@ -38,6 +38,8 @@ class Capabilities:
         hand_over: what one version of a query wrote, the next one can continue at one place.
         error_log: records that could not be read can be written beside a query's results.
         delivery: what its sinks promise.
+        verified_on: what the tests run against: the real server, or what stands in for it.
+        unverified: what has never been run against the real store; empty where nothing is left.
     """
 
     source: bool = False
@@ -58,6 +60,8 @@ class Capabilities:
     hand_over: bool = False
     error_log: bool = False
     delivery: tuple[Guarantee, ...] = ()
+    verified_on: str = ""
+    unverified: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from leatstream.connectors.base import Connector
 from leatstream.connectors.capabilities import Capabilities
 from leatstream.connectors.registry import PLANNED, connector_classes
 
-_COLUMNS = {
+_ROWS = {
     "source": "source",
     "sink": "sink",
     "create_as": "CREATE … AS SELECT",
@@ -38,11 +38,12 @@ _HEAD = """# Kinds of store
 
 <!-- Written by `make generate` from the connector classes. -->
 
-What each kind can be used for in this version; `leat capabilities` and `GET /v1/server/capabilities` tell the
-same of a server. Sink-property [inference](inference.md) knows all of them. `CONFLUENT_KAFKA`, `MSK` and
+What each kind can be used for in this version; `leat capabilities` and `GET /v1/server/capabilities` report
+the same of a server. Sink-property [inference](inference.md) knows all of them. `CONFLUENT_KAFKA`, `MSK` and
 `REDPANDA` are of kind `kafka`.
 
 """
+_TESTED = "A kind with an entry under *never run* is experimental there: try it before you rely on it."
 
 
 def matrix(classes: Mapping[str, type[Connector]]) -> list[dict[str, Any]]:
@@ -67,16 +68,28 @@ def page(classes: Mapping[str, type[Connector]]) -> str:
     """The whole page."""
     rows = matrix(classes)
     built = [row for row in rows if row["built"]]
-    lines = ["| kind | " + " | ".join(_COLUMNS.values()) + " |", "|---" * (len(_COLUMNS) + 1) + "|"]
-    for row in built:
-        lines.append(f"| {row['kind']} | " + " | ".join("yes" if row[c] else "–" for c in _COLUMNS) + " |")
-    lines += ["", "| kind | delivery | when | a new sink needs |", "|---|---|---|---|"]
+    lines = ["| | " + " | ".join(row["kind"] for row in built) + " |", "|---" * (len(built) + 1) + "|"]
+    for name, shown in _ROWS.items():
+        lines.append(f"| {shown} | " + " | ".join("yes" if row[name] else "–" for row in built) + " |")
+    lines += ["", "## Delivery", "", "| kind | delivery | when | a new sink needs |", "|---|---|---|---|"]
     for row in built:
         needs = ", ".join(f"`{name}`" for name in row["properties"]) or "–"
         for one in row["delivery"]:
             lines.append(f"| {row['kind']} | {one['name']} | {one['condition']} | {needs} |")
+    lines += [
+        "",
+        "## What was tested",
+        "",
+        _TESTED,
+        "",
+        "| kind | tested against | never run |",
+        "|---|---|---|",
+    ]
+    for row in built:
+        lines.append(f"| {row['kind']} | {row['verified_on']} | {row['unverified'] or '–'} |")
     missing = ", ".join(row["kind"] for row in rows if not row["built"])
-    return _HEAD + "\n".join(lines) + f"\n\nNot built yet, and refused by name: {missing}.\n"
+    more = f"\n\nNot built yet, and refused by name: {missing}." if missing else ""
+    return _HEAD + "\n".join(lines) + f"{more}\n"
 
 
 if __name__ == "__main__":

@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from deadlines import patient
 
 
 def wait_for(condition: Callable[[], bool], seconds: float, what: str) -> None:
     """Wait until a condition holds, or fail naming it."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patient(seconds)
     while not condition():
         if time.monotonic() > deadline:
             pytest.fail(f"after {seconds:.0f} s still not: {what}")

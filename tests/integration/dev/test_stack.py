@@ -18,6 +18,7 @@ from typing import Any
 import psutil
 import pytest
 from confluent_kafka import Consumer
+from deadlines import patient
 
 from leatstream.dev.broker import Broker
 
@@ -77,7 +78,7 @@ class Stack:
             )
 
     def ready(self) -> dict[str, Any]:
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + patient(90)
         while not self.ready_file.exists():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 pytest.fail(f"not ready:\n{self.log.read_text()}")
@@ -120,7 +121,7 @@ def topics_read(bootstrap_servers: str) -> set[str | None]:
     )
     consumer.subscribe(["users", "pageviews"])
     seen: set[str | None] = set()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + patient(30)
     while len(seen) < 2 and time.monotonic() < deadline:
         seen |= {record.topic() for record in consumer.consume(20, timeout=0.5) if record.error() is None}
     consumer.close()

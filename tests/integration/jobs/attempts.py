@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from deadlines import patient
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -24,7 +25,7 @@ class Service:
     query_name = None
 
     def __init__(self, enough: Callable[[Mapping[str, Any]], bool], seconds: float) -> None:
-        self.enough, self.end = enough, time.monotonic() + seconds
+        self.enough, self.end = enough, time.monotonic() + patient(seconds)
         self.contact = Contact(3600)  # from now on: a run of all tests may last longer
         self.beats: list[dict[str, Any]] = []
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deadlines import patient
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -484,7 +485,7 @@ def test_real_failures_are_told_apart(
             return {"code": error.code, "detail": error.detail}
         except Exception as error:
             return classify(chain_of(error), spec).as_json()
-        end = time.monotonic() + 60
+        end = time.monotonic() + patient(60)
         while query.isActive:
             assert time.monotonic() < end
             time.sleep(0.05)

@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from deadlines import patient
 from postgres_server import PASSWORD, PostgresServer
 from pyspark.sql import DataFrame, SparkSession
 
@@ -76,7 +77,7 @@ def test_a_repeated_batch_has_the_same_records(
             "checkpointLocation", str(tmp_path / "checkpoint")
         )
         query = writer.start()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patient(60)
         try:
             while query.isActive and not until():
                 assert time.monotonic() < deadline, seen

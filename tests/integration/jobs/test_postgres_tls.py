@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deadlines import patient
 from postgres_server import PASSWORD, PostgresServer, postgres_server
 from pyspark.sql import SparkSession
 from secured_broker import certificate
@@ -132,7 +133,7 @@ def test_changes_come_over_tls(spark: SparkSession, server: PostgresServer, tmp_
             lambda frame, _: seen.extend(row[0] for row in frame.select("value").collect())
         )
         query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patient(60)
         try:
             for wanted in (1, 2):
                 while len(seen) < wanted:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from deadlines import patient
 
 from leatstream.dev import class_archive
 from leatstream.dev.cache import exclusive
@@ -106,7 +107,7 @@ def test_behind_a_server_it_waits_until_that_is_ready_and_its_end_ends_it(
     assert asked.wait(30)
     assert not began.exists()
     ready.set()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + patient(30)
     while not began.exists():
         assert time.monotonic() < deadline
         time.sleep(0.02)

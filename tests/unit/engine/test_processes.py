@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deadlines import patient
 
 from leatstream.engine import processes as module
 from leatstream.engine.processes import DRIVER_MARK, DriverCommand, LocalLauncher, end_driver, is_running
@@ -46,7 +47,7 @@ def test_a_driver_is_told_from_a_process_that_took_its_number(
 ) -> None:
     mine, other = start(SLEEP, "drv_a"), start(SLEEP, None)
     processes += [mine, other]
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patient(20)
     while not is_running("drv_a", mine.pid):
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -63,7 +64,7 @@ def test_children_go_with_a_driver_that_is_dead_already(processes: list[subproce
 
     parent = start(PARENT, "drv_c")
     processes.append(parent)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patient(20)
     while not (children := psutil.Process(parent.pid).children()):
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -101,7 +102,7 @@ def test_a_driver_gets_no_secret_of_the_server(tmp_path: Path, monkeypatch: pyte
     command = DriverCommand(*places, more, 2, inherited=("MINE_KEY", "OTHER_*"))
     process = command.start("drv_d", "dedicated", "the-token")
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + patient(20)
         # Right after its start a process has no environment to read yet.
         while DRIVER_MARK not in (environment := psutil.Process(process.pid).environ()):
             assert time.monotonic() < deadline

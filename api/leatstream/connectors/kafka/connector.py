@@ -66,6 +66,8 @@ class KafkaConnector(Connector):
     kind: ClassVar[str] = "kafka"
     entity_noun: ClassVar[str] = "topic"
     capabilities: ClassVar[Capabilities] = Capabilities(
+        verified_on="a real Apache Kafka broker",
+        unverified="Amazon MSK with IAM, Confluent Cloud",
         source=True,
         sink=True,
         create_as=True,

@@ -46,6 +46,7 @@ class PostgresConnector(Connector):
     kind: ClassVar[str] = "postgres"
     entity_noun: ClassVar[str] = "table"
     capabilities: ClassVar[Capabilities] = Capabilities(
+        verified_on="a real PostgreSQL server",
         source=True,
         sink=True,
         create_as=True,

@@ -49,6 +49,10 @@ class CapabilitiesView(View):
     hand_over: bool = Field(description="A blue-green replacement can continue what a query wrote to it.")
     error_log: bool = Field(description="Records that could not be read can be logged in it.")
     delivery: list[GuaranteeView] = Field(description="What its sinks promise.")
+    verified_on: str = Field(description="The server that the tests run against, or its stand-in.")
+    unverified: str = Field(
+        description="What has never been run against the real store; then the kind is experimental there."
+    )
     properties: list[str] = Field(description="Properties that a new sink needs, inferred or given.")
 
 
