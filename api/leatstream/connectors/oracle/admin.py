@@ -52,7 +52,7 @@ class OracleAdmin:
         self.config = config
 
     def place(self, what: str) -> Place:
-        """Where a call goes, for messages."""
+        """Address of a call, for messages."""
         return Place(self.store, self.config.where, what)
 
     def server(self, timeout: float) -> dict[str, str]:
@@ -95,7 +95,7 @@ class OracleAdmin:
         return Entity(entity_name(self.config, *table), table=described)
 
     def identity(self, entity: str, timeout: float) -> str | None:
-        """What tells the table from a later one of its name."""
+        """An identity that a later table of this name does not share."""
         rows = self._rows(f"looking for table {entity}", _TABLE, table_of(self.config, entity), timeout)
         return str(rows[0][1]) if rows else None
 

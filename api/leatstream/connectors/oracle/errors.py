@@ -46,7 +46,7 @@ _CONSTRAINT = re.compile(r"constraint \(([^()]+)\)")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a call goes, for messages.
+    """Address of a call, for messages.
 
     Attributes:
         store: the store's name.
@@ -80,7 +80,7 @@ def store_error(place: Place, code: str, text: str, timeout: float, table: str |
     """What to say when a call failed.
 
     Args:
-        place: where it went.
+        place: its address.
         code: Oracle's or the client's, such as ``ORA-00942``.
         text: the client's message; of a table that rows are written to only names are read from it.
         timeout: seconds that the call had.
@@ -157,11 +157,11 @@ def _first_line(text: str) -> str:
 
 
 @contextlib.contextmanager
-def told(place: Place, timeout: float, table: str | None = None) -> Iterator[None]:
+def as_store_errors(place: Place, timeout: float, table: str | None = None) -> Iterator[None]:
     """The client's errors as StoreErrors.
 
     Args:
-        place: where the call goes, for messages.
+        place: address of the call, for messages.
         timeout: seconds that it has.
         table: the table that rows are written to; see ``store_error``.
     """

@@ -20,7 +20,7 @@ _TIMEOUT = 5.0
 
 
 def rows(admin: OracleAdmin, entity: str, table: Table, limit: int | None) -> Iterator[Record | None]:
-    """The rows that are there, as JSON objects, by primary key; the key is an object of its columns.
+    """The existing rows, as JSON objects, by primary key; the key is an object of its columns.
 
     One statement reads them, so that rows changed meanwhile come once and as they were. Columns of types that
     are not read, such as XMLTYPE, are left out.

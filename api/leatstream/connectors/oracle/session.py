@@ -1,7 +1,7 @@
 """Connections to an Oracle database, with python-oracledb's thin mode: no Oracle software is needed.
 
 A listener that accepts a connection and then stays silent holds the library for ever, whatever timeouts it is
-given. So a thread connects, and whoever waits for it has a deadline.
+given. So a thread connects, and the caller waits for it with a deadline.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from leatstream.connectors.oracle.errors import Place, library, told
+from leatstream.connectors.oracle.errors import Place, as_store_errors, library
 from leatstream.connectors.oracle.settings import OracleConfig
 
 if TYPE_CHECKING:
@@ -101,12 +101,12 @@ def connected(
     """A connection for one call, whose errors are StoreErrors; what is not committed is rolled back.
 
     Args:
-        place: where it goes, for messages.
+        place: its address, for messages.
         config: settings with the secret.
         timeout: seconds for connecting and for each statement.
         table: the table that rows are written to; see ``store_error``.
     """
-    with told(place, timeout, table):
+    with as_store_errors(place, timeout, table):
         connection = connect(config, timeout)
         try:
             yield connection
@@ -121,12 +121,12 @@ def transaction(
     """A transaction on the process's connection, which is kept for the next one unless something fails.
 
     Args:
-        place: where it goes, for messages.
+        place: its address, for messages.
         config: settings with the secret.
         timeout: seconds for each statement.
         table: the table that rows are written to; see ``store_error``.
     """
-    with told(place, timeout, table):
+    with as_store_errors(place, timeout, table):
         connection = _kept_connection(config, timeout)
         try:
             yield connection

@@ -66,7 +66,7 @@ class Target:
     attempt: int
 
     def place(self, what: str) -> Place:
-        """Where a call goes, for messages."""
+        """Address of a call, for messages."""
         return Place(self.store, self.config.where, f"{what} table {self.entity}")
 
     @property
