@@ -19,6 +19,7 @@ from _pytest.nodeid import NodeId
 if TYPE_CHECKING:
     from lakes import Lake
     from clickhouse_server import ClickHouseServer
+    from oracle_double import OracleDouble
     from postgres_server import PostgresServer
     from snowflake_server import SnowflakeServer
 
@@ -197,6 +198,12 @@ def snowflake() -> Iterator[SnowflakeServer]:
 
     with snowflake_server() as server:
         yield server
+def oracle() -> Iterator[OracleDouble]:
+    """A double of Oracle for the whole run: H2 behind the real client library's interface."""
+    from oracle_double import oracle_double
+
+    with oracle_double() as double:
+        yield double
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ KINDS = [
     "leatstream.connectors.clickhouse.connector:ClickHouseConnector",
     "leatstream.connectors.kafka.connector:KafkaConnector",
     "leatstream.connectors.kinesis.connector:KinesisConnector",
+    "leatstream.connectors.oracle.connector:OracleConnector",
     "leatstream.connectors.postgres.connector:PostgresConnector",
     "leatstream.connectors.s3.connector:S3Connector",
     "leatstream.connectors.snowflake.connector:SnowflakeConnector",
@@ -25,6 +26,9 @@ KINDS = [
 PLANNED: Mapping[str, tuple[str, ...]] = {
     "databricks": ("databricks.", "table."),
     "oracle": ("oracle.",),
+    "iceberg_glue": ("iceberg.",),
+    "iceberg_rest": ("iceberg.",),
+    "snowflake": ("snowflake.",),
 }
 """Kinds that are refused by name until their connectors are built, with their families of properties."""
 

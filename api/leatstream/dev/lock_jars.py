@@ -24,6 +24,8 @@ SPARK = (
 )
 # With all that it needs inside, renamed: its plain form would bring an AWS SDK into Spark's class path.
 MSK = ("software.amazon.msk:aws-msk-iam-auth:2.3.9", "all")
+# For tests alone: the database behind their double of Oracle.
+H2 = "com.h2database:h2:2.5.252"
 BROKER_CLOSURE = "org.apache.kafka:kafka_2.13:4.1.1"
 # The broker brings slf4j-api 1.7 and log4j-core but no bridge between them: the 1.x one, of log4j's version.
 BROKER_EXTRA = ("org.apache.logging.log4j:log4j-slf4j-impl:2.24.3",)
@@ -34,6 +36,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         write_lock("spark", [_single(scratch, c) for c in SPARK])
         write_lock("msk", [_single(scratch, *MSK)])
+        write_lock("h2", [_single(scratch, H2)])
         write_lock(
             "broker",
             [

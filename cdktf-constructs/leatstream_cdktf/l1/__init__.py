@@ -27,6 +27,8 @@ from leatstream_cdktf.l1.entity import (
     Entity,
     EntityKafka,
     EntityKinesis,
+    EntityOracle,
+    EntityOracleColumn,
     EntityPostgres,
     EntityPostgresColumn,
 )
@@ -45,6 +47,7 @@ from leatstream_cdktf.l1.store import (
     StoreKafkaSaslOauth,
     StoreKafkaTls,
     StoreKinesis,
+    StoreOracle,
     StorePostgres,
     StoreS3,
 )
@@ -75,6 +78,8 @@ __all__ = [
     "Entity",
     "EntityKafka",
     "EntityKinesis",
+    "EntityOracle",
+    "EntityOracleColumn",
     "EntityPostgres",
     "EntityPostgresColumn",
     "Function",
@@ -93,6 +98,7 @@ __all__ = [
     "StoreKafkaSaslOauth",
     "StoreKafkaTls",
     "StoreKinesis",
+    "StoreOracle",
     "StorePostgres",
     "StoreS3",
     "Stream",

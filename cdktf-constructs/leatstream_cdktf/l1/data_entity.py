@@ -96,6 +96,39 @@ class DataEntityKinesisReference(Reference):
         return self._number("shards")
 
 
+class DataEntityOracleColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class DataEntityOracleReference(Reference):
+    """Tokens for columns and key of a table."""
+
+    @property
+    def columns(self) -> ListReference[DataEntityOracleColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", DataEntityOracleColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
+
+
 class DataEntityPostgresColumnReference(Reference):
     """Tokens for columns; required to create a table."""
 
@@ -191,6 +224,11 @@ class DataEntity(DataSource):
     def name(self) -> str:
         """Name of the topic, stream or table, exact."""
         return self.get_string_attribute("name")
+
+    @property
+    def oracle(self) -> DataEntityOracleReference:
+        """Columns and key of a table."""
+        return DataEntityOracleReference(self, "oracle")
 
     @property
     def postgres(self) -> DataEntityPostgresReference:

@@ -188,6 +188,45 @@ class DataStoreKinesisReference(Reference):
         return self._string("secret_access_key_secret")
 
 
+class DataStoreOracleReference(Reference):
+    """Tokens for a service of an Oracle database."""
+
+    @property
+    def ca_certificate(self) -> str:
+        """Certificate authority to trust, PEM; default the machine's own."""
+        return self._string("ca_certificate")
+
+    @property
+    def host(self) -> str:
+        """Host name or address of the listener."""
+        return self._string("host")
+
+    @property
+    def password_secret(self) -> str:
+        """Name of the secret that holds the password."""
+        return self._string("password_secret")
+
+    @property
+    def port(self) -> float:
+        """Port; default 1521."""
+        return self._number("port")
+
+    @property
+    def service(self) -> str:
+        """Service name of the (pluggable) database."""
+        return self._string("service")
+
+    @property
+    def tls(self) -> tf.IResolvable:
+        """Whether to connect over TLS (`tcps`), and check the certificate; default false."""
+        return self._at("tls")
+
+    @property
+    def username(self) -> str:
+        """User name; also the schema of its own tables."""
+        return self._string("username")
+
+
 class DataStorePostgresReference(Reference):
     """Tokens for a database of a PostgreSQL server."""
 
@@ -357,6 +396,11 @@ class DataStore(DataSource):
     def name(self) -> str:
         """Name of the store, exact."""
         return self.get_string_attribute("name")
+
+    @property
+    def oracle(self) -> DataStoreOracleReference:
+        """A service of an Oracle database."""
+        return DataStoreOracleReference(self, "oracle")
 
     @property
     def owner(self) -> str:

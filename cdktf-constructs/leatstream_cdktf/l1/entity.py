@@ -37,6 +37,26 @@ class EntityKinesis(TypedDict):
     """Number of open shards; required to create a stream unless `mode` is `ON_DEMAND`."""
 
 
+class EntityOracleColumn(TypedDict):
+    """Columns; required to create a table."""
+
+    name: str
+    """Name of the column, exact."""
+    not_null: NotRequired[bool | tf.IResolvable]
+    """Whether a value is required; columns of the primary key need no word of it. Default: ``False``."""
+    type: str
+    """SQL type, such as `BIGINT`."""
+
+
+class EntityOracle(TypedDict):
+    """Columns and key of a table."""
+
+    columns: NotRequired[Sequence[EntityOracleColumn] | tf.IResolvable]
+    """Columns; required to create a table. A change replaces the object."""
+    primary_key: NotRequired[Sequence[str]]
+    """Names of the columns that identify a row. A change replaces the object."""
+
+
 class EntityPostgresColumn(TypedDict):
     """Columns; required to create a table."""
 
@@ -143,6 +163,39 @@ class EntityKinesisReference(Reference):
         return self._number("shards")
 
 
+class EntityOracleColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class EntityOracleReference(Reference):
+    """Tokens for columns and key of a table."""
+
+    @property
+    def columns(self) -> ListReference[EntityOracleColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", EntityOracleColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
+
+
 class EntityPostgresColumnReference(Reference):
     """Tokens for columns; required to create a table."""
 
@@ -211,6 +264,7 @@ class Entity(Resource):
         store: str,
         kafka: EntityKafka | tf.IResolvable | None = None,
         kinesis: EntityKinesis | tf.IResolvable | None = None,
+        oracle: EntityOracle | tf.IResolvable | None = None,
         postgres: EntityPostgres | tf.IResolvable | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
@@ -223,6 +277,7 @@ class Entity(Resource):
             store: Name of the store. A change replaces the object.
             kafka: Settings of a Kafka topic.
             kinesis: Settings of a Kinesis stream.
+            oracle: Columns and key of a table.
             postgres: Columns, key and settings of a table.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
@@ -234,6 +289,7 @@ class Entity(Resource):
                 "store": store,
                 "kafka": kafka,
                 "kinesis": kinesis,
+                "oracle": oracle,
                 "postgres": postgres,
             },
             meta,
@@ -258,6 +314,11 @@ class Entity(Resource):
     def name(self) -> str:
         """Name of the topic, stream or table, exact."""
         return self.get_string_attribute("name")
+
+    @property
+    def oracle(self) -> EntityOracleReference:
+        """Columns and key of a table."""
+        return EntityOracleReference(self, "oracle")
 
     @property
     def postgres(self) -> EntityPostgresReference:

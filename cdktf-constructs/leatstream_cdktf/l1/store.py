@@ -142,6 +142,32 @@ class StoreKinesis(TypedDict):
     """Change it to send `secret_access_key_wo` again, for example after a rotation."""
 
 
+class StoreOracle(TypedDict):
+    """A service of an Oracle database."""
+
+    ca_certificate: NotRequired[str]
+    """Certificate authority to trust, PEM; default the machine's own."""
+    host: str
+    """Host name or address of the listener."""
+    password_secret: NotRequired[str]
+    """Name of the secret that holds the password."""
+    password_wo: NotRequired[str]
+    """Password; left out = the stored one stays. Write-only: sent to the service, never stored in the state.
+    It is sent with every change of the object; to send a new value alone, change `password_wo_version`.
+    Write-only: never kept in Terraform's state.
+    """
+    password_wo_version: NotRequired[int | float]
+    """Change it to send `password_wo` again, for example after a rotation."""
+    port: NotRequired[int | float]
+    """Port; default 1521."""
+    service: str
+    """Service name of the (pluggable) database."""
+    tls: NotRequired[bool | tf.IResolvable]
+    """Whether to connect over TLS (`tcps`), and check the certificate; default false."""
+    username: str
+    """User name; also the schema of its own tables."""
+
+
 class StorePostgres(TypedDict):
     """A database of a PostgreSQL server."""
 
@@ -374,6 +400,45 @@ class StoreKinesisReference(Reference):
         return self._string("secret_access_key_secret")
 
 
+class StoreOracleReference(Reference):
+    """Tokens for a service of an Oracle database."""
+
+    @property
+    def ca_certificate(self) -> str:
+        """Certificate authority to trust, PEM; default the machine's own."""
+        return self._string("ca_certificate")
+
+    @property
+    def host(self) -> str:
+        """Host name or address of the listener."""
+        return self._string("host")
+
+    @property
+    def password_secret(self) -> str:
+        """Name of the secret that holds the password."""
+        return self._string("password_secret")
+
+    @property
+    def port(self) -> float:
+        """Port; default 1521."""
+        return self._number("port")
+
+    @property
+    def service(self) -> str:
+        """Service name of the (pluggable) database."""
+        return self._string("service")
+
+    @property
+    def tls(self) -> tf.IResolvable:
+        """Whether to connect over TLS (`tcps`), and check the certificate; default false."""
+        return self._at("tls")
+
+    @property
+    def username(self) -> str:
+        """User name; also the schema of its own tables."""
+        return self._string("username")
+
+
 class StorePostgresReference(Reference):
     """Tokens for a database of a PostgreSQL server."""
 
@@ -515,6 +580,7 @@ class Store(Resource):
         comment: str | None = None,
         kafka: StoreKafka | tf.IResolvable | None = None,
         kinesis: StoreKinesis | tf.IResolvable | None = None,
+        oracle: StoreOracle | tf.IResolvable | None = None,
         postgres: StorePostgres | tf.IResolvable | None = None,
         s3: StoreS3 | tf.IResolvable | None = None,
         schema_registry: str | None = None,
@@ -529,6 +595,7 @@ class Store(Resource):
             comment: Free text.
             kafka: An Apache Kafka cluster, or one that speaks its protocol.
             kinesis: Kinesis Data Streams of one AWS region.
+            oracle: A service of an Oracle database.
             postgres: A database of a PostgreSQL server.
             s3: A bucket of S3 or of a server that speaks its protocol, or the part of it below a prefix.
             schema_registry: Name of the schema registry that describes its records.
@@ -542,6 +609,7 @@ class Store(Resource):
                 "comment": comment,
                 "kafka": kafka,
                 "kinesis": kinesis,
+                "oracle": oracle,
                 "postgres": postgres,
                 "s3": s3,
                 "schema_registry": schema_registry,
@@ -583,6 +651,11 @@ class Store(Resource):
     def name(self) -> str:
         """Name of the store, exact."""
         return self.get_string_attribute("name")
+
+    @property
+    def oracle(self) -> StoreOracleReference:
+        """A service of an Oracle database."""
+        return StoreOracleReference(self, "oracle")
 
     @property
     def owner(self) -> str:

@@ -7,6 +7,7 @@ from leatstream_cdktf.l2._statement import Sink
 from leatstream_cdktf.l2.application import Application
 from leatstream_cdktf.l2.changelog import Changelog
 from leatstream_cdktf.l2.namespaces import Database, Schema
+from leatstream_cdktf.l2.oracle_store import OracleStore
 from leatstream_cdktf.l2.query import Query
 from leatstream_cdktf.l2.stores import KafkaStore, KinesisStore, S3Store
 from leatstream_cdktf.l2.stream import Stream
@@ -19,6 +20,7 @@ __all__ = [
     "KafkaStore",
     "KinesisStore",
     "LeatstreamProvider",
+    "OracleStore",
     "Query",
     "S3Store",
     "Schema",

@@ -18,6 +18,7 @@ from aws_server import aws_server
 from docs_world import FIXTURES, DocsWorld, Servers, docs_world
 from google.protobuf import descriptor_pb2
 from java_classes import jar, load, udf_class
+from oracle_double import PASSWORD as ORACLE_PASSWORD
 
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient, Schema
 from leatstream.sql.parser import parse
@@ -65,7 +66,9 @@ def world(
     postgres: Any,
     aws: str,
 ) -> Iterator[DocsWorld]:
-    servers = Servers(kafka_broker, postgres, aws, lambda: request.getfixturevalue("schema_registry"))
+    given = request.getfixturevalue
+    others = {"oracle": lambda: given("oracle").config(password=ORACLE_PASSWORD)}
+    servers = Servers(kafka_broker, postgres, aws, lambda: given("schema_registry"), others)
     with docs_world(tmp_path, spark, servers) as made:
         yield made
 

@@ -14,6 +14,7 @@ from leatstream_cdktf import (
     KafkaStore,
     KinesisStore,
     LeatstreamProvider,
+    OracleStore,
     Query,
     S3Store,
     Schema,
@@ -56,6 +57,7 @@ def build(stack: Any) -> dict[str, Any]:
         stack, "lake", region="eu-west-1", bucket="acme-events", prefix="team/raw/",
         access_key_id="AKIA", secret_access_key=password.string_value,
     )  # fmt: skip
+    OracleStore(stack, "erp", host="db", service="shop", username="leat", password=password.string_value)
     demo = Database(stack, "demo", comment="for people")
     public = Schema(stack, "public_schema", name="public", database=demo)
     pageviews = Stream(
