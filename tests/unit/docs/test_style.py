@@ -20,8 +20,9 @@ NO_NOUNS = {
     *("write", "not", "tried", "retried", "counted", "instead"),
 }
 
-# Banned words in the code of each package: docstrings, comments and messages. The numbers only fall.
-CODE = {"api": 372, "spark_jobs": 78, "provider-schema": 83, "cdktf-constructs": 4}
+# Banned words in the code of each package: docstrings, comments and messages. The numbers only
+# fall; what is left of the API is in its connectors.
+CODE = {"api": 94, "spark_jobs": 0, "provider-schema": 0, "cdktf-constructs": 0}
 
 
 def prose(text: str) -> str:
