@@ -286,8 +286,11 @@ def open_checkpoints(settings: Settings, driver_environment: Mapping[str, str]) 
     if "://" not in root:
         return CheckpointDirectory(Path(root))
     # What Spark hands on to Hadoop in the drivers, by the same names.
-    prefix, told = "spark.hadoop.", settings.spark_conf if settings.launcher in ("standalone", "yarn") else {}
-    known = {key.removeprefix(prefix): value for key, value in told.items() if key.startswith(prefix)}
+    prefix, given = (
+        "spark.hadoop.",
+        settings.spark_conf if settings.launcher in ("standalone", "yarn") else {},
+    )
+    known = {key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)}
     return CheckpointUrl(root, HadoopClient({**os.environ, **driver_environment}, known))
 
 

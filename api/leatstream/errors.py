@@ -324,7 +324,7 @@ class CheckpointError(LeatstreamError):
     }
 
 
-# Condition of a job that could not load its state: the disk may be away, or the checkpoint be damaged.
+# Condition of a job that could not load its state: the disk may be missing, or the checkpoint be damaged.
 STATE_UNREADABLE = "state-unreadable"
 
 
@@ -378,7 +378,7 @@ class CatalogAway(Exception):
     Not in the tree above: code that handles the faults of a request must not handle this one.
     """
 
-    def told(self) -> InternalError:
+    def for_caller(self) -> InternalError:
         """The error that the caller gets."""
         return InternalError(
             "catalog-unreachable",
@@ -390,7 +390,7 @@ class CatalogAway(Exception):
 class CatalogBusy(CatalogAway):
     """The catalog took nothing down: another change of it did not end in time."""
 
-    def told(self) -> InternalError:
+    def for_caller(self) -> InternalError:
         """The error that the caller gets."""
         return InternalError(
             "catalog-busy",
@@ -402,7 +402,7 @@ class CatalogBusy(CatalogAway):
 class CatalogFull(CatalogAway):
     """The catalog took nothing down: its disk is full."""
 
-    def told(self) -> InternalError:
+    def for_caller(self) -> InternalError:
         """The error that the caller gets."""
         return InternalError(
             "catalog-full",

@@ -38,21 +38,21 @@ def open_launcher(
     Raises:
         StackError: ``part-failed``, the settings do not fit together, or the cluster refuses us.
     """
-    told = {
+    variables = {
         "LEATSTREAM_DRIVER_MEMORY": settings.driver_memory,
         "LEATSTREAM_DRIVER_JVM_OPTIONS": settings.driver_jvm_options or SMALL_JVM,
         **environment,
     }
     data_dir = settings.data_dir.resolve()
     if settings.launcher == "kubernetes":
-        return _pods(settings, server, data_dir / "logs" / "drivers", told)
+        return _pods(settings, server, data_dir / "logs" / "drivers", variables)
     cluster = _cluster(settings)
     return LocalLauncher(
         DriverCommand(
             url_file=url_file,
             work_dir=data_dir / "drivers",
             log_dir=data_dir / "logs" / "drivers",
-            environment=told,
+            environment=variables,
             slots=slots(settings),
             cluster=cluster.environment() if cluster is not None else {},
             warm_up_kafka=settings.warm_up_kafka,

@@ -58,7 +58,7 @@ class Settings(BaseSettings):
         catalog_url: SQLAlchemy URL; empty = SQLite in ``data_dir``.
         views_url: URL, with a password, of the role that materialized views are kept with; empty = the server
             makes one, where the catalog is in PostgreSQL.
-        catalog_wait_seconds: how long a start waits for the catalog's database while that is away.
+        catalog_wait_seconds: how long a start waits for the catalog's database while that is unreachable.
         keys_file: the key ring; empty = ``data_dir/keys.json``.
         checkpoint_root: empty = ``data_dir/checkpoints``.
         host, port: where REST listens; port 0 takes a free one.
@@ -87,7 +87,7 @@ class Settings(BaseSettings):
         kubernetes_url, kubernetes_namespace, kubernetes_token_file, kubernetes_ca_file: of the cluster;
             empty = the one in whose pod this server runs.
         driver_api_url: where pods reach this server.
-        driver_orphan_seconds: how long a job goes on without the API.
+        driver_orphan_seconds: how long a job continues without the API.
         lease_seconds: how long a server that is silent keeps its queries, beyond driver_orphan_seconds.
         stop_grace_seconds: how long the jobs of a server that is stopped may take to end their batches.
         keep_replaced_seconds: how long a query is kept after a blue-green replacement.

@@ -74,7 +74,7 @@ def first_word(sql: str) -> str:
 
 
 def tidy(sql: str) -> str:
-    """Take away the margin that a text in triple quotes has in a program; kept when a literal spans lines."""
+    """Remove the margin that a text in triple quotes has in a program; kept when a literal spans lines."""
     lines = sql.split("\n")
     if any("\n" in m["opaque"] for m in _PIECE.finditer(sql) if m["opaque"] and m["opaque"][0] in "'\""):
         return sql.strip()
@@ -104,7 +104,7 @@ def fill(sql: str, names: Mapping[str, str]) -> str:
 
     Raises:
         ValueError: a name in the text is not among ``names``, one of ``names`` is not in the text, or the
-            text holds a Terraform template. All faults are told at once.
+            text holds a Terraform template. All faults are reported at once.
     """
     faults = list(_faults(sql, names))
     if faults:

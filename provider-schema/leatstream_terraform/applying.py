@@ -79,9 +79,12 @@ def _write(
         condition["If-None-Match"] = "*"
     elif isinstance(prior.get("generation"), int):
         condition["If-Match"] = f'"{prior["generation"]}"'
-    told = rules.body(resource.attributes, planned, config)
+    written = rules.body(resource.attributes, planned, config)
     # What is not known yet is the service's to say.
-    document = {**resource.constants, **{key: value for key, value in told.items() if value is not UNKNOWN}}
+    document = {
+        **resource.constants,
+        **{key: value for key, value in written.items() if value is not UNKNOWN},
+    }
     within = time.monotonic() + _limit(kept, "update" if prior else "create")
     path = fill_path(resource.path, planned)
     try:

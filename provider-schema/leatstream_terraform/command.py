@@ -1,7 +1,7 @@
 """Which command of Terraform has started the provider.
 
 Before it plans to destroy, Terraform plans the whole configuration, only to read every object; an error of
-that plan, such as a typo in one query, ends the command. No request tells the two plans apart: the
+that plan, such as a typo in one query, ends the command. No request separates the two plans: the
 command does.
 """
 

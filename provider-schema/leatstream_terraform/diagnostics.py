@@ -1,4 +1,4 @@
-"""What the provider tells a person: one diagnostic per fault, at the attribute that caused it."""
+"""What the provider shows to a person: one diagnostic per fault, at the attribute that caused it."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def _resource_page(name: str, resource: Resource) -> str:
     text += "## Read-only\n\n" + _lines(resource.attributes, lambda item: item.mode == "computed")
     sample = {key: _SAMPLE.get(key, f"my_{_short(name)}") for key in resource.key}
     example = import_id(resource.import_id, sample)
-    text += "## Import\n\nBy id, names exact; a name that holds a separator goes in double quotes:\n\n"
+    text += "## Import\n\nBy id, names exact; a name that holds a separator is written in double quotes:\n\n"
     text += _code(f'import {{\n  to = {name}.example\n  id = "{example}"\n}}\n')
     text += "By identity (Terraform 1.12 and later):\n\n"
     inner = "\n".join(f'    {key} = "{value}"' for key, value in sample.items())
@@ -174,10 +174,10 @@ def _line(item: Attribute, depth: int) -> str:
     notes = [_kind(item), {"required": "required", "optional": "optional"}.get(item.mode, "")]
     notes += ["sensitive"] * item.sensitive + ["write-only"] * item.write_only
     notes += ["a change makes a new object"] * item.replace
-    told = item.description + (f" Default `{_shown(item.default)}`." if item.has_default else "")
-    told += f" One of {', '.join(f'`{one}`' for one in item.enum)}." if item.enum else ""
+    text = item.description + (f" Default `{_shown(item.default)}`." if item.has_default else "")
+    text += f" One of {', '.join(f'`{one}`' for one in item.enum)}." if item.enum else ""
     line = (
-        f"{'  ' * depth}- `{item.name}` ({', '.join(note for note in notes if note)}) {told}".rstrip() + "\n"
+        f"{'  ' * depth}- `{item.name}` ({', '.join(note for note in notes if note)}) {text}".rstrip() + "\n"
     )
     return line + _lines(item.attributes, lambda child: True, depth + 1)
 

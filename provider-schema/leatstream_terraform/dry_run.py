@@ -112,7 +112,7 @@ def _is_missing_topic(fault: Mapping[str, Any]) -> bool:
 def _restart(resource: Resource, planned: Mapping[str, Any], query: str) -> Diagnostic:
     return Diagnostic(
         f"{label(resource, planned)}: query {query} is restarted with the new code",
-        "It goes on from its checkpoint. `restart_queries = false` leaves it with the old code.",
+        "It continues from its checkpoint. `restart_queries = false` leaves it with the old code.",
         (),
         "warning",
     )

@@ -37,7 +37,7 @@ _CREATES = re.compile(
     r'((?:"(?:[^"]|"")+"|[^\s".(;]+)(?:\.(?:"(?:[^"]|"")+"|[^\s".(;]+))*)',
     re.IGNORECASE,
 )
-#: Kinds of which a validation is told only what its statement leads to.
+#: Kinds of which a validation receives only what its statement leads to.
 _REACHED = ("relations", "queries", "applications", "functions", "function_sources")
 
 
@@ -85,8 +85,8 @@ class Foreseen:
             # Quoted but for the raw parts: {store}/{name:raw} and {database}.{schema}.{name} read like SQL.
             name = str(fill_template(resource.import_id, planned))
             # A store whose address is not known yet is a name, no detail.
-            told = all(any(one in known for one in group) for group in resource.exactly_one_of)
-            self._items.setdefault(kind, {})[name] = names | known if told else {}
+            located = all(any(one in known for one in group) for group in resource.exactly_one_of)
+            self._items.setdefault(kind, {})[name] = names | known if located else {}
             if exists and kind == "relations":
                 self._changing.add(name)
 
@@ -133,12 +133,12 @@ class Foreseen:
                 for kind, items in sorted(self._items.items())
             }
         waiting = [(kind, name) for kind in _REACHED if kind in found for name in found[kind]]
-        told: list[Any] = [request]
+        named: list[Any] = [request]
         reached: set[tuple[str, str]] = set()
-        while told:
-            text = "\n".join(_texts(told))
+        while named:
+            text = "\n".join(_texts(named))
             more = [one for one in waiting if _is_named(text, *one, found[one[0]][one[1]])]
-            told = [found[kind][name] for kind, name in more]
+            named = [found[kind][name] for kind, name in more]
             waiting = [one for one in waiting if one not in more]
             reached.update(more)
         sent = {
@@ -234,10 +234,10 @@ def _made_by_application(planned: Mapping[str, Any]) -> list[str] | None:
     """What an application makes; None if that is not known."""
     made: list[str] = []
     for attribute in ("sinks", "relations"):
-        told = planned.get(attribute)
-        if not isinstance(told, list) or any(not isinstance(one, str) for one in told):
+        listed = planned.get(attribute)
+        if not isinstance(listed, list) or any(not isinstance(one, str) for one in listed):
             return None
-        made += told
+        made += listed
     return made
 
 

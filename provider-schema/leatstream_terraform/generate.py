@@ -228,8 +228,8 @@ class _Reader:
         if hint.get("omit") or ".".join(path) in self.omit or one.get("writeOnly"):
             return None
         item = self._shape(one, path, self._computed_children) | _copied(one, hint)
-        for told in ("enum", "pattern", "example"):
-            item.pop(told, None)
+        for hint_name in ("enum", "pattern", "example"):
+            item.pop(hint_name, None)
         return item | {"mode": "computed"}
 
     def _computed_children(self, schema: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:

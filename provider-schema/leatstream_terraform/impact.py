@@ -31,10 +31,10 @@ def of_plan(
     resource: Resource, planned: dict[str, Any], plan: Mapping[str, Any], item: Attribute
 ) -> list[Diagnostic]:
     """Note the change that a dry run reports, in place; a warning for each query whose job is affected."""
-    told = plan.get("change")
-    if not isinstance(told, Mapping):
+    changed = plan.get("change")
+    if not isinstance(changed, Mapping):
         return []
-    kind, reason = str(told.get("class")), str(told.get("reason") or "The statement changes.")
+    kind, reason = str(changed.get("class")), str(changed.get("reason") or "The statement changes.")
     set_change(resource, planned, change(kind, reason))
     name = label(resource, planned)
     # Terraform shows one of several warnings with the same summary: each has the name of its query.
@@ -50,23 +50,23 @@ def of_plan(
         for gone in plan.get("removed") or []
     ]
     if not found:
-        found = [_affected(name, told, item)]
+        found = [_affected(name, changed, item)]
     return [one for one in found if one is not None]
 
 
-def _affected(name: str, told: Mapping[str, Any], item: Attribute) -> Diagnostic | None:
-    kind = told.get("class")
+def _affected(name: str, changed: Mapping[str, Any], item: Attribute) -> Diagnostic | None:
+    kind = changed.get("class")
     if kind in _UNTOUCHED:
         return None
-    reason = str(told.get("reason") or "The statement changes.")
+    reason = str(changed.get("reason") or "The statement changes.")
     return Diagnostic(f"{name}: the running job is affected: {kind}", reason, (item.name,), "warning")
 
 
 def is_refused(resource: Resource, planned: Mapping[str, Any]) -> bool:
-    """Tell whether the service has said that the object cannot change in place."""
+    """Return whether the service has said that the object cannot change in place."""
     item = resource.with_semantic("change")
-    told = planned.get(item.name) if item is not None else None
-    return isinstance(told, Mapping) and told.get("class") == "refused"
+    changed = planned.get(item.name) if item is not None else None
+    return isinstance(changed, Mapping) and changed.get("class") == "refused"
 
 
 def failed(resource: Resource, prior: Mapping[str, Any], planned: Mapping[str, Any]) -> str | None:
@@ -82,8 +82,8 @@ def failed(resource: Resource, prior: Mapping[str, Any], planned: Mapping[str, A
 def start_again(resource: Resource, planned: dict[str, Any], cause: str) -> Diagnostic:
     """Plan to start a failed job, in place, and say why; the class of another change of it stays."""
     item = resource.with_semantic("change")
-    told = planned.get(item.name) if item is not None else None
-    if not isinstance(told, Mapping) or told.get("class") in _UNTOUCHED:
+    changed = planned.get(item.name) if item is not None else None
+    if not isinstance(changed, Mapping) or changed.get("class") in _UNTOUCHED:
         set_change(resource, planned, change("start-again", f"the job failed: {cause}"))
     return Diagnostic(
         f"{label(resource, planned)} failed and is started again",
@@ -103,5 +103,5 @@ def told_by(resource: Resource, planned: Mapping[str, Any], answer: Mapping[str,
     item = resource.with_semantic("change")
     if item is None or planned.get(item.name) is not UNKNOWN or not isinstance(state, dict):
         return
-    told = (answer.get("plan") or {}).get("change")
-    state[item.name] = change(str(told.get("class")), str(told.get("reason"))) if told else None
+    changed = (answer.get("plan") or {}).get("change")
+    state[item.name] = change(str(changed.get("class")), str(changed.get("reason"))) if changed else None

@@ -19,7 +19,7 @@ class InstallError(Exception):
 
 
 def implied_mirror() -> Path:
-    """The directory that Terraform and OpenTofu search without being told to."""
+    """The directory that Terraform and OpenTofu search by default."""
     return Path.home() / ".terraform.d" / "plugins"
 
 

@@ -25,7 +25,7 @@ IDLE = 5.0
 _KEPT = 200
 #: A relation is named by its kind in messages, and by another one in some.
 _RELATIONS = ("stream", "changelog", "table", "materialized view", "view")
-#: A planned deletion: its REST target and what messages call it and what goes with it.
+#: A planned deletion: its REST target and what messages call it and what is deleted with it.
 Entry = list[str]
 
 
@@ -101,7 +101,7 @@ def target(resource: Resource, prior: Mapping[str, Any]) -> str:
 
 
 def _names(resource: Resource, prior: Mapping[str, Any]) -> tuple[str, ...]:
-    """What messages call an object and what goes with it."""
+    """What messages call an object and what is deleted with it."""
     noun = resource.name.removeprefix("leatstream_").replace("_", " ")
     shown = {import_id(resource.import_id, prior), str(prior.get("name"))}
     found = {_family(f"{noun} {name}") for name in shown}

@@ -1,4 +1,4 @@
-"""The plan rules, pure: what Terraform is told an object will look like.
+"""The plan rules, pure: what Terraform shows that an object will look like.
 
 Rules (measured against Terraform 1.11): a configured value is planned as written, or as the prior value when
 the two mean the same; a computed value without configuration is its default, else the prior value, else
@@ -108,7 +108,7 @@ def body(attributes: Mapping[str, Attribute], value: Any, config: Any = None) ->
     for name, item in attributes.items():
         if item.path or not item.configurable:
             continue
-        # Such a value is no reason to write, but goes along with a write, so that an import finds it again.
+        # Such a value is no reason to write, but is sent with one, so that an import finds it again.
         if item.provider_only and (config is None or item.trigger or item.write_only):
             continue
         source = config.get(name) if item.write_only and isinstance(config, dict) else value.get(name)
@@ -137,9 +137,9 @@ def _element(item: Attribute, value: Any, config: Any) -> Any:
 
 
 def needs_write(resource: Resource, prior: Mapping[str, Any], planned: Mapping[str, Any]) -> bool:
-    """Tell whether the service must be written to, or only provider-side values differ.
+    """Return whether the service must be written to, or only provider-side values differ.
 
-    A trigger that appears after an import counts too: nothing tells whether it came with another secret,
+    A trigger that appears after an import counts too: nothing shows whether it came with another secret,
     and the service takes an equal one for no change.
     """
     if body(resource.attributes, prior) != body(resource.attributes, planned):

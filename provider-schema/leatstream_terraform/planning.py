@@ -54,7 +54,7 @@ def plan(
     private.take_timeouts(config)
     problems = [] if session.destroying else check(resource.attributes, config, resource.exactly_one_of)
     if has_error(problems):
-        # Already told by validation, but values may have become known since then.
+        # Already reported by validation, but values may have become known since then.
         return Planned(rules.propose(resource.attributes, config, prior), private, [], problems)
 
     def same(item: Attribute, configured: Any, before: Any) -> bool:

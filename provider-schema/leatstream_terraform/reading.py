@@ -57,7 +57,7 @@ def import_state(
             raise Failed(
                 Diagnostic(
                     f"{text!r} is not an import id of {resource.name}",
-                    f"Write it as {form}. A part that holds a separator goes in double quotes.",
+                    f"Write it as {form}. A part that holds a separator is written in double quotes.",
                 )
             )
     else:

@@ -20,7 +20,7 @@ SOCKET_TIMEOUT = 90.0
 _RETRY_FOR = 30.0
 #: A store that is busy answers within this time; one whose address is wrong is reported soon.
 STORE_FOR = 12.0
-#: Seconds to wait for a service that is away, in place of 30.
+#: Seconds to wait for a service that is unreachable, in place of 30.
 PATIENCE = "LEATSTREAM_RETRY_SECONDS"
 #: Nothing was done: any request may be sent again.
 _UNDONE = ("engine-unavailable", "catalog-busy", "catalog-full", "too-many-requests")
@@ -64,7 +64,7 @@ class ProblemError(Exception):
 
     @property
     def in_doubt(self) -> bool:
-        """Whether a change may have been kept all the same: what a proxy says tells nothing of it."""
+        """Whether a change may have been kept all the same: what a proxy says says nothing about it."""
         return self.store_away or (self.passing and self.code not in _UNDONE)
 
     @property
@@ -104,7 +104,7 @@ def _may_help(error: ProblemError | ServiceDown, method: str, path: str) -> bool
     """Whether the same request may be sent again.
 
     The command line has the same rule (``cli/client.py``), but for a lost connection and a store that is
-    away: Terraform has many objects in work, and one that fails fails the run.
+    unreachable: Terraform has many objects in work, and one that fails fails the run.
     """
     if isinstance(error, ProblemError) and error.code in _UNDONE:
         return True
@@ -113,7 +113,7 @@ def _may_help(error: ProblemError | ServiceDown, method: str, path: str) -> bool
 
 
 def retry_for() -> float:
-    """Seconds to wait for a service that is away."""
+    """Seconds to wait for a service that is unreachable."""
     try:
         return max(0.0, float(os.environ.get(PATIENCE, "")))
     except ValueError:
@@ -167,8 +167,8 @@ class Client:
             path: below the base address.
             body: JSON document.
             headers: more headers.
-            until: on the monotonic clock: to this moment a service that is away is waited for, instead of
-                30 s from the first failure on.
+            until: on the monotonic clock: until then an unreachable service is waited for, instead of 30 s
+                from the first failure on.
             within: on the monotonic clock: the end of the time that the object has in all.
 
         Raises:

@@ -34,17 +34,17 @@ class Attribute:
         path: the value is part of the object's REST path, not of its body.
         replace: a change needs a new object.
         volatile: computed by the service and may change with every write.
-        provider_only: a change alone writes nothing; timeouts, or what goes along with the next write.
+        provider_only: a change alone writes nothing; timeouts, or what is sent along with the next write.
         trigger: provider-only, but a change makes the provider write the object again.
         semantic: how two values are compared by meaning: ``sql``, ``type``, ``word`` (without case), or
             ``unless_key``: not at all for a column that ``primary_key`` beside the columns names
             (``duration`` only checks; ``change`` is what an update does to a job).
-        default: value when the configuration has none; ``has_default`` tells it from null.
-        default_from: top-level attribute whose value stands for none here, which only tells when to replace.
+        default: value when the configuration has none; ``has_default`` separates it from null.
+        default_from: top-level attribute whose value stands for none here, only to decide on replacement.
         template: computed from other attributes, as ``{database}.{schema}.{name}``, each part quoted as SQL
             does.
-        infer: where ``statements:validate`` tells the value, such as ``plan.sink.fqn``.
-        preview: where the plan of a CREATE STREAM tells the value that a stream's configuration leaves out.
+        infer: where ``statements:validate`` returns the value, such as ``plan.sink.fqn``.
+        preview: where the plan of a CREATE STREAM has the value that a stream's configuration leaves out.
         example: a value that matches the pattern, for errors.
         exactly_one_of: of a nested object, names of which exactly one must be set.
     """
@@ -99,8 +99,8 @@ class Resource:
         delete_query: query parameters of DELETE; ``{attribute}`` stands for an attribute's value.
         assume: key under which ``statements:validate`` takes a planned object of this type.
         warn: where an object's own health is found, for a warning after a write.
-        live: the service keeps nothing of what was written and tells what is; what the configuration does not
-            name is then not read.
+        live: the service keeps nothing of what was written and returns what is. What the configuration does
+            not name is then not read.
         constants: members of the REST body that are the same for every object of this type.
     """
 

@@ -1,4 +1,4 @@
-"""What ``POST /v1/statements:validate`` tells at plan time: faults, the sink, inferred properties."""
+"""What ``POST /v1/statements:validate`` returns at plan time: faults, the sink, inferred properties."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def _answer(client: Client, request: Mapping[str, Any]) -> Mapping[str, Any]:
         document = client.request("POST", "/v1/statements:validate", dict(request)).body
         answer = document if isinstance(document, dict) else {}
         faults = [fault for one in answer.get("statements") or [] for fault in one.get("problems") or []]
-        away = any(str(fault.get("code") or "").replace("_", "-") in STORE_AWAY for fault in faults)
+        unreachable = any(str(fault.get("code") or "").replace("_", "-") in STORE_AWAY for fault in faults)
         now = time.monotonic()
         end = now + STORE_FOR if end is None else end
-        if not away or now >= end:
+        if not unreachable or now >= end:
             return answer
         client.sleep(1.0)
 
@@ -130,13 +130,13 @@ def infer(
     if not answer.get("valid") or not statements:
         faults = [fault for one in statements for fault in one.get("problems") or []]
         return _errors(session, item, sql, planned, faults)
-    told = statements[-1]
+    validated = statements[-1]
     for attribute in resource.attributes.values():
         if attribute.infer and attribute.mode == "computed":
-            raw = _dig(told, attribute.infer.split("."))
+            raw = _dig(validated, attribute.infer.split("."))
             if raw is not None:
                 planned[attribute.name] = from_rest({"x": attribute}, {attribute.rest: raw}, None)["x"]
-    plan = told.get("plan") or {}
+    plan = validated.get("plan") or {}
     if prior is None and plan.get("change"):
         _loosen(resource, planned)
     return of_plan(resource, planned, plan, item) if prior is not None else []
@@ -145,7 +145,7 @@ def infer(
 def preview(session: Session, resource: Resource, planned: dict[str, Any]) -> None:
     """Make known, in place, what a relation's configuration leaves to the service, such as its columns.
 
-    What cannot be told now stays unknown; what is wrong is told when the stream is made.
+    What cannot be known now stays unknown; what is wrong is reported when the stream is made.
     """
     items = [a for a in resource.attributes.values() if a.preview]
     if any(planned.get(item.name) is not UNKNOWN for item in items):
@@ -160,9 +160,9 @@ def preview(session: Session, resource: Resource, planned: dict[str, Any]) -> No
     # Named, the text stands for a body: what the caller has set as defaults counts for statements only.
     name = planned.get(resource.key[-1])
     answer = validate(session, {**request, "name": name} if isinstance(name, str) else request)
-    told = (answer.get("statements") or [{}])[-1].get("plan") or {}
+    planned_stream = (answer.get("statements") or [{}])[-1].get("plan") or {}
     for item in items:
-        raw = _dig(told, str(item.preview).split("."))
+        raw = _dig(planned_stream, str(item.preview).split("."))
         if raw:
             planned[item.name] = from_rest({"x": item}, {item.rest: raw}, None)["x"]
 
@@ -192,14 +192,14 @@ def _loosen(resource: Resource, planned: dict[str, Any]) -> None:
     """
     deletes = any(planned.get(text.strip("{}")) is True for text in resource.delete_query.values())
     for item in resource.attributes.values():
-        told = planned.get(item.name)
-        if item.infer and item.nesting == "map" and isinstance(told, dict):
+        inferred = planned.get(item.name)
+        if item.infer and item.nesting == "map" and isinstance(inferred, dict):
             planned[item.name] = (
                 UNKNOWN
                 if deletes
                 else {
                     key: {name: value if name == "value" else UNKNOWN for name, value in one.items()}
-                    for key, one in told.items()
+                    for key, one in inferred.items()
                 }
             )
 
@@ -222,7 +222,7 @@ def _errors(
 ) -> list[Diagnostic]:
     foreseen = session.foreseen
     explained = [fault for fault in faults if foreseen.explains(fault, sql, planned)]
-    # A service that was told about planned objects knows their columns, but tells the old of one that exists.
+    # A service that received planned objects knows their columns, but returns an existing one's old columns.
     waits = (
         bool(explained)
         or foreseen.touches(sql, changing=True)
@@ -233,14 +233,14 @@ def _errors(
         code = str(fault.get("code") or "").replace("_", "-")
         if fault in explained or (waits and code in FOLLOWING):
             continue
-        told = dict(fault)
-        if code in MISSING and not told.get("hint"):
-            told["hint"] = _HINT
+        problem = dict(fault)
+        if code in MISSING and not problem.get("hint"):
+            problem["hint"] = _HINT
         summary, path = "The SQL is not valid", (item.name,)
-        if str(told.get("pointer") or "").startswith("#/properties"):
+        if str(problem.get("pointer") or "").startswith("#/properties"):
             summary, path = "The properties are not valid", ("properties",)
-            told.pop("position", None)  # that of the statement
-        shown.append(Diagnostic(summary, fault_text(told, code or None, sql), path))
+            problem.pop("position", None)  # that of the statement
+        shown.append(Diagnostic(summary, fault_text(problem, code or None, sql), path))
     if not faults:
         shown.append(Diagnostic("The SQL is not valid", "The service does not say why.", (item.name,)))
     return shown

@@ -23,7 +23,7 @@ def from_rest(
         attributes: schema of the object.
         answer: JSON of the service.
         prior: value that Terraform holds: it decides between two spellings of one meaning (null and empty,
-            ``bigint`` and ``BIGINT``) and keeps what the service never tells. None when there is none, as
+            ``bigint`` and ``BIGINT``) and keeps what the service never returns. None when there is none, as
             after an import.
         live: the answer holds more than was written; what ``prior`` does not name is left out.
     """

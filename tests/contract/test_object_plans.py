@@ -89,7 +89,7 @@ def test_a_wrong_entity_is_told(pageviews: TestClient) -> None:
     path = "/v1/stores/k/entities/pageviews"
     fewer = check(pageviews, path, {"kafka": {"partitions": 2, "replicas": 1}})
     assert fewer.json()["errors"][0]["pointer"] == "#/kafka/partitions"
-    assert "cannot take them away" in fewer.json()["detail"]
+    assert "cannot remove them" in fewer.json()["detail"]
     assert check(pageviews, path, {"kafka": {"partitions": 4, "replicas": 1}}).status_code == 200
     assert check(pageviews, "/v1/stores/k/entities/new", {"kafka": {}}).json()["code"] == "property-required"
 

@@ -77,7 +77,7 @@ def test_what_the_service_refuses_is_refused_at_plan(scene: Scene) -> None:
             assert word in said
     text = fewer.replace("$tag", scene.tag).replace("$bootstrap", scene.server.kafka_bootstrap)
     scene.terraform.write(text)
-    assert "cannot take them away" in scene.terraform.fails("plan")
+    assert "cannot remove them" in scene.terraform.fails("plan")
     spelled = stream("a", format="JSON", more='key_format = "PRIMITIVE"\n  key_type = "varchar"')
     scene.write(None, extra=spelled)
     scene.terraform.apply()

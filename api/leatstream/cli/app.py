@@ -130,9 +130,9 @@ def _fail(title: str, detail: str, status: Exit, session: Session) -> int:
 
 def _fail_wait(error: WaitFailure, session: Session) -> int:
     if session.output is Output.JSON:
-        told = {"detail": error.detail, **({"code": error.code} if error.code else {})}
-        fault = {**told, **({"hint": error.hint} if error.hint else {})}
-        _write_problem({"title": "The wait failed", **told, "errors": [fault]})
+        document = {"detail": error.detail, **({"code": error.code} if error.code else {})}
+        fault = {**document, **({"hint": error.hint} if error.hint else {})}
+        _write_problem({"title": "The wait failed", **document, "errors": [fault]})
     else:
         stderr().print(printable(error.detail), style="bold red", markup=False)
         if error.hint:

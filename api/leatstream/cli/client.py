@@ -87,8 +87,8 @@ class Client:
             try:
                 _refuse_problem(answer)
                 return answer.json() if answer.content else None
-            except ProblemAnswer as told:
-                code, left = told.problem.get("code"), end - time.monotonic()
+            except ProblemAnswer as refusal:
+                code, left = refusal.problem.get("code"), end - time.monotonic()
                 if doubt and method == "DELETE" and answer.status_code == 404 and code == "not-found":
                     return None  # by an earlier try
                 if left <= 0 or not _may_help(code, method, path):
@@ -125,7 +125,7 @@ class Client:
             yield line
 
     def rows(self, path: str, *, waits: bool = False) -> Generator[str]:
-        """Rows of a SELECT as NDJSON lines, as they come; the last one tells the end.
+        """Rows of a SELECT as NDJSON lines, as they come; the last one reports the end.
 
         Args:
             path: where they come.
@@ -144,14 +144,14 @@ class Client:
 
         Args:
             query: its REST path.
-            tail: how many of those that are there already.
+            tail: how many of the existing ones.
 
         Raises:
             ProblemAnswer: there is no such query.
         """
         for line in self._lines(query + "/logs:follow", {"tail": tail}):
-            if line.startswith("data: {") and (told := json.loads(line.removeprefix("data: "))):
-                yield told["line"]
+            if line.startswith("data: {") and (event := json.loads(line.removeprefix("data: "))):
+                yield event["line"]
 
     def _lines(self, path: str, params: Mapping[str, Any] | None) -> Iterator[str]:
         accept = {"Accept": "application/x-ndjson"}

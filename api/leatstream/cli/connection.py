@@ -116,7 +116,7 @@ def _token_for(url: str, directory: Path) -> str | None:
     """The token of the ``leat dev`` here, only for the very server it was made for."""
     try:
         ready = find_ready(directory)
-    except NoServer:  # a file that is not one's own gives nothing away, and nothing to use
+    except NoServer:  # a file that is not one's own reveals nothing, and is not used
         return None
     return ready[1].get("token") if ready is not None and ready[1]["url"].rstrip("/") == url else None
 

@@ -35,7 +35,7 @@ QUERY_TIMEOUT = 180.0
 RECORDS = 3
 RECORDS_TIMEOUT = 60  # seconds without a record
 
-#: What the plan refuses: in words, how the example is told to do it, what the error must speak of.
+#: What the plan refuses: in words, the variables that make the example do it, what the error must speak of.
 REFUSED = (
     (
         "a Kafka topic made from Kinesis without its properties",
@@ -128,8 +128,8 @@ class Demo:
 
     def _deploy(self, ready: dict[str, Any]) -> Deployment:
         deployment = Deployment(self.work, ready)
-        for number, (question, told, words) in enumerate(REFUSED):
-            deployment.synthesize(**told)
+        for number, (question, variables, words) in enumerate(REFUSED):
+            deployment.synthesize(**variables)
             if number == 0:
                 with self.step("terraform init in examples/multi-store/cdktf"):
                     deployment.init()
@@ -246,7 +246,7 @@ def _start_tied(command: list[str], log: Path) -> Started:
 
 
 def _start_free(command: list[str], log: Path) -> Started:
-    """Start the stack so that it goes on after this process."""
+    """Start the stack so that it outlives this process."""
     with log.open("ab") as out:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True

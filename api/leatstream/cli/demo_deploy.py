@@ -83,9 +83,9 @@ class Deployment:
             raise DemoFailure(f"The example synthesized {len(found)} stacks, not one.")
         return found[0].parent
 
-    def synthesize(self, **told: str) -> None:
+    def synthesize(self, **environment: str) -> None:
         """Run the example's program, with more in its environment."""
-        self._run([sys.executable, str(self._program)], 120, "The synthesis", more=told)
+        self._run([sys.executable, str(self._program)], 120, "The synthesis", more=environment)
 
     def init(self) -> None:
         """Put the provider into a mirror of this run's own; Terraform looks there and nowhere else."""

@@ -30,7 +30,7 @@ class Noun:
         form: how its name is written, for help texts.
         path: from the name as typed to the REST path.
         columns: dotted paths shown in lists.
-        parent: what a list needs to be told, such as ``database``; None = nothing.
+        parent: what a list needs, such as ``database``; None = nothing.
         list_path: from the parent as typed to the REST path of the list.
     """
 

@@ -1,4 +1,4 @@
-"""The SQL prompt: lines until a semicolon, the context shown, errors with carets, and it goes on."""
+"""The SQL prompt: lines until a semicolon, the context shown, errors with carets, and no end on errors."""
 
 from __future__ import annotations
 

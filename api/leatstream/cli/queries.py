@@ -138,8 +138,8 @@ def _restart_failed(
     names = answer["queries"]
     if not names:
         others = ", ".join(answer["other_causes"])
-        told = f"Queries have failed by {others}." if others else "No query has failed."
-        stderr().print(printable(f"No query has failed by {body['failed_by']}. {told}"), markup=False)
+        rest = f"Queries have failed by {others}." if others else "No query has failed."
+        stderr().print(printable(f"No query has failed by {body['failed_by']}. {rest}"), markup=False)
         raise typer.Exit(Exit.NOT_FOUND)
     shown = ", ".join(names)
     if timeout is not None:
@@ -147,8 +147,8 @@ def _restart_failed(
         for name in names:
             found = wait_for(client, name, waiting.ends_of("running"), max(0.0, deadline - time.monotonic()))
             _refuse_failure(name, "running", found)
-    told = "again" if timeout is not None else "soon"
-    stderr().print(printable(f"{len(names)} queries run {told}: {shown}."), markup=False)
+    when = "again" if timeout is not None else "soon"
+    stderr().print(printable(f"{len(names)} queries run {when}: {shown}."), markup=False)
 
 
 @app.command()
@@ -159,8 +159,8 @@ def replace(
 ) -> None:
     """Start the query's next version beside it, to take over when it has caught up."""
     answer = open_client(context).call("POST", path(name) + ":replace", body={"sql": read_text(file)})
-    told = "needs none beside it" if answer["name"] == name else f"is to be replaced by {answer['name']}"
-    stderr().print(printable(f"Query {name} {told}."), markup=False)
+    outcome = "needs none beside it" if answer["name"] == name else f"is to be replaced by {answer['name']}"
+    stderr().print(printable(f"Query {name} {outcome}."), markup=False)
 
 
 @app.command()
@@ -168,8 +168,8 @@ def rollback(context: typer.Context, name: Name) -> None:
     """Let the version that the last replacement took over from take over again."""
     answer = open_client(context).call("POST", path(name) + ":rollback")
     back = answer["name"] == name
-    told = "is the version before again" if back else f"is to be replaced by {answer['name']}"
-    stderr().print(printable(f"Query {name} {told}."), markup=False)
+    outcome = "is the version before again" if back else f"is to be replaced by {answer['name']}"
+    stderr().print(printable(f"Query {name} {outcome}."), markup=False)
 
 
 @app.command()
@@ -216,7 +216,7 @@ def delete(
     wait: WaitOption = True,
     timeout: TimeoutOption = 120.0,
 ) -> None:
-    """Stop and delete a query, its checkpoint and the stream it made. The topic stays unless told."""
+    """Stop and delete a query, its checkpoint and the stream it made. The topic stays unless asked."""
     confirm(f"Delete query {name}{' and its topic' if delete_entity else ''}?", yes)
     client = open_client(context)
     flags = {"delete_entity": "true" if delete_entity else None}

@@ -21,7 +21,7 @@ _WHY = {"limit": "limit reached", "bytes": "too many bytes", "time": "time is ov
 
 
 class Ended(KeyboardInterrupt):
-    """Ctrl-C while rows came: the SELECT is over, nothing goes on."""
+    """Ctrl-C while rows came: the SELECT is over, nothing continues."""
 
 
 def is_stream(result: Mapping[str, Any]) -> bool:
@@ -99,7 +99,7 @@ class _Writer:
             return
         cells = [printable(text).replace("\n", "\\n") for text in cells]
         if self.count == 1:
-            # Later rows are not known yet: the first one tells how wide columns are.
+            # Later rows are not known yet: the first one shows how wide columns are.
             heads = [printable(head) for head in self._heads]
             pairs = zip(heads, cells, strict=True)
             self._widths = [min(max(len(head), len(text)), _WIDEST) for head, text in pairs]

@@ -17,7 +17,7 @@ def capabilities(context: typer.Context, output: OutputOption = Output.TABLE) ->
     """Show what each kind of store can be used for."""
     answer = open_client(context).call("GET", "/v1/server/capabilities")
     items = answer["items"]
-    # Whatever the server tells of a kind, so that nothing of its matrix is left out.
+    # Whatever the server reports about a kind, so that nothing of its matrix is left out.
     names = [name for name in items[0] if name not in _NOT_FLAGS] if items else []
     if output is Output.JSON:
         write_json(answer)

@@ -187,9 +187,9 @@ def warn_of_unknown() -> None:
     """Say once which variables look like settings and are none: what they were to change stays as it was."""
     from leatstream.cli.unknown_variables import told_unknown
 
-    told = told_unknown(os.environ)
-    if told is not None:
-        _log.warning("%s", told)
+    warning = told_unknown(os.environ)
+    if warning is not None:
+        _log.warning("%s", warning)
 
 
 def read_settings(**given: Any) -> Settings:
@@ -209,9 +209,9 @@ def read_settings(**given: Any) -> Settings:
     try:
         return Settings(**given)
     except ValidationError as error:
-        told = [(str(one["loc"][0]), one["msg"].removeprefix("Value error, ")) for one in error.errors()]
-        wrong = [f"{_variable(field)}: {why}" for field, why in told]
-    except SettingsError as error:  # tells the field in its text only
+        faults = [(str(one["loc"][0]), one["msg"].removeprefix("Value error, ")) for one in error.errors()]
+        wrong = [f"{_variable(field)}: {why}" for field, why in faults]
+    except SettingsError as error:  # names the field in its text only
         field = next((name for name in Settings.model_fields if f'"{name}"' in str(error)), "…")
         wrong = [f"{_variable(field)}: it is not valid JSON"]
     raise StackError(

@@ -130,8 +130,10 @@ def _warn(thing: dict[str, Any]) -> None:
     for text in thing.get("warnings") or []:
         typer.echo(printable(f"warning: {text}"), err=True)
     if thing.get("state") == "errored":
-        told = f"warning: the {thing['noun']} is kept, but cannot be used yet. {thing.get('message') or ''}"
-        typer.echo(printable(told.rstrip()), err=True)
+        warning = (
+            f"warning: the {thing['noun']} is kept, but cannot be used yet. {thing.get('message') or ''}"
+        )
+        typer.echo(printable(warning.rstrip()), err=True)
 
 
 def _write_result_set(columns: list[dict[str, Any]], rows: list[list[Any]], output: Output) -> None:

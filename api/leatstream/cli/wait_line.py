@@ -41,7 +41,7 @@ class WaitLine:
         self.end()
 
     def end(self) -> None:
-        """Take the line away; it does not come again."""
+        """Remove the line; it does not come again."""
         if self._thread.is_alive():
             self._over.set()
             self._thread.join()

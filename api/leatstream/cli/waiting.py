@@ -86,8 +86,8 @@ def _wait_for(
         line.text = ": ".join(filter(None, (f"{what}, now {state}", found["status"].get("message"))))
         if left <= 0:
             why = found["status"].get("message") or ""
-            told = f"{noun.name.capitalize()} {name} is {state}, not {' or '.join(wanted) or 'gone'}"
-            raise WaitTimeout(f"{told}, after {timeout:g} s. {why}".rstrip())
+            outcome = f"{noun.name.capitalize()} {name} is {state}, not {' or '.join(wanted) or 'gone'}"
+            raise WaitTimeout(f"{outcome}, after {timeout:g} s. {why}".rstrip())
         time.sleep(0.2)  # a service that does not hold the poll must not be flooded
 
 
@@ -104,5 +104,5 @@ def refuse_failure(noun: Noun, name: str, wanted: str, found: dict[str, Any] | N
     status = found["status"] if found else {}
     error = status.get("error") or {}
     why = error.get("detail") or status.get("message") or ""
-    told = f"{noun.name.capitalize()} {name} is {state}. {why}".rstrip()
-    raise WaitFailure(told, error.get("code"), error.get("hint"))
+    outcome = f"{noun.name.capitalize()} {name} is {state}. {why}".rstrip()
+    raise WaitFailure(outcome, error.get("code"), error.get("hint"))

@@ -21,7 +21,7 @@ STOP_TIMEOUT = 10.0  # seconds for open requests, such as long polls, to end
 
 
 def listen(port: int, host: str = ports.LOOPBACK, other: str = "--port") -> socket.socket:
-    """Take a port before anything slow starts, so that a taken one is told at once.
+    """Take a port before anything slow starts, so that a taken one is reported at once.
 
     Args:
         port: 0 = any free one.
@@ -29,7 +29,7 @@ def listen(port: int, host: str = ports.LOOPBACK, other: str = "--port") -> sock
         other: what sets another port, for the hint.
 
     Raises:
-        StackError: ``port-taken`` naming the port and, where the system tells, who has it; ``part-failed``
+        StackError: ``port-taken`` naming the port and, where the system shows it, who has it; ``part-failed``
             for a host that is none of this machine's.
     """
     family, address = _address(host, port)

@@ -172,7 +172,7 @@ class Broker:
                 self._start_once(java, jars, port, controller_port, timeout)
                 return
             except StackError:
-                # The kernel's free port may be gone before the JVM is up; anything else is told at once.
+                # The kernel's free port may be gone before the JVM is up; anything else is reported at once.
                 taken = not ports.is_free(port) or not ports.is_free(controller_port)
                 if attempt == PORT_ATTEMPTS or not taken or self.running:
                     raise

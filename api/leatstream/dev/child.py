@@ -94,7 +94,7 @@ class Child:
         pid = int(line)
         try:
             self.mark = ProcessMark.of(pid)
-        except psutil.NoSuchProcess:  # ended at once; exit_status tells the rest
+        except psutil.NoSuchProcess:  # ended at once; exit_status says the rest
             self.mark = ProcessMark(pid, 0.0)
 
     @property

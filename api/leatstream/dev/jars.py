@@ -86,7 +86,7 @@ def broker_jars(progress: Progress | None = None) -> list[Path]:
 
 
 def msk_jars(progress: Progress | None = None) -> list[Path]:
-    """Amazon's library for AWS_MSK_IAM, for ``spark.jars``; only servers that are told to have it do.
+    """Amazon's library for AWS_MSK_IAM, for ``spark.jars``; only servers that are set to have it do.
 
     Raises:
         StackError: ``jars-unavailable`` when it is neither cached nor to be had.
@@ -169,7 +169,7 @@ def _fetch_one(jar: Jar, staging: Path) -> None:
     except (OSError, RuntimeError) as error:
         raise _unavailable(jar, f"it could not be downloaded ({type(error).__name__})") from error
     if sha256_of(file) != jar.sha256:
-        raise _unavailable(jar, "the downloaded file does not have the locked SHA-256; it was thrown away")
+        raise _unavailable(jar, "the downloaded file does not have the locked SHA-256; it was deleted")
     place = _place(jar)
     place.parent.mkdir(parents=True, exist_ok=True)
     file.replace(place)

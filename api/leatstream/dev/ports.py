@@ -44,7 +44,7 @@ def answers(port: int, host: str = LOOPBACK, timeout: float = 0.5) -> bool:
 
 
 def holder(port: int) -> str | None:
-    """Who listens on a port, as ``name (pid 123)``, when the system tells."""
+    """Who listens on a port, as ``name (pid 123)``, when the system shows it."""
     with contextlib.suppress(psutil.Error, OSError):
         for connection in psutil.net_connections("tcp"):
             if connection.status != psutil.CONN_LISTEN or tuple(connection.laddr)[1:2] != (port,):

@@ -199,7 +199,7 @@ class SampleProducer:
         if self._kinesis is not None and sample.topic == PAGEVIEWS:
             try:
                 self._kinesis.put(sample)
-            except Exception as error:  # whatever goes wrong there, Kafka goes on
+            except Exception as error:  # whatever fails there, Kafka continues
                 self.last_error = f"Kinesis: {error}"
 
     def _delivered(self, error: object, _message: object) -> None:

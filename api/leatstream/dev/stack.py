@@ -69,7 +69,7 @@ class DevOptions:
 
 @dataclass(frozen=True, slots=True)
 class DevSettings:
-    """What the API's builder is told about the stack it runs in.
+    """What the API's builder receives about the stack it runs in.
 
     Attributes:
         url: the API's own base URL; its socket already listens.
@@ -151,7 +151,7 @@ class DevStack:
         with Signals() as signals, ExitStack() as parts:
             try:
                 started = self._start(parts, signals)
-                up = True  # before anybody is told, who may end it at once
+                up = True  # before anybody knows of it, who may end it at once
                 self._announce(parts, started)
                 _watch(started.watched)
             except Ended as ended:

@@ -23,7 +23,7 @@ _EPHEMERAL = "leatstream-dev-"
 class Workspace:
     """A data directory held by this process.
 
-    The kernel's lock goes with its holder, so a killed stack never blocks the next one; the owner file
+    The kernel's lock ends with its holder, so a killed stack never blocks the next one; the owner file
     beside it only says who holds it.
 
     Attributes:

@@ -68,7 +68,7 @@ class Admission:
         now = time.monotonic()
         at, held = self._looked.get(pid, (-_FRESH, 0))
         if now - at >= _FRESH:
-            self._looked = {one: told for one, told in self._looked.items() if now - told[0] < _FRESH}
+            self._looked = {one: seen for one, seen in self._looked.items() if now - seen[0] < _FRESH}
             held = self._resident(pid)
             self._looked[pid] = now, held
         return held

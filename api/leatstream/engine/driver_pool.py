@@ -149,7 +149,7 @@ class DriverPool:
             with self._changing:
                 self._forget(driver)
         except EngineError as error:  # an unreachable cluster must not block the others
-            _log.warning("driver %s was not cleared away: %s", driver.row.id, error.detail)
+            _log.warning("driver %s was not cleaned up: %s", driver.row.id, error.detail)
 
     def authenticate(self, driver_id: str, token: str) -> bool:
         """Whether this is the token the driver was started with."""
@@ -413,7 +413,7 @@ class DriverPool:
         try:
             self._processes.clear(*ended)
         except Exception as error:  # the next server removes them
-            _log.warning("drivers were ended, but not cleared away: %s", type(error).__name__)
+            _log.warning("drivers were ended, but not cleaned up: %s", type(error).__name__)
         return frozenset(left)
 
     def _wait_for_batches(self, drivers: list[PooledDriver], grace: float) -> None:

@@ -53,18 +53,18 @@ class Errands:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _work(self, place: Place) -> None:
-        away: LeatstreamError | None = None
-        told: set[str] = set()
+        outage: LeatstreamError | None = None
+        informed: set[str] = set()
         while (found := self._next(place)) is not None:
             query_id, errand = found
-            outcome = self._do(errand, away if query_id in told else None)
+            outcome = self._do(errand, outage if query_id in informed else None)
             with self._lock:
                 waiting = self._places[place]
                 del waiting[query_id]  # only now: until here a pass must not hand on the same again
-                if query_id in told:
-                    told.discard(query_id)
+                if query_id in informed:
+                    informed.discard(query_id)
                 else:
-                    away, told = outcome, set(waiting if outcome else ())
+                    outage, informed = outcome, set(waiting if outcome else ())
 
     def _next(self, place: Place) -> tuple[str, Errand] | None:
         """The errand that has waited for longest; None, and the place is given up, if there is none."""
@@ -76,10 +76,10 @@ class Errands:
             self._threads.discard(threading.current_thread())
             return None
 
-    def _do(self, errand: Errand, away: LeatstreamError | None) -> LeatstreamError | None:
+    def _do(self, errand: Errand, outage: LeatstreamError | None) -> LeatstreamError | None:
         """One errand; whatever it meets, the others are done, and the next pass sees the same state again."""
         try:
-            return errand(away)
+            return errand(outage)
         except EngineError as error:  # such as a pod on a lost node
             _log.warning("a driver could not be ended: %s", error.detail)
         except CatalogAway:  # which the passes tell

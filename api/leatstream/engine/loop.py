@@ -77,8 +77,8 @@ class ReconcileLoop:
         self._last, self._seen_at = self._machine_time(), self._env.clock.now()
         gap = self._last - last
         # The machine's own time stands still while it is suspended, and knows of no step of the clock.
-        told = gap if before is None else (self._seen_at - before).total_seconds()
-        return gap > _GAP_SECONDS or abs(told - gap) > _STEP_SECONDS
+        elapsed = gap if before is None else (self._seen_at - before).total_seconds()
+        return gap > _GAP_SECONDS or abs(elapsed - gap) > _STEP_SECONDS
 
     @staticmethod
     def _machine_time() -> float:

@@ -103,7 +103,7 @@ class PodLauncher:
                 self._keep_log(driver_id, pod)
                 self._api.delete("pods", pod_name(driver_id), max(_KILL_GRACE, round(grace)))
         except EngineError as error:
-            _log.warning("driver %s could not be told to end: %s", driver_id, error.detail)
+            _log.warning("driver %s could not be ended: %s", driver_id, error.detail)
 
     def end(self, driver_id: str, pid: int, grace: float) -> None:
         """Delete the pod and wait until the node has ended it; its log is kept.

@@ -1,7 +1,7 @@
 """Avro's object container files: a schema, then blocks of records that were written with it.
 
 ``avro_reading`` and ``avro_writing`` say what the records' values are; here is what stands around them. A
-file has no end mark, so one that is cut off exactly between two blocks cannot be told from a shorter one.
+file has no end mark, so one that is cut off exactly between two blocks looks the same as a shorter one.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Reader(Protocol):
         """The record that begins at a byte; Undecodable."""
 
 
-# What tells the reader of a record, and where the record begins behind its head.
+# What names the reader of a record, and where the record begins behind its head.
 _Opened = Callable[[bytes], tuple[Reader, int]]
 
 
@@ -187,7 +187,7 @@ class Decoder:
 
 
 class _Messages:
-    """The messages of one Protobuf file; each record tells which one it is."""
+    """The messages of one Protobuf file; each record says which one it is."""
 
     def __init__(self, file: Any, names: Sequence[str], types: Sequence[DataType]) -> None:
         self._file, self._names, self._types = file, names, types

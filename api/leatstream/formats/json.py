@@ -132,7 +132,7 @@ def _plain(place: Place) -> str:
 
 
 def _closed(place: Place) -> str:
-    """An object around the text. Of a text that ends early, or goes on, the parser does not reach its end."""
+    """An object around the text. The parser does not reach its end if the text ends early or continues."""
     return f"""concat('{{"r":', {_plain(place)}, ',"{_END}":true}}')"""
 
 

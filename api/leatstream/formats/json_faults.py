@@ -48,7 +48,7 @@ class RecordFault:
     has_value: bool = False
     why: str | None = None
 
-    def told(self, *, shown: bool) -> str:
+    def in_words(self, *, shown: bool) -> str:
         """The fault in words; ``shown`` = values may be shown."""
         if self.column is None:
             return str(self.why)

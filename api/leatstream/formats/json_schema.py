@@ -56,7 +56,7 @@ def _parsed(text: str) -> Any:
 
 
 class _Documents:
-    """A schema and those it refers to; a node is told with the document that it stands in."""
+    """A schema and those it refers to; a node is given with the document that it stands in."""
 
     def __init__(self, main: Any, references: Mapping[str, str]) -> None:
         self.main = main
@@ -126,13 +126,13 @@ class _Documents:
 
 def _type_of(node: Mapping[str, Any]) -> str | None:
     """The one type that a node's values have besides null; None for several or any."""
-    told = node.get("type")
-    kinds = [kind for kind in told if kind != "null"] if isinstance(told, list) else [told]
+    declared = node.get("type")
+    kinds = [kind for kind in declared if kind != "null"] if isinstance(declared, list) else [declared]
     if len(kinds) == 1 and kinds[0] is not None:
         return str(kinds[0])
     if sorted(map(str, kinds)) == ["integer", "number"]:
         return "number"
-    if told is None:
+    if declared is None:
         values = node.get("enum")
         if isinstance(values, list) and all(isinstance(one, str | None) for one in values):
             return "string"

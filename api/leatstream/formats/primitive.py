@@ -53,9 +53,9 @@ def decoder(column: ColumnSpec, place: Place = VALUE) -> Decoder:
     raw, parsed = F.col(place.text).cast("binary"), F.col(place.parsed)
     field = parsed.getField(column.name)
     bad = F.col(place.text).isNotNull() & field.isNull()
-    told = F.lit("its bytes are no text in UTF-8" if kind.kind == "VARCHAR" else f"its bytes are no {kind}")
+    reason = F.lit("its bytes are no text in UTF-8" if kind.kind == "VARCHAR" else f"its bytes are no {kind}")
     read = F.struct(decode(raw, column.type).alias(column.name))
-    return Decoder(read, (field.alias(column.name),), bad, F.when(bad, told))
+    return Decoder(read, (field.alias(column.name),), bad, F.when(bad, reason))
 
 
 def encode(value: Column, kind_text: str) -> Column:

@@ -208,8 +208,8 @@ class _Parser:
             if word == "option":
                 start = self.at
                 self.skip()
-                told = self.tokens[start : self.at]
-                node.options.allow_alias = node.options.allow_alias or told[:3] == [
+                words = self.tokens[start : self.at]
+                node.options.allow_alias = node.options.allow_alias or words[:3] == [
                     "allow_alias",
                     "=",
                     "true",

@@ -130,7 +130,7 @@ class RegistryClient:
         """
         body = self._call("POST", f"/subjects/{quote(subject, safe='')}/versions", _document(schema))
         if body is None or not isinstance(body.get("id"), int):
-            raise self._rejected("it gave no id for a schema that it was told to register")
+            raise self._rejected("it gave no id for a schema that it was asked to register")
         return int(body["id"])
 
     def close(self) -> None:
@@ -215,7 +215,7 @@ class RegistryClient:
             if document is None:
                 raise self._rejected("its answer is not JSON: is this the address of a schema registry?")
             return known
-        told = _sentence(str(known.get("message") or "")) or f"HTTP status {status}"
+        said = _sentence(str(known.get("message") or "")) or f"HTTP status {status}"
         if status in (401, 403):
             raise StoreError(
                 "registry-auth-failed",
@@ -225,13 +225,13 @@ class RegistryClient:
         if status == 404 and known.get("error_code") in _NOT_THERE:
             return None
         if status == 409:
-            raise StoreError("schema-conflict", sentence(f"Schema registry {self.address.name} says: {told}"))
+            raise StoreError("schema-conflict", sentence(f"Schema registry {self.address.name} says: {said}"))
         if status >= 500 or status == 429:
             raise StoreError(
                 "registry-unreachable",
-                sentence(f"Schema registry {self.address.name} cannot answer now: {told}"),
+                sentence(f"Schema registry {self.address.name} cannot answer now: {said}"),
             )
-        raise self._rejected(told)
+        raise self._rejected(said)
 
     def _rejected(self, why: str) -> StoreError:
         return StoreError(
@@ -242,8 +242,8 @@ class RegistryClient:
         causes = [error, error.__cause__, error.__context__]
         untrusted = any("CERTIFICATE_VERIFY_FAILED" in str(cause) for cause in causes)
         detail = f"Schema registry {self.address.name} does not answer at {uri} ({_kind(error)})."
-        told = "Its certificate is not trusted: give the authority's as the registry's ca_certificate."
-        hint = told if untrusted else None
+        advice = "Its certificate is not trusted: give the authority's as the registry's ca_certificate."
+        hint = advice if untrusted else None
         return StoreError("registry-unreachable", detail, hint=hint)
 
 

@@ -112,7 +112,7 @@ def _struct(fields: Mapping[str, DataType]) -> DataType:
 
 
 def _settled(kind: DataType) -> DataType:
-    """The type with VARCHAR where nothing was seen that a type could be told from."""
+    """The type with VARCHAR where nothing was seen that shows a type."""
     if kind == _NULL or (kind.kind == "STRUCT" and not kind.fields):
         return _VARCHAR
     arguments = tuple(map(_settled, kind.arguments))

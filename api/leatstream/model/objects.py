@@ -226,7 +226,7 @@ class QueryStatus:
         error: ``{code, detail, retryable}`` of the failure, kept until the query has got on.
         metrics: last progress: rows in and out, rates, batch duration, watermark, skipped rows, offsets.
         restarts: restarts in a row after faults of its own, without work done in between.
-        outages: tries in a row that ended because a store was away.
+        outages: tries in a row that ended because a store was unreachable.
         progress_at: when its progress was last added to the log of it.
         next_attempt_at: when the next start may happen (back-off).
         crashes: how often in a row a shared driver has died with the query in it.
@@ -271,7 +271,7 @@ class QueryKind(StrEnum):
 
     @property
     def makes_sink(self) -> bool:
-        """Whether its relation comes and goes with the query."""
+        """Whether its relation is created and deleted with the query."""
         return self is not QueryKind.INSERT_INTO
 
 
@@ -332,7 +332,7 @@ class Query:
         origin: what its first checkpoint is a copy of; None = it begins empty.
         beside: id of the query that it is to take over from, or, with ``kept_until``, that took over from it.
         beside_relation: what the sink's relation becomes when this query takes over.
-        kept_until: when it goes, with its rows and its checkpoint.
+        kept_until: when it is deleted, with its rows and its checkpoint.
         on_hold: whether it stands still for a moment, whatever the user wants, as another takes over.
         hand_over: where it has taken over from another (``plan.hand_over``); it writes nothing before.
         skipped: records that its job leaves out, whenever it reads them.

@@ -19,7 +19,7 @@ class SecretName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secret:
-    """A named secret value, which goes in and never comes out.
+    """A named secret value, which is written and never read back.
 
     Attributes:
         kind: ``generic_string`` so far.
@@ -114,7 +114,7 @@ class Application:
         relations: full names of the streams and changelogs it declared by columns.
         virtual: names of its virtual relations.
         desired_state: what is wanted of its queries.
-        deleting: it goes when the last of its queries has ended.
+        deleting: it is deleted when the last of its queries has ended.
         plan: what the newest version did, as ``statements:validate`` shows it before.
     """
 

@@ -40,7 +40,7 @@ class HandOver(BaseModel):
     Attributes:
         checkpoint: name of its checkpoint; in another one it counts for nothing.
         batch: the last one that writes nothing. It is not left to Spark to plan it: it ends at ``offsets``
-            and goes by ``watermark_us``, which are those of the last batch of the version before.
+            and uses ``watermark_us``, which are those of the last batch of the version before.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -54,14 +54,14 @@ class HandOver(BaseModel):
 def positions_in(line: str) -> dict[str, dict[str, int]] | None:
     """A source's line of Spark's offset log; None if it has no positions in topics, as a line of ticks."""
     try:
-        told = json.loads(line)
+        positions = json.loads(line)
     except ValueError:  # "-": nothing was read of it yet
         return None
-    if not isinstance(told, dict) or not told:
+    if not isinstance(positions, dict) or not positions:
         return None
-    parts = [one for one in told.values() if isinstance(one, dict)]
-    whole = len(parts) == len(told) and all(isinstance(at, int) for one in parts for at in one.values())
-    return told if whole else None
+    parts = [one for one in positions.values() if isinstance(one, dict)]
+    whole = len(parts) == len(positions) and all(isinstance(at, int) for one in parts for at in one.values())
+    return positions if whole else None
 
 
 def matched(own: Sequence[Positions], others: Sequence[Positions]) -> list[Positions] | None:

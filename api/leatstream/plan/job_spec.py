@@ -175,7 +175,7 @@ class ViewSpec(_Document):
 
     Attributes:
         table: its name, made of the query's id.
-        generation: of the checkpoint; rows of another one are thrown away when the job starts.
+        generation: of the checkpoint; rows of another one are deleted when the job starts.
         retention_ms: how long a row stays, by its row time, else by when it was written.
         indexes: columns of each index, by the index's name.
     """

@@ -178,7 +178,7 @@ class Quotient:
         start: where its left operand begins.
         operator: where the ``/`` stands.
         stop: where its right operand ends.
-        origin: tells it from all others of the statement; the same where it is written several times.
+        origin: separates it from all others of the statement; the same where it is written several times.
     """
 
     start: int
@@ -295,7 +295,7 @@ class LogicalPlan:
 
     @property
     def timed(self) -> bool:
-        """Whether event time decides when state goes, so that sources need watermarks."""
+        """Whether event time decides when state is dropped, so that sources need watermarks."""
         if self.operator is not None:
             return False
         return (

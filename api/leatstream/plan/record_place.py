@@ -46,7 +46,7 @@ class RecordPlace:
     def __str__(self) -> str:
         return f"{self.entity}:{self.partition}:{self.offset}"
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """In words."""
         if self.partition.startswith("shard"):
             return f"stream {self.entity}, shard {self.partition}, sequence number {self.offset}"

@@ -74,9 +74,9 @@ class Gate:
                 told_of = problem.of_body(error.status_code)
                 await problem.answer(told_of, scope["path"], request_id)(scope, receive, tag)
         except Exception as error:
-            told = problem.unexpected(error, scope["path"], request_id)
+            reply = problem.unexpected(error, scope["path"], request_id)
             if status == 0:
-                await told(scope, receive, tag)
+                await reply(scope, receive, tag)
         finally:
             self._times.observe(scope, status, time.perf_counter() - started)
 

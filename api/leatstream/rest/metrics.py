@@ -145,13 +145,13 @@ _COUNTED = (
 
 
 def _figure(query: Query, name: str) -> Any:
-    told = query.status.metrics
+    reported = query.status.metrics
     if name == "progress_age_seconds":
-        return told.get("age_seconds")
+        return reported.get("age_seconds")
     if name == "batch_duration_seconds":
-        took = told.get("batch_duration_ms")
+        took = reported.get("batch_duration_ms")
         return None if took is None else took / 1000
-    return told.get(f"{name}_total" if name in _COUNTED else name)
+    return reported.get(f"{name}_total" if name in _COUNTED else name)
 
 
 def _lags(query: Query) -> dict[tuple[str, str], Any]:

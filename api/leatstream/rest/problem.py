@@ -96,16 +96,16 @@ def answer(error: LeatstreamError, instance: str, request_id: str) -> JSONRespon
 def unexpected(error: Exception, instance: str, request_id: str) -> JSONResponse:
     """The answer to an error that nobody raised on purpose: its traceback is logged, not returned."""
     if isinstance(error, CatalogAway):
-        told = error.told()
-        _log.warning("request %s (%s) failed: %s", request_id, instance, told.detail)
-        return answer(told, instance, request_id)
+        reply = error.for_caller()
+        _log.warning("request %s (%s) failed: %s", request_id, instance, reply.detail)
+        return answer(reply, instance, request_id)
     _log.error("request %s (%s) failed", request_id, instance, exc_info=error)
-    told = InternalError(
+    reply = InternalError(
         "internal",
         "An unexpected error happened. Nothing half done was kept.",
         hint=f"Look for request id {request_id} in the server's log.",
     )
-    return answer(told, instance, request_id)
+    return answer(reply, instance, request_id)
 
 
 def request_id_of(request: Request) -> str:
@@ -174,8 +174,8 @@ def install(app: FastAPI, routes: Sequence[Any]) -> None:
     @app.exception_handler(RequestValidationError)
     async def on_validation(request: Request, error: RequestValidationError) -> JSONResponse:
         content_type = request.headers.get("content-type", "")
-        told = from_validation(error.errors(), content_type)
-        return answer(told, request.url.path, request_id_of(request))
+        problem = from_validation(error.errors(), content_type)
+        return answer(problem, request.url.path, request_id_of(request))
 
     @app.exception_handler(HTTPException)
     async def on_http(request: Request, error: HTTPException) -> JSONResponse:

@@ -218,8 +218,8 @@ class MatchParser(UnnestParser):
             found = self._alternatives(clause)
             self.expect_mark(TokenType.DASH, "-}")
             self.expect_mark(TokenType.R_BRACE, "}")
-            told = clause.all_rows or _EXCLUSION in [what for what, _, _ in clause.refused]
-            if not told and any(variables(found)):
+            allowed = clause.all_rows or _EXCLUSION in [what for what, _, _ in clause.refused]
+            if not allowed and any(variables(found)):
                 hint = "It is for ALL ROWS PER MATCH only: leave {- and -} out."
                 self._not_run(clause, _EXCLUSION, start, hint)
             return hidden(found)

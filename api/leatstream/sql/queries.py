@@ -145,7 +145,7 @@ class QueryParser(EndsParser):
         keys, group = self._grouping()
         having = exp.Having(this=self.expr()) if self.take("having") else None
         if self.is_word("partition") and self.is_word("by", ahead=1):
-            hint = "The sink's WITH ('key.format' = …, 'key.columns' = …) tells the record key."
+            hint = "The sink's WITH ('key.format' = …, 'key.columns' = …) sets the record key."
             self.refuse("PARTITION BY of a SELECT", hint=hint)
         if self.is_word("window", "qualify"):
             self.refuse(self._curr.text.upper())

@@ -1,4 +1,4 @@
-"""Tells the other servers of a PostgreSQL catalog that something has changed (LISTEN and NOTIFY)."""
+"""Informs the other servers of a PostgreSQL catalog of changes (LISTEN and NOTIFY)."""
 
 from __future__ import annotations
 

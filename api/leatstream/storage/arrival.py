@@ -1,4 +1,4 @@
-"""Waits for the database of the catalog, which may start after the server, or be away just then."""
+"""Waits for the database of the catalog, which may start after the server, or be unreachable just then."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def await_database(url: str, seconds: float) -> None:
 
     Args:
         url: of the catalog.
-        seconds: how long it may be away; 0 asks once.
+        seconds: how long it may be unreachable; 0 asks once.
 
     Raises:
-        StackError: ``part-failed``, it was away for so long.
+        StackError: ``part-failed``, it was unreachable for so long.
     """
     if sa.make_url(url).get_backend_name() != "postgresql":
         return

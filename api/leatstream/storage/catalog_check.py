@@ -79,9 +79,9 @@ def _revision_of_file(file: Path) -> str:
             return "base"
         # Not by an engine of ours, which would make it a log of its own before anything is known of it.
         with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-            told = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if told != "ok":
-                raise _unusable(file, f"is damaged: {' '.join(str(told).split())}")
+            result = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if result != "ok":
+                raise _unusable(file, f"is damaged: {' '.join(str(result).split())}")
             found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             names = sorted(row[0] for row in found)
             if names and "alembic_version" not in names:
@@ -103,7 +103,7 @@ def _unusable(file: Path, why: str) -> StackError:
     return StackError(
         "part-failed",
         sentence(f"{_name(file)} {why}"),
-        hint=f"{_BACKUP}. It was not changed. If there is none, move it away first; then, {_NEW}",
+        hint=f"{_BACKUP}. It was not changed. If there is none, move it elsewhere first; then, {_NEW}",
     )
 
 

@@ -77,7 +77,7 @@ class CheckpointDirectory:
     def remove(self, path: str) -> None:
         """Remove a folder with all that is in it, as far as the disk lets us; OSError for what stays.
 
-        What a copy that was cut off has left beside it goes too: nobody else knows of that.
+        What a copy that was cut off has left beside it is deleted too: nobody else knows of that.
         """
         place = self._root / path
         shutil.rmtree(place.with_name(place.name + _PART), ignore_errors=True)

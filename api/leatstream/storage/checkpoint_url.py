@@ -54,12 +54,12 @@ class CheckpointUrl:
     def modified(self, path: str) -> float | None:
         """When a file was written last, seconds since 1970; None where there is no such file."""
 
-        def told(jvm: Any, conf: Any) -> float:
+        def ask(jvm: Any, conf: Any) -> float:
             files, place = self._at(jvm, conf, path)
             return float(files.getFileStatus(place).getModificationTime()) / 1000
 
         try:
-            return self._client.ask(told, _QUICK)
+            return self._client.ask(ask, _QUICK)
         except FileNotFoundError:
             return None
 

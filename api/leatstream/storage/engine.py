@@ -46,7 +46,7 @@ def make_engine(url: str) -> sa.Engine:
     options: dict[str, Any] = {
         "json_serializer": encode_json,
         "json_deserializer": decode_json,
-        "hide_parameters": True,  # an error goes into the log, what people wrote and hashes of tokens do not
+        "hide_parameters": True,  # errors are logged, what people wrote and hashes of tokens are not
     }
     if backend == "postgresql":
         engine = sa.create_engine(
@@ -79,7 +79,7 @@ def make_engine(url: str) -> sa.Engine:
 
 
 def is_away(error: sa.exc.DBAPIError) -> bool:
-    """Whether the database was not there or went away; a statement that it refused is no such case."""
+    """Whether the database was unreachable or stopped answering; a refused statement does not count."""
     state = getattr(error.orig, "sqlstate", None) or ""
     # Connection faults, too.
     if error.connection_invalidated or state.startswith("08") or state in _AWAY:

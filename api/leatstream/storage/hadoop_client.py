@@ -84,7 +84,7 @@ class HadoopClient:
         Raises:
             FileNotFoundError: as Java says.
             CheckpointError: checkpoints-unreachable or checkpoints-refused. After the former everybody is
-                told the same for some seconds, so that many do not wait for the same thing in turn.
+                given the same answer for some seconds, so that many do not wait for the same thing in turn.
         """
         from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 
@@ -182,8 +182,13 @@ class HadoopClient:
         if found is None or found.origin is None:
             raise _refused("PySpark, whose jars reach their file system, is not installed beside the server")
         # As Spark's own start puts them together for the drivers.
-        jars, told = str(Path(found.origin).parent / "jars" / "*"), self._environment.get
-        parts = (told("HADOOP_CONF_DIR"), told("YARN_CONF_DIR"), jars, told("SPARK_DIST_CLASSPATH"))
+        jars, variable = str(Path(found.origin).parent / "jars" / "*"), self._environment.get
+        parts = (
+            variable("HADOOP_CONF_DIR"),
+            variable("YARN_CONF_DIR"),
+            jars,
+            variable("SPARK_DIST_CLASSPATH"),
+        )
         return os.pathsep.join(part for part in parts if part)
 
     def _gateway(self, jvm: _Jvm, seconds: float) -> tuple[Any, Any]:
@@ -250,5 +255,5 @@ def _complaint(errors: IO[bytes]) -> str:
     """Why a JVM did not start, in its own words."""
     errors.seek(0)
     lines = errors.read(10_000).decode(errors="replace").splitlines()
-    told = [line.strip() for line in lines if line.strip() and not line.startswith("Picked up ")]
-    return _sentence("; ".join(told[:3])) if told else "it gave no reason"
+    reasons = [line.strip() for line in lines if line.strip() and not line.startswith("Picked up ")]
+    return _sentence("; ".join(reasons[:3])) if reasons else "it gave no reason"

@@ -31,7 +31,7 @@ class CatalogLeases:
     Args:
         url: of the catalog.
         server: this server's id.
-        checkpoints: what tells the place of its checkpoints from any other.
+        checkpoints: what distinguishes the place of its checkpoints from any other.
         orphan_seconds: how long this server's drivers go on without it.
         lease_seconds: how long a server that is silent counts as one that lives.
     """
@@ -105,9 +105,9 @@ class CatalogLeases:
             connection.execute(_of(self._server).where(query_leases.c.query_id == query_id))
 
     def close(self, kept: Collection[str] = ()) -> None:
-        """Give every query back but those, and say goodbye; a catalog that is away sees it by the silence.
+        """Give every query back but those, and say goodbye; an unreachable catalog sees it by the silence.
 
-        A job of those may be at work for as long as its driver goes on without this server.
+        A job of those may be at work for as long as its driver continues without this server.
         """
         self._over.set()
         if self._keeper.is_alive():
@@ -134,7 +134,7 @@ class CatalogLeases:
             with self._engine.begin() as connection:
                 connection.execute(silent)
         except sa.exc.SQLAlchemyError as error:
-            _log.warning("the catalog could not be told of the end: %s", type(error).__name__)
+            _log.warning("the catalog could not be informed of the end: %s", type(error).__name__)
         self._engine.dispose()
 
     def _keep_on(self) -> None:

@@ -1,4 +1,4 @@
-"""The bounded log of each query: what happened to its job, what it told, and what was written of it."""
+"""The bounded log of each query: what happened to its job, what it reported, and what was written of it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SqlQueryLogRows:
         self._add(query_id, _VERSION, version)
 
     def add_progress(self, query_id: str, progress: QueryProgress) -> None:
-        """Note what its job told."""
+        """Note what its job reported."""
         self._add(query_id, _PROGRESS, progress)
 
     def progress(self, query_id: str, limit: int) -> Sequence[QueryProgress]:

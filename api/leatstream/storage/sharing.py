@@ -76,7 +76,7 @@ def join_servers(
 
 
 def refuse_living_servers(catalog: str, lease_seconds: float) -> None:
-    """See that no server works on a catalog in PostgreSQL; of a file the lock tells.
+    """See that no server works on a catalog in PostgreSQL; of a file the lock shows it.
 
     Raises:
         StackError: ``already-running``.
@@ -116,16 +116,16 @@ def prove_keys(open_unit: OpenUnit, box: SecretBox, *, alone: bool = False) -> N
     try:
         box.open(_KEY_PROOF, envelope)
     except InternalError as error:
-        told = "This server's key ring is not the one that the secrets of this catalog are sealed with."
+        message = "This server's key ring is not the one that the secrets of this catalog are sealed with."
         if alone:
-            _LOG.error("%s: restore its keys.json, or give each store its secrets again", told)
+            _LOG.error("%s: restore its keys.json, or give each store its secrets again", message)
             with open_unit() as unit:
                 unit.secrets.put(_KEY_PROOF, box.seal(_KEY_PROOF, "known"))
                 unit.commit()
             return
         raise StackError(
             "part-failed",
-            told,
+            message,
             hint="Give every server the key ring of the first: its keys.json, at LEATSTREAM_KEYS_FILE.",
         ) from error
 
@@ -144,7 +144,7 @@ def common_password(open_unit: OpenUnit, box: SecretBox, reference: str) -> str:
 
 
 def _place_of(root: str) -> str:
-    """What tells one place of checkpoints from another: a mark in a directory, else the URL."""
+    """What distinguishes one place of checkpoints from another: a mark in a directory, else the URL."""
     if "://" in root:
         return root.rstrip("/")
     Path(root).mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -64,7 +64,7 @@ class Batch:
     Attributes:
         number: Spark's batch id.
         rows: values to write, in the store's own encoding, ``leat_time`` (or None) last if the table has it.
-        gone: key values of rows to take away, applied before ``rows``.
+        gone: key values of rows to delete, applied before ``rows``.
         time: when it is applied, microseconds since 1970.
         watermark: event time below which rows are late, microseconds since 1970.
     """
@@ -85,7 +85,7 @@ class ViewWriter(Protocol):
     def open(self) -> None:
         """Claim the view for this attempt and make its table; older attempts cannot write from then on.
 
-        Rows of another generation are thrown away.
+        Rows of another generation are dropped.
 
         Raises:
             AttemptBehindError: a newer attempt has claimed it.

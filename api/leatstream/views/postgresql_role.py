@@ -16,7 +16,7 @@ import psycopg
 from psycopg import sql
 
 from leatstream.errors import StoreError
-from leatstream.views.postgresql_writer import SCHEMA, connect, told
+from leatstream.views.postgresql_writer import SCHEMA, connect, view_errors
 
 _LOG = logging.getLogger(__name__)
 _MAKING = 0x6C76726F  # of servers that start at once one makes the role, and the others find it
@@ -54,7 +54,7 @@ def make_role(catalog_url: str, password: str) -> str:
         StoreError: the database does not answer.
     """
     plain, own = without_password(catalog_url)
-    with told(), connect(plain, own) as connection:
+    with view_errors(), connect(plain, own) as connection:
         role = _role_name(connection.info.dbname)
         try:
             with connection.transaction():
@@ -88,7 +88,7 @@ def use_role(catalog_url: str, url: str) -> None:
         except (psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedObject) as error:
             raise NoRole(f"role {role} cannot be given the schema: {error.diag.message_primary}") from None
     else:
-        with connect(given, password) as connection, told():
+        with connect(given, password) as connection, view_errors():
             _make_schema(connection)
     _try(url)
 
@@ -136,7 +136,7 @@ def _warn_of_rights(connection: psycopg.Connection[Any], role: str) -> None:
     ).fetchone()
     if found is not None and found[1]:
         _LOG.warning(
-            "role %s may make objects in the catalog's schema, as everybody may; take that away: "
+            "role %s may make objects in the catalog's schema, as everybody may; revoke that: "
             "REVOKE CREATE ON SCHEMA %s FROM PUBLIC",
             role,
             found[0],

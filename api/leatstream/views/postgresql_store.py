@@ -15,7 +15,14 @@ from leatstream.plan.job_spec import ViewDatabase
 from leatstream.ports import Freshness, Snapshot
 from leatstream.views.faults import gathered, not_ready, timed_out
 from leatstream.views.postgresql_role import without_password
-from leatstream.views.postgresql_writer import SCHEMA, connect, index_name, index_statement, table_of, told
+from leatstream.views.postgresql_writer import (
+    SCHEMA,
+    connect,
+    index_name,
+    index_statement,
+    table_of,
+    view_errors,
+)
 
 _Rows = Generator[tuple[object, ...], None, None]
 _CHANGE_LOCK_SECONDS = 3.0
@@ -64,19 +71,19 @@ class PostgresViews:
 
     def add_index(self, table: str, name: str, columns: Sequence[int]) -> None:
         """Make an index."""
-        with told(), connect(self._url, self.password, _INDEX_LOCK_SECONDS) as connection:
+        with view_errors(), connect(self._url, self.password, _INDEX_LOCK_SECONDS) as connection:
             if _has_table(connection, table):
                 connection.execute(index_statement(table, name, tuple(columns)))
 
     def drop_index(self, table: str, name: str) -> None:
-        """Take an index away."""
+        """Drop an index."""
         hashed = sql.Identifier(SCHEMA, index_name(table, name).as_string()[1:-1])
-        with told(), self._change() as connection:
+        with view_errors(), self._change() as connection:
             connection.execute(sql.SQL("DROP INDEX IF EXISTS {}").format(hashed))
 
     def drop(self, table: str) -> None:
         """Drop the table and what is remembered of it."""
-        with told(), self._change() as connection:
+        with view_errors(), self._change() as connection:
             if not _has_table(connection, table):
                 return
             with connection.transaction():

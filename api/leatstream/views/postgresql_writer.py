@@ -79,7 +79,7 @@ def connect(url: str, password: str | None, lock_seconds: float = LOCK_SECONDS) 
     Raises:
         StoreError: the server does not answer or is too old.
     """
-    with told():
+    with view_errors():
         options = f"-c TimeZone=UTC -c lock_timeout={int(lock_seconds * 1000)}"
         more = line_options(psycopg.conninfo.conninfo_to_dict(url)) | {"options": options}
         more |= {"password": password} if password else {}
@@ -103,7 +103,7 @@ class PostgresWriter:
 
     def open(self) -> None:
         """Claim the table for this attempt."""
-        with told():
+        with view_errors():
             self._connection = connect(self._url, self._password)
             with self._transaction() as cursor:
                 # Two jobs that both make the schema would get in each other's way.
@@ -132,7 +132,7 @@ class PostgresWriter:
 
     def apply(self, batch: Batch) -> bool:
         """Apply a batch, once."""
-        with told():
+        with view_errors():
             if self._connection is None or self._connection.closed:
                 self._connection = connect(self._url, self._password)
             with self._transaction() as cursor:
@@ -224,7 +224,7 @@ class PostgresWriter:
 
 
 @contextlib.contextmanager
-def told() -> Iterator[None]:
+def view_errors() -> Iterator[None]:
     """PostgreSQL's errors as ours; what it says of values is left out."""
     try:
         yield

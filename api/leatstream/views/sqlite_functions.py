@@ -20,7 +20,7 @@ MOST_BYTES = 32 << 20
 
 @dataclass(slots=True)
 class Fault:
-    """What a function said last: SQLite itself only tells that one failed."""
+    """What a function said last: SQLite itself only reports that one failed."""
 
     detail: str | None = None
     sqlstate: str = "22000"

@@ -54,7 +54,7 @@ class SqliteViews:
                 connection.execute(index_statement(name, tuple(columns)))
 
     def drop_index(self, table: str, name: str) -> None:
-        """Take an index away."""
+        """Drop an index."""
         with self._writing(table) as connection:
             if connection is not None:
                 connection.execute(f"DROP INDEX IF EXISTS {index_name(name)}")

@@ -150,7 +150,7 @@ class SqliteWriter:
             self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         connection.execute("PRAGMA journal_mode = WAL")
-        # A batch that a power cut takes away would not be repeated: Spark has its own word that it is done.
+        # A batch that a power cut removes would not be repeated: Spark has its own word that it is done.
         connection.execute("PRAGMA synchronous = FULL")
         return connection
 

@@ -9,7 +9,7 @@ from leatstream.views.sqlite_store import SqliteViews
 
 
 def open_views(catalog_url: str, directory: Path) -> ViewStore:
-    """The store of views that goes with a catalog.
+    """The store of views that belongs to a catalog.
 
     Args:
         catalog_url: SQLAlchemy URL of the catalog.

@@ -14,7 +14,7 @@ from leatstream_cdktf._construct import Resource, ResourceMeta
 
 
 class Secret(Resource):
-    """A secret: a value with a name, which goes in and never comes out.
+    """A secret: a value with a name, which is written and never read back.
 
     Terraform resource ``leatstream_secret``. Import id: ``{name}``.
     """

@@ -19,7 +19,7 @@ def column_list(columns: Columns) -> list[StreamColumn]:
     """Columns in the provider's form, in the order given.
 
     Raises:
-        ValueError: there are none, a name comes twice, or one has no name or type. All faults are told at
+        ValueError: there are none, a name comes twice, or one has no name or type. All faults are reported at
             once.
     """
     items: Sequence[Any] = list(columns.items()) if isinstance(columns, Mapping) else list(columns)

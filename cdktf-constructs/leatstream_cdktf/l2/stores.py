@@ -263,7 +263,7 @@ def _sasl(id_: str, sasl: Mapping[str, Any]) -> dict[str, Any]:
     """The provider's form: secrets are write-only there, which the names say.
 
     Raises:
-        ValueError: a key is unknown or missing. Values are never told, one of them is a secret.
+        ValueError: a key is unknown or missing. Values are never shown, one of them is a secret.
     """
     described = _DESCRIBED.get(sasl.get("mechanism", ""))
     if described is None:

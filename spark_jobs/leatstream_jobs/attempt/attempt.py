@@ -293,7 +293,7 @@ class Attempt:
             begun = batches.begun if batches is not None else None
             return reached(self._spark, self._spec, pattern, begun, in_order=in_order)
         except Exception as error:
-            _LOG.warning("it cannot be told how far the query has come: %s", type(error).__name__)
+            _LOG.warning("how far the query has come is unknown: %s", type(error).__name__)
             return None
 
     def _finish_batch(self, query: StreamingQuery) -> bool:

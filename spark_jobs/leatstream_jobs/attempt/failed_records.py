@@ -22,7 +22,7 @@ from leatstream_jobs.attempt.marked_faults import FaultPlace, unread
 
 _LOG = logging.getLogger("leatstream_jobs")
 _TO_READ = 5.0  # seconds
-_TOLD = 3  # faults of one record
+_MOST_SHOWN = 3  # faults of one record
 
 Connect = Callable[[StoreRef], Connector]
 
@@ -36,7 +36,7 @@ def with_record_faults(failure: Failure, spec: JobSpec, connect: Connect) -> Fai
     try:
         faults = _found_faults(source, connect(source.store), place)
     except Exception as error:
-        _LOG.info("the record at %s could not be read again: %s", place.told, type(error).__name__)
+        _LOG.info("the record at %s could not be read again: %s", place.words, type(error).__name__)
         return failure
     if not faults:
         return failure
@@ -56,9 +56,9 @@ def _found_faults(source: SourceSpec, connector: Connector, place: FaultPlace) -
 
 
 def _sentence(source: SourceSpec, place: FaultPlace, faults: Sequence[RecordFault], *, shown: bool) -> str:
-    why = "; ".join(fault.told(shown=shown) for fault in faults[:_TOLD])
-    more = f"; {len(faults) - _TOLD} more" if len(faults) > _TOLD else ""
-    return unread(source, place.told, f"{why}{more}")
+    why = "; ".join(fault.in_words(shown=shown) for fault in faults[:_MOST_SHOWN])
+    more = f"; {len(faults) - _MOST_SHOWN} more" if len(faults) > _MOST_SHOWN else ""
+    return unread(source, place.words, f"{why}{more}")
 
 
 def time_faults(source: SourceSpec, record: Record) -> Sequence[RecordFault]:

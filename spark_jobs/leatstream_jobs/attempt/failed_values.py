@@ -66,7 +66,7 @@ def with_record(
         return failure
     if record is None:
         return failure
-    where = f"At the record {record.told()}: "
+    where = f"At the record {record.in_words()}: "
     shown = where + failure.shown if failure.shown is not None else None
     return replace(failure, detail=where + failure.detail, shown=shown, record=record)
 
@@ -138,8 +138,8 @@ def halves(parts: Sequence[Part], size: int) -> tuple[list[Part], list[Part]]:
 
 
 def _offsets(pattern: re.Pattern[str], chain: Sequence[Link], topic: str) -> dict[int, int]:
-    told = next((found for link in chain if (found := pattern.search(link.message))), None)
-    found = re.search(rf'"{re.escape(topic)}":(\{{[^{{}}]*\}})', told[1]) if told is not None else None
+    matched = next((found for link in chain if (found := pattern.search(link.message))), None)
+    found = re.search(rf'"{re.escape(topic)}":(\{{[^{{}}]*\}})', matched[1]) if matched is not None else None
     return {int(p): int(o) for p, o in json.loads(found[1]).items()} if found is not None else {}
 
 

@@ -23,7 +23,7 @@ FULL = ("No space left on device", "Disk quota exceeded", "There is not enough s
 STOPPED = ("SparkContext was shut down", "SparkContext has been shut", "stopped SparkContext")
 AUTH = ("SaslAuthenticationException", "SslAuthenticationException", "AuthorizationException")
 # What clients say of an unreachable server, or of one that ends connections as it stops.
-AWAY = (
+UNREACHABLE = (
     "common.errors.TimeoutException",
     "common.errors.DisconnectException",
     "common.errors.NetworkException",

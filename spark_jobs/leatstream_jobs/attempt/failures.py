@@ -182,9 +182,11 @@ def classify(chain: Sequence[Link], spec: JobSpec) -> Failure:
         )
     if words.LOST_ROWS in text or condition == words.LOST_ROWS:
         # No word of the query's checkpoint: it is what one batch kept in the executors' memory.
-        detail = "An executor has gone, and with it rows of the batch; the query goes on from its checkpoint."
+        detail = (
+            "An executor has gone, and with it rows of the batch; the query continues from its checkpoint."
+        )
         return Failure("job-failed", detail, condition, retryable=True)
-    if any(word in text for word in words.AWAY) and "not present in metadata" not in text:
+    if any(word in text for word in words.UNREACHABLE) and "not present in metadata" not in text:
         # That one may as well be a topic that somebody has deleted.
         detail = f"A server that the job needs does not answer: {said}"
         return Failure("job-failed", detail, "store-unreachable", retryable=True)
@@ -213,8 +215,8 @@ def of_value(chain: Sequence[Link], condition: str, spec: JobSpec) -> Failure:
     value = _VALUE_QUOTED.search(link.message) if link is not None else None
     shown = None
     if value is not None and not any(map(is_private, _IDENTIFIER.findall(fragment))):
-        told = described(value["value"], "", shown=spec.excerpts)
-        shown = f"{told} is no {_product_type(value['type'])} ({condition}); {cure}."
+        value_text = described(value["value"], "", shown=spec.excerpts)
+        shown = f"{value_text} is no {_product_type(value['type'])} ({condition}); {cure}."
     span = None
     if link is not None and link.context is not None:
         start, stop, text = link.context

@@ -30,12 +30,12 @@ class FaultPlace:
     Attributes:
         view: of its source.
         position: its ``rowmeta()``.
-        told: the same in words.
+        words: the same as text.
     """
 
     view: str
     position: Mapping[str, Any]
-    told: str
+    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,47 +100,47 @@ def _of_record(mark: re.Match[str], spec: JobSpec) -> tuple[str, RecordPlace | N
         position = {}
     table = next((one for one in spec.lookups if one.view == mark[1]), None)
     if table is not None:
-        told = (
+        detail = (
             f"A row of table {table.entity} ({table.relation}) has a value that its declared columns cannot "
             "hold, such as infinity or a year before 1. Declare that column VARCHAR, or leave it out."
         )
-        return told, None, None
+        return detail, None, None
     if position.get("fault"):
-        told = (
+        detail = (
             f"File {position.get('file')} of {source.relation} cannot be read as "
-            f"{source.value_format.upper()}: {position['fault']}. Put it right or away, or skip such files "
+            f"{source.value_format.upper()}: {position['fault']}. Correct or remove it, or skip such files "
             "with 'source.deserialization.error.handling'='IGNORE'."
         )
-        return told, None, None
+        return detail, None, None
     record = RecordPlace.of_position(source.entity, position) if source.feed is None else None
     others = ", ".join(f"{k} {v}" for k, v in position.items() if k not in _HIDDEN)
-    place = FaultPlace(source.view, position, others if record is None else record.told())
-    return unread(source, place.told, _reason(mark[3]) or "it does not fit their types"), record, place
+    place = FaultPlace(source.view, position, others if record is None else record.in_words())
+    return unread(source, place.words, _reason(mark[3]) or "it does not fit their types"), record, place
 
 
 def _reason(text: str | None) -> str | None:
     try:
-        told = json.loads(text or "{}").get("reason")
+        reason = json.loads(text or "{}").get("reason")
     except ValueError:
-        told = None
-    return str(told) if told else None
+        reason = None
+    return str(reason) if reason else None
 
 
 def _of_function(mark: re.Match[str]) -> MarkedFault:
     """What ``user_code`` said of a user's function: the place in the user's file, no message and no value."""
     try:
-        told = json.loads(mark[1])
+        report = json.loads(mark[1])
     except ValueError:
-        told = {}
-    name, error, line = told.get("function"), told.get("error"), told.get("line")
+        report = {}
+    name, error, line = report.get("function"), report.get("error"), report.get("line")
     condition = "FUNCTION_FAILED"
     if error == "time-out":
         condition = "FUNCTION_TIMED_OUT"
-        sentence = f"The function {name} took longer than {told.get('text')} in one batch and was stopped."
+        sentence = f"The function {name} took longer than {report.get('text')} in one batch and was stopped."
     elif error == "BadResult":
-        sentence = f"The function {name} gave {told.get('text')}."
+        sentence = f"The function {name} gave {report.get('text')}."
     else:
-        where = f" in line {line} of {told.get('file')}" if line else ""
+        where = f" in line {line} of {report.get('file')}" if line else ""
         sentence = f"The function {name} failed{where}: {error}."
     return MarkedFault(sentence, condition)
 
@@ -156,7 +156,7 @@ def _of_java(link: Link, causes: Sequence[Link], spec: JobSpec) -> MarkedFault:
         sentence = f"The function {name} gave a value that is no {function.returns}."
     else:
         where = f" in {place}" if place else ""
-        sentence = f"The function {name} failed{where}: {cause.name if cause else 'no reason was told'}."
+        sentence = f"The function {name} failed{where}: {cause.name if cause else 'no reason was given'}."
     return MarkedFault(sentence, "FUNCTION_FAILED")
 
 

@@ -111,8 +111,8 @@ class Progress:
         if self.live is not None:
             # The batch has ended: its rows are in the report now.
             self._done, self.live = self.live.execution, None
-        told = sum(int(s.get("numInputRows", 0)) for s in report.get("sources") or [] if is_tick(s))
-        self.input_rows += int(report.get("numInputRows", 0)) - told
+        ticks = sum(int(s.get("numInputRows", 0)) for s in report.get("sources") or [] if is_tick(s))
+        self.input_rows += int(report.get("numInputRows", 0)) - ticks
         written = int((report.get("sink") or {}).get("numOutputRows", -1))
         if written >= 0:
             self.output_rows = (self.output_rows or 0) + written

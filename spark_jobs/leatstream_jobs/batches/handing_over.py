@@ -117,8 +117,10 @@ def planned_entry(before: str, commit: str, hand_over: HandOver, now_ms: int) ->
     metadata["batchWatermarkMs"] = max(_next_watermark(head, commit), (hand_over.watermark_us or 0) // _US)
     metadata["batchTimestampMs"] = now_ms
     left = iter(ends)
-    told = [line if at is None else _json(next(left)) for line, at in zip(lines, positions, strict=True)]
-    return "\n".join([version, _json(metadata), *told])
+    positioned = [
+        line if at is None else _json(next(left)) for line, at in zip(lines, positions, strict=True)
+    ]
+    return "\n".join([version, _json(metadata), *positioned])
 
 
 def same_plan(one: str, other: str) -> bool:

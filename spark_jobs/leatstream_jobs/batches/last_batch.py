@@ -76,9 +76,9 @@ def _read_books(spark: SparkSession, group: str) -> set[str]:
     context: Any = spark.sparkContext._jsc.sc()
     jobs, found = context.dagScheduler().activeJobs().iterator(), set()
     while jobs.hasNext():
-        told = jobs.next().properties()
-        if told is not None and told.getProperty("spark.jobGroup.id") == group:
-            found.add(str(told.getProperty("streaming.sql.batchId")))
+        properties = jobs.next().properties()
+        if properties is not None and properties.getProperty("spark.jobGroup.id") == group:
+            found.add(str(properties.getProperty("streaming.sql.batchId")))
     return found
 
 

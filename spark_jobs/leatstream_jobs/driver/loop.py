@@ -219,7 +219,7 @@ class Driver:
         self.stop_asked = True
         if not self._working:
             # Nothing is to be brought to an end: neither a Spark that starts nor a long poll is waited for.
-            raise NotKnown("told to end")
+            raise NotKnown("asked to end")
 
 
 def has_run_users_code() -> bool:

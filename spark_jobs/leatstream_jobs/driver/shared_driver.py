@@ -225,7 +225,7 @@ class SharedDriver(Driver):
     def _on_term(self, _signal: int, _frame: Any) -> None:
         self.stop_asked = True
         if not self.running:
-            raise NotKnown("told to end")
+            raise NotKnown("asked to end")
 
     def _report(self, state: str) -> dict[str, Any]:
         running = {query: attempt for query, (attempt, _) in list(self.running.items())}

@@ -115,8 +115,8 @@ class Code:
         line = lines[-1] if lines else getattr(error, "lineno", None)
         if isinstance(error, BadResult):
             text = str(error)
-        told = {"function": self.function, "file": self.file, "error": kind, "line": line, "text": text}
-        return UserCodeError(f"{MARK} {json.dumps(told)} {MARK}_END")
+        report = {"function": self.function, "file": self.file, "error": kind, "line": line, "text": text}
+        return UserCodeError(f"{MARK} {json.dumps(report)} {MARK}_END")
 
 
 class Scalar:

@@ -126,8 +126,8 @@ class PatternBatches(Batches):
             for i in sides
             if TICK in held.schema[f"{ROWS}{i}"].dataType.names  # type: ignore[attr-defined]
         ]
-        told = F.coalesce(*ticks, F.lit(False)) if ticks else F.lit(False)
-        count = F.count_if((times <= late) & ~told)
+        ticked = F.coalesce(*ticks, F.lit(False)) if ticks else F.lit(False)
+        count = F.count_if((times <= late) & ~ticked)
         found = held.groupBy(SIDE).agg(F.max(times).alias("at"), count.alias("late")).collect()
         newest = dict(before.newest)
         for row in found:
@@ -138,9 +138,9 @@ class PatternBatches(Batches):
 
     def _watermark(self, newest: Mapping[str, int], number: int) -> int:
         """Microseconds: the slowest source's newest time, less its delay; where it takes over, as given."""
-        told = self._spec.hand_over
-        if told is not None and told.batch == number and told.watermark_us is not None:
-            return told.watermark_us
+        given = self._spec.hand_over
+        if given is not None and given.batch == number and given.watermark_us is not None:
+            return given.watermark_us
         marks = [
             newest[s.source.view] - 1000 * (s.source.watermark_delay_ms or 0)
             for s in self._scans
@@ -213,8 +213,8 @@ class PatternBatches(Batches):
         self.state_rows += int(counts["opened"])
         if not counts["found"]:
             return
-        told = changed.select(F.explode("r.out").alias("text"))
-        values = told.select(F.from_json("text", "ARRAY<STRING>").alias("v"))
+        emitted = changed.select(F.explode("r.out").alias("text"))
+        values = emitted.select(F.from_json("text", "ARRAY<STRING>").alias("v"))
         results = enumerate(self._pattern.results.items())
         columns = [value(F.col("v")[i], kind).alias(name) for i, (name, kind) in results]
         count = len(columns)

@@ -44,11 +44,11 @@ def why_not_meant(
     base = F.least(known, F.current_timestamp()) if clock else known
     ahead = F.unix_millis(time) - F.unix_millis(base) > source.max_ahead_ms
     what = "its time" if raw is None else f"its event time, column {source.timestamp},"
-    told = (
+    too_far = (
         f"{what} is more than {source.max_ahead_ms} ms ahead of the time at which it was written; {_SETTING} "
         "sets that bound"
     )
-    why = F.when(F.coalesce(ahead, F.lit(False)), F.lit(told))
+    why = F.when(F.coalesce(ahead, F.lit(False)), F.lit(too_far))
     column = next((c for c in source.columns if c.name == source.timestamp), None)
     if raw is None or column is None or parse_type(column.type).kind != "BIGINT":
         return why

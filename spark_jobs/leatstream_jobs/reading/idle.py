@@ -44,9 +44,9 @@ def with_ticks(spark: SparkSession, frame: DataFrame, folder: str) -> DataFrame:
     path = getattr(jvm, "org.apache.hadoop.fs.Path")(folder)
     path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).mkdirs(path)
     ticks = spark.readStream.schema("at BIGINT").option("cleanSource", "delete").json(folder)
-    told = ticks.select(F.timestamp_millis(F.col("at")).alias(ROWTIME), F.lit(True).alias(TICK))
+    tick_rows = ticks.select(F.timestamp_millis(F.col("at")).alias(ROWTIME), F.lit(True).alias(TICK))
     rows = frame.withColumn(TICK, F.lit(False))
-    return rows.unionByName(told, allowMissingColumns=True)
+    return rows.unionByName(tick_rows, allowMissingColumns=True)
 
 
 @dataclass(slots=True)

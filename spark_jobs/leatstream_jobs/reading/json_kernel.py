@@ -82,9 +82,9 @@ class Kernel:
         read = records.mapInArrow(partial(read_batches, self), StructType(fields))
         # What was never NULL must not become so: state that was made without workers could not be read again.
         never = [f for f in records.schema.fields if not f.nullable and f.name in ("key", "timestamp")]
-        told = {f.name: F.coalesce(f.name, F.lit("1970-01-01").cast(f.dataType)) for f in never}
-        told[ROWMETA] = F.struct(*(value.alias(name) for name, value in whole.items()))
-        return read.withColumns(told)
+        replaced = {f.name: F.coalesce(f.name, F.lit("1970-01-01").cast(f.dataType)) for f in never}
+        replaced[ROWMETA] = F.struct(*(value.alias(name) for name, value in whole.items()))
+        return read.withColumns(replaced)
 
     def columns(self) -> dict[str, str]:
         """Names of the columns with what was read, by the declared column."""

@@ -62,9 +62,9 @@ def reading(source: SourceSpec, registry: RegistryAddress | None) -> Reading:
     kind = connector_classes().get(source.store.kind)
     if kind is not None and kind.gives_reasons:
         why = F.col(ROWMETA).getField("reason")
-        told = why if found.reason is None else F.coalesce(why, found.reason)
+        reason_of_row = why if found.reason is None else F.coalesce(why, found.reason)
         # The text of such a row may look like an object of JSON.
-        found = replace(found, reason=told, wrong=found.wrong | why.isNotNull())
+        found = replace(found, reason=reason_of_row, wrong=found.wrong | why.isNotNull())
     headers = record_headers.headers_spec(source)
     return found if headers is None else _with_headers(source, headers, found)
 
@@ -74,8 +74,8 @@ def _with_packed(reason: Column | None) -> Column:
     from pyspark.sql import functions as F
 
     packed = F.startswith(F.col(json.TEXT).cast("binary"), F.lit(_GZIP))
-    told = F.when(packed, F.lit("its value is packed with gzip, which is not unpacked"))
-    return told if reason is None else told.otherwise(reason)
+    packed_reason = F.when(packed, F.lit("its value is packed with gzip, which is not unpacked"))
+    return packed_reason if reason is None else packed_reason.otherwise(reason)
 
 
 def _with_headers(source: SourceSpec, column: ColumnSpec, found: Reading) -> Reading:
@@ -86,8 +86,8 @@ def _with_headers(source: SourceSpec, column: ColumnSpec, found: Reading) -> Rea
     fields = [field if one == column else next(others) for one in source.columns]
     if misfit is None:
         return replace(found, fields=fields)
-    told = F.when(misfit, F.lit(f"a header, read as {column.name}, is no text in UTF-8"))
-    reason = told if found.reason is None else told.otherwise(found.reason)
+    header_reason = F.when(misfit, F.lit(f"a header, read as {column.name}, is no text in UTF-8"))
+    reason = header_reason if found.reason is None else header_reason.otherwise(found.reason)
     return replace(found, fields=fields, wrong=found.wrong | misfit, reason=reason)
 
 
@@ -131,13 +131,13 @@ def _with_key(
         wrong = ~F.col(DELETED) & wrong
     wrong = wrong | (unread if always else F.col(DELETED) & unread)
     why = F.coalesce(key.reason, F.lit(_MISFIT)) if key.reason is not None else F.lit(_MISFIT)
-    told = F.when(unread, F.concat(F.lit("its key cannot be read: "), why))
+    key_reason = F.when(unread, F.concat(F.lit("its key cannot be read: "), why))
     return Reading(
         {json.TEXT: text, json.KEY.text: key_text if always else F.when(text.isNull(), key_text)},
         _steps({json.VALUE: value, json.KEY: key}),
         _joined(source, dict(zip((c.name for c in columns), key.fields, strict=True)), relaxed),
         wrong,
-        told if value.reason is None else told.otherwise(value.reason),
+        key_reason if value.reason is None else key_reason.otherwise(value.reason),
     )
 
 

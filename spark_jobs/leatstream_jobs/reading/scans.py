@@ -338,10 +338,10 @@ def _complaint(source: SourceSpec, reason: Column | None) -> Column:
     """The mark that ``marked_faults`` reads back: which view and position, why; never a record's content."""
     from pyspark.sql import functions as F
 
-    told = [] if reason is None else [F.lit(" "), F.to_json(F.struct(reason.alias("reason")))]
+    reason_part = [] if reason is None else [F.lit(" "), F.to_json(F.struct(reason.alias("reason")))]
     return F.concat(
         F.lit(f"{UNDECODABLE} {source.view} "),
         F.to_json(F.col(ROWMETA)),
-        *told,
+        *reason_part,
         F.lit(f" {UNDECODABLE}_END"),
     )

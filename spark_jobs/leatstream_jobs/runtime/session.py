@@ -113,8 +113,8 @@ def settings(work_dir: Path, slots: int, environment: dict[str, str]) -> dict[st
         "spark.sql.streaming.stateStore.maintenanceShutdownTimeout": "2s",
         "spark.sql.streaming.stateStore.maintenanceForceShutdownTimeout": "2s",
     }
-    told: dict[str, str] = json.loads(environment.get("LEATSTREAM_SPARK_CONF") or "{}")
-    return own | told
+    configured: dict[str, str] = json.loads(environment.get("LEATSTREAM_SPARK_CONF") or "{}")
+    return own | configured
 
 
 def _archive(environment: dict[str, str]) -> str:

@@ -332,7 +332,7 @@ def test_a_server_that_stands_still_while_it_writes_stops_the_others_for_a_while
                 unit.secrets.put("secret://b", b"b")
                 unit.commit()
         except CatalogBusy as error:
-            refusals.append(error.told())
+            refusals.append(error.for_caller())
             return False
         return True
 

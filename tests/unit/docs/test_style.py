@@ -13,20 +13,16 @@ GENERATED = {"docs/stores.md", "docs/sql/functions.md"}
 PLACES = ("*.md", "docs/**/*.md", "examples/**/*.md", "bench/*.md", "provider-schema/*.md")
 PAGES = sorted({p.relative_to(ROOT).as_posix() for place in PLACES for p in ROOT.glob(place)} - GENERATED)
 
-MOST_WORDS = 35
+MOST_WORDS = 25
 LONGEST_LINE = 120
 NO_NOUNS = {
     *("is", "is at", "does", "has", "holds", "means", "takes", "gives", "become"),
     *("write", "not", "tried", "retried", "counted", "instead"),
 }
 
-# What pages from before the style still have against it. A number only falls, and a page at none leaves the list.
-LEFT: dict[str, int] = {
-    "CHANGELOG.md": 23,
-}
-
-# Banned words in the code of each package: docstrings, comments and messages. The numbers only fall.
-CODE = {"api": 372, "spark_jobs": 78, "provider-schema": 83, "cdktf-constructs": 4}
+# Banned words in the code of each package: docstrings, comments and messages. The numbers only
+# fall; what is left of the API is in its connectors.
+CODE = {"api": 94, "spark_jobs": 0, "provider-schema": 0, "cdktf-constructs": 0}
 
 
 def prose(text: str) -> str:
@@ -99,11 +95,7 @@ def test_style(page: str) -> None:
     if page == "docs/STYLE.md":
         text = text.replace(text.split("## Words")[1].split("\n## ")[0], "\n")
     found = list(faults(text, banned_words()))
-    assert len(found) <= LEFT.get(page, 0), found
-
-
-def test_every_page_of_the_list_exists() -> None:
-    assert set(PAGES) >= set(LEFT)
+    assert not found, found
 
 
 @pytest.mark.parametrize("package", CODE)
@@ -118,9 +110,9 @@ def test_banned_words_in_code(package: str) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("wd " * 36, "1: a sentence of 36 words"),
-        ("- short\n- " + "wd " * 36, "2: a sentence of 36 words"),
-        ("| name |\n|---|\n| " + "wd " * 36 + "|", "3: a sentence of 36 words"),
+        ("wd " * 26, "1: a sentence of 26 words"),
+        ("- short\n- " + "wd " * 26, "2: a sentence of 26 words"),
+        ("| name |\n|---|\n| " + "wd " * 26 + "|", "3: a sentence of 26 words"),
         ("\nThe log tells why.", "2: 'tells'"),
         ("It begins\nanew.", "1: 'anew'"),
         ("x" * 121, "1: a line of 121 characters"),
@@ -135,7 +127,7 @@ def test_a_fault_is_found(text: str, fault: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "wd " * 35,
+        "wd " * 25,
         f"{'wd ' * 19}. {'Wd ' * 19}.",
         "```\n" + "x" * 121 + " anew\n```",
         "`tells` is a column.",

@@ -15,7 +15,7 @@ def column(name: str, type: str, not_null: bool = False) -> ColumnSpec:
 
 def told(columns: list[ColumnSpec], text: bytes | str, *, shown: bool = True) -> list[str]:
     raw = text if isinstance(text, bytes) else text.encode()
-    return [fault.told(shown=shown) for fault in faults_of(columns, raw)]
+    return [fault.in_words(shown=shown) for fault in faults_of(columns, raw)]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_what_is_blamed_is_what_readers_refuse() -> None:
     for case in cases.CASES:
         found = faults_of([column("c", case.type)], f'{{"c":{case.text}}}'.encode())
         if bool(found) != (case.value is cases.UNDECODABLE):
-            differing.append((case.type, case.text, [fault.told(shown=True) for fault in found]))
+            differing.append((case.type, case.text, [fault.in_words(shown=True) for fault in found]))
     for case in cases.RECORDS:
         columns = [
             column(name, kind.removesuffix(" NOT NULL"), kind.endswith(" NOT NULL"))

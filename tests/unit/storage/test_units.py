@@ -227,7 +227,7 @@ def test_a_writer_that_waits_too_long_is_told_so(units: SqlUnits, monkeypatch: p
     monkeypatch.setattr(unit_of_work, "BUSY_SECONDS", 0.05)
     with units(), pytest.raises(CatalogBusy) as caught, units():
         raise AssertionError("two write at a time")
-    told = caught.value.told()
+    told = caught.value.for_caller()
     assert (told.code, told.status, told.retryable) == ("catalog-busy", 503, True)
 
 
@@ -235,7 +235,7 @@ def test_a_pool_without_a_connection_left_is_told_as_busy(url: str) -> None:
     units = SqlUnits(sa.create_engine(url, pool_size=1, max_overflow=0, pool_timeout=0.05))
     with units(write=False), pytest.raises(CatalogBusy) as caught, units(write=False):
         raise AssertionError("a second connection was made")
-    told = caught.value.told()
+    told = caught.value.for_caller()
     assert (told.code, told.status, told.retryable) == ("catalog-busy", 503, True)
     units.close()
 
@@ -246,7 +246,7 @@ def test_a_file_that_another_process_writes(tmp_path: Path, monkeypatch: pytest.
     one, other = open_units(url), open_units(url)
     with one(), pytest.raises(CatalogBusy) as caught, other():
         raise AssertionError("two write at a time")
-    assert caught.value.told().code == "catalog-busy"
+    assert caught.value.for_caller().code == "catalog-busy"
     one.close()
     other.close()
 
@@ -263,7 +263,7 @@ def test_a_full_disk_is_no_fault_of_what_was_asked_for(units: SqlUnits) -> None:
 
     with pytest.raises(CatalogFull) as caught:
         write()
-    told = caught.value.told()
+    told = caught.value.for_caller()
     assert (told.code, told.status, told.retryable) == ("catalog-full", 503, True)
     with units(write=False) as unit:
         assert unit.secrets.find("secret://large") is None

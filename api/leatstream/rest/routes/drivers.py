@@ -82,9 +82,9 @@ async def complete_analysis(driver: Calling, request_id: str, body: Analysis) ->
 @router.post("/rows")
 async def take_rows(driver: Calling, body: Rows) -> dict[str, Any]:
     """Take rows of a SELECT; while its reader is slower than its driver, the driver waits here."""
-    deadline, told = time.monotonic() + _ROOM, _told(body)
+    deadline, asked = time.monotonic() + _ROOM, _told(body)
     while True:
-        answer = await driver.ask(interactive.take_rows, told)
+        answer = await driver.ask(interactive.take_rows, asked)
         if answer is not None:
             return {"accepted": True, **answer}
         if time.monotonic() >= deadline:

@@ -91,11 +91,11 @@ class ApplicationStatusView(View):
             for q in item.queries
         ]
         state, generation = item.state, item.application.meta.generation
-        told = [f"{m.name}: {m.message}" for m in members if m.state is state and m.message]
+        messages = [f"{m.name}: {m.message}" for m in members if m.state is state and m.message]
         starting = state in (QueryState.PENDING, QueryState.STARTING)
         return cls(
             state=state,
-            message="; ".join(told) or None,
+            message="; ".join(messages) or None,
             observed_generation=generation - 1 if starting else generation,
             queries=members,
         )

@@ -53,7 +53,7 @@ class EntityBody(EntityKinds, Body):
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
         if sum(getattr(self, kind) is not None for kind in _KINDS) > 1:
-            raise ValueError(f"an entity has at most one object that tells its kind: {', '.join(_KINDS)}")
+            raise ValueError(f"an entity has at most one object that sets its kind: {', '.join(_KINDS)}")
         return self
 
     @property

@@ -113,7 +113,7 @@ class ApplicationQueryPlan(View):
 
     name: str = Field(description="Name of the query, exact.")
     action: str = Field(description="create, keep or change.")
-    plan: Plan = Field(description="How it runs; `change` tells what a change does to its job.")
+    plan: Plan = Field(description="How it runs; `change` shows what a change does to its job.")
     job: str | None = Field(None, description="Name of the query whose job it is part of; mostly its own.")
 
 

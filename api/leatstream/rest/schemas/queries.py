@@ -113,13 +113,13 @@ class QueryPatch(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"desired_state": "stopped"}]})
 
-    sql: Sql | None = Field(None, description="The statement; it can be changed, not taken away.")
+    sql: Sql | None = Field(None, description="The statement; it can be changed, not removed.")
     database: Name | None = Field(None, description="Database of unqualified names.")
     schema_: Name | None = Field(None, alias="schema", description="Schema of unqualified names.")
     store: Name | None = Field(None, description="Store of the sink, where the SQL names none.")
     desired_state: DesiredState | None = Field(None, description="Whether the job should run.")
     properties: dict[str, str | None] | None = Field(
-        None, max_length=100, description="Properties to set; null takes one away."
+        None, max_length=100, description="Properties to set; null removes one."
     )
     delete_sink_entity: StrictBool | None = Field(
         None, description="Whether destroying the query deletes its topic."
@@ -308,8 +308,8 @@ class QueryStatusView(View):
         status = query.status
         error = None
         if status.error:
-            told = {"code": "job-failed", "detail": "", **status.error}
-            error = JobErrorView.model_validate({**told, "detail": told.pop("shown", told["detail"])})
+            given = {"code": "job-failed", "detail": "", **status.error}
+            error = JobErrorView.model_validate({**given, "detail": given.pop("shown", given["detail"])})
         return cls(
             state=status.state,
             desired_state=query.desired_state,

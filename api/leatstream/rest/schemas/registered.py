@@ -22,7 +22,7 @@ _BASE64 = Annotated[str, Field(min_length=4, max_length=950_000, pattern=r"^[A-Z
 
 
 class SecretBody(Body):
-    """A secret: a value with a name, which goes in and never comes out."""
+    """A secret: a value with a name, which is written and never read back."""
 
     model_config = ConfigDict(
         json_schema_extra=terraform(

@@ -38,7 +38,7 @@ class StatementBody(_ContextBody):
     )
 
     sql: Sql = Field(description="Statements, separated by semicolons.")
-    role: Name | None = Field(None, description="Role of the session, as an answer's context told it.")
+    role: Name | None = Field(None, description="Role of the session, as an answer's context returned it.")
     atomic: StrictBool = Field(
         False,
         description="Keep the changes of all statements or of none. A statement with an effect outside the "
@@ -91,8 +91,8 @@ class RowView(View):
     """A row of a SELECT."""
 
     op: Literal["+I", "+U", "-D"] = Field(
-        description="+I: a row; +U: a group, in place of what was told of its key before; -D: a group that "
-        "is gone, only its key is told."
+        description="+I: a row; +U: a group, in place of what was returned for its key before; -D: a group "
+        "that is gone, only its key is returned."
     )
     row: dict[str, Any] = Field(description="Value by column, as a query would write it to a topic.")
 
@@ -283,7 +283,7 @@ class ValidationBody(_ContextBody):
 
     sql: Sql = Field(description="Statements, separated by semicolons.")
     name: Name | None = Field(
-        None, description="Query or application that the text would replace; the plan tells the change."
+        None, description="Query or application that the text would replace; the plan shows the change."
     )
     properties: Properties = Field(None, description="Properties of the query, as its body gives them.")
     assume: Assume | None = Field(None, description="Objects that count as existing.")

@@ -66,7 +66,7 @@ class StoreBody(StoreKinds, Body):
                     hint=f"Use {' or '.join(_KINDS)}.",
                 )
         if sum(data.get(kind) is not None for kind in _KINDS) != 1:
-            raise ValueError(f"a store has exactly one object that tells its kind: {' or '.join(_KINDS)}")
+            raise ValueError(f"a store has exactly one object that sets its kind: {' or '.join(_KINDS)}")
         return data
 
     @property
@@ -116,7 +116,7 @@ class StoreStatus(View):
     message: str | None = Field(None, description="What is wrong.")
     server: dict[str, str] = Field(
         default_factory=dict,
-        description="What the server tells of itself, such as its version.",
+        description="What the server reports about itself, such as its version.",
         json_schema_extra=OMIT,
     )
     checked_at: datetime | None = Field(None, description="When it was last asked.", json_schema_extra=OMIT)

@@ -112,8 +112,8 @@ def reads_stale(env: Environment, query: Query) -> bool:
         store = fresh_ref(unit, source.store.name)
     if relation is None or store != source.store:
         return True
-    told = [(c.name, str(c.type), c.not_null) for c in relation.columns]
-    return told != [(c.name, c.type, c.not_null) for c in source.columns]
+    declared = [(c.name, str(c.type), c.not_null) for c in relation.columns]
+    return declared != [(c.name, c.type, c.not_null) for c in source.columns]
 
 
 def _reads(job: JobSpec) -> tuple[object, ...]:

@@ -316,7 +316,7 @@ def _keep(making: _Making, statement: ast.CreateApplication, leaving: list[Query
 def _overall(entries: list[dict[str, Any]], removed: list[str]) -> Change:
     """The greatest of the changes, and what happens to each query that does not stay as it is."""
     worst = _ORDER.index("new-state") if removed else 0
-    told = [f"query {quote(name)}: it ends, and what it kept is deleted" for name in removed]
+    reasons = [f"query {quote(name)}: it ends, and what it kept is deleted" for name in removed]
     for entry in entries:
         change = entry["plan"].get("change")
         if entry["action"] == "create":
@@ -326,5 +326,5 @@ def _overall(entries: list[dict[str, Any]], removed: list[str]) -> Change:
         else:
             continue
         worst = max(worst, _ORDER.index(kind))
-        told.append(f"query {quote(entry['name'])}: {reason}")
-    return Change(_ORDER[worst], "; ".join(told) or "the queries stay as they are")  # type: ignore[arg-type]
+        reasons.append(f"query {quote(entry['name'])}: {reason}")
+    return Change(_ORDER[worst], "; ".join(reasons) or "the queries stay as they are")  # type: ignore[arg-type]

@@ -146,13 +146,13 @@ def read_class(data: bytes) -> ClassFile:
             public = methods and bool(flags & _PUBLIC)
             plain |= public and (pool.get(name), pool.get(kind)) == ("<init>", "()V")
             _, at = _attributes(data, at + 6, pool)
-    told, _ = _attributes(data, at, pool)
+    names, _ = _attributes(data, at, pool)
     return ClassFile(
         access=access,
         parent=_name(pool, parent) if parent else "",
         interfaces=tuple(_name(pool, index) for index in interfaces),
         plain=plain,
-        typed="Signature" in told,
+        typed="Signature" in names,
     )
 
 

@@ -117,10 +117,10 @@ def _check_plain_value(
 ) -> None:
     names = ", ".join(quote(column.name) for column in inside)
     if len(inside) != 1:
-        told = f"{len(inside)} are left: {names}" if inside else "all are in the key"
+        reason = f"{len(inside)} are left: {names}" if inside else "all are in the key"
         faults.add(
             "invalid-property",
-            f"With 'value.format' = 'primitive' exactly one column is in the value, and {told}.",
+            f"With 'value.format' = 'primitive' exactly one column is in the value, and {reason}.",
             hint="Choose another 'value.format', or name the other columns in 'key.columns'."
             if len(columns) > 1
             else None,
@@ -158,15 +158,15 @@ def key_columns(relation: Relation) -> list[Column]:
 
 def key_only(relation: Relation) -> list[str]:
     """Names of the columns that are in the record's key and not in its value."""
-    told = relation.effective.get(EXCLUDED)
-    written = _NAME.findall(str(told.value)) if told is not None else []
+    given = relation.effective.get(EXCLUDED)
+    written = _NAME.findall(str(given.value)) if given is not None else []
     return [column.name for column in relation.columns if quote(column.name) in written]
 
 
 def headers_column(relation: Relation) -> str | None:
     """Name of the column that is the record's headers and not in its value."""
-    told = relation.effective.get(HEADERS)
-    return str(told.value) if told is not None else None
+    given = relation.effective.get(HEADERS)
+    return str(given.value) if given is not None else None
 
 
 def value_columns(relation: Relation) -> list[Column]:

@@ -35,8 +35,8 @@ def in_users_words(query: Query, error: Mapping[str, Any]) -> dict[str, Any]:
         expression = expression[: _LONGEST - 1] + "…"
     where = f"line {place.line}, column {place.column}"
     position = {"line": place.line, "column": place.column, "offset": place.offset, "length": place.length}
-    told = {n: f"{expression} ({where}): {error[n]}" for n in ("detail", "shown") if n in error}
-    return {**found, **told, "expression": expression, "position": position}
+    located = {n: f"{expression} ({where}): {error[n]}" for n in ("detail", "shown") if n in error}
+    return {**found, **located, "expression": expression, "position": position}
 
 
 def _locate(query: Query, start: int, stop: int) -> Position | None:

@@ -113,7 +113,7 @@ def primary_key_formats(
         faults.add(
             "unsupported",
             f"The store keeps a digest of keys that are no text, so with 'key.format' = '{format_}' and "
-            f"a key of type {type_} no record tells which row it takes back.",
+            f"a key of type {type_} no record says which row it retracts.",
             position=places.get("key.format"),
             hint="Leave 'key.format' out, or write 'key.format' = 'json'.",
         )

@@ -58,7 +58,7 @@ def as_seen(query: Query, now: datetime) -> Query:
     status = replace(query.status, metrics=metrics)
     if waits is not None:
         rates = {name: None for name in metrics if name.endswith("_per_second")}
-        told = f"no progress for {age:.0f} s: {waits}"
-        message = f"{told}; {status.message}" if status.message else told
+        still = f"no progress for {age:.0f} s: {waits}"
+        message = f"{still}; {status.message}" if status.message else still
         status = replace(status, metrics={**metrics, **rates}, message=message)
     return replace(query, status=status)

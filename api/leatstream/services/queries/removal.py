@@ -170,8 +170,8 @@ def _drop_entity(env: Environment, query: Query) -> None:
     # Asked at DELETE as well, but its job may have taken minutes to end, its store hours to come back.
     others = drop_unless_used(env, store.name, entity, lambda: connector.drop_entity(entity), relation)
     if others:
-        told = "topic %s of query %s stays: declared on it by now: %s"
-        _LOG.warning(told, entity, query.name, ", ".join(str(one.fqn) for one in others))
+        message = "topic %s of query %s stays: declared on it by now: %s"
+        _LOG.warning(message, entity, query.name, ", ".join(str(one.fqn) for one in others))
 
 
 def delete_query(

@@ -49,7 +49,7 @@ class RestartPlan:
     repeated: str
     state: str
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """All of it in one line."""
         return f"{self.start}: {self.lost}; {self.repeated}; {self.state}"
 
@@ -92,7 +92,7 @@ def restart_query(
             message = f"{RESTART_ASKED}, without the record {skip}"
         if wish is not None:
             start = replace(start_of(query, wish), checkpoint_generation=query.checkpoint_generation + 1)
-            message = f"{RESTART_ASKED}, {plan_of_start(query, start).told()}"
+            message = f"{RESTART_ASKED}, {plan_of_start(query, start).summary()}"
             query = replace(query, checkpoint_generation=start.checkpoint_generation, start=start)
             if (query.status.error or {}).get("code") == "source-gone":
                 query = replace(query, skipped=())  # in a topic that was made again these are other records
@@ -136,7 +136,7 @@ def start_of(query: Query, wish: StartWish) -> StartFrom:
             "unsupported",
             f"Query {quote(query.name)} reads the changes of a table, which have no other place to begin.",
             pointer="#/from",
-            hint="Delete it and create it again: it begins with the rows that are there.",
+            hint="Delete it and create it again: it begins with the existing rows.",
         )
     if (wish.timestamp is not None) != (wish.position == "timestamp"):
         raise _wrong("A timestamp is given exactly if the query starts from TIMESTAMP.", "#/timestamp")

@@ -156,7 +156,7 @@ def check_entity(
         if one.grows_only and present is not None and wanted is not None and wanted < present:
             faults.add(
                 "invalid-property",
-                f"{entity} has {present} {one.short}; stores of kind {connector.kind} cannot take them away.",
+                f"{entity} has {present} {one.short}; stores of kind {connector.kind} cannot remove them.",
                 pointer=f"#/{connector.kind}/{one.short}",
                 hint=f"Leave {present}, or delete {entity}, with its records, and create it again.",
             )

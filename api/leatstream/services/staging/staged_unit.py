@@ -267,8 +267,8 @@ def _reported(query: Query, now: Query | None) -> Query:
     """The query with the figures that its job has reported meanwhile."""
     if now is None:
         return query
-    told = {name: getattr(now.status, name) for name in _REPORTED}
-    return replace(query, status=replace(query.status, **told))
+    reported = {name: getattr(now.status, name) for name in _REPORTED}
+    return replace(query, status=replace(query.status, **reported))
 
 
 def _still(was: Any, now: Any) -> bool:

@@ -106,7 +106,7 @@ def replace_query(run: Run, s: ast.CreateAs, fqn: Fqn, old: Query) -> StatementR
     except LeatstreamError as error:
         raise placed(error, s) from None
     change = stored.item.plan.get("change") if stored.changed else None
-    told = change or {"class": "none", "reason": "the query stays the same"}
+    described = change or {"class": "none", "reason": "the query stays the same"}
     running = wait_running(run, stored.item)
     return StatementResult(
         kind_of(s),
@@ -114,7 +114,7 @@ def replace_query(run: Run, s: ast.CreateAs, fqn: Fqn, old: Query) -> StatementR
         object={"noun": "relation", "name": str(fqn)},
         query=old.name,
         columns=[{"name": n, "type": "VARCHAR"} for n in ("query", "change", "reason")],
-        rows=[[old.name, told["class"], told["reason"]]],
+        rows=[[old.name, described["class"], described["reason"]]],
     )
 
 

@@ -115,7 +115,7 @@ def _unreadable(env: Environment, store: str, entity: str, value: bytes) -> list
         ]
         faults = faults_of(columns, value)
         if faults:
-            why = "; ".join(fault.told(shown=env.settings.error_excerpts) for fault in faults)
+            why = "; ".join(fault.in_words(shown=env.settings.error_excerpts) for fault in faults)
             names = [quote(query.name) for query in queries if _ends_at(query, relation)]
             ends = (
                 f". It ends {'query' if len(names) == 1 else 'queries'} {', '.join(names)}" if names else ""

@@ -154,8 +154,8 @@ def described(env: Environment, who: Principal, s: ast.Describe, context: Contex
 
 def _settings(entity: Entity) -> Iterator[tuple[str, Any]]:
     """Settings that the details of a table do not tell already."""
-    told = entity.table.details if entity.table else {}
-    return ((k, v) for k, v in entity.configs.items() if k.replace(".", "_") not in told)
+    details = entity.table.details if entity.table else {}
+    return ((k, v) for k, v in entity.configs.items() if k.replace(".", "_") not in details)
 
 
 def _table(table: EntityTable | None) -> Iterator[tuple[str, Any]]:

@@ -23,7 +23,7 @@ def restart(run: Run, s: ast.RestartQuery) -> StatementResult:
     result = StatementResult(
         "restart_query", status="running", object={"noun": "query", "name": name}, query=name
     )
-    told = described_restart(run.env, run.principal, s)
+    described = described_restart(run.env, run.principal, s)
     if s.skip is not None:
         try:
             restart_query(run.env, run.principal, name, skip=str(s.skip.value))
@@ -31,10 +31,10 @@ def restart(run: Run, s: ast.RestartQuery) -> StatementResult:
             raise error.at(s.skip.position) from None
         return result
     restart_query(run.env, run.principal, name, _wish(s))
-    if told is None:
+    if described is None:
         return result
     columns = [{"name": column, "type": "VARCHAR"} for column in _COLUMNS]
-    return replace(result, columns=columns, rows=[[name, *told.values()]])
+    return replace(result, columns=columns, rows=[[name, *described.values()]])
 
 
 def restart_all(run: Run, s: ast.RestartQueries) -> StatementResult:

@@ -42,15 +42,15 @@ def check_groupings(root: exp.Expression, optional: Sequence[exp.Expression], fa
 def set_marks(
     items: Sequence[Item], optional: Sequence[exp.Expression], at: Position, faults: Faults
 ) -> list[str]:
-    """The output columns that tell a group of all values from the group of NULL; a primary key needs them."""
+    """Output columns that separate a group of all values from the group of NULL; a primary key needs them."""
     wanted = {spark_text(key) for key in optional} - {None}
-    told: set[str | None] = set()
+    distinguished: set[str | None] = set()
     found = []
     for item in items:
         if isinstance(item.value, exp.Anonymous) and str(item.value.this) in GROUPINGS:
             found.append(item.name)
-            told |= {spark_text(argument) for argument in item.value.expressions}
-    if wanted - told:
+            distinguished |= {spark_text(argument) for argument in item.value.expressions}
+    if wanted - distinguished:
         faults.add(
             "not-grouped",
             "A changelog's primary key must tell the group of NULL from a group of all values:"

@@ -42,7 +42,7 @@ def check_lookup_join(
         faults.add("unsupported", "FULL JOIN is not supported with tables.", position=at, hint=hint)
         return None
     if node.meta["within"] is not None:
-        detail = "WITHIN is for two streams; a table's rows are those that are there when a record comes."
+        detail = "WITHIN is for two streams; a record meets the rows that its table has at that moment."
         faults.add("unsupported", detail, position=node.meta["within"][-1], hint="Leave WITHIN out.")
     on = node.args.get("on")
     if on is None:

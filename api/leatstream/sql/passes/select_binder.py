@@ -98,7 +98,7 @@ class SelectBinder(InputBinder):
             return
         if isinstance(query, BoundUnion) or not query.inputs[0].keyed:
             hint = "Write GROUP BY, or CREATE STREAM to keep every row."
-            detail = "A changelog without GROUP BY is not supported: nothing tells its primary key."
+            detail = "A changelog without GROUP BY is not supported: its primary key is unknown."
             self.faults.add("unsupported", detail, position=at, hint=hint)
         else:
             self.primary_key = kept_keys(query, at, self.faults)

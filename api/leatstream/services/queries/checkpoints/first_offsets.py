@@ -36,8 +36,8 @@ def _begun(source: SourceSpec, begun: dict[str, dict[str, int]]) -> SourceSpec:
 def first_offsets(files: CheckpointFiles, checkpoint: str) -> dict[str, dict[str, int]]:
     """Entity to partition to the first offset that was to be read; of two reads of one the earlier."""
     found: dict[str, dict[str, int]] = {}
-    for told in _first_words(files, f"{checkpoint}/sources"):
-        for entity, parts in told.items():
+    for offsets in _first_words(files, f"{checkpoint}/sources"):
+        for entity, parts in offsets.items():
             if not isinstance(parts, dict) or not all(isinstance(at, int) for at in parts.values()):
                 continue
             before = found.setdefault(entity, {})

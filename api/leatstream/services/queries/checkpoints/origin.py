@@ -51,7 +51,7 @@ def refuse_kind(query: Query) -> None:
         raise RequestError(
             "unsupported",
             f"Query {quote(query.name)} reads a table's changes by a slot of its own, which has no copy.",
-            hint="A new query begins with the rows that are there.",
+            hint="A new query begins with the existing rows.",
         )
 
 

@@ -302,8 +302,8 @@ def _launch(env: Environment, query: Query, aside: Aside) -> None:
         why = env.drivers.why_none()
     except EngineError as error:  # such as an unreachable cluster: no fault of the query's
         driver, why = None, error.detail
-    told = query.status.entity_ready and query.status.message == f"{WAITING}{why}"
-    if first is None and driver is None and told:
+    noted = query.status.entity_ready and query.status.message == f"{WAITING}{why}"
+    if first is None and driver is None and noted:
         # There is nothing to report: hundreds may wait, and each would write.
         env.leases.hand_over(query.meta.id)
         return

@@ -68,7 +68,7 @@ def _makers(unit: UnitOfWork, query: Query) -> list[Query]:
 
 
 def make_entities(
-    env: Environment, query: Query, away: LeatstreamError | None = None
+    env: Environment, query: Query, outage: LeatstreamError | None = None
 ) -> LeatstreamError | None:
     """Create the sinks' entities of a job, and note that they exist."""
     with env.open_unit(write=False) as unit:
@@ -77,8 +77,8 @@ def make_entities(
     if current != query:
         return None  # it has moved on while it waited for its turn
     try:
-        if away is not None:
-            raise away
+        if outage is not None:
+            raise outage
         for one in makers:
             _make_entity(env, one)
     except LeatstreamError as error:
@@ -116,7 +116,7 @@ def _make_entity(env: Environment, query: Query) -> None:
         drop_unless_used(env, store.name, entity, lambda: connector.drop_entity(entity), relation)
 
 
-def finalize(env: Environment, query: Query, away: LeatstreamError | None = None) -> LeatstreamError | None:
+def finalize(env: Environment, query: Query, outage: LeatstreamError | None = None) -> LeatstreamError | None:
     """Remove a query whose job has ended; what cannot be dropped yet is tried again after a pause."""
     with env.open_unit(write=False) as unit:
         current = unit.queries.find_by_id(query.meta.id)
@@ -125,8 +125,8 @@ def finalize(env: Environment, query: Query, away: LeatstreamError | None = None
     if query.status.driver_id:
         env.drivers.let_go(query.status.driver_id, query.meta.id)
     try:
-        if away is not None:
-            raise away
+        if outage is not None:
+            raise outage
         remove_query(env, query)
     except LeatstreamError as error:
         _put_off(env, query, error)

@@ -224,9 +224,7 @@ def _refuse_hand_over(old: Query, job: JobSpec) -> None:
         return
     _refuse_pair(old, job)
     if any(source.starting_position == "latest" for source in job.sources):
-        _refuse_for(
-            "it cannot be told where the query began to read: say 'starting.position' with its sources"
-        )
+        _refuse_for("where the query began to read is unknown: set 'starting.position' with its sources")
 
 
 def _refuse_pair(old: Query, job: JobSpec) -> None:

@@ -55,13 +55,13 @@ def next_step(green: Query, blue: Query, now: datetime) -> tuple[Step, str | Non
         return Step.WAIT, None
     after = reached_of(green)
     if after is None:
-        return Step.RESUME, "it goes on: it did not end between two batches, and tries to take over again"
+        return Step.RESUME, "it continues: it did not end between two batches, and tries to take over again"
     if blue.status.state is QueryState.STOPPED:
         before = reached_of(blue)
         if before is None or not covers(before, after) or not _has_written(blue, before):
             return (
                 Step.RESUME,
-                f"it goes on: {blue.name} had not come as far, and it tries to take over again",
+                f"it continues: {blue.name} had not come as far, and it tries to take over again",
             )
         return Step.SWAP, None
     if blue.on_hold:
@@ -69,7 +69,7 @@ def next_step(green: Query, blue: Query, now: datetime) -> tuple[Step, str | Non
     if blue.status.state is QueryState.RUNNING and _has_come_to(blue, after):
         return Step.HOLD_BLUE, f"it ends between two batches: {green.name} takes over"
     if age(green.status.since, now) > _PATIENCE:
-        return Step.RESUME, f"it goes on: {blue.name} did not come as far within {_PATIENCE:g} s"
+        return Step.RESUME, f"it continues: {blue.name} did not come as far within {_PATIENCE:g} s"
     return Step.WAIT, None
 
 
@@ -131,8 +131,8 @@ def _has_come_to(blue: Query, after: Reached) -> bool:
     job = JobSpec.model_validate(blue.job)
     if after.next_watermark_us is None or not job.has_watermark:
         return True
-    told = metrics.get("watermark")
-    at = datetime.fromisoformat(told).timestamp() if told else 0.0
+    watermark = metrics.get("watermark")
+    at = datetime.fromisoformat(watermark).timestamp() if watermark else 0.0
     return round(at * 1_000_000) >= after.next_watermark_us
 
 

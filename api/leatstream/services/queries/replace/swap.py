@@ -83,7 +83,7 @@ def swap(env: Environment, unit: UnitOfWork, green: Query, blue: Query, lead: Qu
         _show(unit, relation, green.beside_relation, lead, now)
     unit.query_log.add_handed_on(blue.meta.id, lead.meta.id)
     note_version(unit, Principal(green.meta.created_by, green.meta.owner), lead, SWAPPED, now)
-    for query, reason in ((kept, f"query {lead.name} goes on in its place"), (lead, "it has taken over")):
+    for query, reason in ((kept, f"query {lead.name} continues in its place"), (lead, "it has taken over")):
         _note(unit, query, reason, now)
 
 
