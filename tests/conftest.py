@@ -17,8 +17,8 @@ import pytest
 from _pytest.nodeid import NodeId
 
 if TYPE_CHECKING:
-    from lakes import Lake
     from clickhouse_server import ClickHouseServer
+    from lakes import Lake
     from oracle_double import OracleDouble
     from postgres_server import PostgresServer
     from snowflake_server import SnowflakeServer
@@ -192,12 +192,18 @@ def iceberg_glue() -> Iterator[Lake]:
 
     with aws_server() as address, glue_lake(address) as lake:
         yield lake
+
+
+@pytest.fixture(scope="session")
 def snowflake() -> Iterator[SnowflakeServer]:
     """One double of a Snowflake account for the whole run; see ``snowflake_server``."""
     from snowflake_server import snowflake_server
 
     with snowflake_server() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
 def oracle() -> Iterator[OracleDouble]:
     """A double of Oracle for the whole run: H2 behind the real client library's interface."""
     from oracle_double import oracle_double

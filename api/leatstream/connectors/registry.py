@@ -12,9 +12,9 @@ from leatstream.connectors.capabilities import Capabilities
 from leatstream.errors import RequestError
 
 KINDS = [
+    "leatstream.connectors.clickhouse.connector:ClickHouseConnector",
     "leatstream.connectors.iceberg.connector:IcebergGlueConnector",
     "leatstream.connectors.iceberg.connector:IcebergRestConnector",
-    "leatstream.connectors.clickhouse.connector:ClickHouseConnector",
     "leatstream.connectors.kafka.connector:KafkaConnector",
     "leatstream.connectors.kinesis.connector:KinesisConnector",
     "leatstream.connectors.oracle.connector:OracleConnector",
@@ -25,10 +25,6 @@ KINDS = [
 """The connector class of each kind that can be used."""
 PLANNED: Mapping[str, tuple[str, ...]] = {
     "databricks": ("databricks.", "table."),
-    "oracle": ("oracle.",),
-    "iceberg_glue": ("iceberg.",),
-    "iceberg_rest": ("iceberg.",),
-    "snowflake": ("snowflake.",),
 }
 """Kinds that are refused by name until their connectors are built, with their families of properties."""
 

@@ -25,12 +25,20 @@ from leatstream_cdktf.l1.database import Database
 from leatstream_cdktf.l1.descriptor_source import DescriptorSource
 from leatstream_cdktf.l1.entity import (
     Entity,
+    EntityClickhouse,
+    EntityClickhouseColumn,
+    EntityIcebergGlue,
+    EntityIcebergGlueColumn,
+    EntityIcebergRest,
+    EntityIcebergRestColumn,
     EntityKafka,
     EntityKinesis,
     EntityOracle,
     EntityOracleColumn,
     EntityPostgres,
     EntityPostgresColumn,
+    EntitySnowflake,
+    EntitySnowflakeColumn,
 )
 from leatstream_cdktf.l1.function import Function, FunctionArgument
 from leatstream_cdktf.l1.function_source import FunctionSource
@@ -41,6 +49,10 @@ from leatstream_cdktf.l1.schema_registry import SchemaRegistry
 from leatstream_cdktf.l1.secret import Secret
 from leatstream_cdktf.l1.store import (
     Store,
+    StoreClickhouse,
+    StoreIcebergGlue,
+    StoreIcebergRest,
+    StoreIcebergRestS3,
     StoreKafka,
     StoreKafkaSasl,
     StoreKafkaSaslAws,
@@ -50,6 +62,7 @@ from leatstream_cdktf.l1.store import (
     StoreOracle,
     StorePostgres,
     StoreS3,
+    StoreSnowflake,
 )
 from leatstream_cdktf.l1.stream import Stream, StreamColumn
 from leatstream_cdktf.l1.table import Table, TableColumn
@@ -76,12 +89,20 @@ __all__ = [
     "Database",
     "DescriptorSource",
     "Entity",
+    "EntityClickhouse",
+    "EntityClickhouseColumn",
+    "EntityIcebergGlue",
+    "EntityIcebergGlueColumn",
+    "EntityIcebergRest",
+    "EntityIcebergRestColumn",
     "EntityKafka",
     "EntityKinesis",
     "EntityOracle",
     "EntityOracleColumn",
     "EntityPostgres",
     "EntityPostgresColumn",
+    "EntitySnowflake",
+    "EntitySnowflakeColumn",
     "Function",
     "FunctionArgument",
     "FunctionSource",
@@ -92,6 +113,10 @@ __all__ = [
     "SchemaRegistry",
     "Secret",
     "Store",
+    "StoreClickhouse",
+    "StoreIcebergGlue",
+    "StoreIcebergRest",
+    "StoreIcebergRestS3",
     "StoreKafka",
     "StoreKafkaSasl",
     "StoreKafkaSaslAws",
@@ -101,6 +126,7 @@ __all__ = [
     "StoreOracle",
     "StorePostgres",
     "StoreS3",
+    "StoreSnowflake",
     "Stream",
     "StreamColumn",
     "Table",

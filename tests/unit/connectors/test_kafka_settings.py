@@ -205,7 +205,6 @@ def test_sink_options() -> None:
 def test_the_registry_knows_every_kind_and_refuses_what_is_not_built() -> None:
     assert set(connector_classes()) >= {"kafka", "kinesis", "postgres", "s3"}
     assert set(PLANNED).isdisjoint(connector_classes())
-    assert not set(PLANNED) & set(connector_classes())
     for kind, built in connector_classes().items():
         assert built.kind == kind
     with pytest.raises(RequestError) as caught:

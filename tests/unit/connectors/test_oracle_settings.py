@@ -13,7 +13,6 @@ from leatstream.connectors.oracle.errors import Place, store_error
 from leatstream.connectors.oracle.names import entity_name, name_fault, table_of
 from leatstream.connectors.oracle.settings import OracleConfig
 from leatstream.connectors.registry import open_connector
-from leatstream.connectors.upper_names import quoted, reachable, sent, shown
 from leatstream.errors import RequestError, StoreError
 from leatstream.sql.parser import parse
 from leatstream.sql.statements import CreateStore
@@ -109,22 +108,6 @@ def test_updates_keep_what_they_do_not_name() -> None:
     assert found == present | {"username": "other", "password": None}
     assert update("'tls.disabled'=TRUE").get("ca_certificate") is None
     assert update("'uris'='db2/x'")["tls"] is False
-
-
-@pytest.mark.parametrize(
-    ("user", "store"),
-    [("orders", "ORDERS"), ("Orders", "Orders"), ("order id", "order id"), ("a$b", "a$b"), ("a1_", "A1_")],
-)
-def test_names_are_sent_and_shown_by_one_rule(user: str, store: str) -> None:
-    assert sent(user) == store
-    assert shown(store) == user
-    assert reachable(store)
-
-
-def test_other_names() -> None:
-    assert shown("A$B") == "A$B" == sent("A$B")
-    assert not reachable("orders")
-    assert quoted("A", 'b"c') == '"A"."b""c"'
 
 
 def test_tables_and_entities() -> None:

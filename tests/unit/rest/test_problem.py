@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from leatstream.connectors.registry import PLANNED
 from leatstream.errors import (
     FAMILIES,
     AccessError,
@@ -129,10 +130,11 @@ def test_wrong_content_type_is_named() -> None:
     assert "Content-Type" in (error.faults[0].hint or "")
 
 
-def test_planned_kinds_are_refused_as_unsupported() -> None:
+def test_planned_kinds_are_refused_as_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not built is not the same as misspelt."""
+    monkeypatch.setitem(PLANNED, "planned", ("planned.",))  # type: ignore[arg-type]
     with pytest.raises(RequestError) as caught:
-        StoreBody.model_validate({"oracle": {"uris": "h"}})
+        StoreBody.model_validate({"planned": {"uris": "h"}})
     assert (caught.value.code, caught.value.sqlstate) == ("unsupported", "0A000")
     _errors(StoreBody, {"kafak": {}})
 

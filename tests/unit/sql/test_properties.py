@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from leatstream.connectors.registry import PLANNED
 from leatstream.errors import RequestError
 from leatstream.model.registered import SecretName
 from leatstream.plan.logical import LogicalPlan
@@ -152,9 +153,10 @@ def test_kafka_stores(text: str, config: dict[str, Any]) -> None:
     assert read_store_properties(written(text)) == ("kafka", config)
 
 
-def test_other_kinds_are_named() -> None:
-    kind, raw = read_store_properties(written("'type'=ORACLE, 'uris'='oracle://h/db'"))
-    assert (kind, raw) == ("oracle", {"uris": "oracle://h/db"})
+def test_planned_kinds_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PLANNED, "planned", ("planned.",))  # type: ignore[arg-type]
+    kind, raw = read_store_properties(written("'type'=PLANNED, 'uris'='planned://h/db'"))
+    assert (kind, raw) == ("planned", {"uris": "planned://h/db"})
 
 
 OAUTH = (

@@ -11,7 +11,7 @@ from leatstream.connectors.oracle.names import entity_name, ours, table_name, ta
 from leatstream.connectors.oracle.session import connected
 from leatstream.connectors.oracle.settings import OracleConfig
 from leatstream.connectors.oracle.types import column_type, native_type, read_type
-from leatstream.connectors.upper_names import quoted, reachable, sent, shown
+from leatstream.connectors.upper_names import canonical, quoted, shown
 from leatstream.model.objects import Column
 
 # Temporary ones hold no data that another session sees; those of Oracle's own users are not for queries.
@@ -68,7 +68,7 @@ class OracleAdmin:
         found = [
             Entity(entity_name(self.config, owner, name), table=Table((), details=_rows(count)))
             for owner, name, count in rows
-            if reachable(owner) and reachable(name) and "." not in owner and not ours(name)
+            if shown(owner) is not None and shown(name) is not None and "." not in owner and not ours(name)
         ]
         return sorted(found, key=lambda e: e.name)
 
@@ -84,10 +84,10 @@ class OracleAdmin:
             keys = cursor.execute(_KEYS, table).fetchall()
         unique: dict[tuple[str, str], tuple[str, ...]] = {}
         for kind, name, column in keys:
-            unique[kind, name] = (*unique.get((kind, name), ()), shown(column))
+            unique[kind, name] = (*unique.get((kind, name), ()), canonical(column))
         primary = next((names for (kind, _), names in unique.items() if kind == "P"), ())
         described = Table(
-            columns=tuple(_column(row) for row in columns if reachable(row[0])),
+            columns=tuple(_column(row) for row in columns if shown(row[0]) is not None),
             primary_key=primary,
             unique=tuple(unique.values()),
             details=_rows(head[0]),
@@ -111,11 +111,10 @@ class OracleAdmin:
             timeout: seconds.
         """
         parts = [
-            f"{quoted(sent(c.name))} {column_type(c.type)}{' NOT NULL' if c.not_null else ''}"
-            for c in columns
+            f"{quoted(c.name)} {column_type(c.type)}{' NOT NULL' if c.not_null else ''}" for c in columns
         ]
         if primary_key:
-            parts.append(f"PRIMARY KEY ({', '.join(quoted(sent(name)) for name in primary_key)})")
+            parts.append(f"PRIMARY KEY ({', '.join(quoted(name) for name in primary_key)})")
         text = f"CREATE TABLE {table_name(self.config, entity)} ({', '.join(parts)})"
         return self._unless(f"creating table {entity}", text, "ORA-00955", timeout)
 
@@ -155,7 +154,7 @@ def _column(row: Sequence[Any]) -> TableColumn:
     name, data_type, precision, scale, length, used, nullable, default, virtual, identity = row
     native = native_type(data_type, _whole(precision), _whole(scale), _whole(length), used)
     return TableColumn(
-        name=shown(name),
+        name=canonical(name),
         type=read_type(native),
         native=native,
         not_null=nullable == "N",

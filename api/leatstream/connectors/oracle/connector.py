@@ -19,7 +19,7 @@ from leatstream.connectors.oracle.words import OracleWords
 from leatstream.connectors.settings import StoreSettings
 from leatstream.connectors.store_words import NO_CHOICE, StoreWords
 from leatstream.connectors.table_fit import misfits, read_misfits
-from leatstream.connectors.upper_names import shown
+from leatstream.connectors.upper_names import canonical
 from leatstream.connectors.writers import TableReader, TableWriter
 from leatstream.errors import Faults, StoreError
 from leatstream.model.objects import Column
@@ -93,9 +93,9 @@ class OracleConnector(Connector):
         schema, table = self.table_names
         name = named.get(table, default)
         given = named.get(schema)
-        if given is None or given == shown(self.settings.own_schema):
+        if given is None or given == canonical(self.settings.own_schema):
             # A dot would part schema and table.
-            return (f"{shown(self.settings.own_schema)}.{name}" if "." in name else name), []
+            return (f"{canonical(self.settings.own_schema)}.{name}" if "." in name else name), []
         faults = [OptionFault(schema, f"{schema} is a name without a dot.")] if "." in given else []
         return f"{given}.{name}", faults
 

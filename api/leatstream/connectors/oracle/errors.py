@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from leatstream.connectors.upper_names import shown
+from leatstream.connectors.upper_names import canonical
 from leatstream.errors import StoreError
 
 _LOGIN = ("ORA-01005", "ORA-01017", "ORA-01045", "ORA-28000", "ORA-28001", "DPY-4001")
@@ -140,7 +140,7 @@ def value_error(store: str, table: str, code: str, text: str) -> StoreError:
     column, constraint = _PARTS.search(text), _CONSTRAINT.search(text)
     place = "a column"
     if column is not None:
-        place = f"column {shown(column[3])}"
+        place = f"column {canonical(column[3])}"
     elif constraint is not None:
         place = f"constraint {constraint[1]}"
     why = VALUES.get(code, "it does not fit the column's type")

@@ -17,7 +17,7 @@ from leatstream.connectors.oracle.settings import OracleConfig
 from leatstream.connectors.oracle.types import LOBS, NESTED, TEXTS, base_of
 from leatstream.connectors.oracle.values import row_writer, selected
 from leatstream.connectors.table_lookup import Key
-from leatstream.connectors.upper_names import quoted, sent
+from leatstream.connectors.upper_names import quoted
 from leatstream.connectors.writers import Nested
 from leatstream.errors import StoreError
 from leatstream.model.types import DataType, parse_type
@@ -132,7 +132,7 @@ def statement(target: Target, places: int) -> str:
     """The SELECT of the rows of so many keys, each with the values of its key before it."""
     names = [selected(name, native) for name, native in target.keys]
     names += [selected(name, native) for name, _, native in target.columns]
-    keys = [f"T.{quoted(sent(name))}" for name, _ in target.keys]
+    keys = [f"T.{quoted(name)}" for name, _ in target.keys]
     width = len(keys)
     rows = ["(" + ", ".join(f":{row * width + i + 1}" for i in range(width)) + ")" for row in range(places)]
     where = f"({', '.join(keys)}) IN ({', '.join(rows)})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leatstream.connectors.oracle.settings import OracleConfig
-from leatstream.connectors.upper_names import quoted, sent, shown
+from leatstream.connectors.upper_names import canonical, quoted, stored
 
 BATCHES = "LEATSTREAM_BATCHES"
 STAGED = "LEAT_STAGED_"
@@ -13,7 +13,7 @@ _LONGEST = 128  # bytes
 def table_of(config: OracleConfig, entity: str) -> tuple[str, str]:
     """Schema and table that an entity's name means, as Oracle has them."""
     schema, dot, table = entity.partition(".")
-    return (sent(schema), sent(table)) if dot else (config.own_schema, sent(entity))
+    return (stored(schema), stored(table)) if dot else (config.own_schema, stored(entity))
 
 
 def table_name(config: OracleConfig, entity: str) -> str:
@@ -29,8 +29,8 @@ def entity_name(config: OracleConfig, schema: str, table: str) -> str:
         schema: as Oracle has it.
         table: as Oracle has it.
     """
-    name = shown(table)
-    return name if schema == config.own_schema and "." not in name else f"{shown(schema)}.{name}"
+    name = canonical(table)
+    return name if schema == config.own_schema and "." not in name else f"{canonical(schema)}.{name}"
 
 
 def name_fault(entity: str) -> str | None:
@@ -39,7 +39,7 @@ def name_fault(entity: str) -> str | None:
     for part in (schema, table) if dot else (schema,):
         if not part or '"' in part or "\x00" in part or len(part.encode(errors="replace")) > _LONGEST:
             return 'a table is called table or schema.table, each of 1 to 128 bytes without "'
-    if ours(sent(table if dot else schema)):
+    if ours(stored(table if dot else schema)):
         return "this name belongs to leatstream"
     return None
 

@@ -12,7 +12,7 @@ from leatstream.connectors.oracle.names import table_name
 from leatstream.connectors.oracle.session import connected
 from leatstream.connectors.oracle.types import known
 from leatstream.connectors.oracle.values import from_json, row_writer, selected
-from leatstream.connectors.upper_names import quoted, sent
+from leatstream.connectors.upper_names import quoted
 from leatstream.errors import StoreError
 
 _FETCH = 500
@@ -39,7 +39,7 @@ def rows(admin: OracleAdmin, entity: str, table: Table, limit: int | None) -> It
     listed = ", ".join(selected(c.name, c.native) for c in columns)
     text = f"SELECT {listed} FROM {table_name(admin.config, entity)} T"  # noqa: S608
     if table.primary_key:
-        text += f" ORDER BY {', '.join('T.' + quoted(sent(name)) for name in table.primary_key)}"
+        text += f" ORDER BY {', '.join('T.' + quoted(name) for name in table.primary_key)}"
     if limit is not None:
         text += f" FETCH FIRST {int(limit)} ROWS ONLY"
     write = row_writer([(c.name, c.type) for c in columns], entity)
@@ -79,7 +79,7 @@ def write(
             keys = table.primary_key if record.key is not None else ()
             if not keys or not set(keys) <= set(document) or not _replace(cursor, target, document, keys):
                 places = ", ".join(f":{i}" for i in range(1, len(document) + 1))
-                listed = ", ".join(quoted(sent(name)) for name in document)
+                listed = ", ".join(quoted(name) for name in document)
                 text = f"INSERT INTO {target} ({listed}) VALUES ({places})"  # noqa: S608
                 cursor.execute(text, list(document.values()))
         connection.commit()
@@ -88,8 +88,8 @@ def write(
 def _replace(cursor: Any, target: str, document: Mapping[str, Any], keys: Sequence[str]) -> bool:
     """Update the row of this key; False where there is none."""
     changed = [name for name in document if name not in keys] or list(keys)
-    sets = ", ".join(f"{quoted(sent(name))} = :{i}" for i, name in enumerate(changed, 1))
-    same = [f"{quoted(sent(name))} = :{i}" for i, name in enumerate(keys, len(changed) + 1)]
+    sets = ", ".join(f"{quoted(name)} = :{i}" for i, name in enumerate(changed, 1))
+    same = [f"{quoted(name)} = :{i}" for i, name in enumerate(keys, len(changed) + 1)]
     text = f"UPDATE {target} SET {sets} WHERE {' AND '.join(same)}"  # noqa: S608
     cursor.execute(text, [document[name] for name in (*changed, *keys)])
     return bool(cursor.rowcount)
@@ -104,8 +104,8 @@ def merge(target: str, source: str, names: Sequence[str], keys: Sequence[str]) -
         names: the columns.
         keys: those that rows replace each other by.
     """
-    columns = [quoted(sent(name)) for name in names]
-    same = " AND ".join(f"T.{quoted(sent(key))} = S.{quoted(sent(key))}" for key in keys)
+    columns = [quoted(name) for name in names]
+    same = " AND ".join(f"T.{quoted(key)} = S.{quoted(key)}" for key in keys)
     sets = ", ".join(f"T.{c} = S.{c}" for c, name in zip(columns, names, strict=True) if name not in keys)
     matched = f" WHEN MATCHED THEN UPDATE SET {sets}" if sets else ""
     values = ", ".join(f"S.{column}" for column in columns)

@@ -29,7 +29,7 @@ from leatstream.connectors.oracle.records import merge
 from leatstream.connectors.oracle.session import CONNECT, connected, transaction
 from leatstream.connectors.oracle.settings import OracleConfig
 from leatstream.connectors.oracle.types import LOBS, NESTED, base_of
-from leatstream.connectors.upper_names import quoted, sent
+from leatstream.connectors.upper_names import quoted
 from leatstream.connectors.writers import Nested, Written
 from leatstream.errors import AttemptBehindError, StoreError
 from leatstream.model.types import parse_type
@@ -165,9 +165,7 @@ class OracleTableWriter:
                 ' "BATCH" NUMBER(19), "WRITTEN_AT" TIMESTAMP(6))',
             )
             if target.keys:
-                columns = [
-                    f"{quoted(sent(n))} {t}" for n, t in zip(target.columns, target.natives, strict=True)
-                ]
+                columns = [f"{quoted(n)} {t}" for n, t in zip(target.columns, target.natives, strict=True)]
                 _make(
                     cursor,
                     f"CREATE GLOBAL TEMPORARY TABLE {target.staged} ({_NUMBER} NUMBER(19),"
@@ -270,7 +268,7 @@ def _insert(cursor: oracledb.Cursor, target: Target, batches: Iterator[pa.Record
     """Put the rows into the table, or into the temporary one with their numbers."""
     from leatstream.connectors.oracle.binding import rows_of, sizes
 
-    names = [quoted(sent(name)) for name in target.columns]
+    names = [quoted(name) for name in target.columns]
     into = target.table
     if target.keys:
         names, into = [_NUMBER, _DELETED, *names], target.staged
@@ -287,8 +285,8 @@ def _insert(cursor: oracledb.Cursor, target: Target, batches: Iterator[pa.Record
 
 def _apply(cursor: oracledb.Cursor, target: Target) -> None:
     """Delete and merge the last row of each key."""
-    columns = [quoted(sent(name)) for name in target.columns]
-    keys = [quoted(sent(name)) for name in target.keys]
+    columns = [quoted(name) for name in target.columns]
+    keys = [quoted(name) for name in target.keys]
     numbered = (
         f"SELECT B.*, ROW_NUMBER() OVER (PARTITION BY {', '.join(f'B.{key}' for key in keys)}"  # noqa: S608
         f' ORDER BY B.{_NUMBER} DESC) AS "LEAT_LAST" FROM {target.staged} B'

@@ -12,7 +12,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from leatstream.connectors.oracle.types import BYTES, NESTED, base_of
-from leatstream.connectors.upper_names import quoted, sent
+from leatstream.connectors.upper_names import quoted
 from leatstream.errors import StoreError
 from leatstream.model.types import DataType
 
@@ -22,7 +22,7 @@ _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 
 def selected(name: str, native: str, alias: str = "T") -> str:
     """A column in a SELECT: times with a zone as those of UTC, the others as they are."""
-    column = f"{alias}.{quoted(sent(name))}"
+    column = f"{alias}.{quoted(name)}"
     return f"CAST({column} AT TIME ZONE 'UTC' AS TIMESTAMP(6))" if "ZONE" in native else column
 
 
