@@ -25,6 +25,10 @@ from leatstream_cdktf.l1.database import Database
 from leatstream_cdktf.l1.descriptor_source import DescriptorSource
 from leatstream_cdktf.l1.entity import (
     Entity,
+    EntityIcebergGlue,
+    EntityIcebergGlueColumn,
+    EntityIcebergRest,
+    EntityIcebergRestColumn,
     EntityKafka,
     EntityKinesis,
     EntityPostgres,
@@ -39,6 +43,9 @@ from leatstream_cdktf.l1.schema_registry import SchemaRegistry
 from leatstream_cdktf.l1.secret import Secret
 from leatstream_cdktf.l1.store import (
     Store,
+    StoreIcebergGlue,
+    StoreIcebergRest,
+    StoreIcebergRestS3,
     StoreKafka,
     StoreKafkaSasl,
     StoreKafkaSaslAws,
@@ -73,6 +80,10 @@ __all__ = [
     "Database",
     "DescriptorSource",
     "Entity",
+    "EntityIcebergGlue",
+    "EntityIcebergGlueColumn",
+    "EntityIcebergRest",
+    "EntityIcebergRestColumn",
     "EntityKafka",
     "EntityKinesis",
     "EntityPostgres",
@@ -87,6 +98,9 @@ __all__ = [
     "SchemaRegistry",
     "Secret",
     "Store",
+    "StoreIcebergGlue",
+    "StoreIcebergRest",
+    "StoreIcebergRestS3",
     "StoreKafka",
     "StoreKafkaSasl",
     "StoreKafkaSaslAws",

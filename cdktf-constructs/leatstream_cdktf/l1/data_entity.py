@@ -58,6 +58,72 @@ class DataEntityEffectiveReference(Reference):
         return self._number("shards")
 
 
+class DataEntityIcebergGlueColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class DataEntityIcebergGlueReference(Reference):
+    """Tokens for columns of a table, and the identifier fields by which rows replace each other."""
+
+    @property
+    def columns(self) -> ListReference[DataEntityIcebergGlueColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", DataEntityIcebergGlueColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
+
+
+class DataEntityIcebergRestColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class DataEntityIcebergRestReference(Reference):
+    """Tokens for columns of a table, and the identifier fields by which rows replace each other."""
+
+    @property
+    def columns(self) -> ListReference[DataEntityIcebergRestColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", DataEntityIcebergRestColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
+
+
 class DataEntityKafkaReference(Reference):
     """Tokens for settings of a Kafka topic."""
 
@@ -176,6 +242,16 @@ class DataEntity(DataSource):
     def effective(self) -> DataEntityEffectiveReference:
         """What the topic, stream or table has."""
         return DataEntityEffectiveReference(self, "effective")
+
+    @property
+    def iceberg_glue(self) -> DataEntityIcebergGlueReference:
+        """Columns of a table, and the identifier fields by which rows replace each other."""
+        return DataEntityIcebergGlueReference(self, "iceberg_glue")
+
+    @property
+    def iceberg_rest(self) -> DataEntityIcebergRestReference:
+        """Columns of a table, and the identifier fields by which rows replace each other."""
+        return DataEntityIcebergRestReference(self, "iceberg_rest")
 
     @property
     def kafka(self) -> DataEntityKafkaReference:
