@@ -25,20 +25,14 @@ from leatstream_cdktf.l1.database import Database
 from leatstream_cdktf.l1.descriptor_source import DescriptorSource
 from leatstream_cdktf.l1.entity import (
     Entity,
-    EntityClickhouse,
-    EntityClickhouseColumn,
     EntityIcebergGlue,
     EntityIcebergGlueColumn,
     EntityIcebergRest,
     EntityIcebergRestColumn,
     EntityKafka,
     EntityKinesis,
-    EntityOracle,
-    EntityOracleColumn,
     EntityPostgres,
     EntityPostgresColumn,
-    EntitySnowflake,
-    EntitySnowflakeColumn,
 )
 from leatstream_cdktf.l1.function import Function, FunctionArgument
 from leatstream_cdktf.l1.function_source import FunctionSource
@@ -49,7 +43,6 @@ from leatstream_cdktf.l1.schema_registry import SchemaRegistry
 from leatstream_cdktf.l1.secret import Secret
 from leatstream_cdktf.l1.store import (
     Store,
-    StoreClickhouse,
     StoreIcebergGlue,
     StoreIcebergRest,
     StoreIcebergRestS3,
@@ -59,10 +52,8 @@ from leatstream_cdktf.l1.store import (
     StoreKafkaSaslOauth,
     StoreKafkaTls,
     StoreKinesis,
-    StoreOracle,
     StorePostgres,
     StoreS3,
-    StoreSnowflake,
 )
 from leatstream_cdktf.l1.stream import Stream, StreamColumn
 from leatstream_cdktf.l1.table import Table, TableColumn
@@ -89,20 +80,14 @@ __all__ = [
     "Database",
     "DescriptorSource",
     "Entity",
-    "EntityClickhouse",
-    "EntityClickhouseColumn",
     "EntityIcebergGlue",
     "EntityIcebergGlueColumn",
     "EntityIcebergRest",
     "EntityIcebergRestColumn",
     "EntityKafka",
     "EntityKinesis",
-    "EntityOracle",
-    "EntityOracleColumn",
     "EntityPostgres",
     "EntityPostgresColumn",
-    "EntitySnowflake",
-    "EntitySnowflakeColumn",
     "Function",
     "FunctionArgument",
     "FunctionSource",
@@ -113,7 +98,6 @@ __all__ = [
     "SchemaRegistry",
     "Secret",
     "Store",
-    "StoreClickhouse",
     "StoreIcebergGlue",
     "StoreIcebergRest",
     "StoreIcebergRestS3",
@@ -123,10 +107,8 @@ __all__ = [
     "StoreKafkaSaslOauth",
     "StoreKafkaTls",
     "StoreKinesis",
-    "StoreOracle",
     "StorePostgres",
     "StoreS3",
-    "StoreSnowflake",
     "Stream",
     "StreamColumn",
     "Table",

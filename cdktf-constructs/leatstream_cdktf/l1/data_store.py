@@ -14,45 +14,6 @@ from leatstream_cdktf._reference import Reference
 from leatstream_cdktf._shim import tf
 
 
-class DataStoreClickhouseReference(Reference):
-    """Tokens for a ClickHouse server, reached by its HTTP interface."""
-
-    @property
-    def ca_certificate(self) -> str:
-        """Certificate authority to trust, PEM; default the machine's own."""
-        return self._string("ca_certificate")
-
-    @property
-    def database(self) -> str:
-        """Database of tables that are named without one; default `default`."""
-        return self._string("database")
-
-    @property
-    def host(self) -> str:
-        """Host name or address of the server."""
-        return self._string("host")
-
-    @property
-    def password_secret(self) -> str:
-        """Name of the secret that holds the password."""
-        return self._string("password_secret")
-
-    @property
-    def port(self) -> float:
-        """Port of the HTTP interface; default 8443, without `secure` 8123."""
-        return self._number("port")
-
-    @property
-    def secure(self) -> tf.IResolvable:
-        """Whether to encrypt (HTTPS); the certificate is always checked. Default `true`."""
-        return self._at("secure")
-
-    @property
-    def username(self) -> str:
-        """User name."""
-        return self._string("username")
-
-
 class DataStoreIcebergGlueReference(Reference):
     """Tokens for the Iceberg tables in the Glue Data Catalog of one AWS account and region."""
 
@@ -351,45 +312,6 @@ class DataStoreKinesisReference(Reference):
         return self._string("secret_access_key_secret")
 
 
-class DataStoreOracleReference(Reference):
-    """Tokens for a service of an Oracle database."""
-
-    @property
-    def ca_certificate(self) -> str:
-        """Certificate authority to trust, PEM; default the machine's own."""
-        return self._string("ca_certificate")
-
-    @property
-    def host(self) -> str:
-        """Host name or address of the listener."""
-        return self._string("host")
-
-    @property
-    def password_secret(self) -> str:
-        """Name of the secret that holds the password."""
-        return self._string("password_secret")
-
-    @property
-    def port(self) -> float:
-        """Port; default 1521."""
-        return self._number("port")
-
-    @property
-    def service(self) -> str:
-        """Service name of the (pluggable) database."""
-        return self._string("service")
-
-    @property
-    def tls(self) -> tf.IResolvable:
-        """Whether to connect over TLS (`tcps`), and check the certificate; default false."""
-        return self._at("tls")
-
-    @property
-    def username(self) -> str:
-        """User name; also the schema of its own tables."""
-        return self._string("username")
-
-
 class DataStorePostgresReference(Reference):
     """Tokens for a database of a PostgreSQL server."""
 
@@ -478,55 +400,6 @@ class DataStoreS3Reference(Reference):
         return self._string("secret_access_key_secret")
 
 
-class DataStoreSnowflakeReference(Reference):
-    """Tokens for a Snowflake account, as one user with one role and one warehouse."""
-
-    @property
-    def account(self) -> str:
-        """Account identifier, such as `organization-account`."""
-        return self._string("account")
-
-    @property
-    def database(self) -> str:
-        """Database of tables that are named without one."""
-        return self._string("database")
-
-    @property
-    def host(self) -> str:
-        """Host to reach the account at; default `<account>.snowflakecomputing.com`."""
-        return self._string("host")
-
-    @property
-    def password_secret(self) -> str:
-        """Name of the secret that holds the password."""
-        return self._string("password_secret")
-
-    @property
-    def private_key_passphrase_secret(self) -> str:
-        """Name of the secret that holds the private key's passphrase."""
-        return self._string("private_key_passphrase_secret")
-
-    @property
-    def private_key_secret(self) -> str:
-        """Name of the secret that holds the private key."""
-        return self._string("private_key_secret")
-
-    @property
-    def role(self) -> str:
-        """Role to use; default the user's own."""
-        return self._string("role")
-
-    @property
-    def username(self) -> str:
-        """User name."""
-        return self._string("username")
-
-    @property
-    def warehouse(self) -> str:
-        """Warehouse that statements run on."""
-        return self._string("warehouse")
-
-
 class DataStoreStatusReference(Reference):
     """Tokens for whether the store answered when it was last asked."""
 
@@ -573,11 +446,6 @@ class DataStore(DataSource):
             },
             meta,
         )
-
-    @property
-    def clickhouse(self) -> DataStoreClickhouseReference:
-        """A ClickHouse server, reached by its HTTP interface."""
-        return DataStoreClickhouseReference(self, "clickhouse")
 
     @property
     def comment(self) -> str:
@@ -627,11 +495,6 @@ class DataStore(DataSource):
         return self.get_string_attribute("name")
 
     @property
-    def oracle(self) -> DataStoreOracleReference:
-        """A service of an Oracle database."""
-        return DataStoreOracleReference(self, "oracle")
-
-    @property
     def owner(self) -> str:
         """Role that owns the object."""
         return self.get_string_attribute("owner")
@@ -650,11 +513,6 @@ class DataStore(DataSource):
     def schema_registry(self) -> str:
         """Name of the schema registry that describes its records."""
         return self.get_string_attribute("schema_registry")
-
-    @property
-    def snowflake(self) -> DataStoreSnowflakeReference:
-        """A Snowflake account, as one user with one role and one warehouse."""
-        return DataStoreSnowflakeReference(self, "snowflake")
 
     @property
     def status(self) -> DataStoreStatusReference:

@@ -15,26 +15,6 @@ from leatstream_cdktf._reference import ListReference, Reference
 from leatstream_cdktf._shim import tf
 
 
-class EntityClickhouseColumn(TypedDict):
-    """Columns; required to create a table."""
-
-    name: str
-    """Name of the column, exact."""
-    not_null: NotRequired[bool | tf.IResolvable]
-    """Whether a value is required; columns of the primary key need no word of it. Default: ``False``."""
-    type: str
-    """SQL type, such as `BIGINT`."""
-
-
-class EntityClickhouse(TypedDict):
-    """Columns and key of a table."""
-
-    columns: NotRequired[Sequence[EntityClickhouseColumn] | tf.IResolvable]
-    """Columns; required to create a table. A change replaces the object."""
-    primary_key: NotRequired[Sequence[str]]
-    """Names of the columns that identify a row. A change replaces the object."""
-
-
 class EntityIcebergGlueColumn(TypedDict):
     """Columns; required to create a table."""
 
@@ -97,26 +77,6 @@ class EntityKinesis(TypedDict):
     """Number of open shards; required to create a stream unless `mode` is `ON_DEMAND`."""
 
 
-class EntityOracleColumn(TypedDict):
-    """Columns; required to create a table."""
-
-    name: str
-    """Name of the column, exact."""
-    not_null: NotRequired[bool | tf.IResolvable]
-    """Whether a value is required; columns of the primary key need no word of it. Default: ``False``."""
-    type: str
-    """SQL type, such as `BIGINT`."""
-
-
-class EntityOracle(TypedDict):
-    """Columns and key of a table."""
-
-    columns: NotRequired[Sequence[EntityOracleColumn] | tf.IResolvable]
-    """Columns; required to create a table. A change replaces the object."""
-    primary_key: NotRequired[Sequence[str]]
-    """Names of the columns that identify a row. A change replaces the object."""
-
-
 class EntityPostgresColumn(TypedDict):
     """Columns; required to create a table."""
 
@@ -139,59 +99,6 @@ class EntityPostgres(TypedDict):
     """What the log has of old rows; default `default`: their primary key. One of ``default``, ``full``,
     ``nothing``.
     """
-
-
-class EntitySnowflakeColumn(TypedDict):
-    """Columns; required to create a table."""
-
-    name: str
-    """Name of the column, exact."""
-    not_null: NotRequired[bool | tf.IResolvable]
-    """Whether a value is required; columns of the primary key need no word of it. Default: ``False``."""
-    type: str
-    """SQL type, such as `BIGINT`."""
-
-
-class EntitySnowflake(TypedDict):
-    """Columns and key of a table."""
-
-    columns: NotRequired[Sequence[EntitySnowflakeColumn] | tf.IResolvable]
-    """Columns; required to create a table. A change replaces the object."""
-    primary_key: NotRequired[Sequence[str]]
-    """Names of the columns that identify a row. A change replaces the object."""
-
-
-class EntityClickhouseColumnReference(Reference):
-    """Tokens for columns; required to create a table."""
-
-    @property
-    def name(self) -> str:
-        """Name of the column, exact."""
-        return self._string("name")
-
-    @property
-    def not_null(self) -> tf.IResolvable:
-        """Whether a value is required; columns of the primary key need no word of it."""
-        return self._at("not_null")
-
-    @property
-    def type(self) -> str:
-        """SQL type, such as `BIGINT`."""
-        return self._string("type")
-
-
-class EntityClickhouseReference(Reference):
-    """Tokens for columns and key of a table."""
-
-    @property
-    def columns(self) -> ListReference[EntityClickhouseColumnReference]:
-        """Columns; required to create a table."""
-        return ListReference(self._owner, f"{self._path}.columns", EntityClickhouseColumnReference)
-
-    @property
-    def primary_key(self) -> list[str]:
-        """Names of the columns that identify a row."""
-        return self._strings("primary_key")
 
 
 class EntityEffectiveReference(Reference):
@@ -342,39 +249,6 @@ class EntityKinesisReference(Reference):
         return self._number("shards")
 
 
-class EntityOracleColumnReference(Reference):
-    """Tokens for columns; required to create a table."""
-
-    @property
-    def name(self) -> str:
-        """Name of the column, exact."""
-        return self._string("name")
-
-    @property
-    def not_null(self) -> tf.IResolvable:
-        """Whether a value is required; columns of the primary key need no word of it."""
-        return self._at("not_null")
-
-    @property
-    def type(self) -> str:
-        """SQL type, such as `BIGINT`."""
-        return self._string("type")
-
-
-class EntityOracleReference(Reference):
-    """Tokens for columns and key of a table."""
-
-    @property
-    def columns(self) -> ListReference[EntityOracleColumnReference]:
-        """Columns; required to create a table."""
-        return ListReference(self._owner, f"{self._path}.columns", EntityOracleColumnReference)
-
-    @property
-    def primary_key(self) -> list[str]:
-        """Names of the columns that identify a row."""
-        return self._strings("primary_key")
-
-
 class EntityPostgresColumnReference(Reference):
     """Tokens for columns; required to create a table."""
 
@@ -413,39 +287,6 @@ class EntityPostgresReference(Reference):
         return self._string("replica_identity")
 
 
-class EntitySnowflakeColumnReference(Reference):
-    """Tokens for columns; required to create a table."""
-
-    @property
-    def name(self) -> str:
-        """Name of the column, exact."""
-        return self._string("name")
-
-    @property
-    def not_null(self) -> tf.IResolvable:
-        """Whether a value is required; columns of the primary key need no word of it."""
-        return self._at("not_null")
-
-    @property
-    def type(self) -> str:
-        """SQL type, such as `BIGINT`."""
-        return self._string("type")
-
-
-class EntitySnowflakeReference(Reference):
-    """Tokens for columns and key of a table."""
-
-    @property
-    def columns(self) -> ListReference[EntitySnowflakeColumnReference]:
-        """Columns; required to create a table."""
-        return ListReference(self._owner, f"{self._path}.columns", EntitySnowflakeColumnReference)
-
-    @property
-    def primary_key(self) -> list[str]:
-        """Names of the columns that identify a row."""
-        return self._strings("primary_key")
-
-
 class Entity(Resource):
     """An entity: a topic, data stream, directory of files or table in a store of yours.
 
@@ -474,14 +315,11 @@ class Entity(Resource):
         *,
         name: str,
         store: str,
-        clickhouse: EntityClickhouse | tf.IResolvable | None = None,
         iceberg_glue: EntityIcebergGlue | tf.IResolvable | None = None,
         iceberg_rest: EntityIcebergRest | tf.IResolvable | None = None,
         kafka: EntityKafka | tf.IResolvable | None = None,
         kinesis: EntityKinesis | tf.IResolvable | None = None,
-        oracle: EntityOracle | tf.IResolvable | None = None,
         postgres: EntityPostgres | tf.IResolvable | None = None,
-        snowflake: EntitySnowflake | tf.IResolvable | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare it.
@@ -491,14 +329,11 @@ class Entity(Resource):
             id_: its name within the scope.
             name: Name of the topic, stream or table, exact. A change replaces the object.
             store: Name of the store. A change replaces the object.
-            clickhouse: Columns and key of a table.
             iceberg_glue: Columns of a table, and the identifier fields by which rows replace each other.
             iceberg_rest: Columns of a table, and the identifier fields by which rows replace each other.
             kafka: Settings of a Kafka topic.
             kinesis: Settings of a Kinesis stream.
-            oracle: Columns and key of a table.
             postgres: Columns, key and settings of a table.
-            snowflake: Columns and key of a table.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
         super().__init__(
@@ -507,22 +342,14 @@ class Entity(Resource):
             {
                 "name": name,
                 "store": store,
-                "clickhouse": clickhouse,
                 "iceberg_glue": iceberg_glue,
                 "iceberg_rest": iceberg_rest,
                 "kafka": kafka,
                 "kinesis": kinesis,
-                "oracle": oracle,
                 "postgres": postgres,
-                "snowflake": snowflake,
             },
             meta,
         )
-
-    @property
-    def clickhouse(self) -> EntityClickhouseReference:
-        """Columns and key of a table."""
-        return EntityClickhouseReference(self, "clickhouse")
 
     @property
     def effective(self) -> EntityEffectiveReference:
@@ -555,19 +382,9 @@ class Entity(Resource):
         return self.get_string_attribute("name")
 
     @property
-    def oracle(self) -> EntityOracleReference:
-        """Columns and key of a table."""
-        return EntityOracleReference(self, "oracle")
-
-    @property
     def postgres(self) -> EntityPostgresReference:
         """Columns, key and settings of a table."""
         return EntityPostgresReference(self, "postgres")
-
-    @property
-    def snowflake(self) -> EntitySnowflakeReference:
-        """Columns and key of a table."""
-        return EntitySnowflakeReference(self, "snowflake")
 
     @property
     def store(self) -> str:

@@ -15,32 +15,6 @@ from leatstream_cdktf._reference import Reference
 from leatstream_cdktf._shim import tf
 
 
-class StoreClickhouse(TypedDict):
-    """A ClickHouse server, reached by its HTTP interface."""
-
-    ca_certificate: NotRequired[str]
-    """Certificate authority to trust, PEM; default the machine's own."""
-    database: NotRequired[str]
-    """Database of tables that are named without one; default `default`."""
-    host: str
-    """Host name or address of the server."""
-    password_secret: NotRequired[str]
-    """Name of the secret that holds the password."""
-    password_wo: NotRequired[str]
-    """Password; left out = the stored one stays. Write-only: sent to the service, never stored in the state.
-    It is sent with every change of the object; to send a new value alone, change `password_wo_version`.
-    Write-only: never kept in Terraform's state.
-    """
-    password_wo_version: NotRequired[int | float]
-    """Change it to send `password_wo` again, for example after a rotation."""
-    port: NotRequired[int | float]
-    """Port of the HTTP interface; default 8443, without `secure` 8123."""
-    secure: NotRequired[bool | tf.IResolvable]
-    """Whether to encrypt (HTTPS); the certificate is always checked. Default `true`."""
-    username: str
-    """User name."""
-
-
 class StoreIcebergGlue(TypedDict):
     """The Iceberg tables in the Glue Data Catalog of one AWS account and region."""
 
@@ -255,32 +229,6 @@ class StoreKinesis(TypedDict):
     """Change it to send `secret_access_key_wo` again, for example after a rotation."""
 
 
-class StoreOracle(TypedDict):
-    """A service of an Oracle database."""
-
-    ca_certificate: NotRequired[str]
-    """Certificate authority to trust, PEM; default the machine's own."""
-    host: str
-    """Host name or address of the listener."""
-    password_secret: NotRequired[str]
-    """Name of the secret that holds the password."""
-    password_wo: NotRequired[str]
-    """Password; left out = the stored one stays. Write-only: sent to the service, never stored in the state.
-    It is sent with every change of the object; to send a new value alone, change `password_wo_version`.
-    Write-only: never kept in Terraform's state.
-    """
-    password_wo_version: NotRequired[int | float]
-    """Change it to send `password_wo` again, for example after a rotation."""
-    port: NotRequired[int | float]
-    """Port; default 1521."""
-    service: str
-    """Service name of the (pluggable) database."""
-    tls: NotRequired[bool | tf.IResolvable]
-    """Whether to connect over TLS (`tcps`), and check the certificate; default false."""
-    username: str
-    """User name; also the schema of its own tables."""
-
-
 class StorePostgres(TypedDict):
     """A database of a PostgreSQL server."""
 
@@ -337,89 +285,6 @@ class StoreS3(TypedDict):
     """
     secret_access_key_wo_version: NotRequired[int | float]
     """Change it to send `secret_access_key_wo` again, for example after a rotation."""
-
-
-class StoreSnowflake(TypedDict):
-    """A Snowflake account, as one user with one role and one warehouse."""
-
-    account: str
-    """Account identifier, such as `organization-account`."""
-    database: NotRequired[str]
-    """Database of tables that are named without one."""
-    host: NotRequired[str]
-    """Host to reach the account at; default `<account>.snowflakecomputing.com`."""
-    password_secret: NotRequired[str]
-    """Name of the secret that holds the password."""
-    password_wo: NotRequired[str]
-    """Password or programmatic access token, instead of a private key; left out = the stored one stays.
-    Write-only: sent to the service, never stored in the state. It is sent with every change of the object; to
-    send a new value alone, change `password_wo_version`. Write-only: never kept in Terraform's state.
-    """
-    password_wo_version: NotRequired[int | float]
-    """Change it to send `password_wo` again, for example after a rotation."""
-    private_key_passphrase_secret: NotRequired[str]
-    """Name of the secret that holds the private key's passphrase."""
-    private_key_passphrase_wo: NotRequired[str]
-    """Passphrase of the private key; left out = the stored one stays. Write-only: sent to the service, never
-    stored in the state. It is sent with every change of the object; to send a new value alone, change
-    `private_key_passphrase_wo_version`. Write-only: never kept in Terraform's state.
-    """
-    private_key_passphrase_wo_version: NotRequired[int | float]
-    """Change it to send `private_key_passphrase_wo` again, for example after a rotation."""
-    private_key_secret: NotRequired[str]
-    """Name of the secret that holds the private key."""
-    private_key_wo: NotRequired[str]
-    """Private key of the user, RSA, PEM; left out = the stored one stays. Write-only: sent to the service,
-    never stored in the state. It is sent with every change of the object; to send a new value alone, change
-    `private_key_wo_version`. Write-only: never kept in Terraform's state.
-    """
-    private_key_wo_version: NotRequired[int | float]
-    """Change it to send `private_key_wo` again, for example after a rotation."""
-    role: NotRequired[str]
-    """Role to use; default the user's own."""
-    username: str
-    """User name."""
-    warehouse: str
-    """Warehouse that statements run on."""
-
-
-class StoreClickhouseReference(Reference):
-    """Tokens for a ClickHouse server, reached by its HTTP interface."""
-
-    @property
-    def ca_certificate(self) -> str:
-        """Certificate authority to trust, PEM; default the machine's own."""
-        return self._string("ca_certificate")
-
-    @property
-    def database(self) -> str:
-        """Database of tables that are named without one; default `default`."""
-        return self._string("database")
-
-    @property
-    def host(self) -> str:
-        """Host name or address of the server."""
-        return self._string("host")
-
-    @property
-    def password_secret(self) -> str:
-        """Name of the secret that holds the password."""
-        return self._string("password_secret")
-
-    @property
-    def port(self) -> float:
-        """Port of the HTTP interface; default 8443, without `secure` 8123."""
-        return self._number("port")
-
-    @property
-    def secure(self) -> tf.IResolvable:
-        """Whether to encrypt (HTTPS); the certificate is always checked. Default `true`."""
-        return self._at("secure")
-
-    @property
-    def username(self) -> str:
-        """User name."""
-        return self._string("username")
 
 
 class StoreIcebergGlueReference(Reference):
@@ -720,45 +585,6 @@ class StoreKinesisReference(Reference):
         return self._string("secret_access_key_secret")
 
 
-class StoreOracleReference(Reference):
-    """Tokens for a service of an Oracle database."""
-
-    @property
-    def ca_certificate(self) -> str:
-        """Certificate authority to trust, PEM; default the machine's own."""
-        return self._string("ca_certificate")
-
-    @property
-    def host(self) -> str:
-        """Host name or address of the listener."""
-        return self._string("host")
-
-    @property
-    def password_secret(self) -> str:
-        """Name of the secret that holds the password."""
-        return self._string("password_secret")
-
-    @property
-    def port(self) -> float:
-        """Port; default 1521."""
-        return self._number("port")
-
-    @property
-    def service(self) -> str:
-        """Service name of the (pluggable) database."""
-        return self._string("service")
-
-    @property
-    def tls(self) -> tf.IResolvable:
-        """Whether to connect over TLS (`tcps`), and check the certificate; default false."""
-        return self._at("tls")
-
-    @property
-    def username(self) -> str:
-        """User name; also the schema of its own tables."""
-        return self._string("username")
-
-
 class StorePostgresReference(Reference):
     """Tokens for a database of a PostgreSQL server."""
 
@@ -847,55 +673,6 @@ class StoreS3Reference(Reference):
         return self._string("secret_access_key_secret")
 
 
-class StoreSnowflakeReference(Reference):
-    """Tokens for a Snowflake account, as one user with one role and one warehouse."""
-
-    @property
-    def account(self) -> str:
-        """Account identifier, such as `organization-account`."""
-        return self._string("account")
-
-    @property
-    def database(self) -> str:
-        """Database of tables that are named without one."""
-        return self._string("database")
-
-    @property
-    def host(self) -> str:
-        """Host to reach the account at; default `<account>.snowflakecomputing.com`."""
-        return self._string("host")
-
-    @property
-    def password_secret(self) -> str:
-        """Name of the secret that holds the password."""
-        return self._string("password_secret")
-
-    @property
-    def private_key_passphrase_secret(self) -> str:
-        """Name of the secret that holds the private key's passphrase."""
-        return self._string("private_key_passphrase_secret")
-
-    @property
-    def private_key_secret(self) -> str:
-        """Name of the secret that holds the private key."""
-        return self._string("private_key_secret")
-
-    @property
-    def role(self) -> str:
-        """Role to use; default the user's own."""
-        return self._string("role")
-
-    @property
-    def username(self) -> str:
-        """User name."""
-        return self._string("username")
-
-    @property
-    def warehouse(self) -> str:
-        """Warehouse that statements run on."""
-        return self._string("warehouse")
-
-
 class StoreStatusReference(Reference):
     """Tokens for whether the store answered when it was last asked."""
 
@@ -946,17 +723,14 @@ class Store(Resource):
         id_: str,
         *,
         name: str,
-        clickhouse: StoreClickhouse | tf.IResolvable | None = None,
         comment: str | None = None,
         iceberg_glue: StoreIcebergGlue | tf.IResolvable | None = None,
         iceberg_rest: StoreIcebergRest | tf.IResolvable | None = None,
         kafka: StoreKafka | tf.IResolvable | None = None,
         kinesis: StoreKinesis | tf.IResolvable | None = None,
-        oracle: StoreOracle | tf.IResolvable | None = None,
         postgres: StorePostgres | tf.IResolvable | None = None,
         s3: StoreS3 | tf.IResolvable | None = None,
         schema_registry: str | None = None,
-        snowflake: StoreSnowflake | tf.IResolvable | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare it.
@@ -965,18 +739,15 @@ class Store(Resource):
             scope: the stack or construct that it belongs to.
             id_: its name within the scope.
             name: Name of the store, exact. A change replaces the object.
-            clickhouse: A ClickHouse server, reached by its HTTP interface.
             comment: Free text.
             iceberg_glue: The Iceberg tables in the Glue Data Catalog of one AWS account and region.
             iceberg_rest: A catalog that speaks Iceberg's REST protocol, such as Polaris, Lakekeeper, Nessie
                 or Unity Catalog.
             kafka: An Apache Kafka cluster, or one that speaks its protocol.
             kinesis: Kinesis Data Streams of one AWS region.
-            oracle: A service of an Oracle database.
             postgres: A database of a PostgreSQL server.
             s3: A bucket of S3 or of a server that speaks its protocol, or the part of it below a prefix.
             schema_registry: Name of the schema registry that describes its records.
-            snowflake: A Snowflake account, as one user with one role and one warehouse.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
         super().__init__(
@@ -984,25 +755,17 @@ class Store(Resource):
             id_,
             {
                 "name": name,
-                "clickhouse": clickhouse,
                 "comment": comment,
                 "iceberg_glue": iceberg_glue,
                 "iceberg_rest": iceberg_rest,
                 "kafka": kafka,
                 "kinesis": kinesis,
-                "oracle": oracle,
                 "postgres": postgres,
                 "s3": s3,
                 "schema_registry": schema_registry,
-                "snowflake": snowflake,
             },
             meta,
         )
-
-    @property
-    def clickhouse(self) -> StoreClickhouseReference:
-        """A ClickHouse server, reached by its HTTP interface."""
-        return StoreClickhouseReference(self, "clickhouse")
 
     @property
     def comment(self) -> str:
@@ -1052,11 +815,6 @@ class Store(Resource):
         return self.get_string_attribute("name")
 
     @property
-    def oracle(self) -> StoreOracleReference:
-        """A service of an Oracle database."""
-        return StoreOracleReference(self, "oracle")
-
-    @property
     def owner(self) -> str:
         """Role that owns the object."""
         return self.get_string_attribute("owner")
@@ -1075,11 +833,6 @@ class Store(Resource):
     def schema_registry(self) -> str:
         """Name of the schema registry that describes its records."""
         return self.get_string_attribute("schema_registry")
-
-    @property
-    def snowflake(self) -> StoreSnowflakeReference:
-        """A Snowflake account, as one user with one role and one warehouse."""
-        return StoreSnowflakeReference(self, "snowflake")
 
     @property
     def status(self) -> StoreStatusReference:

@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 from sink_suite import CHANGES, TableRun, TableServer, TableSinkSuite, changes, items
 
 from leatstream.connectors.iceberg import commits
-from leatstream.connectors.iceberg.connector import IcebergConnector
 from leatstream.connectors.iceberg.sink import IcebergTableWriter
+from leatstream.connectors.iceberg.tables import IcebergConnector
 from leatstream.model.objects import Column
 from leatstream.model.types import parse_type
 from leatstream.plan.job_spec import ColumnSpec, JobSpec, Mode, SinkSpec, StoreRef

@@ -92,13 +92,17 @@ class IcebergAdmin:
     def table(self, entity: str, timeout: float, what: str | None = None) -> IcebergTable | None:
         """The table as it is now, or None."""
         need_client(self.store)
-        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+        from pyiceberg.exceptions import (
+            NoSuchNamespaceError,
+            NoSuchPropertyException,
+            NoSuchTableError,
+        )
 
         with self.catalog(what or f"looking for table {entity}", timeout) as catalog:
             try:
                 return catalog.load_table(names.split(entity))
-            except (NoSuchTableError, NoSuchNamespaceError):
-                return None
+            except (NoSuchTableError, NoSuchNamespaceError, NoSuchPropertyException):
+                return None  # the last one: a table of Glue's that is of another format
 
     def loaded(self, entity: str, timeout: float, what: str) -> IcebergTable:
         """The table as it is now.

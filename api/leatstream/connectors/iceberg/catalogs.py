@@ -6,6 +6,7 @@ Here all of them are given, so that a store means the same everywhere.
 
 from __future__ import annotations
 
+import functools
 import ssl
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 Opener = Callable[[float], "Catalog"]
 """Opens a store's catalog; takes the seconds that one request may last."""
 _IO = {"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"}
+
+
+def opener_of(config: IcebergRestConfig | IcebergGlueConfig) -> Opener:
+    """How a store's catalog is opened."""
+    if isinstance(config, IcebergRestConfig):
+        return functools.partial(open_rest, config)
+    return functools.partial(open_glue, config)
 
 
 def need_client(store: str) -> None:

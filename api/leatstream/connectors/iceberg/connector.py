@@ -1,230 +1,30 @@
-"""Iceberg: the tables of a REST catalog, or of AWS Glue, asked and written with pyiceberg."""
+"""The two Iceberg kinds: what differs is how a catalog is opened, and the names that it can have."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import ClassVar
 
 from leatstream.connectors.aws.words import ACCESS_REGION, UNSUPPORTED
-from leatstream.connectors.base import Connector
-from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
-from leatstream.connectors.entities import Entity, Misfit, NewRecord, OptionFault, Record, Table
-from leatstream.connectors.entity_settings import EntitySettings
-from leatstream.connectors.iceberg import names, options, types
-from leatstream.connectors.iceberg.admin import IcebergAdmin
-from leatstream.connectors.iceberg.catalogs import Opener, open_glue, open_rest
-from leatstream.connectors.iceberg.entity import IcebergEntity
+from leatstream.connectors.capabilities import Capabilities
+from leatstream.connectors.iceberg import names
 from leatstream.connectors.iceberg.settings import IcebergGlueConfig, IcebergRestConfig
+from leatstream.connectors.iceberg.tables import CAPABILITIES, IcebergConnector
 from leatstream.connectors.iceberg.words import GlueWords, RestWords
 from leatstream.connectors.settings import StoreSettings
 from leatstream.connectors.store_words import NO_CHOICE, StoreWords
-from leatstream.connectors.table_fit import misfits, read_misfits
-from leatstream.connectors.writers import TableWriter
-from leatstream.errors import Faults, StoreError
-from leatstream.model.objects import Column
-from leatstream.model.types import DataType, parse_type
-
-if TYPE_CHECKING:
-    from leatstream.plan.job_spec import JobSpec, SinkSpec
-
-_CAPABILITIES = Capabilities(
-    sink=True,
-    create_as=True,
-    create_entity=True,
-    print_records=True,
-    insert_values=True,
-    batches=True,
-    delivery=(
-        Guarantee(
-            "exactly_once",
-            "a batch and its number are one commit; the catalog refuses a commit on a state that has changed",
-        ),
-    ),
-)
-
-
-class IcebergConnector(Connector):
-    """The Iceberg tables of one catalog; an entity is ``namespace.table``."""
-
-    entity_noun: ClassVar[str] = "table"
-    capabilities: ClassVar[Capabilities] = _CAPABILITIES
-    EntityConfig: ClassVar[type[EntitySettings] | None] = IcebergEntity
-    property_families: ClassVar[tuple[str, ...]] = ("iceberg.",)
-    table_names: ClassVar[tuple[str, ...]] = names.TABLE_NAMES
-    store_names: ClassVar[tuple[str, ...]] = names.CATALOGS
-    tables: ClassVar[bool] = True
-    _fault: ClassVar[Callable[[str], str | None]]
-
-    def __init__(
-        self, name: str, config: StoreSettings, where: str, catalog: str | None, opener: Opener
-    ) -> None:
-        super().__init__(name, config)
-        self._catalog = catalog
-        self.admin = IcebergAdmin(name, where, opener)
-
-    @classmethod
-    def canonical_entity(cls, name: str) -> str:
-        """``orders`` is ``default.orders``."""
-        return ".".join(names.split(name))
-
-    @classmethod
-    def entity_name_fault(cls, name: str) -> str | None:
-        """Why the catalog cannot have a table of this name, or None."""
-        return cls._fault(name)
-
-    @classmethod
-    def needed_properties(cls, configs: Mapping[str, str]) -> tuple[EntityProperty, ...]:
-        """None; RequestError for settings that tables do not have."""
-        faults = Faults()
-        for name in sorted(configs):
-            faults.add("invalid-property", f"{name} is no setting of a table.", hint="A table has none.")
-        faults.raise_if_any()
-        return ()
-
-    @classmethod
-    def relation_options(
-        cls, given: Mapping[str, Any], columns: Sequence[str], value_format: str
-    ) -> tuple[dict[str, str], list[OptionFault]]:
-        """The properties ``iceberg.…`` of a relation that do not name its table."""
-        return options.check_options({k: v for k, v in given.items() if k not in cls.table_names})
-
-    def named_entity(self, named: Mapping[str, str], default: str) -> tuple[str, list[OptionFault]]:
-        """``namespace.table``; the catalog is the store's own."""
-        return names.named(named, default, self._catalog)
-
-    @classmethod
-    def sink_interval_ms(cls, sink: SinkSpec) -> int:
-        """Each commit makes files of data and metadata, and with a key it writes files again."""
-        return options.interval_ms(sink.options, keyed=bool(sink.key_columns))
-
-    # -- admin half ------------------------------------------------------------------------------------------
-
-    def test(self, timeout: float) -> None:
-        """Log in and list namespaces."""
-        self.admin.test(timeout)
-
-    def list_entities(self, timeout: float = 5.0) -> list[Entity]:
-        """Every table of every namespace."""
-        return self.admin.entities(timeout)
-
-    def find_entity(self, entity: str, timeout: float = 5.0) -> Entity | None:
-        """The table with its columns, its identifier fields as key, and the size of its snapshot."""
-        return self.admin.find(entity, timeout) if self.entity_name_fault(entity) is None else None
-
-    def incarnation(self, entity: str, timeout: float = 5.0) -> str | None:
-        """The table's UUID."""
-        return self.admin.identity(entity, timeout) if self.entity_name_fault(entity) is None else None
-
-    def create_entity(
-        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
-    ) -> None:
-        """Refused: a table has columns; see ``create_table``."""
-        raise StoreError(
-            "store-rejected",
-            f"A table of store {self.name} is made of columns, and none were given for {entity}.",
-            hint="CREATE STREAM … AS SELECT and CREATE CHANGELOG … AS SELECT make the table they need.",
-        )
-
-    def create_table(
-        self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float = 10.0
-    ) -> None:
-        """Create the table, and its namespace if there is none."""
-        self._check_new(entity, columns, primary_key)
-        if self.admin.create(entity, columns, primary_key, timeout):
-            return
-        found = self.find_entity(entity, timeout)
-        if found is None or found.table is None or not _same(found.table, columns, primary_key):
-            raise StoreError(
-                "entity-conflict",
-                f"Table {entity} exists in store {self.name} with other columns or another key.",
-            )
-
-    def _check_new(self, entity: str, columns: Sequence[Column], primary_key: Sequence[str]) -> None:
-        fault = self.entity_name_fault(entity)
-        if fault is not None:
-            raise StoreError("store-rejected", f"{entity!r} cannot be the name of a table: {fault}.")
-        for column in columns:
-            if column.name in primary_key and column.type.kind in types.NO_KEYS:
-                raise StoreError(
-                    "store-rejected",
-                    f"Column {column.name} of table {entity} cannot be in the key: it is {column.type}.",
-                    hint=f"Iceberg's identifier fields are not {', '.join(types.NO_KEYS)}; CAST it.",
-                )
-
-    @classmethod
-    def kept_type(cls, kind: DataType) -> DataType:
-        """Iceberg has no small numbers, and no lengths of texts."""
-        return types.kept_type(kind)
-
-    def update_entity(
-        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
-    ) -> None:
-        """Nothing of a table changes here."""
-        self.admin.loaded(entity, timeout, f"looking for table {entity}")
-        self.needed_properties(configs)
-
-    def drop_entity(self, entity: str, timeout: float = 10.0) -> None:
-        """Drop the table and its files."""
-        if self.entity_name_fault(entity) is None:
-            self.admin.drop(entity, timeout)
-
-    def read_records(
-        self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
-    ) -> Iterator[Record | None]:
-        """The rows of the present snapshot; a table has no end to wait at, so it ends after them."""
-        from leatstream.connectors.iceberg.records import rows
-
-        self.admin.loaded(entity, 5.0, f"reading table {entity}")
-        return rows(self.admin, entity, limit)
-
-    def write_records(self, entity: str, records: Sequence[NewRecord], timeout: float = 10.0) -> None:
-        """Write rows in one commit."""
-        from leatstream.connectors.iceberg.records import write
-
-        write(self.admin, entity, records, timeout)
-
-    def table_misfits(
-        self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
-    ) -> list[Misfit]:
-        """Missing columns, types that do not fit, keys that are not there."""
-        return misfits(table, columns, primary_key, types.IcebergTypes())
-
-    def read_misfits(
-        self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
-    ) -> list[Misfit]:
-        """Missing columns, types that are read as others, NULLs, keys that are not there."""
-        return read_misfits(table, columns, primary_key, types.IcebergTypes())
-
-    # -- Spark half ------------------------------------------------------------------------------------------
-
-    def table_writer(self, spec: JobSpec) -> TableWriter:
-        """Look at the table once more, and claim it for this attempt."""
-        from leatstream.connectors.iceberg.sink import IcebergTableWriter
-
-        sink = spec.sink
-        found = self.find_entity(sink.entity, 30.0)
-        if found is None or found.table is None:
-            raise StoreError("store-rejected", f"Table {sink.entity} of store {self.name} is gone.")
-        columns = [Column(c.name, parse_type(c.type), c.not_null) for c in sink.columns]
-        wrong = self.table_misfits(found.table, columns, sink.key_columns)
-        if wrong:
-            shown = "; ".join(one.detail for one in wrong)
-            detail = f"Table {sink.entity} of store {self.name} has changed: {shown}."
-            raise StoreError("store-rejected", detail)
-        return IcebergTableWriter(self.admin, spec)
-
-    def forget_sink(self, query_id: str, entity: str, timeout: float) -> None:
-        """Remove a query's number from its table, and files of attempts that failed."""
-        from leatstream.connectors.iceberg.sink import forget_query
-
-        forget_query(self.admin, entity, query_id, timeout)
 
 
 class IcebergRestConnector(IcebergConnector):
     """The tables of a catalog that speaks Iceberg's REST protocol."""
 
     kind: ClassVar[str] = "iceberg_rest"
+    capabilities: ClassVar[Capabilities] = replace(
+        CAPABILITIES,
+        verified_on="a catalog of the tests over pyiceberg's metadata code, files in moto's S3",
+        unverified="Polaris, Lakekeeper, Nessie, Unity Catalog, S3 Tables; a private authority",
+    )
     Config: ClassVar[type[StoreSettings]] = IcebergRestConfig
     words: ClassVar[StoreWords] = RestWords(
         types=("iceberg_rest",),
@@ -242,7 +42,7 @@ class IcebergRestConnector(IcebergConnector):
     def __init__(self, name: str, config: StoreSettings) -> None:
         if not isinstance(config, IcebergRestConfig):
             raise TypeError("an Iceberg REST store takes an IcebergRestConfig")
-        super().__init__(name, config, config.where, config.warehouse, functools.partial(open_rest, config))
+        super().__init__(name, config, config.warehouse)
 
     def about(self, timeout: float) -> Mapping[str, str]:
         """The warehouse's name, and what the catalog says of itself."""
@@ -255,6 +55,11 @@ class IcebergGlueConnector(IcebergConnector):
     """The Iceberg tables of AWS Glue's Data Catalog."""
 
     kind: ClassVar[str] = "iceberg_glue"
+    capabilities: ClassVar[Capabilities] = replace(
+        CAPABILITIES,
+        verified_on="moto's Glue and S3, with pyiceberg and boto3 as in production",
+        unverified="AWS Glue itself, catalogs of another account, Lake Formation",
+    )
     Config: ClassVar[type[StoreSettings]] = IcebergGlueConfig
     words: ClassVar[StoreWords] = GlueWords(
         types=("iceberg_glue",),
@@ -267,7 +72,7 @@ class IcebergGlueConnector(IcebergConnector):
     def __init__(self, name: str, config: StoreSettings) -> None:
         if not isinstance(config, IcebergGlueConfig):
             raise TypeError("an Iceberg Glue store takes an IcebergGlueConfig")
-        super().__init__(name, config, config.where, config.catalog_id, functools.partial(open_glue, config))
+        super().__init__(name, config, config.catalog_id)
 
     def about(self, timeout: float) -> Mapping[str, str]:
         """Region and account."""
@@ -275,9 +80,3 @@ class IcebergGlueConnector(IcebergConnector):
         config = self.config
         region, account = getattr(config, "region", ""), getattr(config, "catalog_id", None)
         return {"catalog": "AWS Glue", "region": region} | ({"account": account} if account else {})
-
-
-def _same(table: Table, columns: Sequence[Column], primary_key: Sequence[str]) -> bool:
-    """Whether a table is as it would have been made; which columns are required may differ."""
-    made = [(c.name, types.column_type(c.type)) for c in columns]
-    return made == [(c.name, c.native) for c in table.columns] and set(primary_key) == set(table.primary_key)

@@ -9,8 +9,10 @@ from typing import Any
 from leatstream.connectors.entities import OptionFault
 
 INTERVAL, SKIP = "iceberg.interval.millis", "iceberg.skip.overwrites"
+START = "iceberg.start.snapshot"
 APPEND_MS, KEYED_MS = 10_000, 60_000
 """How often a table is written unless the relation says it: each commit makes files of data and metadata."""
+_ID = re.compile(r"[0-9]{1,19}\Z")
 _WHOLE = re.compile(r"[0-9]{1,9}\Z")
 
 
@@ -22,14 +24,16 @@ def check_options(given: Mapping[str, Any]) -> tuple[dict[str, str], list[Option
         text = str(value).lower()
         if name == INTERVAL and not isinstance(value, bool) and _WHOLE.match(text):
             found[name] = str(int(text))
-        elif name == SKIP and text in ("true", "false"):
+        elif (name == SKIP and text in ("true", "false")) or (name == START and _ID.match(text)):
             found[name] = text
+        elif name == START:
+            faults.append(OptionFault(name, f"{name} is the id of a snapshot.", f"Write {name!r} = '123'."))
         elif name == INTERVAL:
             faults.append(OptionFault(name, f"{name} is a whole number of milliseconds."))
         elif name == SKIP:
             faults.append(OptionFault(name, f"{name} is TRUE or FALSE."))
         else:
-            hint = f"There is {INTERVAL} and {SKIP}."
+            hint = f"There is {INTERVAL}, {SKIP} and {START}."
             faults.append(OptionFault(name, f"{name} is no property of an Iceberg table.", hint))
     return found, faults
 

@@ -6,21 +6,29 @@ A DECIMAL is a text, which loses no digit; instants are in UTC; bytes are base64
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from json.encoder import encode_basestring_ascii as quoted
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.s3.arrow_texts import Misfit, texts
 from leatstream.errors import StoreError
+from leatstream.model.types import DataType
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def json_rows(batch: pa.RecordBatch | pa.Table) -> list[bytes]:
+def json_rows(
+    batch: pa.RecordBatch | pa.Table, kinds: Mapping[str, DataType] = MappingProxyType({})
+) -> list[bytes]:
     """The rows of a batch as JSON objects.
+
+    Args:
+        batch: the rows.
+        kinds: the types that columns are declared as, where they are.
 
     Raises:
         StoreError: store-rejected, a value has no form in JSON, such as a date beyond the year 9999.
@@ -31,7 +39,7 @@ def json_rows(batch: pa.RecordBatch | pa.Table) -> list[bytes]:
         found: list[str | None] = []
         column = batch.column(name)
         for chunk in getattr(column, "chunks", [column]):
-            found += texts(chunk, None)
+            found += texts(chunk, kinds.get(name))
         wrong = next((one for one in found if isinstance(one, Misfit)), None)
         if wrong is not None:
             raise StoreError("store-rejected", f"A value of column {name} cannot be shown: {wrong}.")
