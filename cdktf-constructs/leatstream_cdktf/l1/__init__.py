@@ -25,6 +25,8 @@ from leatstream_cdktf.l1.database import Database
 from leatstream_cdktf.l1.descriptor_source import DescriptorSource
 from leatstream_cdktf.l1.entity import (
     Entity,
+    EntityClickhouse,
+    EntityClickhouseColumn,
     EntityKafka,
     EntityKinesis,
     EntityPostgres,
@@ -39,6 +41,7 @@ from leatstream_cdktf.l1.schema_registry import SchemaRegistry
 from leatstream_cdktf.l1.secret import Secret
 from leatstream_cdktf.l1.store import (
     Store,
+    StoreClickhouse,
     StoreKafka,
     StoreKafkaSasl,
     StoreKafkaSaslAws,
@@ -73,6 +76,8 @@ __all__ = [
     "Database",
     "DescriptorSource",
     "Entity",
+    "EntityClickhouse",
+    "EntityClickhouseColumn",
     "EntityKafka",
     "EntityKinesis",
     "EntityPostgres",
@@ -87,6 +92,7 @@ __all__ = [
     "SchemaRegistry",
     "Secret",
     "Store",
+    "StoreClickhouse",
     "StoreKafka",
     "StoreKafkaSasl",
     "StoreKafkaSaslAws",

@@ -14,6 +14,45 @@ from leatstream_cdktf._reference import Reference
 from leatstream_cdktf._shim import tf
 
 
+class DataStoreClickhouseReference(Reference):
+    """Tokens for a ClickHouse server, reached by its HTTP interface."""
+
+    @property
+    def ca_certificate(self) -> str:
+        """Certificate authority to trust, PEM; default the machine's own."""
+        return self._string("ca_certificate")
+
+    @property
+    def database(self) -> str:
+        """Database of tables that are named without one; default `default`."""
+        return self._string("database")
+
+    @property
+    def host(self) -> str:
+        """Host name or address of the server."""
+        return self._string("host")
+
+    @property
+    def password_secret(self) -> str:
+        """Name of the secret that holds the password."""
+        return self._string("password_secret")
+
+    @property
+    def port(self) -> float:
+        """Port of the HTTP interface; default 8443, without `secure` 8123."""
+        return self._number("port")
+
+    @property
+    def secure(self) -> tf.IResolvable:
+        """Whether to encrypt (HTTPS); the certificate is always checked. Default `true`."""
+        return self._at("secure")
+
+    @property
+    def username(self) -> str:
+        """User name."""
+        return self._string("username")
+
+
 class DataStoreKafkaSaslAwsReference(Reference):
     """Tokens for aWS credentials, with `aws_msk_iam`."""
 
@@ -322,6 +361,11 @@ class DataStore(DataSource):
             },
             meta,
         )
+
+    @property
+    def clickhouse(self) -> DataStoreClickhouseReference:
+        """A ClickHouse server, reached by its HTTP interface."""
+        return DataStoreClickhouseReference(self, "clickhouse")
 
     @property
     def comment(self) -> str:

@@ -15,6 +15,32 @@ from leatstream_cdktf._reference import Reference
 from leatstream_cdktf._shim import tf
 
 
+class StoreClickhouse(TypedDict):
+    """A ClickHouse server, reached by its HTTP interface."""
+
+    ca_certificate: NotRequired[str]
+    """Certificate authority to trust, PEM; default the machine's own."""
+    database: NotRequired[str]
+    """Database of tables that are named without one; default `default`."""
+    host: str
+    """Host name or address of the server."""
+    password_secret: NotRequired[str]
+    """Name of the secret that holds the password."""
+    password_wo: NotRequired[str]
+    """Password; left out = the stored one stays. Write-only: sent to the service, never stored in the state.
+    It is sent with every change of the object; to send a new value alone, change `password_wo_version`.
+    Write-only: never kept in Terraform's state.
+    """
+    password_wo_version: NotRequired[int | float]
+    """Change it to send `password_wo` again, for example after a rotation."""
+    port: NotRequired[int | float]
+    """Port of the HTTP interface; default 8443, without `secure` 8123."""
+    secure: NotRequired[bool | tf.IResolvable]
+    """Whether to encrypt (HTTPS); the certificate is always checked. Default `true`."""
+    username: str
+    """User name."""
+
+
 class StoreKafkaSaslAws(TypedDict):
     """AWS credentials, with `aws_msk_iam`."""
 
@@ -198,6 +224,45 @@ class StoreS3(TypedDict):
     """
     secret_access_key_wo_version: NotRequired[int | float]
     """Change it to send `secret_access_key_wo` again, for example after a rotation."""
+
+
+class StoreClickhouseReference(Reference):
+    """Tokens for a ClickHouse server, reached by its HTTP interface."""
+
+    @property
+    def ca_certificate(self) -> str:
+        """Certificate authority to trust, PEM; default the machine's own."""
+        return self._string("ca_certificate")
+
+    @property
+    def database(self) -> str:
+        """Database of tables that are named without one; default `default`."""
+        return self._string("database")
+
+    @property
+    def host(self) -> str:
+        """Host name or address of the server."""
+        return self._string("host")
+
+    @property
+    def password_secret(self) -> str:
+        """Name of the secret that holds the password."""
+        return self._string("password_secret")
+
+    @property
+    def port(self) -> float:
+        """Port of the HTTP interface; default 8443, without `secure` 8123."""
+        return self._number("port")
+
+    @property
+    def secure(self) -> tf.IResolvable:
+        """Whether to encrypt (HTTPS); the certificate is always checked. Default `true`."""
+        return self._at("secure")
+
+    @property
+    def username(self) -> str:
+        """User name."""
+        return self._string("username")
 
 
 class StoreKafkaSaslAwsReference(Reference):
@@ -512,6 +577,7 @@ class Store(Resource):
         id_: str,
         *,
         name: str,
+        clickhouse: StoreClickhouse | tf.IResolvable | None = None,
         comment: str | None = None,
         kafka: StoreKafka | tf.IResolvable | None = None,
         kinesis: StoreKinesis | tf.IResolvable | None = None,
@@ -526,6 +592,7 @@ class Store(Resource):
             scope: the stack or construct that it belongs to.
             id_: its name within the scope.
             name: Name of the store, exact. A change replaces the object.
+            clickhouse: A ClickHouse server, reached by its HTTP interface.
             comment: Free text.
             kafka: An Apache Kafka cluster, or one that speaks its protocol.
             kinesis: Kinesis Data Streams of one AWS region.
@@ -539,6 +606,7 @@ class Store(Resource):
             id_,
             {
                 "name": name,
+                "clickhouse": clickhouse,
                 "comment": comment,
                 "kafka": kafka,
                 "kinesis": kinesis,
@@ -548,6 +616,11 @@ class Store(Resource):
             },
             meta,
         )
+
+    @property
+    def clickhouse(self) -> StoreClickhouseReference:
+        """A ClickHouse server, reached by its HTTP interface."""
+        return StoreClickhouseReference(self, "clickhouse")
 
     @property
     def comment(self) -> str:
