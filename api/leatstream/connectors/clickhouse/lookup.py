@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from leatstream.connectors import table_lookup
 from leatstream.connectors.clickhouse.admin import engine_of_table
-from leatstream.connectors.clickhouse.errors import told
+from leatstream.connectors.clickhouse.errors import reported
 from leatstream.connectors.clickhouse.names import place, quoted
 from leatstream.connectors.clickhouse.records import final
 from leatstream.connectors.clickhouse.rows import JSON_SETTINGS, row_reader, selected
@@ -153,7 +153,7 @@ def _able(target: Target, key: Key) -> bool:
 def _fetched(target: Target, keys: list[Key], numbered: bool) -> list[tuple[int, bytes]]:
     what = f"looking rows up in table {target.entity}"
     read = row_reader(target.shape)
-    with told(target.store, what, target.config.where, _READ, target.entity):
+    with reported(target.store, what, target.config.where, _READ, target.entity):
         text = statement(target)
         columns = zip(target.keys, zip(*keys, strict=True), strict=True)
         given = {f"k{i}": _written(key.kind, values) for i, (key, values) in enumerate(columns)}
