@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from leatstream_cdktf.l2 import (
         Application,
         Changelog,
+        ClickHouseStore,
         Database,
         KafkaStore,
         KinesisStore,
@@ -43,6 +44,7 @@ _node.prepare()
 __all__ = [
     "Application",
     "Changelog",
+    "ClickHouseStore",
     "Construct",
     "Database",
     "KafkaStore",

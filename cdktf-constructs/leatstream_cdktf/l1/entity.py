@@ -15,7 +15,7 @@ from leatstream_cdktf._reference import ListReference, Reference
 from leatstream_cdktf._shim import tf
 
 
-class EntityIcebergGlueColumn(TypedDict):
+class EntityClickhouseColumn(TypedDict):
     """Columns; required to create a table."""
 
     name: str
@@ -26,30 +26,10 @@ class EntityIcebergGlueColumn(TypedDict):
     """SQL type, such as `BIGINT`."""
 
 
-class EntityIcebergGlue(TypedDict):
-    """Columns of a table, and the identifier fields by which rows replace each other."""
+class EntityClickhouse(TypedDict):
+    """Columns and key of a table."""
 
-    columns: NotRequired[Sequence[EntityIcebergGlueColumn] | tf.IResolvable]
-    """Columns; required to create a table. A change replaces the object."""
-    primary_key: NotRequired[Sequence[str]]
-    """Names of the columns that identify a row. A change replaces the object."""
-
-
-class EntityIcebergRestColumn(TypedDict):
-    """Columns; required to create a table."""
-
-    name: str
-    """Name of the column, exact."""
-    not_null: NotRequired[bool | tf.IResolvable]
-    """Whether a value is required; columns of the primary key need no word of it. Default: ``False``."""
-    type: str
-    """SQL type, such as `BIGINT`."""
-
-
-class EntityIcebergRest(TypedDict):
-    """Columns of a table, and the identifier fields by which rows replace each other."""
-
-    columns: NotRequired[Sequence[EntityIcebergRestColumn] | tf.IResolvable]
+    columns: NotRequired[Sequence[EntityClickhouseColumn] | tf.IResolvable]
     """Columns; required to create a table. A change replaces the object."""
     primary_key: NotRequired[Sequence[str]]
     """Names of the columns that identify a row. A change replaces the object."""
@@ -101,6 +81,39 @@ class EntityPostgres(TypedDict):
     """
 
 
+class EntityClickhouseColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class EntityClickhouseReference(Reference):
+    """Tokens for columns and key of a table."""
+
+    @property
+    def columns(self) -> ListReference[EntityClickhouseColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", EntityClickhouseColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
+
+
 class EntityEffectiveReference(Reference):
     """Tokens for what the topic, stream or table has."""
 
@@ -143,72 +156,6 @@ class EntityEffectiveReference(Reference):
     def shards(self) -> float:
         """Number of open shards; none on demand."""
         return self._number("shards")
-
-
-class EntityIcebergGlueColumnReference(Reference):
-    """Tokens for columns; required to create a table."""
-
-    @property
-    def name(self) -> str:
-        """Name of the column, exact."""
-        return self._string("name")
-
-    @property
-    def not_null(self) -> tf.IResolvable:
-        """Whether a value is required; columns of the primary key need no word of it."""
-        return self._at("not_null")
-
-    @property
-    def type(self) -> str:
-        """SQL type, such as `BIGINT`."""
-        return self._string("type")
-
-
-class EntityIcebergGlueReference(Reference):
-    """Tokens for columns of a table, and the identifier fields by which rows replace each other."""
-
-    @property
-    def columns(self) -> ListReference[EntityIcebergGlueColumnReference]:
-        """Columns; required to create a table."""
-        return ListReference(self._owner, f"{self._path}.columns", EntityIcebergGlueColumnReference)
-
-    @property
-    def primary_key(self) -> list[str]:
-        """Names of the columns that identify a row."""
-        return self._strings("primary_key")
-
-
-class EntityIcebergRestColumnReference(Reference):
-    """Tokens for columns; required to create a table."""
-
-    @property
-    def name(self) -> str:
-        """Name of the column, exact."""
-        return self._string("name")
-
-    @property
-    def not_null(self) -> tf.IResolvable:
-        """Whether a value is required; columns of the primary key need no word of it."""
-        return self._at("not_null")
-
-    @property
-    def type(self) -> str:
-        """SQL type, such as `BIGINT`."""
-        return self._string("type")
-
-
-class EntityIcebergRestReference(Reference):
-    """Tokens for columns of a table, and the identifier fields by which rows replace each other."""
-
-    @property
-    def columns(self) -> ListReference[EntityIcebergRestColumnReference]:
-        """Columns; required to create a table."""
-        return ListReference(self._owner, f"{self._path}.columns", EntityIcebergRestColumnReference)
-
-    @property
-    def primary_key(self) -> list[str]:
-        """Names of the columns that identify a row."""
-        return self._strings("primary_key")
 
 
 class EntityKafkaReference(Reference):
@@ -315,8 +262,7 @@ class Entity(Resource):
         *,
         name: str,
         store: str,
-        iceberg_glue: EntityIcebergGlue | tf.IResolvable | None = None,
-        iceberg_rest: EntityIcebergRest | tf.IResolvable | None = None,
+        clickhouse: EntityClickhouse | tf.IResolvable | None = None,
         kafka: EntityKafka | tf.IResolvable | None = None,
         kinesis: EntityKinesis | tf.IResolvable | None = None,
         postgres: EntityPostgres | tf.IResolvable | None = None,
@@ -329,8 +275,7 @@ class Entity(Resource):
             id_: its name within the scope.
             name: Name of the topic, stream or table, exact. A change replaces the object.
             store: Name of the store. A change replaces the object.
-            iceberg_glue: Columns of a table, and the identifier fields by which rows replace each other.
-            iceberg_rest: Columns of a table, and the identifier fields by which rows replace each other.
+            clickhouse: Columns and key of a table.
             kafka: Settings of a Kafka topic.
             kinesis: Settings of a Kinesis stream.
             postgres: Columns, key and settings of a table.
@@ -342,8 +287,7 @@ class Entity(Resource):
             {
                 "name": name,
                 "store": store,
-                "iceberg_glue": iceberg_glue,
-                "iceberg_rest": iceberg_rest,
+                "clickhouse": clickhouse,
                 "kafka": kafka,
                 "kinesis": kinesis,
                 "postgres": postgres,
@@ -352,19 +296,14 @@ class Entity(Resource):
         )
 
     @property
+    def clickhouse(self) -> EntityClickhouseReference:
+        """Columns and key of a table."""
+        return EntityClickhouseReference(self, "clickhouse")
+
+    @property
     def effective(self) -> EntityEffectiveReference:
         """What the topic, stream or table has."""
         return EntityEffectiveReference(self, "effective")
-
-    @property
-    def iceberg_glue(self) -> EntityIcebergGlueReference:
-        """Columns of a table, and the identifier fields by which rows replace each other."""
-        return EntityIcebergGlueReference(self, "iceberg_glue")
-
-    @property
-    def iceberg_rest(self) -> EntityIcebergRestReference:
-        """Columns of a table, and the identifier fields by which rows replace each other."""
-        return EntityIcebergRestReference(self, "iceberg_rest")
 
     @property
     def kafka(self) -> EntityKafkaReference:

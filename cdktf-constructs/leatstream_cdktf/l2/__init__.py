@@ -6,6 +6,7 @@ from leatstream_cdktf.l1 import LeatstreamProvider
 from leatstream_cdktf.l2._statement import Sink
 from leatstream_cdktf.l2.application import Application
 from leatstream_cdktf.l2.changelog import Changelog
+from leatstream_cdktf.l2.clickhouse_store import ClickHouseStore
 from leatstream_cdktf.l2.namespaces import Database, Schema
 from leatstream_cdktf.l2.oracle_store import OracleStore
 from leatstream_cdktf.l2.query import Query
@@ -16,6 +17,7 @@ from leatstream_cdktf.l2.table import Table
 __all__ = [
     "Application",
     "Changelog",
+    "ClickHouseStore",
     "Database",
     "KafkaStore",
     "KinesisStore",

@@ -10,6 +10,7 @@ from typing import Any
 from leatstream_cdktf import (
     Application,
     Changelog,
+    ClickHouseStore,
     Database,
     KafkaStore,
     KinesisStore,
@@ -58,6 +59,9 @@ def build(stack: Any) -> dict[str, Any]:
         access_key_id="AKIA", secret_access_key=password.string_value,
     )  # fmt: skip
     OracleStore(stack, "erp", host="db", service="shop", username="leat", password=password.string_value)
+    ClickHouseStore(
+        stack, "ch", host="ch.example.com", username="leat", password=password.string_value, database="shop"
+    )
     demo = Database(stack, "demo", comment="for people")
     public = Schema(stack, "public_schema", name="public", database=demo)
     pageviews = Stream(
@@ -202,6 +206,7 @@ def faults(stack: Any, made: dict[str, Any]) -> dict[str, str]:
         "half a key of files": lambda: S3Store(
             stack, "bad", region="eu-west-1", bucket="bbb", access_key_id="AKIA"
         ),
+        "a host with a scheme": lambda: ClickHouseStore(stack, "bad", host="https://ch", username="leat"),
         "no such kind": lambda: Sink(name="s", kind="view"),
         "changelog without columns": lambda: Changelog(
             stack, "bad", schema=public, store=kafka, primary_key=["a"], columns={}

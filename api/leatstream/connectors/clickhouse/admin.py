@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leatstream.connectors.clickhouse.errors import told
+from leatstream.connectors.clickhouse.errors import reported
 from leatstream.connectors.clickhouse.names import (
     BATCHES,
     SYSTEM,
@@ -119,8 +119,8 @@ class ClickHouseAdmin:
 
     @contextlib.contextmanager
     def client(self, what: str, timeout: float, table: str | None = None) -> Iterator[Client]:
-        """A client whose errors are told; see ``clickhouse.errors.store_error``."""
-        with told(self.store, what, self.config.where, timeout, table):
+        """A client whose errors are reported; see ``clickhouse.errors.store_error``."""
+        with reported(self.store, what, self.config.where, timeout, table):
             client = connect(self.config, timeout)
             try:
                 yield client
@@ -176,7 +176,7 @@ class ClickHouseAdmin:
         return Entity(entity_name(database, table, self.config.home), table=found)
 
     def identity(self, entity: str, timeout: float) -> str | None:
-        """What tells the table from a later one of its name."""
+        """What distinguishes the table from a later one of its name."""
         with self.client(f"looking for table {entity}", timeout) as client:
             head = self._head(client, entity)
         # Databases of old engines give none: there the name is all that can be compared.

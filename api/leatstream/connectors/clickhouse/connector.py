@@ -169,7 +169,7 @@ class ClickHouseConnector(Connector):
     def read_records(
         self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
     ) -> Iterator[Record | None]:
-        """The rows that are there, by key; a table has no end to wait at, so it ends after them."""
+        """The existing rows, by key; a table has no end to wait at, so it ends after them."""
         return rows(self.admin, entity, self._table(entity, 5.0), limit)
 
     def write_records(self, entity: str, records: Sequence[NewRecord], timeout: float = 10.0) -> None:

@@ -119,7 +119,7 @@ def _connection_error(store: str, what: str, error: Error, where: str, timeout: 
 
 
 @contextlib.contextmanager
-def told(store: str, what: str, where: str, timeout: float, table: str | None = None) -> Iterator[None]:
+def reported(store: str, what: str, where: str, timeout: float, table: str | None = None) -> Iterator[None]:
     """Errors of the client as StoreErrors.
 
     Args:

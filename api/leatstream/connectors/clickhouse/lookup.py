@@ -6,11 +6,12 @@ import functools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from leatstream.connectors import table_lookup
 from leatstream.connectors.clickhouse.admin import engine_of_table
-from leatstream.connectors.clickhouse.errors import told
+from leatstream.connectors.clickhouse.errors import reported
 from leatstream.connectors.clickhouse.names import place, quoted
 from leatstream.connectors.clickhouse.records import final
 from leatstream.connectors.clickhouse.rows import JSON_SETTINGS, row_reader, selected
@@ -125,9 +126,12 @@ def key_column(name: str, kind: DataType, native: str) -> KeyColumn:
     if kind.kind in ("TIMESTAMP", "TIMESTAMP_LTZ"):
         # To the microsecond, as the relation has it.
         return KeyColumn(f"toDateTime64({own}, 6, 'UTC')", "toDateTime64({}, 6, 'UTC')", kind.kind)
-    given = f"CAST({{}} AS {column_type(kind)})"
-    same = base == base_of(column_type(kind))[0] and kind.kind != "DECIMAL"
-    return KeyColumn(own if same else f"CAST({own} AS Nullable({column_type(kind)}))", given, kind.kind)
+    if kind.kind == "DECIMAL":
+        # An array of decimals is nothing that IN takes. Their texts are the same where they are equal.
+        return KeyColumn(f"toString({own})", "{}", kind.kind)
+    made = column_type(kind)
+    same = base == base_of(made)[0]
+    return KeyColumn(own if same else f"CAST({own} AS Nullable({made}))", f"CAST({{}} AS {made})", kind.kind)
 
 
 def look_up(target: Target, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -149,9 +153,10 @@ def _able(target: Target, key: Key) -> bool:
 def _fetched(target: Target, keys: list[Key], numbered: bool) -> list[tuple[int, bytes]]:
     what = f"looking rows up in table {target.entity}"
     read = row_reader(target.shape)
-    with told(target.store, what, target.config.where, _READ, target.entity):
+    with reported(target.store, what, target.config.where, _READ, target.entity):
         text = statement(target)
-        given = {f"k{i}": list(values) for i, values in enumerate(zip(*keys, strict=True))}
+        columns = zip(target.keys, zip(*keys, strict=True), strict=True)
+        given = {f"k{i}": _written(key.kind, values) for i, (key, values) in enumerate(columns)}
         answer = _client(target.config).raw_query(text, given, settings=dict(JSON_SETTINGS))
     found: list[tuple[int, bytes]] = []
     for line in answer.splitlines():
@@ -162,6 +167,14 @@ def _fetched(target: Target, keys: list[Key], numbered: bool) -> list[tuple[int,
             raise StoreError("store-rejected", f"Store {target.store}: {what}: {fault.why}.") from None
         found.append((int(number) - 1 if numbered else 0, json.dumps(row, ensure_ascii=False).encode()))
     return found
+
+
+def _written(kind: str, values: Sequence[str]) -> list[str]:
+    """Texts of values as ClickHouse has them: decimals without zeros at their end."""
+    if kind != "DECIMAL":
+        return list(values)
+    plain = (f"{Decimal(value):f}" for value in values)
+    return [one.rstrip("0").rstrip(".") if "." in one else one for one in plain]
 
 
 def statement(target: Target) -> str:

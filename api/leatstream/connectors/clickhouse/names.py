@@ -4,7 +4,7 @@ from __future__ import annotations
 
 DEFAULT_DATABASE = "default"
 BATCHES = "leatstream_batches"
-"""The table that tells which micro-batches a database's tables have; see ``clickhouse.batches``."""
+"""The table that records which micro-batches a database's tables have; see ``clickhouse.batches``."""
 SYSTEM = ("system", "information_schema", "INFORMATION_SCHEMA")
 _LONGEST = 200  # bytes: a table's name is a folder's, and escaped there
 

@@ -27,7 +27,7 @@ _PAGE = 1 << 16
 
 
 def rows(admin: ClickHouseAdmin, entity: str, table: Table, limit: int | None) -> Iterator[Record | None]:
-    """The rows that are there, as JSON objects, by sorting key; the key is an object of its columns.
+    """The existing rows, as JSON objects, by sorting key; the key is an object of its columns.
 
     Args:
         admin: of the store.

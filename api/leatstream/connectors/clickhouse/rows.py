@@ -17,6 +17,7 @@ Shape = Sequence[tuple[str, DataType, str]]
 JSON_SETTINGS = {
     "output_format_json_quote_64bit_integers": 0,
     "output_format_json_quote_decimals": 1,
+    "output_format_decimal_trailing_zeros": 0,
     "output_format_json_quote_denormals": 1,
     "output_format_json_validate_utf8": 0,
     "output_format_json_escape_forward_slashes": 0,

@@ -30,7 +30,7 @@ from leatstream.connectors.clickhouse.admin import (
 )
 from leatstream.connectors.clickhouse.arrow_rows import DELETED, fit, inserts, stream, versioned
 from leatstream.connectors.clickhouse.batches import Progress
-from leatstream.connectors.clickhouse.errors import told, value_error
+from leatstream.connectors.clickhouse.errors import reported, value_error
 from leatstream.connectors.clickhouse.names import place, quoted, split_entity
 from leatstream.connectors.clickhouse.settings import ClickHouseConfig, connect
 from leatstream.connectors.clickhouse.types import base_of
@@ -220,7 +220,7 @@ def write_rows(target: Target, number: int, batches: Batches) -> Batches:
 
 def _write(target: Target, number: int, batches: Iterator[pa.RecordBatch]) -> Written:
     what = f"writing to table {target.entity}"
-    with told(target.store, what, target.config.where, _WRITE, target.entity):
+    with reported(target.store, what, target.config.where, _WRITE, target.entity):
         client = connect(target.config, _CONNECT, _WRITE)
         try:
             found = progress.read(client, target.database, target.query)

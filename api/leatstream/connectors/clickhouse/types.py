@@ -176,8 +176,8 @@ def column_type(kind: DataType) -> str:
 
 def column_comment(kind: DataType) -> str:
     """The comment of such a column: its type, where ClickHouse's own does not say it."""
-    told = column_type(kind) != "String" or kind == DataType("VARCHAR")
-    return "" if told else f"{_MARK}{kind}"
+    shown = column_type(kind) != "String" or kind == DataType("VARCHAR")
+    return "" if shown else f"{_MARK}{kind}"
 
 
 def fits(kind: DataType, native: str) -> bool:
