@@ -29,6 +29,8 @@ from leatstream_cdktf.l1.entity import (
     EntityKinesis,
     EntityPostgres,
     EntityPostgresColumn,
+    EntitySnowflake,
+    EntitySnowflakeColumn,
 )
 from leatstream_cdktf.l1.function import Function, FunctionArgument
 from leatstream_cdktf.l1.function_source import FunctionSource
@@ -47,6 +49,7 @@ from leatstream_cdktf.l1.store import (
     StoreKinesis,
     StorePostgres,
     StoreS3,
+    StoreSnowflake,
 )
 from leatstream_cdktf.l1.stream import Stream, StreamColumn
 from leatstream_cdktf.l1.table import Table, TableColumn
@@ -77,6 +80,8 @@ __all__ = [
     "EntityKinesis",
     "EntityPostgres",
     "EntityPostgresColumn",
+    "EntitySnowflake",
+    "EntitySnowflakeColumn",
     "Function",
     "FunctionArgument",
     "FunctionSource",
@@ -95,6 +100,7 @@ __all__ = [
     "StoreKinesis",
     "StorePostgres",
     "StoreS3",
+    "StoreSnowflake",
     "Stream",
     "StreamColumn",
     "Table",

@@ -134,6 +134,39 @@ class DataEntityPostgresReference(Reference):
         return self._string("replica_identity")
 
 
+class DataEntitySnowflakeColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class DataEntitySnowflakeReference(Reference):
+    """Tokens for columns and key of a table."""
+
+    @property
+    def columns(self) -> ListReference[DataEntitySnowflakeColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", DataEntitySnowflakeColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
+
+
 class DataEntity(DataSource):
     """An entity: a topic, data stream, directory of files or table in a store of yours.
 
@@ -196,6 +229,11 @@ class DataEntity(DataSource):
     def postgres(self) -> DataEntityPostgresReference:
         """Columns, key and settings of a table."""
         return DataEntityPostgresReference(self, "postgres")
+
+    @property
+    def snowflake(self) -> DataEntitySnowflakeReference:
+        """Columns and key of a table."""
+        return DataEntitySnowflakeReference(self, "snowflake")
 
     @property
     def store(self) -> str:

@@ -61,6 +61,26 @@ class EntityPostgres(TypedDict):
     """
 
 
+class EntitySnowflakeColumn(TypedDict):
+    """Columns; required to create a table."""
+
+    name: str
+    """Name of the column, exact."""
+    not_null: NotRequired[bool | tf.IResolvable]
+    """Whether a value is required; columns of the primary key need no word of it. Default: ``False``."""
+    type: str
+    """SQL type, such as `BIGINT`."""
+
+
+class EntitySnowflake(TypedDict):
+    """Columns and key of a table."""
+
+    columns: NotRequired[Sequence[EntitySnowflakeColumn] | tf.IResolvable]
+    """Columns; required to create a table. A change replaces the object."""
+    primary_key: NotRequired[Sequence[str]]
+    """Names of the columns that identify a row. A change replaces the object."""
+
+
 class EntityEffectiveReference(Reference):
     """Tokens for what the topic, stream or table has."""
 
@@ -181,6 +201,39 @@ class EntityPostgresReference(Reference):
         return self._string("replica_identity")
 
 
+class EntitySnowflakeColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class EntitySnowflakeReference(Reference):
+    """Tokens for columns and key of a table."""
+
+    @property
+    def columns(self) -> ListReference[EntitySnowflakeColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", EntitySnowflakeColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
+
+
 class Entity(Resource):
     """An entity: a topic, data stream, directory of files or table in a store of yours.
 
@@ -212,6 +265,7 @@ class Entity(Resource):
         kafka: EntityKafka | tf.IResolvable | None = None,
         kinesis: EntityKinesis | tf.IResolvable | None = None,
         postgres: EntityPostgres | tf.IResolvable | None = None,
+        snowflake: EntitySnowflake | tf.IResolvable | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare it.
@@ -224,6 +278,7 @@ class Entity(Resource):
             kafka: Settings of a Kafka topic.
             kinesis: Settings of a Kinesis stream.
             postgres: Columns, key and settings of a table.
+            snowflake: Columns and key of a table.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
         super().__init__(
@@ -235,6 +290,7 @@ class Entity(Resource):
                 "kafka": kafka,
                 "kinesis": kinesis,
                 "postgres": postgres,
+                "snowflake": snowflake,
             },
             meta,
         )
@@ -263,6 +319,11 @@ class Entity(Resource):
     def postgres(self) -> EntityPostgresReference:
         """Columns, key and settings of a table."""
         return EntityPostgresReference(self, "postgres")
+
+    @property
+    def snowflake(self) -> EntitySnowflakeReference:
+        """Columns and key of a table."""
+        return EntitySnowflakeReference(self, "snowflake")
 
     @property
     def store(self) -> str:
