@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         S3Store,
         Schema,
         Sink,
+        SnowflakeStore,
         Stream,
         Table,
     )
@@ -51,6 +52,7 @@ __all__ = [
     "S3Store",
     "Schema",
     "Sink",
+    "SnowflakeStore",
     "Stream",
     "Table",
     "l1",

@@ -52,12 +52,17 @@ class TidyKafka(KafkaConnector):
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """Addresses of what the pages' stores and registries are in truth; the registry is asked for when one is used."""
+    """Addresses of what the pages' stores and registries are in truth; the registry is asked for when one is used.
+
+    Attributes:
+        others: further kinds, each with what gives the settings of its server when a page uses it.
+    """
 
     kafka: str
     postgres: PostgresServer
     aws: str
     registry: Callable[[], str]
+    others: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -164,7 +169,8 @@ def docs_world(directory: Path, spark: Any, servers: Servers) -> Iterator[DocsWo
         if "bucket" in kept:
             bucket(servers.aws, kept["bucket"])
         kind = connector_classes()[store.kind]
-        return kind(store.name, kind.Config.model_validate(own[store.kind] | kept))
+        settings = own[store.kind] if store.kind in own else dict(servers.others[store.kind]())
+        return kind(store.name, kind.Config.model_validate(settings | kept))
 
     def open_registry(address: RegistryAddress, timeout: float) -> RegistryClient:
         return RegistryClient(RegistryAddress(address.name, address.kind, (servers.registry(),)), timeout)

@@ -65,7 +65,11 @@ def world(
     postgres: Any,
     aws: str,
 ) -> Iterator[DocsWorld]:
-    servers = Servers(kafka_broker, postgres, aws, lambda: request.getfixturevalue("schema_registry"))
+    given = request.getfixturevalue
+    others = {
+        "snowflake": lambda: given("snowflake").config() | given("snowflake").secrets,
+    }
+    servers = Servers(kafka_broker, postgres, aws, lambda: given("schema_registry"), others)
     with docs_world(tmp_path, spark, servers) as made:
         yield made
 

@@ -18,6 +18,7 @@ from leatstream_cdktf import (
     S3Store,
     Schema,
     Sink,
+    SnowflakeStore,
     Stream,
     Table,
     l1,
@@ -55,6 +56,10 @@ def build(stack: Any) -> dict[str, Any]:
     S3Store(
         stack, "lake", region="eu-west-1", bucket="acme-events", prefix="team/raw/",
         access_key_id="AKIA", secret_access_key=password.string_value,
+    )  # fmt: skip
+    SnowflakeStore(
+        stack, "warehouse", account="acme-x1", username="LEAT", warehouse="LOADING", role="LOADER",
+        private_key=password.string_value,
     )  # fmt: skip
     demo = Database(stack, "demo", comment="for people")
     public = Schema(stack, "public_schema", name="public", database=demo)
