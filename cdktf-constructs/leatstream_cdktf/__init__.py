@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         S3Store,
         Schema,
         Sink,
+        SnowflakeStore,
         Stream,
         Table,
     )
@@ -55,6 +56,7 @@ __all__ = [
     "S3Store",
     "Schema",
     "Sink",
+    "SnowflakeStore",
     "Stream",
     "Table",
     "l1",

@@ -31,6 +31,8 @@ from leatstream_cdktf.l1.entity import (
     EntityKinesis,
     EntityPostgres,
     EntityPostgresColumn,
+    EntitySnowflake,
+    EntitySnowflakeColumn,
 )
 from leatstream_cdktf.l1.function import Function, FunctionArgument
 from leatstream_cdktf.l1.function_source import FunctionSource
@@ -50,6 +52,7 @@ from leatstream_cdktf.l1.store import (
     StoreKinesis,
     StorePostgres,
     StoreS3,
+    StoreSnowflake,
 )
 from leatstream_cdktf.l1.stream import Stream, StreamColumn
 from leatstream_cdktf.l1.table import Table, TableColumn
@@ -82,6 +85,8 @@ __all__ = [
     "EntityKinesis",
     "EntityPostgres",
     "EntityPostgresColumn",
+    "EntitySnowflake",
+    "EntitySnowflakeColumn",
     "Function",
     "FunctionArgument",
     "FunctionSource",
@@ -101,6 +106,7 @@ __all__ = [
     "StoreKinesis",
     "StorePostgres",
     "StoreS3",
+    "StoreSnowflake",
     "Stream",
     "StreamColumn",
     "Table",

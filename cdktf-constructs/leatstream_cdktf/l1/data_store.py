@@ -315,6 +315,55 @@ class DataStoreS3Reference(Reference):
         return self._string("secret_access_key_secret")
 
 
+class DataStoreSnowflakeReference(Reference):
+    """Tokens for a Snowflake account, as one user with one role and one warehouse."""
+
+    @property
+    def account(self) -> str:
+        """Account identifier, such as `organization-account`."""
+        return self._string("account")
+
+    @property
+    def database(self) -> str:
+        """Database of tables that are named without one."""
+        return self._string("database")
+
+    @property
+    def host(self) -> str:
+        """Host to reach the account at; default `<account>.snowflakecomputing.com`."""
+        return self._string("host")
+
+    @property
+    def password_secret(self) -> str:
+        """Name of the secret that holds the password."""
+        return self._string("password_secret")
+
+    @property
+    def private_key_passphrase_secret(self) -> str:
+        """Name of the secret that holds the private key's passphrase."""
+        return self._string("private_key_passphrase_secret")
+
+    @property
+    def private_key_secret(self) -> str:
+        """Name of the secret that holds the private key."""
+        return self._string("private_key_secret")
+
+    @property
+    def role(self) -> str:
+        """Role to use; default the user's own."""
+        return self._string("role")
+
+    @property
+    def username(self) -> str:
+        """User name."""
+        return self._string("username")
+
+    @property
+    def warehouse(self) -> str:
+        """Warehouse that statements run on."""
+        return self._string("warehouse")
+
+
 class DataStoreStatusReference(Reference):
     """Tokens for whether the store answered when it was last asked."""
 
@@ -421,6 +470,11 @@ class DataStore(DataSource):
     def schema_registry(self) -> str:
         """Name of the schema registry that describes its records."""
         return self.get_string_attribute("schema_registry")
+
+    @property
+    def snowflake(self) -> DataStoreSnowflakeReference:
+        """A Snowflake account, as one user with one role and one warehouse."""
+        return DataStoreSnowflakeReference(self, "snowflake")
 
     @property
     def status(self) -> DataStoreStatusReference:

@@ -15,26 +15,6 @@ from leatstream_cdktf._reference import ListReference, Reference
 from leatstream_cdktf._shim import tf
 
 
-class EntityClickhouseColumn(TypedDict):
-    """Columns; required to create a table."""
-
-    name: str
-    """Name of the column, exact."""
-    not_null: NotRequired[bool | tf.IResolvable]
-    """Whether a value is required; columns of the primary key need no word of it. Default: ``False``."""
-    type: str
-    """SQL type, such as `BIGINT`."""
-
-
-class EntityClickhouse(TypedDict):
-    """Columns and key of a table."""
-
-    columns: NotRequired[Sequence[EntityClickhouseColumn] | tf.IResolvable]
-    """Columns; required to create a table. A change replaces the object."""
-    primary_key: NotRequired[Sequence[str]]
-    """Names of the columns that identify a row. A change replaces the object."""
-
-
 class EntityKafka(TypedDict):
     """Settings of a Kafka topic."""
 
@@ -81,37 +61,24 @@ class EntityPostgres(TypedDict):
     """
 
 
-class EntityClickhouseColumnReference(Reference):
-    """Tokens for columns; required to create a table."""
+class EntitySnowflakeColumn(TypedDict):
+    """Columns; required to create a table."""
 
-    @property
-    def name(self) -> str:
-        """Name of the column, exact."""
-        return self._string("name")
-
-    @property
-    def not_null(self) -> tf.IResolvable:
-        """Whether a value is required; columns of the primary key need no word of it."""
-        return self._at("not_null")
-
-    @property
-    def type(self) -> str:
-        """SQL type, such as `BIGINT`."""
-        return self._string("type")
+    name: str
+    """Name of the column, exact."""
+    not_null: NotRequired[bool | tf.IResolvable]
+    """Whether a value is required; columns of the primary key need no word of it. Default: ``False``."""
+    type: str
+    """SQL type, such as `BIGINT`."""
 
 
-class EntityClickhouseReference(Reference):
-    """Tokens for columns and key of a table."""
+class EntitySnowflake(TypedDict):
+    """Columns and key of a table."""
 
-    @property
-    def columns(self) -> ListReference[EntityClickhouseColumnReference]:
-        """Columns; required to create a table."""
-        return ListReference(self._owner, f"{self._path}.columns", EntityClickhouseColumnReference)
-
-    @property
-    def primary_key(self) -> list[str]:
-        """Names of the columns that identify a row."""
-        return self._strings("primary_key")
+    columns: NotRequired[Sequence[EntitySnowflakeColumn] | tf.IResolvable]
+    """Columns; required to create a table. A change replaces the object."""
+    primary_key: NotRequired[Sequence[str]]
+    """Names of the columns that identify a row. A change replaces the object."""
 
 
 class EntityEffectiveReference(Reference):
@@ -234,6 +201,39 @@ class EntityPostgresReference(Reference):
         return self._string("replica_identity")
 
 
+class EntitySnowflakeColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class EntitySnowflakeReference(Reference):
+    """Tokens for columns and key of a table."""
+
+    @property
+    def columns(self) -> ListReference[EntitySnowflakeColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", EntitySnowflakeColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
+
+
 class Entity(Resource):
     """An entity: a topic, data stream, directory of files or table in a store of yours.
 
@@ -262,10 +262,10 @@ class Entity(Resource):
         *,
         name: str,
         store: str,
-        clickhouse: EntityClickhouse | tf.IResolvable | None = None,
         kafka: EntityKafka | tf.IResolvable | None = None,
         kinesis: EntityKinesis | tf.IResolvable | None = None,
         postgres: EntityPostgres | tf.IResolvable | None = None,
+        snowflake: EntitySnowflake | tf.IResolvable | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare it.
@@ -275,10 +275,10 @@ class Entity(Resource):
             id_: its name within the scope.
             name: Name of the topic, stream or table, exact. A change replaces the object.
             store: Name of the store. A change replaces the object.
-            clickhouse: Columns and key of a table.
             kafka: Settings of a Kafka topic.
             kinesis: Settings of a Kinesis stream.
             postgres: Columns, key and settings of a table.
+            snowflake: Columns and key of a table.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
         super().__init__(
@@ -287,18 +287,13 @@ class Entity(Resource):
             {
                 "name": name,
                 "store": store,
-                "clickhouse": clickhouse,
                 "kafka": kafka,
                 "kinesis": kinesis,
                 "postgres": postgres,
+                "snowflake": snowflake,
             },
             meta,
         )
-
-    @property
-    def clickhouse(self) -> EntityClickhouseReference:
-        """Columns and key of a table."""
-        return EntityClickhouseReference(self, "clickhouse")
 
     @property
     def effective(self) -> EntityEffectiveReference:
@@ -324,6 +319,11 @@ class Entity(Resource):
     def postgres(self) -> EntityPostgresReference:
         """Columns, key and settings of a table."""
         return EntityPostgresReference(self, "postgres")
+
+    @property
+    def snowflake(self) -> EntitySnowflakeReference:
+        """Columns and key of a table."""
+        return EntitySnowflakeReference(self, "snowflake")
 
     @property
     def store(self) -> str:

@@ -15,32 +15,6 @@ from leatstream_cdktf._reference import Reference
 from leatstream_cdktf._shim import tf
 
 
-class StoreClickhouse(TypedDict):
-    """A ClickHouse server, reached by its HTTP interface."""
-
-    ca_certificate: NotRequired[str]
-    """Certificate authority to trust, PEM; default the machine's own."""
-    database: NotRequired[str]
-    """Database of tables that are named without one; default `default`."""
-    host: str
-    """Host name or address of the server."""
-    password_secret: NotRequired[str]
-    """Name of the secret that holds the password."""
-    password_wo: NotRequired[str]
-    """Password; left out = the stored one stays. Write-only: sent to the service, never stored in the state.
-    It is sent with every change of the object; to send a new value alone, change `password_wo_version`.
-    Write-only: never kept in Terraform's state.
-    """
-    password_wo_version: NotRequired[int | float]
-    """Change it to send `password_wo` again, for example after a rotation."""
-    port: NotRequired[int | float]
-    """Port of the HTTP interface; default 8443, without `secure` 8123."""
-    secure: NotRequired[bool | tf.IResolvable]
-    """Whether to encrypt (HTTPS); the certificate is always checked. Default `true`."""
-    username: str
-    """User name."""
-
-
 class StoreKafkaSaslAws(TypedDict):
     """AWS credentials, with `aws_msk_iam`."""
 
@@ -226,43 +200,48 @@ class StoreS3(TypedDict):
     """Change it to send `secret_access_key_wo` again, for example after a rotation."""
 
 
-class StoreClickhouseReference(Reference):
-    """Tokens for a ClickHouse server, reached by its HTTP interface."""
+class StoreSnowflake(TypedDict):
+    """A Snowflake account, as one user with one role and one warehouse."""
 
-    @property
-    def ca_certificate(self) -> str:
-        """Certificate authority to trust, PEM; default the machine's own."""
-        return self._string("ca_certificate")
-
-    @property
-    def database(self) -> str:
-        """Database of tables that are named without one; default `default`."""
-        return self._string("database")
-
-    @property
-    def host(self) -> str:
-        """Host name or address of the server."""
-        return self._string("host")
-
-    @property
-    def password_secret(self) -> str:
-        """Name of the secret that holds the password."""
-        return self._string("password_secret")
-
-    @property
-    def port(self) -> float:
-        """Port of the HTTP interface; default 8443, without `secure` 8123."""
-        return self._number("port")
-
-    @property
-    def secure(self) -> tf.IResolvable:
-        """Whether to encrypt (HTTPS); the certificate is always checked. Default `true`."""
-        return self._at("secure")
-
-    @property
-    def username(self) -> str:
-        """User name."""
-        return self._string("username")
+    account: str
+    """Account identifier, such as `organization-account`."""
+    database: NotRequired[str]
+    """Database of tables that are named without one."""
+    host: NotRequired[str]
+    """Host to reach the account at; default `<account>.snowflakecomputing.com`."""
+    password_secret: NotRequired[str]
+    """Name of the secret that holds the password."""
+    password_wo: NotRequired[str]
+    """Password or programmatic access token, instead of a private key; left out = the stored one stays.
+    Write-only: sent to the service, never stored in the state. It is sent with every change of the object; to
+    send a new value alone, change `password_wo_version`. Write-only: never kept in Terraform's state.
+    """
+    password_wo_version: NotRequired[int | float]
+    """Change it to send `password_wo` again, for example after a rotation."""
+    private_key_passphrase_secret: NotRequired[str]
+    """Name of the secret that holds the private key's passphrase."""
+    private_key_passphrase_wo: NotRequired[str]
+    """Passphrase of the private key; left out = the stored one stays. Write-only: sent to the service, never
+    stored in the state. It is sent with every change of the object; to send a new value alone, change
+    `private_key_passphrase_wo_version`. Write-only: never kept in Terraform's state.
+    """
+    private_key_passphrase_wo_version: NotRequired[int | float]
+    """Change it to send `private_key_passphrase_wo` again, for example after a rotation."""
+    private_key_secret: NotRequired[str]
+    """Name of the secret that holds the private key."""
+    private_key_wo: NotRequired[str]
+    """Private key of the user, RSA, PEM; left out = the stored one stays. Write-only: sent to the service,
+    never stored in the state. It is sent with every change of the object; to send a new value alone, change
+    `private_key_wo_version`. Write-only: never kept in Terraform's state.
+    """
+    private_key_wo_version: NotRequired[int | float]
+    """Change it to send `private_key_wo` again, for example after a rotation."""
+    role: NotRequired[str]
+    """Role to use; default the user's own."""
+    username: str
+    """User name."""
+    warehouse: str
+    """Warehouse that statements run on."""
 
 
 class StoreKafkaSaslAwsReference(Reference):
@@ -527,6 +506,55 @@ class StoreS3Reference(Reference):
         return self._string("secret_access_key_secret")
 
 
+class StoreSnowflakeReference(Reference):
+    """Tokens for a Snowflake account, as one user with one role and one warehouse."""
+
+    @property
+    def account(self) -> str:
+        """Account identifier, such as `organization-account`."""
+        return self._string("account")
+
+    @property
+    def database(self) -> str:
+        """Database of tables that are named without one."""
+        return self._string("database")
+
+    @property
+    def host(self) -> str:
+        """Host to reach the account at; default `<account>.snowflakecomputing.com`."""
+        return self._string("host")
+
+    @property
+    def password_secret(self) -> str:
+        """Name of the secret that holds the password."""
+        return self._string("password_secret")
+
+    @property
+    def private_key_passphrase_secret(self) -> str:
+        """Name of the secret that holds the private key's passphrase."""
+        return self._string("private_key_passphrase_secret")
+
+    @property
+    def private_key_secret(self) -> str:
+        """Name of the secret that holds the private key."""
+        return self._string("private_key_secret")
+
+    @property
+    def role(self) -> str:
+        """Role to use; default the user's own."""
+        return self._string("role")
+
+    @property
+    def username(self) -> str:
+        """User name."""
+        return self._string("username")
+
+    @property
+    def warehouse(self) -> str:
+        """Warehouse that statements run on."""
+        return self._string("warehouse")
+
+
 class StoreStatusReference(Reference):
     """Tokens for whether the store answered when it was last asked."""
 
@@ -577,13 +605,13 @@ class Store(Resource):
         id_: str,
         *,
         name: str,
-        clickhouse: StoreClickhouse | tf.IResolvable | None = None,
         comment: str | None = None,
         kafka: StoreKafka | tf.IResolvable | None = None,
         kinesis: StoreKinesis | tf.IResolvable | None = None,
         postgres: StorePostgres | tf.IResolvable | None = None,
         s3: StoreS3 | tf.IResolvable | None = None,
         schema_registry: str | None = None,
+        snowflake: StoreSnowflake | tf.IResolvable | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare it.
@@ -592,13 +620,13 @@ class Store(Resource):
             scope: the stack or construct that it belongs to.
             id_: its name within the scope.
             name: Name of the store, exact. A change replaces the object.
-            clickhouse: A ClickHouse server, reached by its HTTP interface.
             comment: Free text.
             kafka: An Apache Kafka cluster, or one that speaks its protocol.
             kinesis: Kinesis Data Streams of one AWS region.
             postgres: A database of a PostgreSQL server.
             s3: A bucket of S3 or of a server that speaks its protocol, or the part of it below a prefix.
             schema_registry: Name of the schema registry that describes its records.
+            snowflake: A Snowflake account, as one user with one role and one warehouse.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
         super().__init__(
@@ -606,21 +634,16 @@ class Store(Resource):
             id_,
             {
                 "name": name,
-                "clickhouse": clickhouse,
                 "comment": comment,
                 "kafka": kafka,
                 "kinesis": kinesis,
                 "postgres": postgres,
                 "s3": s3,
                 "schema_registry": schema_registry,
+                "snowflake": snowflake,
             },
             meta,
         )
-
-    @property
-    def clickhouse(self) -> StoreClickhouseReference:
-        """A ClickHouse server, reached by its HTTP interface."""
-        return StoreClickhouseReference(self, "clickhouse")
 
     @property
     def comment(self) -> str:
@@ -676,6 +699,11 @@ class Store(Resource):
     def schema_registry(self) -> str:
         """Name of the schema registry that describes its records."""
         return self.get_string_attribute("schema_registry")
+
+    @property
+    def snowflake(self) -> StoreSnowflakeReference:
+        """A Snowflake account, as one user with one role and one warehouse."""
+        return StoreSnowflakeReference(self, "snowflake")
 
     @property
     def status(self) -> StoreStatusReference:

@@ -10,6 +10,7 @@ from leatstream_cdktf.l2.clickhouse_store import ClickHouseStore
 from leatstream_cdktf.l2.namespaces import Database, Schema
 from leatstream_cdktf.l2.oracle_store import OracleStore
 from leatstream_cdktf.l2.query import Query
+from leatstream_cdktf.l2.snowflake_store import SnowflakeStore
 from leatstream_cdktf.l2.stores import KafkaStore, KinesisStore, S3Store
 from leatstream_cdktf.l2.stream import Stream
 from leatstream_cdktf.l2.table import Table
@@ -27,6 +28,7 @@ __all__ = [
     "S3Store",
     "Schema",
     "Sink",
+    "SnowflakeStore",
     "Stream",
     "Table",
 ]

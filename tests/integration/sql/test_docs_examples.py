@@ -68,6 +68,9 @@ def world(
 ) -> Iterator[DocsWorld]:
     given = request.getfixturevalue
     others = {"oracle": lambda: given("oracle").config(password=ORACLE_PASSWORD)}
+    others = {
+        "snowflake": lambda: given("snowflake").config() | given("snowflake").secrets,
+    }
     servers = Servers(kafka_broker, postgres, aws, lambda: given("schema_registry"), others)
     with docs_world(tmp_path, spark, servers) as made:
         yield made

@@ -20,6 +20,7 @@ from leatstream_cdktf import (
     S3Store,
     Schema,
     Sink,
+    SnowflakeStore,
     Stream,
     Table,
     l1,
@@ -62,6 +63,10 @@ def build(stack: Any) -> dict[str, Any]:
     ClickHouseStore(
         stack, "ch", host="ch.example.com", username="leat", password=password.string_value, database="shop"
     )
+    SnowflakeStore(
+        stack, "warehouse", account="acme-x1", username="LEAT", warehouse="LOADING", role="LOADER",
+        private_key=password.string_value,
+    )  # fmt: skip
     demo = Database(stack, "demo", comment="for people")
     public = Schema(stack, "public_schema", name="public", database=demo)
     pageviews = Stream(

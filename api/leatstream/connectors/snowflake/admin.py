@@ -32,7 +32,7 @@ class SnowflakeAdmin:
 
     @contextlib.contextmanager
     def connection(
-        self, what: str, timeout: float, table: str | None = None, database: str | None = None
+        self, what: str, timeout: float, table: str | None = None, place: Place | None = None
     ) -> Iterator[SnowflakeConnection]:
         """A session whose errors are StoreErrors; see ``snowflake.errors``.
 
@@ -40,11 +40,11 @@ class SnowflakeAdmin:
             what: what is tried.
             timeout: seconds, for the login and for each statement.
             table: the table that rows are written to.
-            database: the current one; None = the store's own.
+            place: of a table, whose schema becomes the current one.
         """
-        current = database or canonical(self.config.database or "")
+        current = (place.database, place.schema) if place else (canonical(self.config.database or ""), "")
         with as_store_errors(self.store, what, self.config, timeout, table):
-            connection = session.connect(self.config, timeout, current)
+            connection = session.connect(self.config, timeout, *current)
             try:
                 yield connection
             finally:
@@ -53,7 +53,8 @@ class SnowflakeAdmin:
     def _at(
         self, place: Place, what: str, timeout: float
     ) -> contextlib.AbstractContextManager[SnowflakeConnection]:
-        return self.connection(what, timeout, database=place.database)
+        # A schema may not exist yet.
+        return self.connection(what, timeout, place=Place(place.database, "", ""))
 
     def place(self, entity: str) -> Place:
         """The table that an entity's name means.

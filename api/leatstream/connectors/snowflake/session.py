@@ -13,7 +13,7 @@ from leatstream.errors import StoreError
 if TYPE_CHECKING:
     from snowflake.connector import SnowflakeConnection
 
-_CONNECT = 10.0  # seconds
+_CONNECT, _ANSWER = 10.0, 60.0  # seconds
 Rows = list[tuple[Any, ...]]
 kept: dict[tuple[SnowflakeConfig, str, str, float], SnowflakeConnection] = {}
 """Of this worker, which Spark uses for one task after the other."""
@@ -26,7 +26,7 @@ def connect(
 
     Args:
         config: settings with the secrets.
-        timeout: seconds for connecting, and for each answer unless ``statement`` says more.
+        timeout: seconds for connecting, and for each statement unless ``statement`` says more.
         database: the current one; empty = none.
         schema: the current one; empty = none.
         statement: seconds for a statement; 0 = ``timeout``.
@@ -59,9 +59,10 @@ def connect(
         warehouse=for_login(config.warehouse),
         **{name: for_login(value) for name, value in names.items() if value},
         login_timeout=max(1, round(timeout)),
-        # It tries again by itself what fails with a status from 500 on, until then.
-        network_timeout=max(1, round(seconds)),
-        socket_timeout=max(1, round(seconds)),
+        # It repeats requests that fail with a status from 500 on, until then. After a statement that takes
+        # longer it asks every 45 s.
+        network_timeout=max(1, round(min(seconds, _ANSWER))),
+        socket_timeout=max(1, round(min(seconds, _ANSWER))),
         # Otherwise it asks the addresses of three clouds for where it runs.
         platform_detection_timeout_seconds=0,
         paramstyle="qmark",
@@ -160,9 +161,11 @@ def kept_session(
 
 
 def drop_session(connection: SnowflakeConnection) -> None:
-    """End a kept session, and with it its transaction: what state it is in after a fault is not known."""
+    """End a kept session and its transaction, after a fault; others may wait for its locks."""
     for place in [place for place, one in kept.items() if one is connection]:
         del kept[place]
+    with contextlib.suppress(Exception):
+        run(connection, "ROLLBACK")
     close(connection)
 
 

@@ -137,7 +137,8 @@ def claim(target: Target, admin: SnowflakeAdmin) -> int | None:
         StoreError: what Snowflake says.
     """
     values = (target.query, target.checkpoint, target.attempt)
-    with admin.connection(f"preparing table {target.entity}", _CONNECT) as connection:
+    what = f"preparing table {target.entity}"
+    with admin.connection(what, _CONNECT, place=target.place) as connection:
         run(
             connection,
             f'CREATE TABLE IF NOT EXISTS {target.batches} ("QUERY" VARCHAR NOT NULL,'
