@@ -136,7 +136,13 @@ def listed(env: Environment, who: Principal) -> Table:
 
 
 def described(env: Environment, who: Principal, s: ast.Describe) -> Table:
-    """Rows of DESCRIBE APPLICATION: what it is made of."""
+    """Rows of DESCRIBE APPLICATION: what it is made of.
+
+    Args:
+        env: the environment.
+        who: who asks.
+        s: the statement.
+    """
     found = applications.show_application(env, who, single(s.name))
     rows: list[list[Any]] = [["virtual relation", name, *[None] * 4] for name in found.application.virtual]
     rows += [["relation", name, *[None] * 4] for name in found.application.relations]

@@ -237,7 +237,14 @@ def _names(context: Mapping[str, str | None]) -> list[str | None]:
 
 
 def build_view(env: Environment, unit: UnitOfWork, assumed: Assumed, context: Context) -> CatalogView:
-    """The catalog with the assumed objects laid over it."""
+    """The catalog with the assumed objects laid over it.
+
+    Args:
+        env: the environment.
+        unit: an open unit of work.
+        assumed: objects that are only planned.
+        context: database, schema and store of the session.
+    """
     now = env.clock.now()
     view = CatalogView(unit, assumed)
     for name in assumed.stores:

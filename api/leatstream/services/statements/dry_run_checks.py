@@ -63,6 +63,12 @@ from leatstream.sql.store_properties import read_store_properties, read_store_re
 def check_statement(env: Environment, view: CatalogView, statement: ast.Statement, context: Context) -> None:
     """Raise what running the statement would raise, as far as that shows without running it.
 
+    Args:
+        env: the environment.
+        view: the catalog, with what is assumed.
+        statement: that would run.
+        context: database, schema and store of the session.
+
     Raises:
         LeatstreamError: the first thing that is wrong.
     """

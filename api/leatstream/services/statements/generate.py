@@ -45,7 +45,14 @@ def columns_table(result: Sample) -> tuple[list[dict[str, str]], list[list[Any]]
 
 
 def template(store: str, entity: str, result: Sample, value_format: str = "json") -> str:
-    """A CREATE STREAM that reads the entity, ready to be edited and run."""
+    """A CREATE STREAM that reads the entity, ready to be edited and run.
+
+    Args:
+        store: name of the entity's store.
+        entity: its name.
+        result: what its records look like.
+        value_format: of its records.
+    """
     columns = ",\n".join(f"  {_name(c.name)} {c.type}" for c in result.columns)
     texts = {"store": _store(store), "topic": _text(entity), "value.format": _text(value_format)}
     properties = ", ".join(f"'{key}' = {value}" for key, value in texts.items())

@@ -107,7 +107,14 @@ def taken(c: Expressions, value: Value, family: str, node: exp.Expression) -> Va
 def chosen(
     c: Expressions, form: Callable[[list[str]], str], node: exp.Expression, nodes: Sequence[Any]
 ) -> Value:
-    """A form over values of one type."""
+    """A form over values of one type.
+
+    Args:
+        c: compiles expressions.
+        form: makes SQL of the values' SQL.
+        node: the call.
+        nodes: its arguments.
+    """
     if not nodes:
         c.wrong("type-mismatch", f"{node.name or node.this} needs arguments.", node)
         return NOTHING
