@@ -23,7 +23,7 @@ _DONE = (
     "api/leatstream/connectors/base",
 )
 # Functions elsewhere that still have none. Lower it when you add some; never raise it.
-_BUDGET = 418
+_BUDGET = 323
 _LEAST = 3
 
 

@@ -127,7 +127,14 @@ def primary_key_formats(
 
 
 def check_map_keys(format_: str, columns: Sequence[Column], faults: Faults, **where: Any) -> None:
-    """Note columns with a map whose keys the format has no form for."""
+    """Note columns with a map whose keys the format has no form for.
+
+    Args:
+        format_: of the records.
+        columns: that they hold.
+        faults: takes what is wrong.
+        where: position or pointer of the fault.
+    """
     if format_ not in ("json", "avro", "json_schema"):
         return
     for column in columns:

@@ -33,7 +33,13 @@ DRIVER_NOT_STARTED: Mapping[str, object] = {
 
 
 def ended(status: QueryStatus, state: QueryState, now: datetime) -> QueryStatus:
-    """Status after the job has ended and its driver is not needed any more."""
+    """Status after the job has ended and its driver is not needed any more.
+
+    Args:
+        status: before.
+        state: in which it ended.
+        now: the time.
+    """
     return replace(
         status, state=state, since=now, driver_id=None, pid=None, message=None, next_attempt_at=None
     )
