@@ -75,7 +75,14 @@ def drops_seen(unit: UnitOfWork) -> Seen:
 
 
 def require_not_dropped(unit: UnitOfWork, now: datetime, relation: Relation, seen: Seen) -> None:
-    """CatalogError stale for a new relation on an entity that is being dropped, or went since ``seen``."""
+    """CatalogError stale for a new relation on an entity that is being dropped, or went since ``seen``.
+
+    Args:
+        unit: an open unit of work.
+        now: the time.
+        relation: that is new.
+        seen: the drops known before stores were asked.
+    """
     key = _key(relation.store, relation.entity)
     found = unit.entity_drops.find(key)
     if found is None:

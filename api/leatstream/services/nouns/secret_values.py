@@ -40,7 +40,14 @@ class SettledSecrets:
         return found | dict(self.shared)
 
     def store(self, env: Environment, unit: UnitOfWork, object_id: str, old: Mapping[str, str]) -> None:
-        """Seal the new values and forget those that the object has no more."""
+        """Seal the new values and forget those that the object has no more.
+
+        Args:
+            env: the environment.
+            unit: an open unit of work.
+            object_id: whose values they are.
+            old: its references until now by dotted path.
+        """
         for path, value in self.new.items():
             reference = own_reference(object_id, path)
             unit.secrets.put(reference, env.secrets.seal(reference, value))

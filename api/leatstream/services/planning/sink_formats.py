@@ -88,6 +88,14 @@ def primary_key_formats(
     A store that keeps a digest of some keys gets JSON, which is text and never empty: what takes a row back
     has nothing but its key.
 
+    Args:
+        given: properties of the sink.
+        keys: names of the key's columns.
+        columns: of the sink.
+        places: canonical property name to where the user wrote it.
+        value_format: of the sink.
+        exact: whether the sink's store keeps keys as they are (``Connector.exact_keys``).
+
     Raises:
         RequestError: invalid-property, for a primitive key that cannot be made of these columns; unsupported,
             for keys that the store would not keep.

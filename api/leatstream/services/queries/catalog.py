@@ -169,6 +169,14 @@ def patch_query(
     """Change some members: any field of QueryDefinition by name, or a function of the present query.
 
     The others stay as they are when it is written. ``within`` as ``put_query`` has it.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the query.
+        changes: new values by name, or what makes them.
+        pre: precondition.
+        within: names of queries that change with it.
     """
 
     def put(old: Query, exact: Precondition) -> Stored[Query]:

@@ -89,7 +89,13 @@ def assume_all(assumed: Assumed, but: str | None) -> None:
 
 
 def after(s: ast.CreateApplication, context: Context, assumed: Assumed) -> None:
-    """Count what it would make as there, for the statements behind it in a dry run."""
+    """Count what it would make as there, for the statements behind it in a dry run.
+
+    Args:
+        s: the application.
+        context: database, schema and store of the session.
+        assumed: takes what it would make.
+    """
     known: dict[str, Written] = {}
     whole = whole_of(s)
     for one in s.statements:

@@ -153,6 +153,14 @@ def plan_of(
 ) -> tuple[str, dict[str, Any] | None]:
     """Kind and plan of one statement; statements without a plan give None.
 
+    Args:
+        env: the environment.
+        statement: as it was read.
+        context: database, schema and store of the session.
+        assumed: objects that are only planned.
+        name: of the query or application that it would replace.
+        properties: of the query, beside those in the text.
+
     Raises:
         LeatstreamError: what is wrong with it.
     """

@@ -19,6 +19,13 @@ _IDLE_SECONDS = 2.0
 def sample(env: Environment, who: Principal, store: str, entity: str, properties: Properties) -> Sample:
     """Look at an entity's oldest records.
 
+    Args:
+        env: the environment.
+        who: who asks.
+        store: name of the entity's store.
+        entity: its name.
+        properties: of the statement.
+
     Raises:
         RequestError: ``invalid-property``; ``validation`` when there is no JSON object among the records.
         StoreError: entity-not-found, or what the store says.

@@ -40,6 +40,13 @@ def check_values(
 
     Schemas of records are registered only on request.
 
+    Args:
+        env: the environment.
+        view: the catalog, with what is assumed.
+        statement: as it was read.
+        context: database, schema and store of the session.
+        register: whether schemas of records may be registered.
+
     Raises:
         RequestError: everything that is wrong with the statement, with positions.
         StoreError: a schema registry cannot be asked.

@@ -29,7 +29,13 @@ REQUIRE: Mapping[str, Callable[[UnitOfWork, str], Any]] = {
 
 
 def secret_value(view: CatalogView, s: ast.CreateStore | ast.UpdateStore, value: str | SecretName) -> str:
-    """The value, or one that stands for that of a secret: a dry run opens none."""
+    """The value, or one that stands for that of a secret: a dry run opens none.
+
+    Args:
+        view: the catalog, with what is assumed.
+        s: the statement.
+        value: a value, or the name of a secret.
+    """
     if isinstance(value, str):
         return value
     if not view.assumed.has("secret", value.name) and view.unit.named_secrets.find(value.name) is None:
@@ -39,7 +45,13 @@ def secret_value(view: CatalogView, s: ast.CreateStore | ast.UpdateStore, value:
 
 
 def require_registry_named(view: CatalogView, name: str | None, s: ast.CreateStore | ast.UpdateStore) -> None:
-    """Raise RequestError if a store names a schema registry that is neither there nor planned."""
+    """Raise RequestError if a store names a schema registry that is neither there nor planned.
+
+    Args:
+        view: the catalog, with what is assumed.
+        name: of the registry; None = the store names none.
+        s: the statement.
+    """
     if name is not None and not view.assumed.has("schema_registry", name):
         try:
             require_registry_of(view.unit, name)

@@ -157,7 +157,17 @@ def replace_query(
     planned: PlannedQuery | None,
     change: Change | None,
 ) -> Stored[Query]:
-    """Write the new version of a query; its job follows when the reconciler sees it."""
+    """Write the new version of a query; its job follows when the reconciler sees it.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        unit: an open unit of work.
+        old: the query as it is.
+        body: its new definition.
+        planned: of the new statement; None = it stays.
+        change: what that does to the job; None = nothing.
+    """
     query = replace(
         old,
         sql=body.sql,
