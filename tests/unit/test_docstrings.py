@@ -20,10 +20,12 @@ _DONE = (
     "api/leatstream/ports/",
     "api/leatstream/model/",
     "api/leatstream/plan/",
+    "api/leatstream/services/",
+    "api/leatstream/sql/",
     "api/leatstream/connectors/base",
 )
 # Functions elsewhere that still have none. Lower it when you add some; never raise it.
-_BUDGET = 545
+_BUDGET = 295
 _LEAST = 3
 
 

@@ -35,13 +35,25 @@ _TERMINAL = {"stopped", "failed", "completed"}
 
 
 def authenticate_driver(env: Environment, driver_id: str, token: str) -> None:
-    """Check a driver's own token; AccessError unauthenticated."""
+    """Check a driver's own token; AccessError unauthenticated.
+
+    Args:
+        env: the environment.
+        driver_id: who calls.
+        token: the one that it sent.
+    """
     if not env.drivers.authenticate(driver_id, token):
         raise AccessError("unauthenticated", "This driver is not known here.")
 
 
 def poll(env: Environment, driver_id: str, report: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Work for a driver, or None for now; never blocks."""
+    """Work for a driver, or None for now; never blocks.
+
+    Args:
+        env: the environment.
+        driver_id: who calls.
+        report: its state.
+    """
     env.drivers.report(driver_id, str(report.get("state", "idle")), int(report.get("pid", 0)))
     role = env.drivers.role(driver_id)
     if role is None:
@@ -96,7 +108,13 @@ def _one_more(env: Environment, driver_id: str, running: Mapping[str, int]) -> d
 
 
 def build_spec(env: Environment, unit: UnitOfWork, query: Query) -> JobSpec:
-    """The JobSpec of the query's present attempt; store settings are read afresh (rotation)."""
+    """The JobSpec of the query's present attempt; store settings are read afresh (rotation).
+
+    Args:
+        env: the environment.
+        unit: an open unit of work.
+        query: whose job it is.
+    """
     spec = JobSpec.model_validate(query.job)
 
     root = env.settings.checkpoint_root.rstrip("/")
@@ -190,6 +208,12 @@ def fencing_token(query: Query) -> str:
 def analysis_result(env: Environment, driver_id: str, request_id: str, body: Mapping[str, Any]) -> None:
     """Take an analyzer's answer to a request that it was given.
 
+    Args:
+        env: the environment.
+        driver_id: who calls.
+        request_id: of the analysis.
+        body: what the analyzer answered.
+
     Raises:
         AccessError: permission-denied, the driver is no analyzer.
     """
@@ -206,7 +230,14 @@ def analysis_result(env: Environment, driver_id: str, request_id: str, body: Map
 def resolve_secrets(
     env: Environment, driver_id: str, references: Sequence[str], query_id: str | None = None
 ) -> dict[str, str]:
-    """Secret values for a driver, only those of the query it runs; a shared one says for which."""
+    """Secret values for a driver, only those of the query it runs; a shared one says for which.
+
+    Args:
+        env: the environment.
+        driver_id: who calls.
+        references: of the values wanted.
+        query_id: of a driver with several jobs, the one meant.
+    """
     query_id = env.drivers.assigned(driver_id) or query_id
     with env.open_unit(write=False) as unit:
         spec = _spec_of(env, unit, driver_id, query_id)
@@ -228,7 +259,14 @@ def resolve_secrets(
 def function_sources(
     env: Environment, driver_id: str, digests: Sequence[str], query_id: str | None = None
 ) -> dict[str, str]:
-    """Texts of function sources for a driver, only those of the query or SELECT it runs."""
+    """Texts of function sources for a driver, only those of the query or SELECT it runs.
+
+    Args:
+        env: the environment.
+        driver_id: who calls.
+        digests: of the sources wanted.
+        query_id: of a driver with several jobs, the one meant.
+    """
     query_id = env.drivers.assigned(driver_id) or query_id
     with env.open_unit(write=False) as unit:
         spec = _spec_of(env, unit, driver_id, query_id)
@@ -260,6 +298,11 @@ def _runs(query: Query, driver_id: str) -> bool:
 
 def heartbeat(env: Environment, driver_id: str, report: Mapping[str, Any]) -> dict[str, Any]:
     """Take a driver's word on its query and answer what is wanted: continue, stop or stay.
+
+    Args:
+        env: the environment.
+        driver_id: who calls.
+        report: state and figures of its job.
 
     Raises:
         EngineError: ``fenced``, if another attempt has taken over.

@@ -50,6 +50,11 @@ def read_statements(
 ) -> tuple[s.Statement, ...]:
     """The statements inside an application.
 
+    Args:
+        tokens: of all statements.
+        source: the text that they are of.
+        read_one: reads one statement from its tokens.
+
     Raises:
         RequestError: with the faults of each statement that cannot be read or does not belong there.
     """
@@ -243,7 +248,14 @@ def placed(error: LeatstreamError, statement: s.Statement) -> LeatstreamError:
 
 
 def moved(error: LeatstreamError, written: Written, source: Source, otherwise: Position) -> None:
-    """Give the faults of an error in a written text their places in the one it was made from."""
+    """Give the faults of an error in a written text their places in the one it was made from.
+
+    Args:
+        error: whose faults are changed, in place.
+        written: the text, with the origins of its parts.
+        source: the text that it was made from.
+        otherwise: place of a fault whose origin is not known.
+    """
     faults = []
     for fault in error.faults:
         place = fault.position

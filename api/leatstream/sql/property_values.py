@@ -40,7 +40,13 @@ class PropertyReader:
         return {"pointer": "#/properties/" + key.replace("~", "~0").replace("/", "~1")}
 
     def wrong(self, key: str, detail: str, hint: str | None = None) -> None:
-        """Note that a value is not legal. Values are not echoed: they may be secret."""
+        """Note that a value is not legal. Values are not echoed: they may be secret.
+
+        Args:
+            key: of the property.
+            detail: the message.
+            hint: what to do.
+        """
         self.faults.add("invalid-property", detail, hint=hint and sentence(hint), **self.where(key))
 
     def unbuilt(self, key: str, hint: str | None = None) -> None:

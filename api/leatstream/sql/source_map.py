@@ -17,7 +17,13 @@ class SpanMap:
     filters: tuple[Mark, ...] = ()
 
     def locate(self, start: int, stop: int, fragment: str) -> Position | None:
-        """Position of the smallest piece that holds the compiled characters start..stop (inclusive)."""
+        """Position of the smallest piece that holds the compiled characters start..stop (inclusive).
+
+        Args:
+            start: the first character, from 0.
+            stop: the last one, included.
+            fragment: the compiled text there.
+        """
         holding = [m for m in self.marks if m[0] <= start and m[1] >= stop]
         if holding:
             return min(holding, key=lambda m: m[1] - m[0])[2]

@@ -117,6 +117,11 @@ def _ahead_of(text: str | None) -> int | None:
 def check_source_properties(given: Properties, relation: Relation, faults: Faults) -> dict[str, str]:
     """Check the WITH clause of one scan.
 
+    Args:
+        given: as written.
+        relation: that is scanned.
+        faults: takes what is wrong.
+
     Returns:
         canonical keys with canonical values, for ``read_source_options``; faults are noted in ``faults``.
     """

@@ -85,11 +85,24 @@ class TokensReader(SparkParser):
         at: Token | Position | None = None,
         hint: str | None = None,
     ) -> NoReturn:
-        """Stop with a fault at a token or place, by default the current token."""
+        """Stop with a fault at a token or place, by default the current token.
+
+        Args:
+            detail: the message.
+            code: of the fault.
+            at: where; None = the current token.
+            hint: what to do.
+        """
         raise SqlFault(code, detail, at if isinstance(at, Position) else self.place(at), hint)
 
     def refuse(self, what: str, *, at: Token | Position | None = None, hint: str | None = None) -> NoReturn:
-        """Stop because this is known but not built."""
+        """Stop because this is known but not built.
+
+        Args:
+            what: begins the message.
+            at: where; None = the current token.
+            hint: what to do.
+        """
         self.fail(f"{what} is not supported.", code="unsupported", at=at, hint=hint)
 
     def unexpected(self, wanted: str) -> NoReturn:

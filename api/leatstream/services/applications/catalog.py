@@ -86,6 +86,13 @@ def put_application(
     Queries that it no longer contains are deleted and new ones are created; those whose statement stays are
     not touched. ``plan`` says what happens to each. An unchanged body changes nothing.
 
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the application.
+        body: its text and comment.
+        pre: precondition.
+
     Raises:
         LeatstreamError: the first error, with the faults of every statement.
     """
@@ -173,7 +180,13 @@ def _same(old: Application, body: ApplicationDefinition) -> bool:
 
 
 def get_application(env: Environment, principal: Principal, name: str) -> Application:
-    """The application; CatalogError not-found."""
+    """The application; CatalogError not-found.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the application.
+    """
     authorize(principal, READ, "application", name)
     with env.open_unit(write=False) as unit:
         return require_application(unit, name)
@@ -188,7 +201,13 @@ def require_application(unit: UnitOfWork, name: str) -> Application:
 
 
 def show_application(env: Environment, principal: Principal, name: str) -> ShownApplication:
-    """The application with its queries; CatalogError not-found."""
+    """The application with its queries; CatalogError not-found.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the application.
+    """
     authorize(principal, READ, "application", name)
     with env.open_unit(write=False) as unit:
         return shown(unit, require_application(unit, name))
@@ -203,7 +222,14 @@ def shown(unit: UnitOfWork, application: Application) -> ShownApplication:
 def list_applications(
     env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
 ) -> Page[ShownApplication]:
-    """One page of applications by name."""
+    """One page of applications by name.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        page_size: the most items of a page.
+        page_token: of the page wanted; None = the first.
+    """
     authorize(principal, READ, "applications")
     with env.open_unit(write=False) as unit:
         page = repository_page(unit.applications, lambda a: a.name, "applications", page_size, page_token)
@@ -211,7 +237,13 @@ def list_applications(
 
 
 def stop_application(env: Environment, principal: Principal, name: str) -> None:
-    """Stop every query of it."""
+    """Stop every query of it.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the application.
+    """
 
     def stop(inner: Environment, query: Query) -> None:
         stopped = {"desired_state": DesiredState.STOPPED}
@@ -221,7 +253,14 @@ def stop_application(env: Environment, principal: Principal, name: str) -> None:
 
 
 def restart_application(env: Environment, principal: Principal, name: str, only_failed: bool = False) -> None:
-    """Start every query of it again, from its checkpoint; or only those that have failed."""
+    """Start every query of it again, from its checkpoint; or only those that have failed.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the application.
+        only_failed: leave its other queries as they are.
+    """
 
     def restart(inner: Environment, query: Query) -> None:
         if not only_failed or query.status.state is QueryState.FAILED:
@@ -231,7 +270,14 @@ def restart_application(env: Environment, principal: Principal, name: str, only_
 
 
 def application_logs(env: Environment, principal: Principal, name: str, tail: int) -> list[str]:
-    """The last log lines of the queries that failed, or of all if none has, each with its query's name."""
+    """The last log lines of the queries that failed, or of all if none has, each with its query's name.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the application.
+        tail: the most lines, of all queries together.
+    """
     found = show_application(env, principal, name).queries
     failed = [query for query in found if query.status.state is QueryState.FAILED] or found
     share = max(1, tail // max(1, len(failed)))
@@ -272,6 +318,13 @@ def plan_application(
     env: Environment, principal: Principal, s: ast.CreateApplication, body: ApplicationDefinition, whole: str
 ) -> Application:
     """What putting an application makes, in an environment whose changes are given up.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        s: the application, read.
+        body: its text and comment.
+        whole: the text in which positions count.
 
     Raises:
         LeatstreamError: the faults of every statement; ``requires-replacement`` if it cannot change in place.

@@ -125,6 +125,11 @@ def _reads(job: JobSpec) -> tuple[object, ...]:
 def check_kept(kept: Sequence[Query], leaving: Iterable[Query], before: Iterable[Query] = ()) -> None:
     """See that the queries of each job still fit together after a change.
 
+    Args:
+        kept: the queries that the application keeps.
+        leaving: those that leave their job.
+        before: the queries as they were.
+
     Raises:
         CatalogError: requires-replacement, with a fault for each that does not.
     """

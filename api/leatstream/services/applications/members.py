@@ -71,7 +71,13 @@ class Gathered:
     missing: set[str] = field(default_factory=set)
 
     def note(self, error: LeatstreamError, position: Position, makes: object = None) -> None:
-        """Keep an error of one statement; one of the outside world ends it all."""
+        """Keep an error of one statement; one of the outside world ends it all.
+
+        Args:
+            error: changed: faults that only follow from an earlier one are left out.
+            position: of the statement.
+            makes: name of what it would have made; None = nothing.
+        """
         error.at(position)
         if not isinstance(error, RequestError | CatalogError):
             raise error
@@ -217,7 +223,17 @@ def read_members(
     virtuals: Virtuals,
     gathered: Gathered,
 ) -> list[Member]:
-    """The statements that create something, in order; faults of unreadable ones are added to ``gathered``."""
+    """The statements that create something, in order; faults of unreadable ones are added to ``gathered``.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        s: the application.
+        whole: the text in which positions count.
+        context: database, schema and store of the session.
+        virtuals: relations that are written where they are used.
+        gathered: takes the faults.
+    """
     members: list[Member] = []
     for one in s.statements:
         if isinstance(one, ast.Use):

@@ -36,6 +36,12 @@ def delete_application(
 ) -> Application | None:
     """End and delete its queries and the streams it made; topics stay.
 
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the application.
+        pre: precondition.
+
     Returns:
         None if it is deleted, else the application while its queries are ending.
 

@@ -67,6 +67,11 @@ class Precondition:
     def check(self, generation: int | None, noun: str, name: str) -> None:
         """Compare with the object's generation (None = it does not exist).
 
+        Args:
+            generation: of the object; None = it does not exist.
+            noun: what kind of object it is.
+            name: of the object.
+
         Raises:
             CatalogError: ``stale`` or ``already-exists``.
         """
@@ -233,7 +238,13 @@ def reader_prefix(query: Query) -> str:
 
 
 def new_meta(prefix: str, principal: Principal, now: datetime) -> Meta:
-    """Meta of a new object."""
+    """Meta of a new object.
+
+    Args:
+        prefix: of its id.
+        principal: who makes it, its owner.
+        now: the time.
+    """
     return Meta(
         id=new_id(prefix),
         generation=1,

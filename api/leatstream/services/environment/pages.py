@@ -49,7 +49,16 @@ def repository_page(
     token: str | None,
     prefix: str = "",
 ) -> Page[T]:
-    """One page of a repository's objects whose keys start with ``prefix``; see ``make_page``."""
+    """One page of a repository's objects whose keys start with ``prefix``; see ``make_page``.
+
+    Args:
+        repository: of the objects.
+        key: of an object, by which they are sorted.
+        scope: what is listed; a token is for one scope.
+        size: the most items of the page.
+        token: of the page wanted; None = the first.
+        prefix: of the keys.
+    """
 
     def fetch(after: str, limit: int) -> Sequence[T]:
         return repository.page(prefix=prefix, after=after, limit=limit)

@@ -43,6 +43,15 @@ def put_function_source(
 ) -> Stored[FunctionSource]:
     """Create or replace; functions that stand on it must still be there in a new text.
 
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the source.
+        file: name of its file.
+        content: text of the file.
+        comment: what DESCRIBE shows; None = none.
+        pre: precondition.
+
     Raises:
         RequestError: validation, the text is no Python, or a function would lose its handler.
     """
@@ -91,6 +100,13 @@ def put_function(
 ) -> Stored[UserFunction]:
     """Create or replace; one that queries call keeps its arguments and type.
 
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the function.
+        body: its definition.
+        pre: precondition.
+
     Raises:
         RequestError: what is wrong with it.
         CatalogError: not-found for its source; has-dependents.
@@ -111,7 +127,15 @@ def put_function(
 
 
 def make_source(meta: Meta, name: str, file: str, content: str, comment: str | None = None) -> FunctionSource:
-    """A function source, checked; RequestError if it is none."""
+    """A function source, checked; RequestError if it is none.
+
+    Args:
+        meta: of the object.
+        name: of the source.
+        file: name of its file.
+        content: text of the file.
+        comment: what DESCRIBE shows; None = none.
+    """
     return FunctionSource(
         meta=meta,
         name=name,
@@ -124,7 +148,14 @@ def make_source(meta: Meta, name: str, file: str, content: str, comment: str | N
 
 
 def make_function(meta: Meta, name: str, body: FunctionDefinition, source: FunctionSource) -> UserFunction:
-    """A function, checked against its source; RequestError with what is wrong."""
+    """A function, checked against its source; RequestError with what is wrong.
+
+    Args:
+        meta: of the object.
+        name: of the function.
+        body: its definition.
+        source: what it is made of.
+    """
     return UserFunction(
         meta=meta,
         name=name,
@@ -140,7 +171,13 @@ def make_function(meta: Meta, name: str, body: FunctionDefinition, source: Funct
 
 
 def check_function(name: str, body: FunctionDefinition, source: FunctionSource) -> bool:
-    """Check a definition against its source; whether it is an aggregate."""
+    """Check a definition against its source; whether it is an aggregate.
+
+    Args:
+        name: of the function.
+        body: its definition.
+        source: what it is made of.
+    """
     if name.lower() in functions() or name.lower() in refusals():
         raise CatalogError(
             "already-exists", f"{name} is a built-in function.", hint="Choose another name.", noun="function"

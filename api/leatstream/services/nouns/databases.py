@@ -26,7 +26,15 @@ def put_database(
     comment: str | None = None,
     pre: Precondition = Precondition(),  # noqa: B008 - immutable
 ) -> Stored[Database]:
-    """Create or replace. A new database gets a schema ``public``."""
+    """Create or replace. A new database gets a schema ``public``.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the database.
+        comment: what DESCRIBE shows; None = none.
+        pre: precondition.
+    """
     authorize(principal, WRITE, "database", name)
     with env.open_unit() as unit:
 
@@ -44,7 +52,14 @@ def put_database(
 def create_database(
     env: Environment, principal: Principal, name: str, comment: str | None = None
 ) -> Stored[Database]:
-    """Create; CatalogError already-exists if it is there."""
+    """Create; CatalogError already-exists if it is there.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the database.
+        comment: what DESCRIBE shows; None = none.
+    """
     return put_database(env, principal, name, comment, Precondition(must_be_new=True))
 
 

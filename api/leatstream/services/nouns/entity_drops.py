@@ -29,7 +29,13 @@ Seen = Mapping[str, int]
 
 
 def relations_on(unit: UnitOfWork, store: str, entity: str) -> list[Relation]:
-    """Every relation that stands on an entity."""
+    """Every relation that stands on an entity.
+
+    Args:
+        unit: an open unit of work.
+        store: name of the entity's store.
+        entity: its name.
+    """
     return [r for r in unit.relations.page(limit=100_000) if (r.store, r.entity) == (store, entity)]
 
 
@@ -37,6 +43,13 @@ def drop_unless_used(
     env: Environment, store: str, entity: str, drop: Callable[[], None], own: Relation | None = None
 ) -> list[Relation]:
     """Drop an entity, unless relations other than ``own`` stand on it: those are given, and nothing is done.
+
+    Args:
+        env: the environment.
+        store: name of the entity's store.
+        entity: its name.
+        drop: drops it in the store.
+        own: a relation on it that does not count.
 
     Raises:
         StoreError: what ``drop`` raises.
@@ -62,7 +75,14 @@ def drops_seen(unit: UnitOfWork) -> Seen:
 
 
 def require_not_dropped(unit: UnitOfWork, now: datetime, relation: Relation, seen: Seen) -> None:
-    """CatalogError stale for a new relation on an entity that is being dropped, or went since ``seen``."""
+    """CatalogError stale for a new relation on an entity that is being dropped, or went since ``seen``.
+
+    Args:
+        unit: an open unit of work.
+        now: the time.
+        relation: that is new.
+        seen: the drops known before stores were asked.
+    """
     key = _key(relation.store, relation.entity)
     found = unit.entity_drops.find(key)
     if found is None:

@@ -25,7 +25,13 @@ def entity_name(name: ast.Name) -> str:
 
 
 def qualify_schema(name: ast.Name, database: ast.Name | None, context: Context) -> tuple[str, str]:
-    """Database and schema that ``[db.]schema [IN DATABASE db]`` means."""
+    """Database and schema that ``[db.]schema [IN DATABASE db]`` means.
+
+    Args:
+        name: as it is written.
+        database: behind IN DATABASE, if that is written.
+        context: database, schema and store of the session.
+    """
     if len(name.parts) == 2 and database is None:
         return name.parts[0], name.parts[1]
     schema = single(name)
@@ -42,7 +48,13 @@ def qualify_schema(name: ast.Name, database: ast.Name | None, context: Context) 
 
 
 def store_of(env: Environment, name: ast.Name | None, context: Context) -> str:
-    """The store a statement means: named, else of the context, else the default."""
+    """The store a statement means: named, else of the context, else the default.
+
+    Args:
+        env: the environment.
+        name: as it is written; None = it is left out.
+        context: database, schema and store of the session.
+    """
     if name is not None:
         return single(name)
     chosen = context.store or env.settings.default_store

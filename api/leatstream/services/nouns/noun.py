@@ -48,7 +48,13 @@ class NounService(Generic[T]):
     release: Callable[[UnitOfWork, T], None] = lambda unit, item: None
 
     def get(self, env: Environment, principal: Principal, name: str) -> T:
-        """The object; CatalogError not-found."""
+        """The object; CatalogError not-found.
+
+        Args:
+            env: the environment.
+            principal: who asks.
+            name: of the object.
+        """
         authorize(principal, READ, self.noun, name)
         with env.open_unit(write=False) as unit:
             return self.require(unit, name)

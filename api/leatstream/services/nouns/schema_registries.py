@@ -110,7 +110,15 @@ def check_registry(
     has_password: bool,
     ca_certificate: str | None = None,
 ) -> None:
-    """Check what is said of a registry; RequestError with every fault, no value is quoted."""
+    """Check what is said of a registry; RequestError with every fault, no value is quoted.
+
+    Args:
+        kind: of the registry.
+        uris: its addresses, joined by commas.
+        username: for the login; None = none.
+        has_password: whether one is given or kept.
+        ca_certificate: PEM of the authority; None = the machine's.
+    """
     faults = Faults()
     if kind not in KINDS:
         faults.add("validation", f"'type' is one of {', '.join(KINDS)}.", pointer="#/type")
@@ -132,7 +140,13 @@ def check_registry(
 
 
 def address_of(env: Environment, unit: UnitOfWork, registry: SchemaRegistry) -> RegistryAddress:
-    """How a registry is reached, its password opened: never to be shown or kept."""
+    """How a registry is reached, its password opened: never to be shown or kept.
+
+    Args:
+        env: the environment.
+        unit: an open unit of work.
+        registry: that is to be reached.
+    """
     reference = registry.secrets.get("password")
     envelope = unit.secrets.find(reference) if reference is not None else None
     password = env.secrets.open(reference or "", envelope) if envelope is not None else None
@@ -142,12 +156,24 @@ def address_of(env: Environment, unit: UnitOfWork, registry: SchemaRegistry) -> 
 
 
 def open_registry(env: Environment, unit: UnitOfWork, registry: SchemaRegistry) -> RegistryClient:
-    """A client of the registry; no I/O yet."""
+    """A client of the registry; no I/O yet.
+
+    Args:
+        env: the environment.
+        unit: an open unit of work.
+        registry: that is to be reached.
+    """
     return env.open_registry(address_of(env, unit, registry), env.settings.store_timeout)
 
 
 def test_registry(env: Environment, principal: Principal, name: str) -> RegistryStatus:
-    """Ask the registry now."""
+    """Ask the registry now.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the registry.
+    """
     authorize(principal, WRITE, "schema registry", name)
     with env.open_unit(write=False) as unit:
         client = open_registry(env, unit, require_registry(unit, name))

@@ -27,7 +27,16 @@ def put_schema(
     comment: str | None = None,
     pre: Precondition = Precondition(),  # noqa: B008 - immutable
 ) -> Stored[Schema]:
-    """Create or replace; CatalogError not-found if the database does not exist."""
+    """Create or replace; CatalogError not-found if the database does not exist.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        database: that it is in.
+        name: of the schema.
+        comment: what DESCRIBE shows; None = none.
+        pre: precondition.
+    """
     authorize(principal, WRITE, "schema", name)
     with env.open_unit() as unit:
         require_database(unit, database)
@@ -42,14 +51,27 @@ def put_schema(
 
 
 def get_schema(env: Environment, principal: Principal, database: str, name: str) -> Schema:
-    """The schema; CatalogError not-found."""
+    """The schema; CatalogError not-found.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        database: that it is in.
+        name: of the schema.
+    """
     authorize(principal, READ, "schema", name)
     with env.open_unit(write=False) as unit:
         return require_schema(unit, database, name)
 
 
 def require_schema(unit: UnitOfWork, database: str, name: str) -> Schema:
-    """The schema inside a unit; CatalogError not-found for it or its database."""
+    """The schema inside a unit; CatalogError not-found for it or its database.
+
+    Args:
+        unit: an open unit of work.
+        database: that it is in.
+        name: of the schema.
+    """
     require_database(unit, database)
     found = unit.schemas.find(schema_key(database, name))
     if found is None:
@@ -60,7 +82,15 @@ def require_schema(unit: UnitOfWork, database: str, name: str) -> Schema:
 def list_schemas(
     env: Environment, principal: Principal, database: str, page_size: int = 100, page_token: str | None = None
 ) -> Page[Schema]:
-    """One page of a database's schemas by name."""
+    """One page of a database's schemas by name.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        database: whose schemas are wanted.
+        page_size: the most items of a page.
+        page_token: of the page wanted; None = the first.
+    """
     authorize(principal, READ, "schemas")
     with env.open_unit(write=False) as unit:
         require_database(unit, database)
@@ -79,7 +109,15 @@ def delete_schema(
     name: str,
     pre: Precondition = Precondition(),  # noqa: B008
 ) -> None:
-    """Delete an empty schema; CatalogError has-dependents names the relations in it."""
+    """Delete an empty schema; CatalogError has-dependents names the relations in it.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        database: that it is in.
+        name: of the schema.
+        pre: precondition.
+    """
     authorize(principal, WRITE, "schema", name)
     with env.open_unit() as unit:
         schema = require_schema(unit, database, name)

@@ -40,7 +40,14 @@ class SettledSecrets:
         return found | dict(self.shared)
 
     def store(self, env: Environment, unit: UnitOfWork, object_id: str, old: Mapping[str, str]) -> None:
-        """Seal the new values and forget those that the object has no more."""
+        """Seal the new values and forget those that the object has no more.
+
+        Args:
+            env: the environment.
+            unit: an open unit of work.
+            object_id: whose values they are.
+            old: its references until now by dotted path.
+        """
         for path, value in self.new.items():
             reference = own_reference(object_id, path)
             unit.secrets.put(reference, env.secrets.seal(reference, value))
@@ -53,7 +60,13 @@ def own_reference(object_id: str, path: str) -> str:
 
 
 def forget_own(unit: UnitOfWork, object_id: str, references: Mapping[str, str]) -> None:
-    """Delete the object's own values; those of named secrets stay."""
+    """Delete the object's own values; those of named secrets stay.
+
+    Args:
+        unit: an open unit of work.
+        object_id: whose values they are.
+        references: its references by dotted path.
+    """
     for path, reference in references.items():
         if reference == own_reference(object_id, path):
             unit.secrets.delete(reference)
@@ -153,7 +166,13 @@ def moved_settings(old: Mapping[str, Any], new: Mapping[str, Any], addresses: Ma
 
 
 def stored_value(env: Environment, unit: UnitOfWork, reference: str) -> str | None:
-    """The value to compare a new one with; None where it cannot be opened, so that it can be set again."""
+    """The value to compare a new one with; None where it cannot be opened, so that it can be set again.
+
+    Args:
+        env: the environment.
+        unit: an open unit of work.
+        reference: of the value.
+    """
     try:
         return _open(env, unit, reference)
     except InternalError:
@@ -161,7 +180,13 @@ def stored_value(env: Environment, unit: UnitOfWork, reference: str) -> str | No
 
 
 def planned_value(env: Environment, unit: UnitOfWork, value: SecretValue) -> str | None:
-    """A value that is only planned; None of a secret that is not there yet, or cannot be opened."""
+    """A value that is only planned; None of a secret that is not there yet, or cannot be opened.
+
+    Args:
+        env: the environment.
+        unit: an open unit of work.
+        value: a value, or the name of a secret.
+    """
     if not isinstance(value, SecretName):
         return value
     secret = unit.named_secrets.find(value.name)

@@ -26,6 +26,12 @@ def set_default(
 ) -> SessionDefaults:
     """Remember a database, a schema (with its database) or a store of the caller's.
 
+    Args:
+        env: the environment.
+        principal: who asks.
+        noun: what kind of object it is.
+        name: its parts.
+
     Raises:
         CatalogError: not-found.
     """
@@ -50,7 +56,13 @@ def set_default(
 
 
 def with_defaults(env: Environment, principal: Principal, context: Context) -> Context:
-    """The context with the caller's defaults where it says nothing."""
+    """The context with the caller's defaults where it says nothing.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        context: database, schema and store of the session.
+    """
     if context.database is not None and context.store is not None:
         return context
     with env.open_unit(write=False) as unit:
@@ -64,6 +76,12 @@ def with_defaults(env: Environment, principal: Principal, context: Context) -> C
 
 def used(env: Environment, principal: Principal, s: Use, context: Context) -> tuple[str, Context]:
     """What USE names, and the context after it.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        s: the statement.
+        context: database, schema and store of the session.
 
     Raises:
         CatalogError: not-found.

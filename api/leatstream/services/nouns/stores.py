@@ -143,7 +143,14 @@ def update_store(
 
 
 def check_config(env: Environment, kind: str, config: Mapping[str, Any], secrets: Mapping[str, str]) -> None:
-    """Check a kind's settings; RequestError with every fault at once, never quoting a value."""
+    """Check a kind's settings; RequestError with every fault at once, never quoting a value.
+
+    Args:
+        env: the environment.
+        kind: of the store.
+        config: its plain settings.
+        secrets: values by dotted path.
+    """
     connector_class = env.connector_classes.get(kind)
     if connector_class is None:
         offer = ", ".join(sorted(env.connector_classes))
@@ -169,7 +176,14 @@ def check_config(env: Environment, kind: str, config: Mapping[str, Any], secrets
 def refuse_moved_secrets(
     env: Environment, old: Store, config: Mapping[str, Any], secrets: Mapping[str, SecretValue]
 ) -> None:
-    """Refuse to send a secret that is stored to another place than the one it was given for."""
+    """Refuse to send a secret that is stored to another place than the one it was given for.
+
+    Args:
+        env: the environment.
+        old: the store as it is.
+        config: its settings to be.
+        secrets: the new values by dotted path.
+    """
     connector_class = env.connector_classes.get(old.kind)
     addresses = connector_class.secret_addresses() if connector_class else {}
     moved = moved_settings(old.config, config, addresses)
@@ -179,7 +193,13 @@ def refuse_moved_secrets(
 def split_secrets(
     env: Environment, kind: str, config: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, SecretValue]]:
-    """Part a store's settings into plain ones and secret values by dotted path."""
+    """Part a store's settings into plain ones and secret values by dotted path.
+
+    Args:
+        env: the environment.
+        kind: of the store.
+        config: its settings, secrets among them.
+    """
     plain = with_secrets(config, {})
     secrets: dict[str, SecretValue] = {}
     connector_class = env.connector_classes.get(kind)
@@ -199,7 +219,13 @@ def split_secrets(
 
 
 def resolve_store_secrets(env: Environment, unit: UnitOfWork, store: Store) -> dict[str, str]:
-    """Dotted path to value of a store's secrets."""
+    """Dotted path to value of a store's secrets.
+
+    Args:
+        env: the environment.
+        unit: an open unit of work.
+        store: whose secrets they are.
+    """
     values: dict[str, str] = {}
     for path, reference in store.secrets.items():
         envelope = unit.secrets.find(reference)
@@ -209,7 +235,13 @@ def resolve_store_secrets(env: Environment, unit: UnitOfWork, store: Store) -> d
 
 
 def test_store(env: Environment, principal: Principal, name: str) -> Store:
-    """Ask the store now and return it with its new status."""
+    """Ask the store now and return it with its new status.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the store.
+    """
     authorize(principal, WRITE, "store", name)
     return ask_store(env, get_store(env, principal, name))
 

@@ -82,7 +82,13 @@ def _settled(
 
 
 def with_places(env: Environment, view: CatalogView, logical: LogicalPlan) -> LogicalPlan:
-    """The plan with what each source's kind of store knows of where records lie."""
+    """The plan with what each source's kind of store knows of where records lie.
+
+    Args:
+        env: the environment.
+        view: the catalog, with what is assumed.
+        logical: the bound SELECT.
+    """
 
     def placed(scan: Scan) -> Scan:
         store = view.find_store(scan.relation.store)

@@ -90,7 +90,13 @@ def _gives_changelog(view: CatalogView, statement: ContinuousStatement, context:
 
 
 def writes_by_key(view: CatalogView, statement: CreateAs | InsertInto, context: Context) -> bool:
-    """Whether the statement is INSERT INTO a changelog, or a table with a primary key, that exists."""
+    """Whether the statement is INSERT INTO a changelog, or a table with a primary key, that exists.
+
+    Args:
+        view: the catalog, with what is assumed.
+        statement: as it was read.
+        context: database, schema and store of the session.
+    """
     if not isinstance(statement, InsertInto):
         return False
     try:

@@ -24,6 +24,12 @@ def change_feeds(
 ) -> list[ChangeFeed | None]:
     """For each scan how its table's changes are read; None for scans of other entities.
 
+    Args:
+        live: stores, asked once each.
+        logical: the bound SELECT.
+        options: of each source, in the order of its scans.
+        sink_kind: kind of the sink's store.
+
     Raises:
         RequestError: ``unsupported`` or ``invalid-property``, with every fault.
     """

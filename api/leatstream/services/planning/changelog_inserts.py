@@ -18,6 +18,12 @@ def check_upserts(
     Rows of a stream are upserts as they are. Groups without a window, and rows of a changelog, replace each
     other and are taken back by a key of their own, which must be the target's.
 
+    Args:
+        logical: the bound SELECT.
+        analyzed: its columns, as Spark types them.
+        target: the changelog.
+        position: where a fault is shown.
+
     Raises:
         RequestError: unsupported.
     """

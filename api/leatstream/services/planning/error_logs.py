@@ -19,6 +19,12 @@ def check_error_logs(
 
     A job writes to one store only, in one batch with its results, so a log lies in the sink's store.
 
+    Args:
+        live: stores, asked once each.
+        logical: the bound SELECT.
+        options: of each source, in the order of its scans.
+        sink: of the job.
+
     Raises:
         RequestError: a log in another store, or that does not exist, or is read or written by the query.
         StoreError: the store cannot be asked.

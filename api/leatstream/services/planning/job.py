@@ -237,7 +237,13 @@ def _updated_by_spark(logical: LogicalPlan) -> bool:
 
 
 def refuse_unbuilt(given: RelationProperties, properties: Properties, sink: Connector) -> None:
-    """Refuse, at plan, what the jobs cannot do; RequestError with every fault."""
+    """Refuse, at plan, what the jobs cannot do; RequestError with every fault.
+
+    Args:
+        given: properties of the sink.
+        properties: of the query.
+        sink: connector of its store.
+    """
     faults = Faults()
     promised = [guarantee.name for guarantee in sink.capabilities.delivery]
     if given.delivery_guarantee not in (None, Delivery.AT_LEAST_ONCE.value, *promised):

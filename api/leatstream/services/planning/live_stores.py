@@ -46,6 +46,11 @@ class LiveStores:
     def registry_client(self, store: str, format_: str, position: Position | None = None) -> RegistryClient:
         """A client of the store's schema registry.
 
+        Args:
+            store: name of the store.
+            format_: of the records.
+            position: where a fault is shown.
+
         Raises:
             RequestError: property-required, the store names none and the format needs one.
         """

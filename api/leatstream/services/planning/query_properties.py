@@ -119,7 +119,13 @@ def unswappable(kind: RelationKind, store_kind: str) -> str | None:
 
 
 def refuse_unswappable(properties: Properties, kind: RelationKind, store_kind: str) -> None:
-    """RequestError unsupported where no query could take over from another."""
+    """RequestError unsupported where no query could take over from another.
+
+    Args:
+        properties: of the query.
+        kind: of its sink.
+        store_kind: kind of the sink's store.
+    """
     why = unswappable(kind, store_kind) if is_blue_green(properties) else None
     if why is not None:
         raise RequestError(
@@ -146,7 +152,13 @@ def isolation_of(properties: Properties) -> Isolation:
 def json_reader(
     properties: Properties, mode: Mode, isolation: Isolation
 ) -> Literal["auto", "workers", "expressions"]:
-    """What reads JSON records; RequestError invalid-property or unsupported."""
+    """What reads JSON records; RequestError invalid-property or unsupported.
+
+    Args:
+        properties: of the query.
+        mode: of the job.
+        isolation: of the job.
+    """
     reader: Any = _word(properties, JSON_READER)
     if reader == "workers" and (mode is Mode.REALTIME or isolation is Isolation.SHARED):
         raise RequestError(

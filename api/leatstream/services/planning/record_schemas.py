@@ -166,6 +166,12 @@ def with_columns(
 def registered_columns(live: LiveStores, store: str, entity: str, format_: str) -> tuple[Column, ...]:
     """The columns of an entity's records, as its subject's newest schema describes them.
 
+    Args:
+        live: stores, asked once each.
+        store: name of the store.
+        entity: name of the entity.
+        format_: of its records.
+
     Raises:
         RequestError: property-required without a registry, ``validation`` without a schema there or with one
             that columns cannot be made of.
@@ -197,6 +203,11 @@ def registered_columns(live: LiveStores, store: str, entity: str, format_: str) 
 
 def check_described(live: LiveStores, relation: Relation, position: Position | None) -> None:
     """Check that a relation's records can be read: formats with schemas need a registry.
+
+    Args:
+        live: stores, asked once each.
+        relation: that is read.
+        position: where a fault is shown.
 
     Raises:
         RequestError: property-required.

@@ -272,7 +272,14 @@ def _check_primary_key(body: RelationDefinition, faults: Faults) -> None:
 
 
 def check_timestamp(name: str | None, columns: Sequence[Column], faults: Faults, **where: Any) -> None:
-    """Note a timestamp column that does not exist or has no type that can tell time."""
+    """Note a timestamp column that does not exist or has no type that can tell time.
+
+    Args:
+        name: of the column; None = none is named.
+        columns: of the relation.
+        faults: takes what is wrong.
+        where: position or pointer of the fault.
+    """
     if name is None:
         return
     kind = next((c.type.kind for c in columns if c.name == name), None)
@@ -286,7 +293,14 @@ def check_timestamp(name: str | None, columns: Sequence[Column], faults: Faults,
 
 
 def check_entity_name(connector: Connector, name: str, faults: Faults, **where: Any) -> None:
-    """Note a name that the store's kind cannot have."""
+    """Note a name that the store's kind cannot have.
+
+    Args:
+        connector: of the store.
+        name: of the entity.
+        faults: takes what is wrong.
+        where: position or pointer of the fault.
+    """
     fault = connector.entity_name_fault(name)
     if fault is not None:
         detail = f"Store {quote(connector.name)} cannot have a topic '{name}': {fault}."
@@ -294,7 +308,13 @@ def check_entity_name(connector: Connector, name: str, faults: Faults, **where: 
 
 
 def ensure_entity(env: Environment, store: Store, draft: DraftRelation) -> bool:
-    """Create the relation's entity if it is not there; whether this call made it."""
+    """Create the relation's entity if it is not there; whether this call made it.
+
+    Args:
+        env: the environment.
+        store: that it is in.
+        draft: the relation, planned.
+    """
     if draft.entity_exists:
         return False
     env.connect(store).create_entity(draft.relation.entity, draft.entity_properties, draft.entity_configs)

@@ -56,6 +56,12 @@ class PlannedSelect:
 def plan_select(env: Environment, view: CatalogView, statement: Select, context: Context) -> PlannedSelect:
     """Check a SELECT whole and write its JobSpec.
 
+    Args:
+        env: the environment.
+        view: the catalog, with what is assumed.
+        statement: as it was read.
+        context: database, schema and store of the session.
+
     Raises:
         RequestError: everything that is wrong with the statement.
         StoreError: a store is unreachable, or an entity does not exist.

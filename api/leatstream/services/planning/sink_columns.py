@@ -78,6 +78,11 @@ def check_comparable(analyzed: Sequence[AnalyzedColumn], position: Position) -> 
 def insert_columns(analyzed: Sequence[AnalyzedColumn], target: Sequence[Column], position: Position) -> None:
     """Check that a SELECT's columns fit a target's, by position.
 
+    Args:
+        analyzed: columns of the SELECT, as Spark types them.
+        target: columns of the target.
+        position: where a fault is shown.
+
     Raises:
         RequestError: ``type-mismatch`` naming every column that does not fit.
     """

@@ -88,6 +88,14 @@ def primary_key_formats(
     A store that keeps a digest of some keys gets JSON, which is text and never empty: what takes a row back
     has nothing but its key.
 
+    Args:
+        given: properties of the sink.
+        keys: names of the key's columns.
+        columns: of the sink.
+        places: canonical property name to where the user wrote it.
+        value_format: of the sink.
+        exact: whether the sink's store keeps keys as they are (``Connector.exact_keys``).
+
     Raises:
         RequestError: invalid-property, for a primitive key that cannot be made of these columns; unsupported,
             for keys that the store would not keep.
@@ -127,7 +135,14 @@ def primary_key_formats(
 
 
 def check_map_keys(format_: str, columns: Sequence[Column], faults: Faults, **where: Any) -> None:
-    """Note columns with a map whose keys the format has no form for."""
+    """Note columns with a map whose keys the format has no form for.
+
+    Args:
+        format_: of the records.
+        columns: that they hold.
+        faults: takes what is wrong.
+        where: position or pointer of the fault.
+    """
     if format_ not in ("json", "avro", "json_schema"):
         return
     for column in columns:

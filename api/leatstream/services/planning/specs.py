@@ -163,7 +163,14 @@ def _link(link: Link) -> LinkSpec:
 
 
 def store_sink(live: LiveStores, sink: Relation, given: RelationProperties, logical: LogicalPlan) -> SinkSpec:
-    """How a job writes to a store."""
+    """How a job writes to a store.
+
+    Args:
+        live: stores, asked once each.
+        sink: the relation that is written.
+        given: its properties.
+        logical: the bound SELECT.
+    """
     store = live.store(sink.store)
     return SinkSpec(
         relation=str(sink.fqn),

@@ -52,7 +52,16 @@ def check_sink_fit(
     faults: Faults,
     where: Where,
 ) -> None:
-    """The same of a new sink, whose value format may be that of the left-most source ``left``."""
+    """The same of a new sink, whose value format may be that of the left-most source ``left``.
+
+    Args:
+        connector: of the sink's store.
+        given: properties of the sink.
+        left: the left-most source.
+        changelog: whether the sink is one.
+        faults: takes what is wrong.
+        where: position or pointer of a property.
+    """
     _check_keys(connector, given, changelog, faults, where)
     _check_headers(connector, given, faults, where)
     if given.value_format is not None:
@@ -75,7 +84,16 @@ def kind_options(
     faults: Faults,
     where: Where,
 ) -> dict[str, Effective]:
-    """The properties in the kind's own words, checked; faults are noted."""
+    """The properties in the kind's own words, checked; faults are noted.
+
+    Args:
+        connector: of the store.
+        given: properties of the relation.
+        columns: of the relation.
+        value_format: of the relation.
+        faults: takes what is wrong.
+        where: position or pointer of a property.
+    """
     if value_format not in connector.value_formats:
         return {}
     found, wrong = connector.relation_options(given.other, [c.name for c in columns], value_format)

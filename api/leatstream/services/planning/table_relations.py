@@ -18,7 +18,13 @@ Where = Callable[[str], Mapping[str, Any]]
 
 
 def check_table_store(connector: Connector, faults: Faults, **where: Any) -> None:
-    """Note a store whose entities are no tables."""
+    """Note a store whose entities are no tables.
+
+    Args:
+        connector: of the store.
+        faults: takes what is wrong.
+        where: position or pointer of the fault.
+    """
     if not connector.tables:
         detail = (
             f"Store {quote(connector.name)} is of kind {connector.kind}, whose entities are no tables "
@@ -76,7 +82,13 @@ def table_definition(
 
 
 def refuse_times(read: RelationProperties, faults: Faults, where: Where) -> None:
-    """Note properties of event time: rows of a table have none."""
+    """Note properties of event time: rows of a table have none.
+
+    Args:
+        read: properties of the relation.
+        faults: takes what is wrong.
+        where: position or pointer of a property.
+    """
     given = {"timestamp": read.timestamp, "timestamp.format": read.timestamp_format}
     for key, value in given.items():
         if value is not None:
@@ -88,6 +100,12 @@ def check_lookup_table(
     connector: Connector, relation: Relation, entity: Entity | None, position: Position
 ) -> None:
     """Check, at plan, that a table's rows can still be read as the relation's.
+
+    Args:
+        connector: of the store.
+        relation: that is looked up in.
+        entity: its table; None = there is none.
+        position: where a fault is shown.
 
     Raises:
         RequestError: type-mismatch, with every fault; unsupported, where the kind of store has no lookups.

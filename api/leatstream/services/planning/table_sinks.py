@@ -62,7 +62,13 @@ def table_entity(
 
 
 def refuse_records(given: Mapping[str, Any], faults: Faults, where: Where) -> None:
-    """Note properties of records' bytes: rows of a table have columns."""
+    """Note properties of records' bytes: rows of a table have columns.
+
+    Args:
+        given: properties of the sink.
+        faults: takes what is wrong.
+        where: position or pointer of a property.
+    """
     for key, harmless in _RECORDS.items():
         if key in given and str(given[key]).lower() != harmless:
             detail = f"{key} has no meaning for a table: its rows have columns, not records of bytes."
@@ -77,6 +83,13 @@ def check_table(
     position: Position,
 ) -> None:
     """Check that a sink's rows fit into the existing table.
+
+    Args:
+        connector: of the store.
+        entity: the table; None = it is to be made.
+        columns: of the sink.
+        primary_key: of the sink; empty = rows are appended.
+        position: where a fault is shown.
 
     Raises:
         RequestError: type-mismatch, with every fault.

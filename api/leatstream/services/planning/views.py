@@ -27,6 +27,14 @@ def view_relation(
 ) -> Relation:
     """The relation that a statement makes; meta is to be replaced.
 
+    Args:
+        env: the environment.
+        statement: as it was read.
+        fqn: full name of the view.
+        columns: of the view.
+        keys: its primary key; empty = every row is kept.
+        given: properties of the view.
+
     Raises:
         RequestError: a column is of a type that a view cannot hold, or views cannot be kept at all.
     """
@@ -53,7 +61,13 @@ def view_relation(
 
 
 def view_sink(sink: Relation, given: ViewProperties, *, deletes: bool) -> SinkSpec:
-    """Where the job writes; the table and its database are filled in when it is handed to a driver."""
+    """Where the job writes; the table and its database are filled in when it is handed to a driver.
+
+    Args:
+        sink: the view.
+        given: its properties.
+        deletes: whether the job removes rows.
+    """
     return SinkSpec(
         relation=str(sink.fqn),
         store=VIEW_STORE,

@@ -147,7 +147,14 @@ def _planned(
 
 
 def create_query(env: Environment, principal: Principal, name: str, body: QueryDefinition) -> Stored[Query]:
-    """Create; CatalogError already-exists if it is there."""
+    """Create; CatalogError already-exists if it is there.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the query.
+        body: its definition.
+    """
     return put_query(env, principal, name, body, Precondition(must_be_new=True))
 
 
@@ -162,6 +169,14 @@ def patch_query(
     """Change some members: any field of QueryDefinition by name, or a function of the present query.
 
     The others stay as they are when it is written. ``within`` as ``put_query`` has it.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the query.
+        changes: new values by name, or what makes them.
+        pre: precondition.
+        within: names of queries that change with it.
     """
 
     def put(old: Query, exact: Precondition) -> Stored[Query]:
@@ -287,7 +302,13 @@ def _initial_status(desired: DesiredState, now: Any) -> QueryStatus:
 
 
 def get_query(env: Environment, principal: Principal, name: str) -> Query:
-    """The query as it is seen now; CatalogError not-found."""
+    """The query as it is seen now; CatalogError not-found.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the query.
+    """
     authorize(principal, READ, "query", name)
     with env.open_unit(write=False) as unit:
         return as_seen(require_query(unit, name), env.clock.now())
@@ -303,6 +324,11 @@ def require_query(unit: UnitOfWork, name: str) -> Query:
 
 def made_by(env: Environment, fqn: Fqn, properties: Properties) -> Query | None:
     """The query that makes a stream, for CREATE OR REPLACE; None when there is no such stream yet.
+
+    Args:
+        env: the environment.
+        fqn: full name of the stream.
+        properties: of the statement.
 
     Raises:
         CatalogError: requires-replacement, when the stream was declared or the statement names another query.
@@ -332,7 +358,14 @@ def made_by(env: Environment, fqn: Fqn, properties: Properties) -> Query | None:
 def list_queries(
     env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
 ) -> Page[Query]:
-    """One page of queries by name."""
+    """One page of queries by name.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        page_size: the most items of a page.
+        page_token: of the page wanted; None = the first.
+    """
     authorize(principal, READ, "queries")
     with env.open_unit(write=False) as unit:
         page = repository_page(unit.queries, lambda q: q.name, "queries", page_size, page_token)
@@ -354,6 +387,13 @@ def all_queries(env: Environment) -> Iterator[Query]:
 
 
 def query_logs(env: Environment, principal: Principal, name: str, tail: int = 50) -> list[str]:
-    """The job's last log lines, oldest first."""
+    """The job's last log lines, oldest first.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the query.
+        tail: the most lines.
+    """
     query = get_query(env, principal, name)
     return list(query.status.log_tail)[-tail:]

@@ -94,6 +94,12 @@ def suggest_query_name(
 
     An application's INSERT has the application's name before it: several may write into one stream, and a
     plan is to tell the same name whichever of them is made first.
+
+    Args:
+        env: the environment.
+        statement: as it was read.
+        fqn: full name of the sink.
+        application: that it is part of; None = none.
     """
     given = query_name(statement.query_properties)
     if given is not None:

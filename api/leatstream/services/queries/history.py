@@ -15,7 +15,14 @@ MOST = 200
 def query_events(
     env: Environment, principal: Principal, name: str, limit: int = MOST
 ) -> Sequence[QueryEvent]:
-    """The newest events of a query's job, oldest first; CatalogError not-found."""
+    """The newest events of a query's job, oldest first; CatalogError not-found.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the query.
+        limit: the most events.
+    """
     authorize(principal, READ, "query", name)
     with env.open_unit(write=False) as unit:
         return unit.query_log.events(require_query(unit, name).meta.id, limit)
@@ -24,7 +31,14 @@ def query_events(
 def query_progress(
     env: Environment, principal: Principal, name: str, limit: int = MOST
 ) -> Sequence[QueryProgress]:
-    """What a query's job reported lately, a moment every 15 seconds, oldest first; CatalogError not-found."""
+    """What a query's job reported lately, a moment every 15 seconds, oldest first; CatalogError not-found.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the query.
+        limit: the most moments.
+    """
     authorize(principal, READ, "query", name)
     with env.open_unit(write=False) as unit:
         return unit.query_log.progress(require_query(unit, name).meta.id, limit)
@@ -33,7 +47,14 @@ def query_progress(
 def query_history(
     env: Environment, principal: Principal, name: str, limit: int = MOST
 ) -> Sequence[QueryVersion]:
-    """The newest versions of a query, oldest first; CatalogError not-found."""
+    """The newest versions of a query, oldest first; CatalogError not-found.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the query.
+        limit: the most versions.
+    """
     authorize(principal, READ, "query", name)
     with env.open_unit(write=False) as unit:
         return unit.query_log.versions(require_query(unit, name).meta.id, limit)

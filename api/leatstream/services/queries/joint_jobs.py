@@ -75,7 +75,13 @@ def led_status(follower: Query, before: QueryStatus, leader: Query) -> QueryStat
 
 
 def follow(unit: UnitOfWork, before: Query, leader: Query) -> Iterator[tuple[Query, Query]]:
-    """Every query that is part of the job, as it was and as it is now, in the unit that keeps the leader."""
+    """Every query that is part of the job, as it was and as it is now, in the unit that keeps the leader.
+
+    Args:
+        unit: an open unit of work.
+        before: the leader, as it was.
+        leader: as it is now.
+    """
     if before.status == leader.status:
         return
     for query in led(unit, leader):
@@ -85,7 +91,13 @@ def follow(unit: UnitOfWork, before: Query, leader: Query) -> Iterator[tuple[Que
 
 
 def sampled(unit: UnitOfWork, before: Query, after: Query) -> None:
-    """The job's reports are stored for each of its queries."""
+    """The job's reports are stored for each of its queries.
+
+    Args:
+        unit: an open unit of work.
+        before: a query of the job, as it was.
+        after: as it is now.
+    """
     at = after.status.progress_at
     if at is not None and at != before.status.progress_at:
         sample = QueryProgress(at=at, attempt=after.status.attempt, metrics=as_seen(after, at).status.metrics)
@@ -96,6 +108,11 @@ def awakened(query: Query, leader: Query, now: datetime) -> Query | None:
     """The leader, restarted because a query of its job changes or is deleted; None if it need not be.
 
     Its reconciler takes a job that runs an older generation down and starts the present one.
+
+    Args:
+        query: that changes or is deleted.
+        leader: of its job.
+        now: the time.
     """
     status = leader.status
     if leader.deleting or leader.desired_state is not DesiredState.RUNNING:

@@ -19,7 +19,13 @@ _UNHEARD = 15.0
 
 
 def with_pulse(metrics: Mapping[str, Any], pulse: Mapping[str, Any] | None, now: datetime) -> dict[str, Any]:
-    """The figures of a heartbeat with the time that they are of."""
+    """The figures of a heartbeat with the time that they are of.
+
+    Args:
+        metrics: figures of the job.
+        pulse: what its driver saw of its progress.
+        now: the time.
+    """
     if not pulse:
         return dict(metrics)
     as_of = now - timedelta(seconds=float(pulse.get("age_seconds") or 0.0))

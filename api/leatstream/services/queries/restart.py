@@ -115,7 +115,14 @@ def restart_query(
 
 
 def restart_plan(env: Environment, principal: Principal, name: str, wish: StartWish) -> RestartPlan:
-    """What a restart from there would lose and repeat; it changes nothing. Errors of ``restart_query``."""
+    """What a restart from there would lose and repeat; it changes nothing. Errors of ``restart_query``.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the query.
+        wish: where it shall start.
+    """
     authorize(principal, READ, "query", name)
     query = get_query(env, principal, name)
     refuse_deleting(query)

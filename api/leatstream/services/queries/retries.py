@@ -33,7 +33,13 @@ DRIVER_NOT_STARTED: Mapping[str, object] = {
 
 
 def ended(status: QueryStatus, state: QueryState, now: datetime) -> QueryStatus:
-    """Status after the job has ended and its driver is not needed any more."""
+    """Status after the job has ended and its driver is not needed any more.
+
+    Args:
+        status: before.
+        state: in which it ended.
+        now: the time.
+    """
     return replace(
         status, state=state, since=now, driver_id=None, pid=None, message=None, next_attempt_at=None
     )
@@ -63,6 +69,13 @@ def after_loss(
     It waits as lost if its driver vanished, as pending if the job itself reported a reason. The first cause
     of a row of faults is kept. An unreachable store, a full disk, or a cluster on which no driver starts, is
     waited for as long as it takes.
+
+    Args:
+        settings: of the running of jobs.
+        status: before.
+        now: the time.
+        why: for people.
+        error: what is known of the cause; None = its driver vanished.
     """
     cause = error or {"code": "driver-lost", "detail": why, "retryable": True}
     if _got_on(status, now):

@@ -17,6 +17,12 @@ def keep_query(unit: UnitOfWork, before: Query | None, after: Query, now: dateti
 
     What is part of its job is written with it: no reader sees one of them run and the other not.
 
+    Args:
+        unit: an open unit of work.
+        before: as it was; None = it is new.
+        after: as it is now.
+        now: the time.
+
     Raises:
         InternalError: its state is not one that it can go to; nothing may be committed then.
     """
@@ -32,7 +38,14 @@ def keep_query(unit: UnitOfWork, before: Query | None, after: Query, now: dateti
 
 
 def note_event(unit: UnitOfWork, before: Query | None, after: Query, now: datetime) -> None:
-    """Note what has changed for the job; a change of figures only is no event."""
+    """Note what has changed for the job; a change of figures only is no event.
+
+    Args:
+        unit: an open unit of work.
+        before: as it was; None = it is new.
+        after: as it is now.
+        now: the time.
+    """
     if before is not None and _told(before) == _told(after):
         return
     status = after.status
@@ -64,7 +77,15 @@ def _told(query: Query) -> tuple[object, ...]:
 def note_version(
     unit: UnitOfWork, principal: Principal, query: Query, change: Change | None, now: datetime
 ) -> None:
-    """Note a new generation and who wrote it."""
+    """Note a new generation and who wrote it.
+
+    Args:
+        unit: an open unit of work.
+        principal: who asks.
+        query: as it is now.
+        change: what the write does to its job; None = nothing.
+        now: the time.
+    """
     unit.query_log.add_version(
         query.meta.id,
         QueryVersion(

@@ -62,7 +62,13 @@ def starts_in_turn(query: Query) -> bool:
 
 
 def turn_of(query: Query, queries: Iterable[Query], now: datetime) -> str | None:
-    """The query that it waits for before it starts; None if it may start now."""
+    """The query that it waits for before it starts; None if it may start now.
+
+    Args:
+        query: that is to start.
+        queries: all queries.
+        now: the time.
+    """
     if not starts_in_turn(query):
         return None
     for other in queries:
@@ -177,7 +183,14 @@ def _is_well(query: Query, now: datetime) -> bool:
 
 
 def is_the_silent_one(unit: UnitOfWork, query: Query, settings: RuntimeSettings, now: datetime) -> bool:
-    """Whether others in the same driver are still heard: then it is the query that hangs, not the driver."""
+    """Whether others in the same driver are still heard: then it is the query that hangs, not the driver.
+
+    Args:
+        unit: an open unit of work.
+        query: whose driver is silent.
+        settings: of the running of jobs.
+        now: the time.
+    """
     if not shares(query):
         return False
     others = [

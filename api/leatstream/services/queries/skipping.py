@@ -26,6 +26,12 @@ def failed_at(query: Query) -> RecordPlace | None:
 def skipping(query: Query, text: str, by: str, now: datetime) -> Query:
     """The query, with one more record to skip; one that it skips already is no fault.
 
+    Args:
+        query: that failed.
+        text: place of the record, as the error shows it.
+        by: who asks.
+        now: the time.
+
     Raises:
         RequestError: validation, if the text names no record, or not the one that the query has failed at.
     """

@@ -44,12 +44,24 @@ def _version(query: Query) -> tuple[int, int, QueryState]:
 
 
 def update_status(env: Environment, query: Query, change: Callable[[QueryStatus], QueryStatus]) -> bool:
-    """``update_query`` for its status."""
+    """``update_query`` for its status.
+
+    Args:
+        env: the environment.
+        query: as it was read.
+        change: gives the new status.
+    """
     return update_query(env, query, lambda current: replace(current, status=change(current.status)))
 
 
 def not_started(env: Environment, query: Query, error: LeatstreamError) -> None:
-    """What a query needs before its job can start could not be made: try again later, or give up."""
+    """What a query needs before its job can start could not be made: try again later, or give up.
+
+    Args:
+        env: the environment.
+        query: as it was read.
+        error: what hindered it.
+    """
     now = env.clock.now()
     cause = {"code": error.code, "detail": error.detail, "retryable": error.retryable}
     hint = error.faults[0].hint

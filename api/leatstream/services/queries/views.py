@@ -56,7 +56,14 @@ def refuse_other_kind(relation: Relation, noun: str, verb: str, position: Positi
 
 
 def is_view(env: Environment, principal: Principal, fqn: Fqn, statement: ast.Drop) -> bool:
-    """Whether DROP … is about a materialized view; RequestError if it names another kind."""
+    """Whether DROP … is about a materialized view; RequestError if it names another kind.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        fqn: full name of the object.
+        statement: as it was read.
+    """
     authorize(principal, READ, "relation", str(fqn))
     with env.open_unit(write=False) as unit:
         relation = require_relation(unit, fqn)
@@ -144,7 +151,14 @@ def check_index(view: Relation, statement: ast.CreateIndex) -> tuple[str, ...]:
 
 
 def create_index(env: Environment, principal: Principal, statement: ast.CreateIndex, context: Context) -> str:
-    """Make an index; its full name."""
+    """Make an index; its full name.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        statement: as it was read.
+        context: database, schema and store of the session.
+    """
     fqn, target = index_fqn(statement, context), qualify(statement.view, context)
     authorize(principal, WRITE, "materialized view", str(target))
     with env.open_unit() as unit:
@@ -169,7 +183,13 @@ def create_index(env: Environment, principal: Principal, statement: ast.CreateIn
 
 
 def drop_index(env: Environment, principal: Principal, fqn: Fqn) -> str:
-    """Remove an index; its full name. CatalogError not-found."""
+    """Remove an index; its full name. CatalogError not-found.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        fqn: full name of the index.
+    """
     authorize(principal, WRITE, "index", str(fqn))
     with env.open_unit(write=False) as unit:
         view, _ = require_index(unit, fqn)

@@ -140,7 +140,13 @@ def _registered(
 
 
 def readable(env: Environment, store: str, records: Iterator[Record | None]) -> Iterator[Record | None]:
-    """The records with keys and values as JSON where the store's schema registry knows their schemas."""
+    """The records with keys and values as JSON where the store's schema registry knows their schemas.
+
+    Args:
+        env: the environment.
+        store: name of the store.
+        records: as they come; None while idle.
+    """
     with env.open_unit(write=False) as unit:
         found = unit.stores.find(store)
         name = found.schema_registry if found is not None else None

@@ -42,7 +42,15 @@ def _of(connector: Connector, entity: Entity) -> Entity:
 def list_entities(
     env: Environment, principal: Principal, store: str, page_size: int = 100, page_token: str | None = None
 ) -> Page[Entity]:
-    """One page of a store's entities by name, read live."""
+    """One page of a store's entities by name, read live.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        store: its name.
+        page_size: the most items of a page.
+        page_token: of the page wanted; None = the first.
+    """
     authorize(principal, READ, "entities")
     connector = _connect(env, principal, store)
     entities = [_of(connector, e) for e in connector.list_entities(env.settings.store_timeout)]
@@ -57,7 +65,14 @@ def list_entities(
 
 
 def get_entity(env: Environment, principal: Principal, store: str, entity: str) -> Entity:
-    """The entity, read live; StoreError entity-not-found."""
+    """The entity, read live; StoreError entity-not-found.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        store: name of its store.
+        entity: its name.
+    """
     authorize(principal, READ, "entity", entity)
     connector = _connect(env, principal, store)
     found = connector.find_entity(connector.canonical_entity(entity), env.settings.store_timeout)
@@ -78,6 +93,15 @@ def put_entity(
     """Create an entity or bring it to the given properties and configs; those not given stay as they are.
 
     A table is made of the columns of ``shape``, which are not changed later.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        store: name of its store.
+        entity: its name.
+        properties: numbers by name, as ``partitions``.
+        configs: settings in the store's own words.
+        shape: columns and key of a table; None = no table.
 
     Raises:
         RequestError: ``property-required`` naming what a new entity still needs, ``invalid-property``.
@@ -126,7 +150,17 @@ def check_entity(
     configs: Mapping[str, str],
     shape: TableShape | None = None,
 ) -> None:
-    """Raise what ``put_entity`` would raise before it asks the store to change anything."""
+    """Raise what ``put_entity`` would raise before it asks the store to change anything.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        store: name of its store.
+        entity: its name.
+        properties: numbers by name, as ``partitions``.
+        configs: settings in the store's own words.
+        shape: columns and key of a table; None = no table.
+    """
     authorize(principal, WRITE, "entity", entity)
     connector = _connect(env, principal, store)
     _require(connector, "create_entity", "nothing can be created or changed in")
@@ -172,7 +206,17 @@ def update_entity(
     configs: Mapping[str, str],
     shape: TableShape | None = None,
 ) -> Stored[Entity]:
-    """Change an existing entity; StoreError entity-not-found."""
+    """Change an existing entity; StoreError entity-not-found.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        store: name of its store.
+        entity: its name.
+        properties: numbers by name, as ``partitions``.
+        configs: settings in the store's own words.
+        shape: columns and key of a table; None = no table.
+    """
     get_entity(env, principal, store, entity)
     return put_entity(env, principal, store, entity, properties, configs, shape)
 
@@ -190,7 +234,14 @@ def _refuse_foreign(connector: Connector, store: str, properties: Mapping[str, i
 
 
 def delete_entity(env: Environment, principal: Principal, store: str, entity: str) -> None:
-    """Delete an entity that no relation stands on; StoreError entity-not-found."""
+    """Delete an entity that no relation stands on; StoreError entity-not-found.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        store: name of its store.
+        entity: its name.
+    """
     authorize(principal, WRITE, "entity", entity)
     get_entity(env, principal, store, entity)
     connector = _connect(env, principal, store)
@@ -209,7 +260,17 @@ def read_records(
     limit: int | None,
     idle_timeout: float | None,
 ) -> Iterator[Record | None]:
-    """Records as they come, None while idle; StoreError entity-not-found before the first."""
+    """Records as they come, None while idle; StoreError entity-not-found before the first.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        store: name of its store.
+        entity: its name.
+        from_beginning: or only what comes from now on.
+        limit: the most records; None = no bound.
+        idle_timeout: seconds without a record that end it; None = none.
+    """
     authorize(principal, READ, "entity", entity)
     get_entity(env, principal, store, entity)
     connector = _connect(env, principal, store)

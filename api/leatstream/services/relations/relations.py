@@ -240,7 +240,13 @@ def _store_name(env: Environment, read: RelationProperties) -> str:
 
 
 def get_relation(env: Environment, principal: Principal, fqn: Fqn) -> Relation:
-    """The relation; CatalogError not-found."""
+    """The relation; CatalogError not-found.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        fqn: its full name.
+    """
     authorize(principal, READ, "relation", str(fqn))
     with env.open_unit(write=False) as unit:
         return require_relation(unit, fqn)
@@ -262,7 +268,16 @@ def list_relations(
     page_size: int = 100,
     page_token: str | None = None,
 ) -> Page[Relation]:
-    """One page of relations by full name, of one database or schema if given."""
+    """One page of relations by full name, of one database or schema if given.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        database: that they are in; None = any.
+        schema: of that database; None = any.
+        page_size: the most items of a page.
+        page_token: of the page wanted; None = the first.
+    """
     authorize(principal, READ, "relations")
     prefix = ""
     with env.open_unit(write=False) as unit:
@@ -288,6 +303,11 @@ def shape_dependents(unit: UnitOfWork, old: Relation, new: Relation) -> list[str
 
     A removed column of JSON objects matters only to queries whose job names it: the others read the
     same values without it.
+
+    Args:
+        unit: an open unit of work.
+        old: the relation as it is.
+        new: as it is to be.
     """
     kept = tuple(c for c in old.columns if c.name in {one.name for one in new.columns})
     gone = [c for c in old.columns if c not in kept]
@@ -316,7 +336,14 @@ def delete_relation(
     fqn: Fqn,
     pre: Precondition = Precondition(),  # noqa: B008
 ) -> None:
-    """Forget a relation that no query uses; the entity and its records stay."""
+    """Forget a relation that no query uses; the entity and its records stay.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        fqn: its full name.
+        pre: precondition.
+    """
     authorize(principal, WRITE, "relation", str(fqn))
     with env.open_unit() as unit:
         relation = require_relation(unit, fqn)

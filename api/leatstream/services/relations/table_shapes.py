@@ -97,6 +97,14 @@ def bring_table(
 ) -> bool:
     """Make a table, or bring one to its settings; whether anything changed.
 
+    Args:
+        connector: of the store.
+        entity: name of the table.
+        old: the table as it is; None = it is new.
+        shape: columns and key that it is to have; None = they stay.
+        configs: settings in the store's own words.
+        timeout: seconds for the store.
+
     Raises:
         RequestError: the shape cannot be made.
         StoreError: entity-conflict, the table has other columns, which are not changed.

@@ -65,6 +65,12 @@ def begin(
 ) -> tuple[Selection, PlannedSelect]:
     """Plan a SELECT and hand it to a driver; its rows wait for ``read_rows``.
 
+    Args:
+        env: the environment.
+        principal: who asks.
+        statement: as it was read.
+        context: database, schema and store of the session.
+
     Raises:
         RequestError: what is wrong with the statement.
         EngineError: engine-unavailable, when no driver may be had.
@@ -97,6 +103,12 @@ def read_rows(
     """The rows as they come, what is waited for about once a second without any, and the end.
 
     Closing it ends the SELECT.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        selection_id: of the SELECT.
+        limits: that end it.
 
     Raises:
         CatalogError: not-found, also for those of others; invalid-transition, when it has a reader.
@@ -173,7 +185,13 @@ def _failure(problem: Mapping[str, Any]) -> LeatstreamError:
 
 
 def stop(env: Environment, selection: Selection, problem: Mapping[str, Any] | None = None) -> None:
-    """End it; its driver hears so at its next word, within a second."""
+    """End it; its driver hears so at its next word, within a second.
+
+    Args:
+        env: the environment.
+        selection: that is ended.
+        problem: why; None = it was asked for.
+    """
     selection.end(problem)
     env.changed.notify()
 
@@ -210,7 +228,13 @@ def _take_back(env: Environment, selection: Selection) -> None:
 
 
 def work_for(env: Environment, driver_id: str, selection_id: str) -> dict[str, Any] | None:
-    """What an idle driver has to do for the SELECT that it was given; None lets it wait for other work."""
+    """What an idle driver has to do for the SELECT that it was given; None lets it wait for other work.
+
+    Args:
+        env: the environment.
+        driver_id: who asks.
+        selection_id: of the SELECT.
+    """
     selection = env.selections.find(selection_id)
     if selection is None or selection.ended is not None or selection.driver not in ("", driver_id):
         env.drivers.release(driver_id, selection_id)
@@ -242,7 +266,14 @@ def _fresh(unit: UnitOfWork, job: JobSpec) -> JobSpec:
 
 
 def job_of_driver(env: Environment, unit: UnitOfWork, driver_id: str, selection_id: str) -> JobSpec | None:
-    """The job whose secrets this driver may have."""
+    """The job whose secrets this driver may have.
+
+    Args:
+        env: the environment.
+        unit: an open unit of work.
+        driver_id: who asks.
+        selection_id: of the SELECT.
+    """
     selection = env.selections.find(selection_id)
     if selection is None or selection.driver != driver_id or selection.ended is not None:
         return None
@@ -251,6 +282,11 @@ def job_of_driver(env: Environment, unit: UnitOfWork, driver_id: str, selection_
 
 def take_rows(env: Environment, driver_id: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
     """Rows, or word that there are none, of a driver; None while there is no room for them.
+
+    Args:
+        env: the environment.
+        driver_id: who calls.
+        body: its rows.
 
     Raises:
         EngineError: ``fenced``, when nobody waits for them.

@@ -36,6 +36,11 @@ _MOST_VIEWS = 8
 def reads_views(view: CatalogView, select: exp.Expression, context: Context) -> bool:
     """Whether a SELECT reads no streams, so that it ends.
 
+    Args:
+        view: the catalog, with what is assumed.
+        select: as it was read.
+        context: database, schema and store of the session.
+
     Raises:
         RequestError: it reads views and other relations.
     """
@@ -107,7 +112,14 @@ class _Views:
 
 
 def check(env: Environment, view: CatalogView, statement: ast.Select, context: Context) -> None:
-    """Compile a SELECT over views without running it; RequestError with all that is wrong."""
+    """Compile a SELECT over views without running it; RequestError with all that is wrong.
+
+    Args:
+        env: the environment.
+        view: the catalog, with what is assumed.
+        statement: as it was read.
+        context: database, schema and store of the session.
+    """
     _compile(env, view, statement, context)
 
 
@@ -124,6 +136,12 @@ def select(
     env: Environment, principal: Principal, statement: ast.Select, context: Context
 ) -> StatementResult | None:
     """Answer a SELECT over views: at most ``MOST_ROWS`` rows, within ``SECONDS``; None if it reads streams.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        statement: as it was read.
+        context: database, schema and store of the session.
 
     Raises:
         RequestError: all that is wrong with it, or a value that cannot be computed.

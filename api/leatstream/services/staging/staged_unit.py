@@ -279,7 +279,13 @@ def _still(was: Any, now: Any) -> bool:
 
 
 def look(rows: Any, how: str, what: tuple[Any, ...]) -> Any:
-    """One way of reading a repository."""
+    """One way of reading a repository.
+
+    Args:
+        rows: the repository.
+        how: name of its method.
+        what: arguments.
+    """
     if how == "page":
         prefix, after, limit = what
         return list(rows.page(prefix=prefix, after=after, limit=limit))

@@ -89,7 +89,13 @@ def assume_all(assumed: Assumed, but: str | None) -> None:
 
 
 def after(s: ast.CreateApplication, context: Context, assumed: Assumed) -> None:
-    """Count what it would make as there, for the statements behind it in a dry run."""
+    """Count what it would make as there, for the statements behind it in a dry run.
+
+    Args:
+        s: the application.
+        context: database, schema and store of the session.
+        assumed: takes what it would make.
+    """
     known: dict[str, Written] = {}
     whole = whole_of(s)
     for one in s.statements:
@@ -136,7 +142,13 @@ def listed(env: Environment, who: Principal) -> Table:
 
 
 def described(env: Environment, who: Principal, s: ast.Describe) -> Table:
-    """Rows of DESCRIBE APPLICATION: what it is made of."""
+    """Rows of DESCRIBE APPLICATION: what it is made of.
+
+    Args:
+        env: the environment.
+        who: who asks.
+        s: the statement.
+    """
     found = applications.show_application(env, who, single(s.name))
     rows: list[list[Any]] = [["virtual relation", name, *[None] * 4] for name in found.application.virtual]
     rows += [["relation", name, *[None] * 4] for name in found.application.relations]

@@ -84,7 +84,14 @@ def describe_query(run: Run, s: ast.DescribeQuery) -> StatementResult:
 
 
 def replace_query(run: Run, s: ast.CreateAs, fqn: Fqn, old: Query) -> StatementResult:
-    """Put the query that makes the stream; what else was said of it (its comment, its topic's end) stays."""
+    """Put the query that makes the stream; what else was said of it (its comment, its topic's end) stays.
+
+    Args:
+        run: who asks, and in which context.
+        s: the statement.
+        fqn: full name of the stream.
+        old: the query as it is.
+    """
     changes = {
         "sql": s.text,
         "context": replace(run.context, role=None),

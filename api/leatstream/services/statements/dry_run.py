@@ -153,6 +153,14 @@ def plan_of(
 ) -> tuple[str, dict[str, Any] | None]:
     """Kind and plan of one statement; statements without a plan give None.
 
+    Args:
+        env: the environment.
+        statement: as it was read.
+        context: database, schema and store of the session.
+        assumed: objects that are only planned.
+        name: of the query or application that it would replace.
+        properties: of the query, beside those in the text.
+
     Raises:
         LeatstreamError: what is wrong with it.
     """
@@ -237,7 +245,14 @@ def _names(context: Mapping[str, str | None]) -> list[str | None]:
 
 
 def build_view(env: Environment, unit: UnitOfWork, assumed: Assumed, context: Context) -> CatalogView:
-    """The catalog with the assumed objects laid over it."""
+    """The catalog with the assumed objects laid over it.
+
+    Args:
+        env: the environment.
+        unit: an open unit of work.
+        assumed: objects that are only planned.
+        context: database, schema and store of the session.
+    """
     now = env.clock.now()
     view = CatalogView(unit, assumed)
     for name in assumed.stores:

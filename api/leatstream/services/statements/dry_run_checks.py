@@ -63,6 +63,12 @@ from leatstream.sql.store_properties import read_store_properties, read_store_re
 def check_statement(env: Environment, view: CatalogView, statement: ast.Statement, context: Context) -> None:
     """Raise what running the statement would raise, as far as that shows without running it.
 
+    Args:
+        env: the environment.
+        view: the catalog, with what is assumed.
+        statement: that would run.
+        context: database, schema and store of the session.
+
     Raises:
         LeatstreamError: the first thing that is wrong.
     """
@@ -74,7 +80,15 @@ def check_statement(env: Environment, view: CatalogView, statement: ast.Statemen
 def after(
     env: Environment, statement: ast.Statement, context: Context, assumed: Assumed, planned_query: str | None
 ) -> Context:
-    """Count what the statement would make as there, for the statements behind it; the context then."""
+    """Count what the statement would make as there, for the statements behind it; the context then.
+
+    Args:
+        env: the environment.
+        statement: as it was read.
+        context: database, schema and store of the session.
+        assumed: takes what it would make.
+        planned_query: name of the query that it would make, if that is known.
+    """
     if isinstance(statement, ast.Use | ast.SetDefault):
         return _use(statement, context)
     if isinstance(statement, ast.CreateDatabase):

@@ -32,7 +32,13 @@ def listed_functions(env: Environment, who: Principal) -> Table:
 
 
 def described_function(env: Environment, who: Principal, name: Name) -> Table:
-    """The properties of one function; CatalogError not-found."""
+    """The properties of one function; CatalogError not-found.
+
+    Args:
+        env: the environment.
+        who: who asks.
+        name: as it is written.
+    """
     authorize(who, READ, "function", ".".join(name.parts))
     with env.open_unit(write=False) as unit:
         mine = unit.functions.find(name.parts[-1]) if len(name.parts) == 1 else None
@@ -71,7 +77,13 @@ def listed_sources(env: Environment, who: Principal) -> Table:
 
 
 def described_source(env: Environment, who: Principal, name: str) -> Table:
-    """The properties of one function source, and the functions made of it; CatalogError not-found."""
+    """The properties of one function source, and the functions made of it; CatalogError not-found.
+
+    Args:
+        env: the environment.
+        who: who asks.
+        name: of the source.
+    """
     s = service.get_function_source(env, who, name)
     with env.open_unit(write=False) as unit:
         made = [f.name for f in service.functions_of(unit, name)]

@@ -46,7 +46,13 @@ def create_function(run: Run, s: ast.CreateFunction) -> StatementResult:
 
 
 def drop_function(env: Environment, who: Principal, s: ast.Drop) -> None:
-    """DROP FUNCTION name[(types)]: with types, only the function that has them."""
+    """DROP FUNCTION name[(types)]: with types, only the function that has them.
+
+    Args:
+        env: the environment.
+        who: who asks.
+        s: the statement.
+    """
     name = single(s.name)
     if s.signature is not None:
         found = service.get_function(env, who, name)
@@ -60,7 +66,13 @@ def drop_function(env: Environment, who: Principal, s: ast.Drop) -> None:
 
 
 def check_create_source(env: Environment, view: CatalogView, s: ast.CreateFunctionSource) -> None:
-    """What CREATE FUNCTION_SOURCE would refuse; a file that was not sent along counts as there."""
+    """What CREATE FUNCTION_SOURCE would refuse; a file that was not sent along counts as there.
+
+    Args:
+        env: the environment.
+        view: the catalog, with what is assumed.
+        s: the statement.
+    """
     if _sent(s, {}) is not None:
         file, content, _ = source_body(s, {})
         service.check_source(file, content)
@@ -69,7 +81,13 @@ def check_create_source(env: Environment, view: CatalogView, s: ast.CreateFuncti
 
 
 def check_create_function(env: Environment, view: CatalogView, s: ast.CreateFunction) -> None:
-    """What CREATE FUNCTION would refuse."""
+    """What CREATE FUNCTION would refuse.
+
+    Args:
+        env: the environment.
+        view: the catalog, with what is assumed.
+        s: the statement.
+    """
     name, body = single(s.name), function_body(s)
     if body.source not in view.assumed.unseen_sources:
         source = view.find_source(body.source) or service.require_source(view.unit, body.source)

@@ -19,6 +19,13 @@ _IDLE_SECONDS = 2.0
 def sample(env: Environment, who: Principal, store: str, entity: str, properties: Properties) -> Sample:
     """Look at an entity's oldest records.
 
+    Args:
+        env: the environment.
+        who: who asks.
+        store: name of the entity's store.
+        entity: its name.
+        properties: of the statement.
+
     Raises:
         RequestError: ``invalid-property``; ``validation`` when there is no JSON object among the records.
         StoreError: entity-not-found, or what the store says.
@@ -45,7 +52,14 @@ def columns_table(result: Sample) -> tuple[list[dict[str, str]], list[list[Any]]
 
 
 def template(store: str, entity: str, result: Sample, value_format: str = "json") -> str:
-    """A CREATE STREAM that reads the entity, ready to be edited and run."""
+    """A CREATE STREAM that reads the entity, ready to be edited and run.
+
+    Args:
+        store: name of the entity's store.
+        entity: its name.
+        result: what its records look like.
+        value_format: of its records.
+    """
     columns = ",\n".join(f"  {_name(c.name)} {c.type}" for c in result.columns)
     texts = {"store": _store(store), "topic": _text(entity), "value.format": _text(value_format)}
     properties = ", ".join(f"'{key}' = {value}" for key, value in texts.items())

@@ -40,6 +40,13 @@ def check_values(
 
     Schemas of records are registered only on request.
 
+    Args:
+        env: the environment.
+        view: the catalog, with what is assumed.
+        statement: as it was read.
+        context: database, schema and store of the session.
+        register: whether schemas of records may be registered.
+
     Raises:
         RequestError: everything that is wrong with the statement, with positions.
         StoreError: a schema registry cannot be asked.
@@ -62,6 +69,12 @@ def check_values(
 def insert_values(env: Environment, principal: Principal, statement: InsertValues, context: Context) -> str:
     """Write the rows of an INSERT … VALUES and give the stream's full name.
 
+    Args:
+        env: the environment.
+        principal: who asks.
+        statement: as it was read.
+        context: database, schema and store of the session.
+
     Raises:
         RequestError: what is wrong with the statement; nothing is written then.
         StoreError: what the store says, and how many records were written.
@@ -82,6 +95,13 @@ def insert_json(
     env: Environment, principal: Principal, store: str, entity: str, s: InsertEntity
 ) -> list[str]:
     """Write the one record of an INSERT INTO ENTITY, its JSON as it is written.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        store: name of the entity's store.
+        entity: its name.
+        s: the statement.
 
     Returns:
         Warnings: which relations over the entity cannot read the record, and which queries that ends.

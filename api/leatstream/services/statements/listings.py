@@ -44,7 +44,14 @@ _PRINT_LONG = "Give a smaller 'limit'; leat print and GET …/records show recor
 
 
 def listed(env: Environment, who: Principal, s: ast.ListObjects, context: Context) -> Table:
-    """Rows of LIST …"""
+    """Rows of LIST …
+
+    Args:
+        env: the environment.
+        who: who asks.
+        s: the statement.
+        context: database, schema and store of the session.
+    """
     if s.noun == "databases":
         found = _all(lambda t: databases.list_databases(env, who, 1000, t))
         return _columns("name", *_META), [[d.name, *_meta(d)] for d in found]
@@ -111,7 +118,14 @@ def _relations(env: Environment, who: Principal, s: ast.ListObjects, context: Co
 
 
 def described(env: Environment, who: Principal, s: ast.Describe, context: Context) -> Table:
-    """Rows of DESCRIBE …"""
+    """Rows of DESCRIBE …
+
+    Args:
+        env: the environment.
+        who: who asks.
+        s: the statement.
+        context: database, schema and store of the session.
+    """
     if s.noun == "database":
         d = databases.get_database(env, who, single(s.name))
         return _pairs([("name", d.name), ("comment", d.comment), *zip(_META, _meta(d), strict=True)])
@@ -193,7 +207,13 @@ def _query(env: Environment, who: Principal, name: str) -> Table:
 
 
 def described_query(env: Environment, who: Principal, s: ast.DescribeQuery) -> Table:
-    """Rows of DESCRIBE QUERY STATE, METRICS, EVENTS and HISTORY."""
+    """Rows of DESCRIBE QUERY STATE, METRICS, EVENTS and HISTORY.
+
+    Args:
+        env: the environment.
+        who: who asks.
+        s: the statement.
+    """
     if s.what == "events":
         return _columns("at", "state", "attempt", "generation", "reason", "error"), [
             [e.at.isoformat(), e.state.value, e.attempt, e.generation, e.reason, e.error]
@@ -253,6 +273,13 @@ def records_table(
     env: Environment, who: Principal, store: str, entity: str, properties: ast.Properties
 ) -> Table:
     """Rows of PRINT: what is there now, at most ``limit`` records; the records route follows.
+
+    Args:
+        env: the environment.
+        who: who asks.
+        store: name of the entity's store.
+        entity: its name.
+        properties: of the statement.
 
     Raises:
         RequestError: an unknown property, or records that are too long together.

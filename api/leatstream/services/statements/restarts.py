@@ -57,7 +57,13 @@ def check_all(s: ast.RestartQueries) -> None:
 
 
 def described_restart(env: Environment, principal: Principal, s: ast.RestartQuery) -> dict[str, str] | None:
-    """What a restart would do; None for one from the checkpoint, which loses nothing."""
+    """What a restart would do; None for one from the checkpoint, which loses nothing.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        s: the statement.
+    """
     try:
         wish = _wish(s)
         return None if wish is None else asdict(restart_plan(env, principal, single(s.name), wish))

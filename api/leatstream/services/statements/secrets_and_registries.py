@@ -151,7 +151,13 @@ def _source_row(x: DescriptorSource) -> list[Any]:
 
 
 def listed(env: Environment, who: Principal, s: ast.ListObjects) -> Table:
-    """Rows of LIST SECRETS, SCHEMA_REGISTRIES, DESCRIPTOR_SOURCES and DESCRIPTORS."""
+    """Rows of LIST SECRETS, SCHEMA_REGISTRIES, DESCRIPTOR_SOURCES and DESCRIPTORS.
+
+    Args:
+        env: the environment.
+        who: who asks.
+        s: the statement.
+    """
     if s.noun == "secrets":
         secrets = all_pages(lambda t: named_secrets.list_secrets(env, who, 1000, t))
         return text_columns("name", "type", "description", "version", *META), list(map(_secret_row, secrets))
@@ -170,7 +176,13 @@ def listed(env: Environment, who: Principal, s: ast.ListObjects) -> Table:
 
 
 def described(env: Environment, who: Principal, s: ast.Describe) -> Table:
-    """Rows of DESCRIBE SECRET, SCHEMA_REGISTRY and DESCRIPTOR_SOURCE; no value of a secret is among them."""
+    """Rows of DESCRIBE SECRET, SCHEMA_REGISTRY and DESCRIPTOR_SOURCE; no value of a secret is among them.
+
+    Args:
+        env: the environment.
+        who: who asks.
+        s: the statement.
+    """
     name = single(s.name)
     if s.noun == "secret":
         x = named_secrets.get_secret(env, who, name)

@@ -29,7 +29,13 @@ REQUIRE: Mapping[str, Callable[[UnitOfWork, str], Any]] = {
 
 
 def secret_value(view: CatalogView, s: ast.CreateStore | ast.UpdateStore, value: str | SecretName) -> str:
-    """The value, or one that stands for that of a secret: a dry run opens none."""
+    """The value, or one that stands for that of a secret: a dry run opens none.
+
+    Args:
+        view: the catalog, with what is assumed.
+        s: the statement.
+        value: a value, or the name of a secret.
+    """
     if isinstance(value, str):
         return value
     if not view.assumed.has("secret", value.name) and view.unit.named_secrets.find(value.name) is None:
@@ -39,7 +45,13 @@ def secret_value(view: CatalogView, s: ast.CreateStore | ast.UpdateStore, value:
 
 
 def require_registry_named(view: CatalogView, name: str | None, s: ast.CreateStore | ast.UpdateStore) -> None:
-    """Raise RequestError if a store names a schema registry that is neither there nor planned."""
+    """Raise RequestError if a store names a schema registry that is neither there nor planned.
+
+    Args:
+        view: the catalog, with what is assumed.
+        name: of the registry; None = the store names none.
+        s: the statement.
+    """
     if name is not None and not view.assumed.has("schema_registry", name):
         try:
             require_registry_of(view.unit, name)
@@ -48,7 +60,14 @@ def require_registry_named(view: CatalogView, name: str | None, s: ast.CreateSto
 
 
 def create(env: Environment, view: CatalogView, s: ast.CreateRegistered, context: Context) -> None:
-    """CREATE of one of the three."""
+    """CREATE of one of the three.
+
+    Args:
+        env: the environment.
+        view: the catalog, with what is assumed.
+        s: the statement.
+        context: database, schema and store of the session.
+    """
     check_create(s)
     noun, name = NOUN_OF[type(s)], single(s.name)
     if s.if_not_exists or s.or_replace or (noun, quote(name)) in view.assumed.dropped:
@@ -63,7 +82,14 @@ def create(env: Environment, view: CatalogView, s: ast.CreateRegistered, context
 def update(
     env: Environment, view: CatalogView, s: ast.UpdateSecret | ast.UpdateSchemaRegistry, context: Context
 ) -> None:
-    """UPDATE SECRET and UPDATE SCHEMA_REGISTRY."""
+    """UPDATE SECRET and UPDATE SCHEMA_REGISTRY.
+
+    Args:
+        env: the environment.
+        view: the catalog, with what is assumed.
+        s: the statement.
+        context: database, schema and store of the session.
+    """
     if isinstance(s, ast.UpdateSecret):
         read_secret_properties(s.properties, update=True)
         exists(view, "secret", single(s.name))
@@ -75,13 +101,25 @@ def update(
 
 
 def exists(view: CatalogView, noun: str, name: str) -> None:
-    """Raise CatalogError not-found unless the object exists or is planned."""
+    """Raise CatalogError not-found unless the object exists or is planned.
+
+    Args:
+        view: the catalog, with what is assumed.
+        noun: what kind of object it is.
+        name: of the object.
+    """
     if not view.assumed.has(noun, name):
         REQUIRE[noun](view.unit, name)
 
 
 def refuse_used(view: CatalogView, noun: str, name: str) -> None:
-    """Raise has-dependents if something uses the object."""
+    """Raise has-dependents if something uses the object.
+
+    Args:
+        view: the catalog, with what is assumed.
+        noun: what kind of object it is.
+        name: of the object.
+    """
     if noun == "secret":
         refuse_dependents(f"secret {quote(name)}", secret_dependents(view.unit, name))
     elif noun == "schema_registry":

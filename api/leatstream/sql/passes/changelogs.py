@@ -31,7 +31,15 @@ _CHANCE = frozenset(RANDOM) - {"unix_timestamp"}
 def check_changelog_join(
     node: exp.Expression, left: list[Input], right: Input, earlier: list[BoundJoin], binding: Binding
 ) -> BoundJoin | None:
-    """Read a join with a changelog on one side or both; its ON is not resolved yet. None after a fault."""
+    """Read a join with a changelog on one side or both; its ON is not resolved yet. None after a fault.
+
+    Args:
+        node: the join, from the parser.
+        left: the inputs before it.
+        right: the input behind JOIN.
+        earlier: joins before it in the same FROM.
+        binding: of the statement; what is wrong is noted there.
+    """
     faults, at = binding.faults, node.meta["position"]
     join_type = JOIN_TYPES.get(node.meta["words"])
     kind = CHANGELOG_JOIN if left[0].keyed else TEMPORAL_JOIN
@@ -67,7 +75,13 @@ def _meaning(kind: str) -> str:
 
 
 def check_keys(join: BoundJoin, left: list[Input], binding: Binding) -> None:
-    """ON must equate every column of the changelog's primary key with something of the left side."""
+    """ON must equate every column of the changelog's primary key with something of the left side.
+
+    Args:
+        join: with a changelog on its right side.
+        left: the inputs before it.
+        binding: of the statement; what is wrong is noted there.
+    """
     scan = join.right.scan
     if scan is None or any(given.columns is None for given in [*left, join.right]):
         return
@@ -110,6 +124,12 @@ def check_place(query: BoundSelect, depth: int, binding: Binding, *, changelog: 
     """Changelogs stand in the outermost FROM only, without windows, and not beside other state.
 
     ``changelog``: whether the result is one.
+
+    Args:
+        query: whose inputs are checked.
+        depth: of the query; 0 = the outermost.
+        binding: of the statement; what is wrong is noted there.
+        changelog: whether the result is one.
     """
     faults = binding.faults
     keyed = [given for given in query.inputs if given.keyed]
@@ -178,7 +198,13 @@ def _add_once(faults: Faults, detail: str, position: Position, hint: str) -> Non
 
 
 def kept_keys(query: BoundSelect, at: Position | None, faults: Faults) -> tuple[str, ...]:
-    """The output columns that are the first changelog's primary key; none may be left out."""
+    """The output columns that are the first changelog's primary key; none may be left out.
+
+    Args:
+        query: whose first input is the changelog.
+        at: where a fault is shown.
+        faults: takes what is wrong.
+    """
     given = query.inputs[0]
     if given.scan is None or given.columns is None:
         return ()

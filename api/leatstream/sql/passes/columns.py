@@ -123,7 +123,14 @@ class Columns:
 
 
 def step_into(known: DataType | None, name: str, place: Position | None, faults: Faults) -> DataType | None:
-    """The type of a field of a STRUCT; faults if the type is known and has no such field."""
+    """The type of a field of a STRUCT; faults if the type is known and has no such field.
+
+    Args:
+        known: type of the STRUCT; None = not known.
+        name: of the field.
+        place: where a fault is shown.
+        faults: takes what is wrong.
+    """
     if known is None:
         return None
     if known.kind != "STRUCT":

@@ -13,7 +13,13 @@ from leatstream.sql.passes.user_functions import use_of
 
 
 def check(root: exp.Expression, columns: Columns, functions: Functions) -> None:
-    """Resolve and check everything in ``root``; faults go to ``columns.faults``."""
+    """Resolve and check everything in ``root``; faults go to ``columns.faults``.
+
+    Args:
+        root: changed in place.
+        columns: that names resolve to.
+        functions: that may be called here.
+    """
     stack = [root]
     brackets: list[exp.Bracket] = []
     while stack:

@@ -42,7 +42,14 @@ def check_groupings(root: exp.Expression, optional: Sequence[exp.Expression], fa
 def set_marks(
     items: Sequence[Item], optional: Sequence[exp.Expression], at: Position, faults: Faults
 ) -> list[str]:
-    """Output columns that separate a group of all values from the group of NULL; a primary key needs them."""
+    """Output columns that separate a group of all values from the group of NULL; a primary key needs them.
+
+    Args:
+        items: of the SELECT.
+        optional: keys that not every grouping set has.
+        at: where a fault is shown.
+        faults: takes what is wrong.
+    """
     wanted = {spark_text(key) for key in optional} - {None}
     distinguished: set[str | None] = set()
     found = []

@@ -38,10 +38,23 @@ class InputBinder(ABC):
 
     @abstractmethod
     def query(self, node: exp.Expression, ctes: Ctes, depth: int, *, named: bool = True) -> BoundQuery:
-        """A query inside, such as a sub-select."""
+        """A query inside, such as a sub-select.
+
+        Args:
+            node: from the parser.
+            ctes: the WITH queries that it sees.
+            depth: how deep it stands; 0 = the outermost.
+            named: no two of its columns may have one name.
+        """
 
     def input(self, node: exp.Expression, ctes: Ctes, depth: int) -> Input:
-        """One relation, sub-select or row pattern in FROM, with its window."""
+        """One relation, sub-select or row pattern in FROM, with its window.
+
+        Args:
+            node: from the parser.
+            ctes: the WITH queries that it sees.
+            depth: of the query around it; 0 = the outermost.
+        """
         given = self._source(node, ctes, depth)
         if "merged" in node.meta:
             own, shown = node.meta["merged"]

@@ -25,7 +25,15 @@ def select_items(
     *,
     named: bool = True,
 ) -> list[Item]:
-    """The output columns of a SELECT, checked and named."""
+    """The output columns of a SELECT, checked and named.
+
+    Args:
+        nodes: the expressions of SELECT.
+        columns: that names resolve to.
+        functions: that may be called here.
+        faults: takes what is wrong.
+        named: no two columns may have one name.
+    """
     items: list[Item] = []
     for node in nodes:
         if isinstance(node, exp.Star):

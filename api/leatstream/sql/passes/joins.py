@@ -31,7 +31,15 @@ _HINTS = {
 def check_join(
     node: exp.Expression, left: list[Input], right: Input, earlier: list[BoundJoin], binding: Binding
 ) -> BoundJoin | None:
-    """Read one join; its ON is not resolved yet. None after a fault."""
+    """Read one join; its ON is not resolved yet. None after a fault.
+
+    Args:
+        node: the join, from the parser.
+        left: the inputs before it.
+        right: the input behind JOIN.
+        earlier: joins before it in the same FROM.
+        binding: of the statement; what is wrong is noted there.
+    """
     faults, words, at = binding.faults, node.meta["words"], node.meta["position"]
     join_type = JOIN_TYPES.get(words)
     if join_type is None:
@@ -62,7 +70,13 @@ def check_join(
 
 
 def refuse_type(node: exp.Expression, binding: Binding, where: str) -> None:
-    """Note a kind of join that is not built."""
+    """Note a kind of join that is not built.
+
+    Args:
+        node: the join, from the parser.
+        binding: of the statement; what is wrong is noted there.
+        where: what it stands on, for the message: ``on streams``.
+    """
     words = node.meta["words"]
     hint = next((_HINTS[w] for w in words if w in _HINTS), None)
     what = "A list of relations in FROM" if words == ("comma",) else f"{' '.join(words).upper()} JOIN"
@@ -71,13 +85,26 @@ def refuse_type(node: exp.Expression, binding: Binding, where: str) -> None:
 
 
 def refuse_missing_on(node: exp.Expression, left: Input, right: Input, binding: Binding) -> None:
-    """Note a join without a condition."""
+    """Note a join without a condition.
+
+    Args:
+        node: the join, from the parser.
+        left: the input before it.
+        right: the input behind JOIN.
+        binding: of the statement; what is wrong is noted there.
+    """
     hint = f"Write ON {left.shown}.<column> = {right.shown}.<column>."
     binding.faults.add("sql-syntax", "A join needs ON.", position=node.meta["position"], hint=hint)
 
 
 def check_equality(join: BoundJoin, left: list[Input], binding: Binding) -> None:
-    """ON must hold an equality between both sides: Spark joins streams by key."""
+    """ON must hold an equality between both sides: Spark joins streams by key.
+
+    Args:
+        join: its ON resolved.
+        left: the inputs before it.
+        binding: of the statement; what is wrong is noted there.
+    """
     lefts = {given.ref for given in left}
     if any(given.columns is None for given in [*left, join.right]):
         return

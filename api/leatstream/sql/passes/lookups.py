@@ -31,7 +31,15 @@ _ONCE = "Write them into a stream of their own before, where they are called onc
 def check_lookup_join(
     node: exp.Expression, left: list[Input], right: Input, earlier: list[BoundJoin], binding: Binding
 ) -> BoundJoin | None:
-    """Read a join with a table; its ON is not resolved yet. None after a fault."""
+    """Read a join with a table; its ON is not resolved yet. None after a fault.
+
+    Args:
+        node: the join, from the parser.
+        left: the inputs before it.
+        right: the input behind JOIN.
+        earlier: joins before it in the same FROM.
+        binding: of the statement; what is wrong is noted there.
+    """
     faults, at = binding.faults, node.meta["position"]
     join_type = JOIN_TYPES.get(node.meta["words"])
     if join_type is None:
@@ -54,7 +62,13 @@ def check_lookup_join(
 
 
 def check_lookup_keys(join: BoundJoin, left: list[Input], binding: Binding) -> None:
-    """ON must equate a column of the table with something of the left side: by that its rows are found."""
+    """ON must equate a column of the table with something of the left side: by that its rows are found.
+
+    Args:
+        join: with a table on its right side.
+        left: the inputs before it.
+        binding: of the statement; what is wrong is noted there.
+    """
     if any(given.columns is None for given in [*left, join.right]):
         return
     lefts = {given.ref for given in left}
@@ -143,7 +157,13 @@ def _comparable(table: Input, column: str) -> bool:
 
 
 def refuse_table_first(given: Input, others: list[exp.Expression], binding: Binding) -> None:
-    """A table stands behind JOIN only."""
+    """A table stands behind JOIN only.
+
+    Args:
+        given: the table.
+        others: the joins behind it.
+        binding: of the statement; what is wrong is noted there.
+    """
     at = given.scan.position if given.scan is not None else None
     detail = f"{given.shown} is a table, which a query can only join with a stream or changelog before it."
     hint = (
@@ -156,7 +176,13 @@ def refuse_table_first(given: Input, others: list[exp.Expression], binding: Bind
 
 
 def check_lookup_place(query: BoundSelect, depth: int, binding: Binding) -> None:
-    """Tables are joined in the outermost FROM only."""
+    """Tables are joined in the outermost FROM only.
+
+    Args:
+        query: whose inputs are checked.
+        depth: of the query; 0 = the outermost.
+        binding: of the statement; what is wrong is noted there.
+    """
     for given in query.inputs:
         if not given.table or given is query.inputs[0]:
             continue
@@ -173,7 +199,13 @@ def check_lookup_place(query: BoundSelect, depth: int, binding: Binding) -> None
 
 
 def check_lookup_state(query: BoundQuery, binding: Binding, at: Position | None) -> None:
-    """A query that looks rows up keeps nothing from one batch to the next."""
+    """A query that looks rows up keeps nothing from one batch to the next.
+
+    Args:
+        query: the whole statement's.
+        binding: of the statement; what is wrong is noted there.
+        at: where a fault of the whole is shown.
+    """
     first = next((join for join in binding.joins if join.kind in LOOKUP_JOINS), None)
     if first is None:
         return

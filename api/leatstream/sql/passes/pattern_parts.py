@@ -233,7 +233,13 @@ def measure_of(leaf: exp.Expression, cells: Cells) -> Part:
 
 
 def part_of(leaf: exp.Expression, cells: Cells, current: str | None) -> Cell | Aggregate | Special:
-    """A leaf as a part; ``current`` is the variable whose condition it stands in."""
+    """A leaf as a part; ``current`` is the variable whose condition it stands in.
+
+    Args:
+        leaf: of a condition or measure.
+        cells: collects the values of rows.
+        current: the variable whose condition it stands in; None = none.
+    """
     at, name = place(leaf), str(leaf.this)
     if _called(leaf, *SPECIALS):
         return Special(SPECIALS[name], at)
@@ -246,7 +252,14 @@ def part_of(leaf: exp.Expression, cells: Cells, current: str | None) -> Cell | A
 
 
 def condition(node: exp.Expression, cells: Cells, current: str, faults: Faults) -> Part | None:
-    """A condition; None after a fault."""
+    """A condition; None after a fault.
+
+    Args:
+        node: resolved.
+        cells: collects the values of rows.
+        current: the variable that it defines.
+        faults: takes what is wrong.
+    """
     node = _bare(node)
     found = list(leaves(node))
     plain = not any(_called(leaf, *SPECIALS, *AGGREGATES) for leaf in found)

@@ -139,7 +139,13 @@ class ExpressionRenderer:
             self.put(piece)
 
     def form(self, text: str, values: Sequence[exp.Expression], row_time: str = "") -> None:
-        """Our text with ``{1}``, ``{2}`` for the expressions, each as often as it stands there."""
+        """Our text with ``{1}``, ``{2}`` for the expressions, each as often as it stands there.
+
+        Args:
+            text: with places for the values.
+            values: by number, from 1.
+            row_time: text of the row's time.
+        """
         pieces = _PLACE.split(text)
         for index, piece in enumerate(pieces):
             if not index % 2:

@@ -157,7 +157,15 @@ class Inside(_Rewriter):
     def replace(
         self, node: exp.Column, given: Input, column: str, fields: Sequence[str], on: str | None
     ) -> None:
-        """Give it the relation's new name."""
+        """Give it the relation's new name.
+
+        Args:
+            node: the column, changed in place.
+            given: the input that it is of.
+            column: its name.
+            fields: of a STRUCT, behind it.
+            on: the input in whose ON it stands; None = elsewhere.
+        """
         parts = node.meta["parts"]
         node.meta["parts"] = [(self.owned[given.ref], parts[0][1]), *parts[-len(fields) - 1 :]]
 
@@ -197,7 +205,15 @@ class Outside(_Rewriter):
     def replace(
         self, node: exp.Column, given: Input, column: str, fields: Sequence[str], on: str | None
     ) -> None:
-        """Write what the column is in its part."""
+        """Write what the column is in its part.
+
+        Args:
+            node: the column, changed in place.
+            given: the input that it is of.
+            column: its name.
+            fields: of a STRUCT, behind it.
+            on: the input in whose ON it stands; None = elsewhere.
+        """
         part = self.parts.get(given.ref)
         if part is None:
             return

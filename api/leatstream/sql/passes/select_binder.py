@@ -62,7 +62,14 @@ class SelectBinder(InputBinder):
         self.primary_key: tuple[str, ...] = ()
 
     def query(self, node: exp.Expression, ctes: Ctes, depth: int, *, named: bool = True) -> BoundQuery:
-        """A SELECT or UNION; ``named``: no two of its columns may have one name."""
+        """A SELECT or UNION; ``named``: no two of its columns may have one name.
+
+        Args:
+            node: from the parser.
+            ctes: the WITH queries that it sees.
+            depth: how deep it stands; 0 = the outermost.
+            named: no two of its columns may have one name.
+        """
         if depth > MAX_DEPTH:
             raise RequestError("too-complex", f"Queries nest at most {MAX_DEPTH} deep.", position=place(node))
         for what, position, hint in node.meta.get("refused", ()):

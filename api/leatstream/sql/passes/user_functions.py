@@ -52,7 +52,14 @@ def is_user_aggregate(node: exp.Expression) -> bool:
 
 
 def check_call(node: exp.Expression, use: FunctionUse, faults: Faults, no_aggregates: str | None) -> None:
-    """Check one call of a user's function; types are the analyzer's to check."""
+    """Check one call of a user's function; types are the analyzer's to check.
+
+    Args:
+        node: the call.
+        use: the function that it calls.
+        faults: takes what is wrong.
+        no_aggregates: hint where no aggregate may stand; None = it may.
+    """
     name, at = use.function.name, place(node, "name_span")
     wanted, count = len(use.function.arguments), len(node.expressions)
     if use.function.aggregate and no_aggregates is not None:
@@ -85,7 +92,13 @@ def check_windows(bound: Iterable[BoundSelect], faults: Faults) -> None:
 
 
 def write_user_call(r: ExpressionRenderer, node: Any, use: FunctionUse) -> None:
-    """The call under its name in the compiled SQL; an aggregate gets the rows of its group as an array."""
+    """The call under its name in the compiled SQL; an aggregate gets the rows of its group as an array.
+
+    Args:
+        r: takes the text.
+        node: the call.
+        use: the function that it calls.
+    """
     function = use.function
     r.put(f"{use.name}(" + ("collect_list(struct(" if function.aggregate else ""))
     for index, (value, argument) in enumerate(zip(node.expressions, function.arguments, strict=True)):

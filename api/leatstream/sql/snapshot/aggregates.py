@@ -17,7 +17,13 @@ _TRUTHS = {"bool_and": "min", "every": "min", "bool_or": "max", "any": "max", "s
 
 
 def aggregate(c: Expressions, name: str, node: Any) -> Value:
-    """One call of an aggregate; its arguments are compiled here."""
+    """One call of an aggregate; its arguments are compiled here.
+
+    Args:
+        c: compiles expressions.
+        name: of the aggregate.
+        node: the call.
+    """
     arguments = node.expressions
     distinct = "DISTINCT " if node.meta.get("distinct") else ""
     if name == "count" and len(arguments) == 1 and isinstance(arguments[0], exp.Star):

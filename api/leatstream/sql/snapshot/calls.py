@@ -46,7 +46,14 @@ def call(c: Expressions, node: Any) -> Value:
 
 
 def function(c: Expressions, name: str, node: exp.Expression, arguments: Sequence[exp.Expression]) -> Value:
-    """A function of the list."""
+    """A function of the list.
+
+    Args:
+        c: compiles expressions.
+        name: of the function.
+        node: the call.
+        arguments: not compiled yet.
+    """
     known = FUNCTIONS.get(name)
     if known is None:
         c.refuse(f"The function {name}", node, suggestion(name, KNOWN | AGGREGATES))
@@ -87,7 +94,14 @@ def _rounded(kind: DataType, digits: int | None) -> DataType:
 
 
 def taken(c: Expressions, value: Value, family: str, node: exp.Expression) -> Value:
-    """An argument as what a function takes."""
+    """An argument as what a function takes.
+
+    Args:
+        c: compiles expressions.
+        value: compiled.
+        family: of types that the function takes.
+        node: where a fault is shown.
+    """
     wanted = {"float": kinds.DOUBLE, "moment": kinds.TIMESTAMP, "date": kinds.DATE}.get(family)
     if value.kind is None:
         return Value("NULL", wanted)
@@ -107,7 +121,14 @@ def taken(c: Expressions, value: Value, family: str, node: exp.Expression) -> Va
 def chosen(
     c: Expressions, form: Callable[[list[str]], str], node: exp.Expression, nodes: Sequence[Any]
 ) -> Value:
-    """A form over values of one type."""
+    """A form over values of one type.
+
+    Args:
+        c: compiles expressions.
+        form: makes SQL of the values' SQL.
+        node: the call.
+        nodes: its arguments.
+    """
     if not nodes:
         c.wrong("type-mismatch", f"{node.name or node.this} needs arguments.", node)
         return NOTHING

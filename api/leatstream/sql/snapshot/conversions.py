@@ -38,7 +38,13 @@ def plain_name(kind: DataType) -> str:
 
 
 def cast(value: Value, wanted: DataType, parameters: Parameters) -> Value:
-    """``CAST(value AS wanted)``; the caller has asked ``can_cast``."""
+    """``CAST(value AS wanted)``; the caller has asked ``can_cast``.
+
+    Args:
+        value: compiled.
+        wanted: the type.
+        parameters: of the statement, with its database.
+    """
     given = value.kind
     if given is None:
         return Value("NULL", wanted)
@@ -102,6 +108,11 @@ def single(value: Value, parameters: Parameters) -> Value:
 
 def adapt(value: Value, wanted: DataType, parameters: Parameters) -> Value:
     """A value as one of a type that it can become without loss, for comparing and mixing.
+
+    Args:
+        value: compiled.
+        wanted: the type.
+        parameters: of the statement; takes a literal's new value.
 
     Raises:
         ValueError: a literal that is no value of the type.

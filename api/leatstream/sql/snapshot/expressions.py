@@ -96,19 +96,38 @@ class Expressions:
     # Faults
 
     def refuse(self, what: str, node: exp.Expression, hint: str | None = None) -> None:
-        """Note that something is not built for views."""
+        """Note that something is not built for views.
+
+        Args:
+            what: begins the message.
+            node: where it stands.
+            hint: what to do; None = the usual advice.
+        """
         hint = hint or _ELSEWHERE
         detail = f"{what} is not supported in a SELECT over materialized views."
         position = place(node, "name_span") if isinstance(node, exp.Anonymous) else place(node)
         self.faults.add("unsupported", detail, position=position, hint=hint)
 
     def wrong(self, code: str, detail: str, node: exp.Expression, hint: str | None = None) -> None:
-        """Note a fault."""
+        """Note a fault.
+
+        Args:
+            code: of the fault.
+            detail: its message.
+            node: where it stands.
+            hint: what to do.
+        """
         position = place(node, "name_span") if isinstance(node, exp.Anonymous) else place(node)
         self.faults.add(code, detail, position=position, hint=hint)
 
     def expect(self, found: Value, family: str, node: exp.Expression) -> None:
-        """Note a fault unless the value is of the family, or NULL."""
+        """Note a fault unless the value is of the family, or NULL.
+
+        Args:
+            found: the value.
+            family: of types, as ``number``.
+            node: where it stands.
+        """
         if found.kind is None:
             return
         given = kinds.family(found.kind)

@@ -76,7 +76,13 @@ def common(left: DataType, right: DataType) -> DataType | None:
 
 
 def arithmetic(operator: str, left: DataType, right: DataType) -> DataType:
-    """The type of a sum, difference, product, quotient or rest of two numbers."""
+    """The type of a sum, difference, product, quotient or rest of two numbers.
+
+    Args:
+        operator: ``DIV``, or one character.
+        left: type of the first operand.
+        right: type of the second one.
+    """
     one, other = family(left), family(right)
     if left.kind == right.kind == "FLOAT" and operator in "+-*%":
         return FLOAT

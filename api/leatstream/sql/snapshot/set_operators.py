@@ -15,7 +15,14 @@ from leatstream.sql.snapshot.values import typed
 
 
 def combined(shared: Shared, node: exp.Expression, left: Made, right: Made) -> Made:
-    """Put two SELECTs into one; columns go by their place, and by the names of the first."""
+    """Put two SELECTs into one; columns go by their place, and by the names of the first.
+
+    Args:
+        shared: of the whole statement.
+        node: UNION, EXCEPT or INTERSECT.
+        left: the first SELECT.
+        right: the second one.
+    """
     compared = node.meta.get("compared")
     shown = f"an {compared}" if compared else "a UNION"
     if len(left.names) != len(right.names):

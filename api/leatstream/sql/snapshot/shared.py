@@ -58,7 +58,13 @@ class Shared:
     inputs: int = 0
 
     def refuse(self, what: str, position: Position | None, hint: str | None = None) -> None:
-        """Note what does not work over views."""
+        """Note what does not work over views.
+
+        Args:
+            what: begins the message.
+            position: where it stands.
+            hint: what to do.
+        """
         detail = f"{what} is not supported in a SELECT over materialized views."
         self.faults.add("unsupported", detail, position=position, hint=hint)
 

@@ -18,7 +18,13 @@ def last_commit(files: CheckpointFiles, checkpoint: str) -> int | None:
 
 
 def offsets_of(files: CheckpointFiles, checkpoint: str, relations: list[str]) -> dict[str, Any]:
-    """Where the last committed batch ended, by relation; empty where that is unknown."""
+    """Where the last committed batch ended, by relation; empty where that is unknown.
+
+    Args:
+        files: of all checkpoints.
+        checkpoint: its name.
+        relations: in the order of the job's sources.
+    """
     last = last_commit(files, checkpoint)
     if last is None:
         return {}
@@ -31,6 +37,11 @@ def offsets_of(files: CheckpointFiles, checkpoint: str, relations: list[str]) ->
 
 def copy_offsets(files: CheckpointFiles, source: str, target: str) -> None:
     """Copy how far a stateless job has read; it may go on meanwhile, as these files never change.
+
+    Args:
+        files: of all checkpoints.
+        source: name of the checkpoint.
+        target: name of the copy.
 
     Raises:
         OSError: no batch was committed.

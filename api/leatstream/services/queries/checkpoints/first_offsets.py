@@ -19,6 +19,11 @@ def beginning_as(env: Environment, old: Query, job: JobSpec) -> JobSpec:
     What both read is the same then. Sources that the old query does not read leave the job as its statement
     says.
 
+    Args:
+        env: the environment.
+        old: the query before.
+        job: of the new one.
+
     Raises:
         CheckpointError: its checkpoint's file system does not answer, or refuses.
     """

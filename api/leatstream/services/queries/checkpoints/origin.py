@@ -68,6 +68,11 @@ def refuse_unbegun(env: Environment, properties: Properties, job: JobSpec) -> No
 
     It reads files, perhaps of a remote system: no caller may be writing to the catalog meanwhile.
 
+    Args:
+        env: the environment.
+        properties: of the query.
+        job: of the query.
+
     Raises:
         RequestError, CatalogError: as ``origin_of``.
         CheckpointError: they do not answer.
@@ -105,6 +110,11 @@ def check_origin(
 
 def origin_of(unit: UnitOfWork, properties: Properties, job: JobSpec) -> CheckpointOrigin | None:
     """What a new query begins with, by its properties ``from.savepoint`` and ``from.query``.
+
+    Args:
+        unit: an open unit of work.
+        properties: of the query.
+        job: of the query.
 
     Raises:
         RequestError: invalid-property or unsupported, when it does not fit.

@@ -36,6 +36,12 @@ _STARTED = "the query was started again before it was copied"
 def take_savepoint(env: Environment, principal: Principal, query_name: str, name: str) -> Savepoint:
     """Stop a query in order and, once its job has ended, copy its checkpoint; that is done by the reconciler.
 
+    Args:
+        env: the environment.
+        principal: who asks.
+        query_name: of the query.
+        name: of the savepoint.
+
     Raises:
         CatalogError: not-found, already-exists, invalid-transition.
         RequestError: unsupported, where a copy would be no use.
@@ -189,7 +195,13 @@ def _failed(savepoint: Savepoint, why: str) -> Savepoint:
 
 
 def get_savepoint(env: Environment, principal: Principal, name: str) -> Savepoint:
-    """The savepoint; CatalogError not-found."""
+    """The savepoint; CatalogError not-found.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the savepoint.
+    """
     authorize(principal, READ, "savepoint", name)
     with env.open_unit(write=False) as unit:
         return require_savepoint(unit, name)
@@ -198,7 +210,14 @@ def get_savepoint(env: Environment, principal: Principal, name: str) -> Savepoin
 def list_savepoints(
     env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
 ) -> Page[Savepoint]:
-    """One page of savepoints by name."""
+    """One page of savepoints by name.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        page_size: the most items of a page.
+        page_token: of the page wanted; None = the first.
+    """
     authorize(principal, READ, "savepoints")
     with env.open_unit(write=False) as unit:
         return repository_page(unit.savepoints, lambda s: s.name, "savepoints", page_size, page_token)
@@ -211,6 +230,12 @@ def delete_savepoint(
     pre: Precondition = Precondition(),  # noqa: B008
 ) -> None:
     """Delete it with its files.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the savepoint.
+        pre: precondition.
 
     Raises:
         CatalogError: has-dependents, while a query is still to begin with it.

@@ -78,7 +78,13 @@ class Observed:
 
 
 def decide(query: Query, observed: Observed, settings: RuntimeSettings) -> Action:
-    """One action that brings the query nearer to what is wanted."""
+    """One action that brings the query nearer to what is wanted.
+
+    Args:
+        query: as the catalog has it.
+        observed: what is known of its driver.
+        settings: of the running of jobs.
+    """
     status = query.status
     has_driver = status.driver_id is not None
     if has_driver and not observed.driver_alive:
@@ -219,7 +225,13 @@ def _end_driver(env: Environment, query: Query, _: LeatstreamError | None) -> No
 
 
 def reconcile(env: Environment, query: Query, aside: Aside = at_once) -> Action:
-    """Do what one query needs now; ``aside`` takes what may have to wait for others than the catalog."""
+    """Do what one query needs now; ``aside`` takes what may have to wait for others than the catalog.
+
+    Args:
+        env: the environment.
+        query: as the catalog has it.
+        aside: takes what may have to wait for others than the catalog.
+    """
     if leader_of(query) is not None:
         return _follow(env, query, aside)
     driver = query.status.driver_id

@@ -38,7 +38,13 @@ class Aside(Protocol):
 
 
 def at_once(place: Place, query_id: str, errand: Errand) -> bool:
-    """Do it while the caller waits."""
+    """Do it while the caller waits.
+
+    Args:
+        place: that it waits for.
+        query_id: whose errand it is.
+        errand: that is done.
+    """
     errand(None)
     return True
 
@@ -70,7 +76,13 @@ def _makers(unit: UnitOfWork, query: Query) -> list[Query]:
 def make_entities(
     env: Environment, query: Query, outage: LeatstreamError | None = None
 ) -> LeatstreamError | None:
-    """Create the sinks' entities of a job, and note that they exist."""
+    """Create the sinks' entities of a job, and note that they exist.
+
+    Args:
+        env: the environment.
+        query: whose sinks they are.
+        outage: of the store, found just before; it is not asked again.
+    """
     with env.open_unit(write=False) as unit:
         current = unit.queries.find_by_id(query.meta.id)
         makers = _makers(unit, query)
@@ -117,7 +129,13 @@ def _make_entity(env: Environment, query: Query) -> None:
 
 
 def finalize(env: Environment, query: Query, outage: LeatstreamError | None = None) -> LeatstreamError | None:
-    """Remove a query whose job has ended; what cannot be dropped yet is tried again after a pause."""
+    """Remove a query whose job has ended; what cannot be dropped yet is tried again after a pause.
+
+    Args:
+        env: the environment.
+        query: to be removed.
+        outage: of the store, found just before; it is not asked again.
+    """
     with env.open_unit(write=False) as unit:
         current = unit.queries.find_by_id(query.meta.id)
     if current is None or current.status.next_attempt_at != query.status.next_attempt_at:

@@ -99,6 +99,11 @@ def rollback(env: Environment, principal: Principal, name: str) -> Query:
 
     Of queries that write into a topic it takes over at once where the present version does not run.
 
+    Args:
+        env: the environment.
+        principal: who asks.
+        name: of the query.
+
     Raises:
         CatalogError: not-found; invalid-transition, if none is kept or a replacement is under way.
         RequestError: unsupported, if the present version reads otherwise by now.

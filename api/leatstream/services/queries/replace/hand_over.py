@@ -45,7 +45,13 @@ class Step(StrEnum):
 
 
 def next_step(green: Query, blue: Query, now: datetime) -> tuple[Step, str | None]:
-    """The step that brings ``green`` nearer to the place of ``blue``, and the message for users."""
+    """The step that brings ``green`` nearer to the place of ``blue``, and the message for users.
+
+    Args:
+        green: the version that takes over.
+        blue: the version before.
+        now: the time.
+    """
     if not green.on_hold:
         why = _far(green, blue)
         if why is not None:
@@ -206,6 +212,12 @@ def _swap_at(
 
 def take_over_at_once(env: Environment, unit: UnitOfWork, green: Query, blue: Query) -> None:
     """Take over from a query that does not run, where that has ended; the caller commits.
+
+    Args:
+        env: the environment.
+        unit: an open unit of work.
+        green: the version that takes over.
+        blue: the version before.
 
     Raises:
         CatalogError: invalid-transition, where nobody can tell where; has-dependents.

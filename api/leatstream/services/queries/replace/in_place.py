@@ -41,7 +41,14 @@ SAME_STATEMENT = Change("none", "the statement stays the same")
 
 
 def replacement(unit: UnitOfWork, old: Query, planned: PlannedQuery, within: Collection[str] = ()) -> Change:
-    """What replacing the statement does to the job; ``refused`` if it cannot be replaced in place."""
+    """What replacing the statement does to the job; ``refused`` if it cannot be replaced in place.
+
+    Args:
+        unit: an open unit of work.
+        old: the query as it is.
+        planned: what it is to be.
+        within: names of queries that change with it.
+    """
     kind = changed_kind(old.kind, planned.kind)
     if kind is not None:
         return kind
@@ -119,6 +126,12 @@ def needs_another(old: Query, change: Change) -> bool:
 def refuse_unswapped(unit: UnitOfWork, query: Query, properties: Properties, change: Change) -> None:
     """Refuse to change a query in place that is to be replaced by one beside it, or is being replaced.
 
+    Args:
+        unit: an open unit of work.
+        query: as it is.
+        properties: it is to have.
+        change: what replacing does to its job.
+
     Raises:
         CatalogError: invalid-transition.
         RequestError: unsupported.
@@ -144,7 +157,17 @@ def replace_query(
     planned: PlannedQuery | None,
     change: Change | None,
 ) -> Stored[Query]:
-    """Write the new version of a query; its job follows when the reconciler sees it."""
+    """Write the new version of a query; its job follows when the reconciler sees it.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        unit: an open unit of work.
+        old: the query as it is.
+        body: its new definition.
+        planned: of the new statement; None = it stays.
+        change: what that does to the job; None = nothing.
+    """
     query = replace(
         old,
         sql=body.sql,

@@ -40,7 +40,13 @@ def _not_behind(row: dict[str, object], before: dict[str, object] | None) -> boo
 
 
 def hindrance(unit: UnitOfWork, green: Query, blue: Query) -> str | None:
-    """Who holds the swap back, as it makes no column that they read; None: nobody."""
+    """Who holds the swap back, as it makes no column that they read; None: nobody.
+
+    Args:
+        unit: an open unit of work.
+        green: the version that takes over.
+        blue: the version before.
+    """
     relation, sink = unit.relations.find(green.sink), green.beside_relation
     if relation is None or sink is None or set(relation.columns) <= set(sink.columns):
         return None
@@ -50,13 +56,26 @@ def hindrance(unit: UnitOfWork, green: Query, blue: Query) -> str | None:
 
 
 def has_room(unit: UnitOfWork, green: Query, blue: Query) -> bool:
-    """Whether the one that was kept before is deleted; its deletion has begun."""
+    """Whether the one that was kept before is deleted; its deletion has begun.
+
+    Args:
+        unit: an open unit of work.
+        green: the version that takes over.
+        blue: the version before.
+    """
     older = unit.queries.find(blue.name + BLUE)
     return older is None or older.meta.id == green.meta.id
 
 
 def say(unit: UnitOfWork, query: Query, message: str, now: datetime) -> bool:
-    """Tell people something of a query; whether that is new."""
+    """Tell people something of a query; whether that is new.
+
+    Args:
+        unit: an open unit of work.
+        query: whose message it is.
+        message: for people.
+        now: the time.
+    """
     if query.status.message == message:
         return False
     keep_query(unit, query, replace(query, status=replace(query.status, message=message)), now)
