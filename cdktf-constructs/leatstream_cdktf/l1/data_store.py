@@ -53,6 +53,130 @@ class DataStoreClickhouseReference(Reference):
         return self._string("username")
 
 
+class DataStoreIcebergGlueReference(Reference):
+    """Tokens for the Iceberg tables in the Glue Data Catalog of one AWS account and region."""
+
+    @property
+    def access_key_id(self) -> str:
+        """Access key; without one the server's own AWS credentials are used."""
+        return self._string("access_key_id")
+
+    @property
+    def catalog_id(self) -> str:
+        """AWS account whose catalog it is; default that of the credentials."""
+        return self._string("catalog_id")
+
+    @property
+    def endpoint_url(self) -> str:
+        """Another address than the region's own, such as a VPC endpoint."""
+        return self._string("endpoint_url")
+
+    @property
+    def external_id(self) -> str:
+        """External id that the role requires."""
+        return self._string("external_id")
+
+    @property
+    def region(self) -> str:
+        """AWS region."""
+        return self._string("region")
+
+    @property
+    def role_arn(self) -> str:
+        """Role to assume with these credentials."""
+        return self._string("role_arn")
+
+    @property
+    def s3_endpoint_url(self) -> str:
+        """Another address of S3 than the region's own, such as a VPC endpoint."""
+        return self._string("s3_endpoint_url")
+
+    @property
+    def secret_access_key_secret(self) -> str:
+        """Name of the secret that holds the secret of the access key."""
+        return self._string("secret_access_key_secret")
+
+    @property
+    def warehouse_path(self) -> str:
+        """Where new tables lie; needed to create one in a database that has no location."""
+        return self._string("warehouse_path")
+
+
+class DataStoreIcebergRestS3Reference(Reference):
+    """Tokens for access to the files, where the catalog hands out no credentials."""
+
+    @property
+    def access_key_id(self) -> str:
+        """Access key."""
+        return self._string("access_key_id")
+
+    @property
+    def endpoint_url(self) -> str:
+        """Address of the object store, where it is not AWS's own."""
+        return self._string("endpoint_url")
+
+    @property
+    def region(self) -> str:
+        """Region of the buckets."""
+        return self._string("region")
+
+    @property
+    def secret_access_key_secret(self) -> str:
+        """Name of the secret that holds the secret of the access key."""
+        return self._string("secret_access_key_secret")
+
+
+class DataStoreIcebergRestReference(Reference):
+    """Tokens for a catalog that speaks Iceberg's REST protocol, such as Polaris, Lakekeeper, Nessie or Unity
+    Catalog.
+    """
+
+    @property
+    def ca_certificate(self) -> str:
+        """Certificate authority of the catalog to trust, PEM; default the machine's own."""
+        return self._string("ca_certificate")
+
+    @property
+    def client_id(self) -> str:
+        """OAuth2 client."""
+        return self._string("client_id")
+
+    @property
+    def client_secret_secret(self) -> str:
+        """Name of the secret that holds the client's secret."""
+        return self._string("client_secret_secret")
+
+    @property
+    def s3(self) -> DataStoreIcebergRestS3Reference:
+        """Access to the files, where the catalog hands out no credentials."""
+        return DataStoreIcebergRestS3Reference(self._owner, f"{self._path}.s3")
+
+    @property
+    def scope(self) -> str:
+        """OAuth2 scope; default `catalog`."""
+        return self._string("scope")
+
+    @property
+    def token_secret(self) -> str:
+        """Name of the secret that holds the token."""
+        return self._string("token_secret")
+
+    @property
+    def token_uri(self) -> str:
+        """Where tokens are requested; default the catalog's own /v1/oauth/tokens."""
+        return self._string("token_uri")
+
+    @property
+    def uri(self) -> str:
+        """Address of the catalog, without /v1."""
+        return self._string("uri")
+
+    @property
+    def warehouse(self) -> str:
+        """Warehouse or catalog to use, where the server has several."""
+        return self._string("warehouse")
+
+
 class DataStoreKafkaSaslAwsReference(Reference):
     """Tokens for aWS credentials, with `aws_msk_iam`."""
 
@@ -225,6 +349,45 @@ class DataStoreKinesisReference(Reference):
     def secret_access_key_secret(self) -> str:
         """Name of the secret that holds the secret of the access key."""
         return self._string("secret_access_key_secret")
+
+
+class DataStoreOracleReference(Reference):
+    """Tokens for a service of an Oracle database."""
+
+    @property
+    def ca_certificate(self) -> str:
+        """Certificate authority to trust, PEM; default the machine's own."""
+        return self._string("ca_certificate")
+
+    @property
+    def host(self) -> str:
+        """Host name or address of the listener."""
+        return self._string("host")
+
+    @property
+    def password_secret(self) -> str:
+        """Name of the secret that holds the password."""
+        return self._string("password_secret")
+
+    @property
+    def port(self) -> float:
+        """Port; default 1521."""
+        return self._number("port")
+
+    @property
+    def service(self) -> str:
+        """Service name of the (pluggable) database."""
+        return self._string("service")
+
+    @property
+    def tls(self) -> tf.IResolvable:
+        """Whether to connect over TLS (`tcps`), and check the certificate; default false."""
+        return self._at("tls")
+
+    @property
+    def username(self) -> str:
+        """User name; also the schema of its own tables."""
+        return self._string("username")
 
 
 class DataStorePostgresReference(Reference):
@@ -427,6 +590,18 @@ class DataStore(DataSource):
         return self.get_number_attribute("generation")
 
     @property
+    def iceberg_glue(self) -> DataStoreIcebergGlueReference:
+        """The Iceberg tables in the Glue Data Catalog of one AWS account and region."""
+        return DataStoreIcebergGlueReference(self, "iceberg_glue")
+
+    @property
+    def iceberg_rest(self) -> DataStoreIcebergRestReference:
+        """A catalog that speaks Iceberg's REST protocol, such as Polaris, Lakekeeper, Nessie or Unity
+        Catalog.
+        """
+        return DataStoreIcebergRestReference(self, "iceberg_rest")
+
+    @property
     def id(self) -> str:
         """Stable id of the object."""
         return self.get_string_attribute("id")
@@ -450,6 +625,11 @@ class DataStore(DataSource):
     def name(self) -> str:
         """Name of the store, exact."""
         return self.get_string_attribute("name")
+
+    @property
+    def oracle(self) -> DataStoreOracleReference:
+        """A service of an Oracle database."""
+        return DataStoreOracleReference(self, "oracle")
 
     @property
     def owner(self) -> str:

@@ -15,6 +15,66 @@ from leatstream_cdktf._reference import ListReference, Reference
 from leatstream_cdktf._shim import tf
 
 
+class EntityClickhouseColumn(TypedDict):
+    """Columns; required to create a table."""
+
+    name: str
+    """Name of the column, exact."""
+    not_null: NotRequired[bool | tf.IResolvable]
+    """Whether a value is required; columns of the primary key need no word of it. Default: ``False``."""
+    type: str
+    """SQL type, such as `BIGINT`."""
+
+
+class EntityClickhouse(TypedDict):
+    """Columns and key of a table."""
+
+    columns: NotRequired[Sequence[EntityClickhouseColumn] | tf.IResolvable]
+    """Columns; required to create a table. A change replaces the object."""
+    primary_key: NotRequired[Sequence[str]]
+    """Names of the columns that identify a row. A change replaces the object."""
+
+
+class EntityIcebergGlueColumn(TypedDict):
+    """Columns; required to create a table."""
+
+    name: str
+    """Name of the column, exact."""
+    not_null: NotRequired[bool | tf.IResolvable]
+    """Whether a value is required; columns of the primary key need no word of it. Default: ``False``."""
+    type: str
+    """SQL type, such as `BIGINT`."""
+
+
+class EntityIcebergGlue(TypedDict):
+    """Columns of a table, and the identifier fields by which rows replace each other."""
+
+    columns: NotRequired[Sequence[EntityIcebergGlueColumn] | tf.IResolvable]
+    """Columns; required to create a table. A change replaces the object."""
+    primary_key: NotRequired[Sequence[str]]
+    """Names of the columns that identify a row. A change replaces the object."""
+
+
+class EntityIcebergRestColumn(TypedDict):
+    """Columns; required to create a table."""
+
+    name: str
+    """Name of the column, exact."""
+    not_null: NotRequired[bool | tf.IResolvable]
+    """Whether a value is required; columns of the primary key need no word of it. Default: ``False``."""
+    type: str
+    """SQL type, such as `BIGINT`."""
+
+
+class EntityIcebergRest(TypedDict):
+    """Columns of a table, and the identifier fields by which rows replace each other."""
+
+    columns: NotRequired[Sequence[EntityIcebergRestColumn] | tf.IResolvable]
+    """Columns; required to create a table. A change replaces the object."""
+    primary_key: NotRequired[Sequence[str]]
+    """Names of the columns that identify a row. A change replaces the object."""
+
+
 class EntityKafka(TypedDict):
     """Settings of a Kafka topic."""
 
@@ -35,6 +95,26 @@ class EntityKinesis(TypedDict):
     """How long records are kept; default 24."""
     shards: NotRequired[int | float]
     """Number of open shards; required to create a stream unless `mode` is `ON_DEMAND`."""
+
+
+class EntityOracleColumn(TypedDict):
+    """Columns; required to create a table."""
+
+    name: str
+    """Name of the column, exact."""
+    not_null: NotRequired[bool | tf.IResolvable]
+    """Whether a value is required; columns of the primary key need no word of it. Default: ``False``."""
+    type: str
+    """SQL type, such as `BIGINT`."""
+
+
+class EntityOracle(TypedDict):
+    """Columns and key of a table."""
+
+    columns: NotRequired[Sequence[EntityOracleColumn] | tf.IResolvable]
+    """Columns; required to create a table. A change replaces the object."""
+    primary_key: NotRequired[Sequence[str]]
+    """Names of the columns that identify a row. A change replaces the object."""
 
 
 class EntityPostgresColumn(TypedDict):
@@ -81,6 +161,39 @@ class EntitySnowflake(TypedDict):
     """Names of the columns that identify a row. A change replaces the object."""
 
 
+class EntityClickhouseColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class EntityClickhouseReference(Reference):
+    """Tokens for columns and key of a table."""
+
+    @property
+    def columns(self) -> ListReference[EntityClickhouseColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", EntityClickhouseColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
+
+
 class EntityEffectiveReference(Reference):
     """Tokens for what the topic, stream or table has."""
 
@@ -125,6 +238,72 @@ class EntityEffectiveReference(Reference):
         return self._number("shards")
 
 
+class EntityIcebergGlueColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class EntityIcebergGlueReference(Reference):
+    """Tokens for columns of a table, and the identifier fields by which rows replace each other."""
+
+    @property
+    def columns(self) -> ListReference[EntityIcebergGlueColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", EntityIcebergGlueColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
+
+
+class EntityIcebergRestColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class EntityIcebergRestReference(Reference):
+    """Tokens for columns of a table, and the identifier fields by which rows replace each other."""
+
+    @property
+    def columns(self) -> ListReference[EntityIcebergRestColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", EntityIcebergRestColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
+
+
 class EntityKafkaReference(Reference):
     """Tokens for settings of a Kafka topic."""
 
@@ -161,6 +340,39 @@ class EntityKinesisReference(Reference):
     def shards(self) -> float:
         """Number of open shards; required to create a stream unless `mode` is `ON_DEMAND`."""
         return self._number("shards")
+
+
+class EntityOracleColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class EntityOracleReference(Reference):
+    """Tokens for columns and key of a table."""
+
+    @property
+    def columns(self) -> ListReference[EntityOracleColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", EntityOracleColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
 
 
 class EntityPostgresColumnReference(Reference):
@@ -262,8 +474,12 @@ class Entity(Resource):
         *,
         name: str,
         store: str,
+        clickhouse: EntityClickhouse | tf.IResolvable | None = None,
+        iceberg_glue: EntityIcebergGlue | tf.IResolvable | None = None,
+        iceberg_rest: EntityIcebergRest | tf.IResolvable | None = None,
         kafka: EntityKafka | tf.IResolvable | None = None,
         kinesis: EntityKinesis | tf.IResolvable | None = None,
+        oracle: EntityOracle | tf.IResolvable | None = None,
         postgres: EntityPostgres | tf.IResolvable | None = None,
         snowflake: EntitySnowflake | tf.IResolvable | None = None,
         **meta: Unpack[ResourceMeta],
@@ -275,8 +491,12 @@ class Entity(Resource):
             id_: its name within the scope.
             name: Name of the topic, stream or table, exact. A change replaces the object.
             store: Name of the store. A change replaces the object.
+            clickhouse: Columns and key of a table.
+            iceberg_glue: Columns of a table, and the identifier fields by which rows replace each other.
+            iceberg_rest: Columns of a table, and the identifier fields by which rows replace each other.
             kafka: Settings of a Kafka topic.
             kinesis: Settings of a Kinesis stream.
+            oracle: Columns and key of a table.
             postgres: Columns, key and settings of a table.
             snowflake: Columns and key of a table.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
@@ -287,8 +507,12 @@ class Entity(Resource):
             {
                 "name": name,
                 "store": store,
+                "clickhouse": clickhouse,
+                "iceberg_glue": iceberg_glue,
+                "iceberg_rest": iceberg_rest,
                 "kafka": kafka,
                 "kinesis": kinesis,
+                "oracle": oracle,
                 "postgres": postgres,
                 "snowflake": snowflake,
             },
@@ -296,9 +520,24 @@ class Entity(Resource):
         )
 
     @property
+    def clickhouse(self) -> EntityClickhouseReference:
+        """Columns and key of a table."""
+        return EntityClickhouseReference(self, "clickhouse")
+
+    @property
     def effective(self) -> EntityEffectiveReference:
         """What the topic, stream or table has."""
         return EntityEffectiveReference(self, "effective")
+
+    @property
+    def iceberg_glue(self) -> EntityIcebergGlueReference:
+        """Columns of a table, and the identifier fields by which rows replace each other."""
+        return EntityIcebergGlueReference(self, "iceberg_glue")
+
+    @property
+    def iceberg_rest(self) -> EntityIcebergRestReference:
+        """Columns of a table, and the identifier fields by which rows replace each other."""
+        return EntityIcebergRestReference(self, "iceberg_rest")
 
     @property
     def kafka(self) -> EntityKafkaReference:
@@ -314,6 +553,11 @@ class Entity(Resource):
     def name(self) -> str:
         """Name of the topic, stream or table, exact."""
         return self.get_string_attribute("name")
+
+    @property
+    def oracle(self) -> EntityOracleReference:
+        """Columns and key of a table."""
+        return EntityOracleReference(self, "oracle")
 
     @property
     def postgres(self) -> EntityPostgresReference:

@@ -67,8 +67,8 @@ def world(
     aws: str,
 ) -> Iterator[DocsWorld]:
     given = request.getfixturevalue
-    others = {"oracle": lambda: given("oracle").config(password=ORACLE_PASSWORD)}
     others = {
+        "oracle": lambda: given("oracle").config(password=ORACLE_PASSWORD),
         "snowflake": lambda: given("snowflake").config() | given("snowflake").secrets,
     }
     servers = Servers(kafka_broker, postgres, aws, lambda: given("schema_registry"), others)
