@@ -97,7 +97,8 @@ def test_every_variable_that_something_reads_or_sets_is_known() -> None:
     places = ("api", "spark_jobs", "provider-schema", "cdktf-constructs", "deploy", "docs", "examples")
     files = [path for place in places for path in (root / place).rglob("*") if path.suffix in kinds]
     text = "\n".join(path.read_text(encoding="utf-8") for path in files if path.is_file())
-    names = set(re.findall(r"\bLEATSTREAM_[A-Z_]*[A-Z]\b(?![A-Z_*…])", text))
+    # The last one is a table, in stores that fold names to upper case.
+    names = set(re.findall(r"\bLEATSTREAM_[A-Z_]*[A-Z]\b(?![A-Z_*…])", text)) - {"LEATSTREAM_BATCHES"}
     assert len(names) > 50
     assert told_unknown(dict.fromkeys(names, "x")) is None
 

@@ -94,7 +94,7 @@ def pending(table: Table, entity: str, start: Offset) -> list[Snapshot]:
         f"Table {entity} no longer has the snapshot up to which the query has read "
         f"({start['snapshot'] or 'its first one'}): it was expired, or the table was set back"
     )
-    hint = "Start the query over, and keep snapshots for longer than it may stand still"
+    hint = "Start the query over, and keep snapshots for longer than it may stand still."
     raise _lost(detail, hint)
 
 
@@ -130,7 +130,7 @@ def appended(table: Table, entity: str, end: Offset) -> list[Snapshot]:
     ids = [str(one.snapshot_id) for one in behind]
     if end["snapshot"] not in ids:
         detail = f"Table {entity} no longer has snapshot {end['snapshot']}, which a batch ends with"
-        raise _lost(detail, "Start the query over, and keep snapshots for longer than it may stand still")
+        raise _lost(detail, "Start the query over, and keep snapshots for longer than it may stand still.")
     mine: Sequence[Snapshot] = behind[: ids.index(end["snapshot"]) + 1]
     return [one for one in mine if _operation(one) == _APPEND]
 
