@@ -6,6 +6,7 @@ from leatstream_cdktf.l1 import LeatstreamProvider
 from leatstream_cdktf.l2._statement import Sink
 from leatstream_cdktf.l2.application import Application
 from leatstream_cdktf.l2.changelog import Changelog
+from leatstream_cdktf.l2.iceberg_store import IcebergGlueStore, IcebergRestStore
 from leatstream_cdktf.l2.namespaces import Database, Schema
 from leatstream_cdktf.l2.query import Query
 from leatstream_cdktf.l2.stores import KafkaStore, KinesisStore, S3Store
@@ -16,6 +17,8 @@ __all__ = [
     "Application",
     "Changelog",
     "Database",
+    "IcebergGlueStore",
+    "IcebergRestStore",
     "KafkaStore",
     "KinesisStore",
     "LeatstreamProvider",

@@ -11,6 +11,8 @@ from leatstream_cdktf import (
     Application,
     Changelog,
     Database,
+    IcebergGlueStore,
+    IcebergRestStore,
     KafkaStore,
     KinesisStore,
     LeatstreamProvider,
@@ -55,6 +57,14 @@ def build(stack: Any) -> dict[str, Any]:
     S3Store(
         stack, "lake", region="eu-west-1", bucket="acme-events", prefix="team/raw/",
         access_key_id="AKIA", secret_access_key=password.string_value,
+    )  # fmt: skip
+    IcebergRestStore(
+        stack, "tables", uri="https://catalog.example.com", warehouse="lake", client_id="leat",
+        client_secret=password.string_value, s3={"region": "eu-west-1"},
+    )  # fmt: skip
+    IcebergGlueStore(
+        stack, "glue", region="eu-west-1", warehouse_path="s3://acme-lake/warehouse",
+        role_arn="arn:aws:iam::123456789012:role/leatstream",
     )  # fmt: skip
     demo = Database(stack, "demo", comment="for people")
     public = Schema(stack, "public_schema", name="public", database=demo)
@@ -199,6 +209,10 @@ def faults(stack: Any, made: dict[str, Any]) -> dict[str, str]:
         "id without role": lambda: KinesisStore(stack, "bad", region="eu-west-1", external_id="x"),
         "half a key of files": lambda: S3Store(
             stack, "bad", region="eu-west-1", bucket="bbb", access_key_id="AKIA"
+        ),
+        "half a client": lambda: IcebergRestStore(stack, "bad", uri="https://x", client_id="leat"),
+        "half a key of Glue": lambda: IcebergGlueStore(
+            stack, "bad", region="eu-west-1", access_key_id="AKIA"
         ),
         "no such kind": lambda: Sink(name="s", kind="view"),
         "changelog without columns": lambda: Changelog(
