@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +13,7 @@ from typing import Any
 
 import fakes
 from aws_server import REGION, bucket
+from lakes import glue_lake, rest_lake
 from postgres_server import PASSWORD, PostgresServer
 from spark_analyzer import SparkAnalyzer
 from starlette.testclient import TestClient
@@ -161,10 +163,15 @@ def docs_world(directory: Path, spark: Any, servers: Servers) -> Iterator[DocsWo
         "postgres": servers.postgres.config(password=PASSWORD, database=database),
         "s3": {"region": REGION, "endpoint_url": servers.aws, **_KEYS},
     }
+    lakes = contextlib.ExitStack()
 
     def connect(store: Store) -> Connector:
         if store.kind == "kafka":
             return kafka
+        if store.kind.startswith("iceberg_") and store.kind not in own:
+            open_lake = rest_lake if store.kind == "iceberg_rest" else glue_lake
+            lake = lakes.enter_context(open_lake(servers.aws))
+            own[store.kind] = {**lake.config, **lake.secrets}
         kept = {k: store.config[k] for k in ("bucket", "prefix") if store.config.get(k)}
         if "bucket" in kept:
             bucket(servers.aws, kept["bucket"])
@@ -192,6 +199,7 @@ def docs_world(directory: Path, spark: Any, servers: Servers) -> Iterator[DocsWo
         with TestClient(create_app(env), headers=world.headers) as opened:
             yield DocsWorld(opened, world)
     finally:
+        lakes.close()
         for topic in sorted(made):
             kafka.drop_entity(topic)
         world.units.close()

@@ -7,6 +7,7 @@ from leatstream_cdktf.l2._statement import Sink
 from leatstream_cdktf.l2.application import Application
 from leatstream_cdktf.l2.changelog import Changelog
 from leatstream_cdktf.l2.clickhouse_store import ClickHouseStore
+from leatstream_cdktf.l2.iceberg_store import IcebergGlueStore, IcebergRestStore
 from leatstream_cdktf.l2.namespaces import Database, Schema
 from leatstream_cdktf.l2.oracle_store import OracleStore
 from leatstream_cdktf.l2.query import Query
@@ -20,6 +21,8 @@ __all__ = [
     "Changelog",
     "ClickHouseStore",
     "Database",
+    "IcebergGlueStore",
+    "IcebergRestStore",
     "KafkaStore",
     "KinesisStore",
     "LeatstreamProvider",

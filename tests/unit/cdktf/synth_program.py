@@ -12,6 +12,8 @@ from leatstream_cdktf import (
     Changelog,
     ClickHouseStore,
     Database,
+    IcebergGlueStore,
+    IcebergRestStore,
     KafkaStore,
     KinesisStore,
     LeatstreamProvider,
@@ -66,6 +68,13 @@ def build(stack: Any) -> dict[str, Any]:
     SnowflakeStore(
         stack, "warehouse", account="acme-x1", username="LEAT", warehouse="LOADING", role="LOADER",
         private_key=password.string_value,
+    IcebergRestStore(
+        stack, "tables", uri="https://catalog.example.com", warehouse="lake", client_id="leat",
+        client_secret=password.string_value, s3={"region": "eu-west-1"},
+    )  # fmt: skip
+    IcebergGlueStore(
+        stack, "glue", region="eu-west-1", warehouse_path="s3://acme-lake/warehouse",
+        role_arn="arn:aws:iam::123456789012:role/leatstream",
     )  # fmt: skip
     demo = Database(stack, "demo", comment="for people")
     public = Schema(stack, "public_schema", name="public", database=demo)
@@ -212,6 +221,10 @@ def faults(stack: Any, made: dict[str, Any]) -> dict[str, str]:
             stack, "bad", region="eu-west-1", bucket="bbb", access_key_id="AKIA"
         ),
         "a host with a scheme": lambda: ClickHouseStore(stack, "bad", host="https://ch", username="leat"),
+        "half a client": lambda: IcebergRestStore(stack, "bad", uri="https://x", client_id="leat"),
+        "half a key of Glue": lambda: IcebergGlueStore(
+            stack, "bad", region="eu-west-1", access_key_id="AKIA"
+        ),
         "no such kind": lambda: Sink(name="s", kind="view"),
         "changelog without columns": lambda: Changelog(
             stack, "bad", schema=public, store=kafka, primary_key=["a"], columns={}

@@ -165,6 +165,8 @@ def test_passwords_are_write_only(synthesized: dict[str, Any]) -> None:
         ("id without role", ["external_id is given without role_arn"]),
         ("a host with a scheme", ["host is a name without a scheme"]),
         ("half a key of files", ["access_key_id and secret_access_key go together"]),
+        ("half a client", ["client_id and client_secret go together"]),
+        ("half a key of Glue", ["access_key_id and secret_access_key go together"]),
         ("sasl unused", ["did you mean 'sasl_ssl'?"]),
         ("mechanism", ["kafka.sasl.mechanism is 'PLAIN'", "Did you mean 'plain'?"]),
         ("no servers", ["bootstrap_servers is empty"]),
@@ -181,6 +183,7 @@ def test_faults_are_told_at_construction(answer: dict[str, Any], case: str, part
 
 def test_no_fault_is_left_unchecked_or_tells_a_secret(answer: dict[str, Any]) -> None:
     assert len(answer["faults"]) == 34
+    assert len(answer["faults"]) == 35
     assert "hunter2" not in json.dumps(answer["faults"])
 
 

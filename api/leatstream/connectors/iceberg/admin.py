@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from leatstream.connectors.entities import Entity, Table, TableColumn
 from leatstream.connectors.iceberg import names
 from leatstream.connectors.iceberg.catalogs import Opener, need_client
-from leatstream.connectors.iceberg.errors import told
+from leatstream.connectors.iceberg.errors import reported
 from leatstream.connectors.iceberg.types import native_text, read_type, table_schema
 from leatstream.errors import StoreError
 from leatstream.model.objects import Column
@@ -23,6 +23,7 @@ _PROPERTIES = {
     # Each commit writes a file of metadata; without these they pile up for ever.
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
+    "commit.manifest-merge.enabled": "true",
 }
 _KEPT = 240.0  # seconds; what a catalog hands out for files, and a role's credentials, live longer
 
@@ -40,16 +41,16 @@ class IcebergAdmin:
     def catalog(
         self, what: str, timeout: float, *, fresh: bool = False, rows: bool = False
     ) -> Iterator[Catalog]:
-        """The catalog; what goes wrong with it is told.
+        """The catalog; its errors are raised as StoreErrors.
 
         Args:
             what: what is tried, for messages.
             timeout: seconds that a request may last.
             fresh: whether to log in again.
-            rows: see ``errors.told``.
+            rows: see ``errors.reported``.
         """
         need_client(self.store)
-        with told(self.store, what, self.where, timeout, rows=rows):
+        with reported(self.store, what, self.where, timeout, rows=rows):
             now = time.monotonic()
             if fresh or self._open is None or self._open[0] < now or self._open[1] != timeout:
                 self._open = (now + _KEPT, timeout, self._opener(timeout))
@@ -90,7 +91,13 @@ class IcebergAdmin:
         return []
 
     def table(self, entity: str, timeout: float, what: str | None = None) -> IcebergTable | None:
-        """The table as it is now, or None."""
+        """The table as it is now, or None.
+
+        Args:
+            entity: its name in the store.
+            timeout: seconds.
+            what: what is tried, for messages.
+        """
         need_client(self.store)
         from pyiceberg.exceptions import (
             NoSuchNamespaceError,
@@ -107,6 +114,11 @@ class IcebergAdmin:
     def loaded(self, entity: str, timeout: float, what: str) -> IcebergTable:
         """The table as it is now.
 
+        Args:
+            entity: its name in the store.
+            timeout: seconds.
+            what: what is tried, for messages.
+
         Raises:
             StoreError: entity-not-found.
         """
@@ -121,14 +133,21 @@ class IcebergAdmin:
         return None if found is None else Entity(".".join(names.split(entity)), table=described(found))
 
     def identity(self, entity: str, timeout: float) -> str | None:
-        """What tells the table from a later one of its name."""
+        """An identity that a later table of its name does not share."""
         found = self.table(entity, timeout)
         return None if found is None else str(found.metadata.table_uuid)
 
     def create(
         self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float
     ) -> bool:
-        """Create a table and its namespace; False when there is one of this name already."""
+        """Create a table and its namespace; False when there is one of this name already.
+
+        Args:
+            entity: its name in the store.
+            columns: its columns, in this order.
+            primary_key: names of the key's columns; empty = no key.
+            timeout: seconds.
+        """
         need_client(self.store)
         from pyiceberg.exceptions import NamespaceAlreadyExistsError, TableAlreadyExistsError
 

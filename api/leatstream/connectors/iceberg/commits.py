@@ -118,6 +118,11 @@ def claim(admin: IcebergAdmin, target: Target) -> int | None:
 def is_there(table: Table, target: Target, number: int) -> bool:
     """Whether a batch is in the table.
 
+    Args:
+        table: just loaded.
+        target: who writes where.
+        number: of the batch.
+
     Raises:
         StoreError: a newer attempt has begun.
     """
@@ -154,7 +159,14 @@ def commit_batch(
 
 
 def remove_progress(admin: IcebergAdmin, entity: str, query: str, timeout: float) -> Table | None:
-    """Remove what a table says of a query; the table, or None where it is gone."""
+    """Remove what a table says of a query; the table, or None where it is gone.
+
+    Args:
+        admin: of the store.
+        entity: its name in the store.
+        query: id of one that has ended.
+        timeout: seconds.
+    """
     keys: list[str] = []
     found: Table | None = None
 

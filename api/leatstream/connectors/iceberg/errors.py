@@ -27,7 +27,7 @@ _LONGEST = 300
 
 
 @contextlib.contextmanager
-def told(store: str, what: str, where: str, timeout: float, *, rows: bool = False) -> Iterator[None]:
+def reported(store: str, what: str, where: str, timeout: float, *, rows: bool = False) -> Iterator[None]:
     """What pyiceberg, its clients and pyarrow raise, as StoreErrors.
 
     Args:
@@ -51,7 +51,16 @@ def told(store: str, what: str, where: str, timeout: float, *, rows: bool = Fals
 def store_error(
     store: str, what: str, error: Exception, where: str, timeout: float, *, rows: bool = False
 ) -> StoreError | None:
-    """The StoreError for what was raised; None for what is no fault of the store. See ``told``."""
+    """The StoreError for what was raised; None for what is no fault of the store.
+
+    Args:
+        store: the store's name.
+        what: what was tried.
+        error: what was raised.
+        where: the catalog's place.
+        timeout: seconds that a request had.
+        rows: see ``reported``.
+    """
     name = type(error).__name__
     module = type(error).__module__.partition(".")[0]
     if module in ("botocore", "boto3"):

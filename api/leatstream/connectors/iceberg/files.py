@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.iceberg.commits import query_path
-from leatstream.connectors.iceberg.errors import told
+from leatstream.connectors.iceberg.errors import reported
 from leatstream.connectors.iceberg.null_lists import keep_null_lists
 from leatstream.connectors.iceberg.rows import arrow_schema, completed, shaped
 from leatstream.connectors.store_marks import marked
@@ -58,7 +58,15 @@ class FilePlan:
 
     @classmethod
     def of(cls, store: str, entity: str, where: str, columns: tuple[str, ...], table: Table) -> FilePlan:
-        """The plan for a table as it is loaded."""
+        """The plan for a table as it is loaded.
+
+        Args:
+            store: its name.
+            entity: its name in the store.
+            where: the catalog's place.
+            columns: of the rows.
+            table: just loaded.
+        """
         metadata = table.metadata.model_copy(update=dict(_HISTORY)).model_dump_json()
         return cls(store, entity, where, columns, metadata, dict(table.io.properties))
 
@@ -72,7 +80,7 @@ def write_task(plan: FilePlan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa
     import pyarrow as pa
 
     try:
-        with told(plan.store, f"writing to table {plan.entity}", plan.where, _TIMEOUT, rows=True):
+        with reported(plan.store, f"writing to table {plan.entity}", plan.where, _TIMEOUT, rows=True):
             for one in _written(plan, batches):
                 yield pa.record_batch(
                     {

@@ -24,7 +24,13 @@ _APPEND, _REPLACE = "append", "replace"
 
 
 def offset(snapshot: str, since: str = NOWHERE, *, whole: bool = False) -> Offset:
-    """An offset of these members."""
+    """An offset of these members.
+
+    Args:
+        snapshot: up to which was read.
+        since: from where the batch began.
+        whole: whether it is all rows of the snapshot.
+    """
     return {"snapshot": snapshot, "since": since, "whole": whole}
 
 
@@ -80,6 +86,11 @@ def ancestors(table: Table) -> list[Snapshot]:
 def pending(table: Table, entity: str, start: Offset) -> list[Snapshot]:
     """The snapshots behind an offset, the oldest first.
 
+    Args:
+        table: as it is now.
+        entity: its name, for messages.
+        start: the offset.
+
     Raises:
         StoreError: store-rejected, those in between were expired, or the table was set back.
     """
@@ -125,7 +136,13 @@ def advanced(table: Table, entity: str, start: Offset, *, skip: bool, most: int)
 
 
 def appended(table: Table, entity: str, end: Offset) -> list[Snapshot]:
-    """The snapshots of a batch that append rows."""
+    """The snapshots of a batch that append rows.
+
+    Args:
+        table: as it is now.
+        entity: its name, for messages.
+        end: the end of the batch.
+    """
     behind = pending(table, entity, offset(end["since"]))
     ids = [str(one.snapshot_id) for one in behind]
     if end["snapshot"] not in ids:

@@ -22,6 +22,11 @@ _TIMEOUT = 15.0
 def rows(admin: IcebergAdmin, entity: str, limit: int | None) -> Iterator[Record | None]:
     """The rows of the present snapshot as JSON objects; the key is an object of the key's columns.
 
+    Args:
+        admin: of the store.
+        entity: its name in the store.
+        limit: end after so many rows; None = no limit.
+
     They are those of one snapshot, whatever is committed meanwhile.
     """
     yield None
@@ -43,6 +48,12 @@ def rows(admin: IcebergAdmin, entity: str, limit: int | None) -> Iterator[Record
 
 def write(admin: IcebergAdmin, entity: str, records: Sequence[NewRecord], timeout: float) -> None:
     """Write rows in one commit; those of a table with a key replace the row of the same key.
+
+    Args:
+        admin: of the store.
+        entity: its name in the store.
+        records: JSON objects of its columns.
+        timeout: seconds.
 
     Raises:
         StoreError: store-rejected, nothing is written then.

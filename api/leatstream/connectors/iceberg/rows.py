@@ -24,6 +24,11 @@ def arrow_schema(schema: Schema, columns: Sequence[str]) -> pa.Schema:
 def shaped(rows: pa.RecordBatch | pa.Table, wanted: pa.Schema, entity: str) -> pa.Table:
     """Rows with the types of a table's columns; by position.
 
+    Args:
+        rows: of a query.
+        wanted: the columns in the table's own types.
+        entity: the table, for messages.
+
     Raises:
         StoreError: store-rejected, a value does not fit; it is not quoted.
     """
@@ -72,7 +77,13 @@ def last_of_keys(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
 
 
 def without_keys(rows: pa.Table, gone: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """The rows whose key is none of ``gone``, which has just the columns of the key."""
+    """The rows whose key is none of ``gone``, which has just the columns of the key.
+
+    Args:
+        rows: of a table.
+        gone: keys.
+        keys: names of the key's columns.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 

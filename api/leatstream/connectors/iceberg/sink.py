@@ -196,6 +196,12 @@ def _with_keys(rows: pa.Table, wanted: pa.Schema, target: Target) -> pa.Table:
 def forget_query(admin: IcebergAdmin, entity: str, query: str, timeout: float) -> int:
     """Remove what a table keeps of a query that has ended: its properties, and files that no snapshot has.
 
+    Args:
+        admin: of the store.
+        entity: its name in the store.
+        query: id of one that has ended.
+        timeout: seconds.
+
     Returns:
         How many files were left over.
     """

@@ -129,7 +129,7 @@ class IcebergReader(DataSourceStreamReader):
 
     @contextmanager
     def _table(self) -> Iterator[Table]:
-        """The table as it is now; what goes wrong is a marked sentence that the driver finds again."""
+        """The table as it is now; errors are marked sentences that the driver finds again."""
         plan = self._plan
         what = f"reading table {plan.entity}"
         try:

@@ -206,7 +206,13 @@ def _fits_plain(kind: DataType, native: str) -> bool:
 
 
 def readable(kind: DataType, native: str, source: DataType) -> bool:
-    """Whether values of a table's column can be read as this type; plain ones all can as text."""
+    """Whether values of a table's column can be read as this type; plain ones all can as text.
+
+    Args:
+        kind: the relation's type.
+        native: the column's, as ``native_text`` writes it.
+        source: the column's as ``read_type`` gives it.
+    """
     if kind.kind in _NESTED:
         return (
             kind.kind == source.kind
