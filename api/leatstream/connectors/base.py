@@ -228,6 +228,34 @@ class Connector(ABC):
         """
         raise StoreError("store-rejected", f"Stores of kind {self.kind} have no tables.")
 
+    def create_view(
+        self,
+        entity: str,
+        columns: Sequence[Column],
+        primary_key: Sequence[str],
+        retention_ms: int | None,
+        timeout: float = 10.0,
+    ) -> None:
+        """Create a materialized view, whose rows a sink with ``stored_view`` writes; idempotent.
+
+        Only of kinds with the capability ``view``.
+
+        Args:
+            entity: its name in the store.
+            columns: its columns, in this order.
+            primary_key: columns by which rows replace each other; empty = every row is kept.
+            retention_ms: how long a row is seen after it was written; None = for ever.
+            timeout: seconds.
+
+        Raises:
+            StoreError: ``entity-conflict`` if something else has this name.
+        """
+        raise StoreError("store-rejected", f"Stores of kind {self.kind} hold no materialized views.")
+
+    def drop_view(self, entity: str, timeout: float = 10.0) -> None:
+        """Delete a materialized view and its rows; idempotent. Only of kinds with the capability ``view``."""
+        raise StoreError("store-rejected", f"Stores of kind {self.kind} hold no materialized views.")
+
     @classmethod
     def kept_type(cls, kind: DataType) -> DataType:
         """The type that a column of a new table is read back with."""

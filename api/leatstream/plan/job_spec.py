@@ -201,6 +201,7 @@ class SinkSpec(_Document):
         deletes: the SQL gives ``__leat_deleted`` too: where it is true, a record without value is written.
         timestamp_strategy: ``proc.time`` lets the store stamp the record, ``event.time`` writes row time.
         options: in the store kind's own words, such as ``s3.partition.by``; checked by its connector.
+        stored_view: whether the entity is a materialized view that the store holds: ``view`` is not set then.
     """
 
     relation: str
@@ -219,6 +220,7 @@ class SinkSpec(_Document):
     timestamp_strategy: Literal["proc.time", "event.time"] = "proc.time"
     options: dict[str, str] = Field(default_factory=dict)
     view: ViewSpec | None = None
+    stored_view: bool = False
 
 
 def value_columns(spec: SourceSpec | SinkSpec) -> list[ColumnSpec]:

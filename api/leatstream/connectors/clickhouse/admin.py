@@ -215,7 +215,11 @@ class ClickHouseAdmin:
 
 
 def create_statement(
-    table: str, columns: Sequence[Column], primary_key: Sequence[str], more: Sequence[str] = ()
+    table: str,
+    columns: Sequence[Column],
+    primary_key: Sequence[str],
+    more: Sequence[str] = (),
+    ttl: str = "",
 ) -> str:
     """CREATE TABLE of a table whose rows are kept, or replace each other by key.
 
@@ -224,6 +228,7 @@ def create_statement(
         columns: in their order.
         primary_key: names of the key's columns; empty = every row is kept.
         more: declarations of further columns.
+        ttl: when rows are deleted, with ``TTL`` before it.
     """
     parts = [
         f"{quoted(column.name)} "
@@ -234,14 +239,14 @@ def create_statement(
     parts += more
     if not primary_key:
         return (
-            f"CREATE TABLE {table} ({', '.join(parts)}) ENGINE = MergeTree ORDER BY tuple()"
+            f"CREATE TABLE {table} ({', '.join(parts)}) ENGINE = MergeTree ORDER BY tuple(){ttl}"
             f" SETTINGS {WINDOW_SETTING} = {WINDOW}"
         )
     keys = ", ".join(map(quoted, primary_key))
     parts += [f"{VERSION} UInt64", f"{DELETED} UInt8"]
     return (
         f"CREATE TABLE {table} ({', '.join(parts)}) ENGINE = ReplacingMergeTree({VERSION}, {DELETED})"
-        f" ORDER BY ({keys}) SETTINGS allow_nullable_key = 1"
+        f" ORDER BY ({keys}){ttl} SETTINGS allow_nullable_key = 1"
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
-from leatstream.connectors.clickhouse import batches, fit
+from leatstream.connectors.clickhouse import batches, fit, views
 from leatstream.connectors.clickhouse import entity as entities
 from leatstream.connectors.clickhouse.admin import ClickHouseAdmin
 from leatstream.connectors.clickhouse.names import entity_name, name_fault, split_entity
@@ -41,6 +41,7 @@ class ClickHouseConnector(Connector):
         unverified="a ClickHouse server, its users and grants, TLS, replicas, ClickHouse Cloud",
         sink=True,
         create_as=True,
+        view=True,
         create_entity=True,
         print_records=True,
         insert_values=True,
@@ -143,6 +144,21 @@ class ClickHouseConnector(Connector):
                 f"Table {entity} exists in store {self.name} with other columns, another key or engine.",
             )
 
+    def create_view(
+        self,
+        entity: str,
+        columns: Sequence[Column],
+        primary_key: Sequence[str],
+        retention_ms: int | None,
+        timeout: float = 10.0,
+    ) -> None:
+        """Create the view, and the table of its rows."""
+        views.create(self.admin, entity, columns, primary_key, retention_ms, timeout)
+
+    def drop_view(self, entity: str, timeout: float = 10.0) -> None:
+        """Drop the view and its rows."""
+        views.drop(self.admin, entity, timeout)
+
     @classmethod
     def kept_type(cls, kind: DataType) -> DataType:
         """ClickHouse keeps every type; times have one precision."""
@@ -214,6 +230,9 @@ class ClickHouseConnector(Connector):
         from leatstream.connectors.clickhouse.sink import ClickHouseTableWriter
 
         sink = spec.sink
+        if sink.stored_view:
+            sink = sink.model_copy(update={"entity": views.rows_entity(sink.entity)})
+            spec = spec.model_copy(update={"sink": sink})
         table = self._present(sink.entity)
         self._refuse(sink.entity, self.table_misfits(table, _columns(sink.columns), sink.key_columns))
         return ClickHouseTableWriter(self.name, self.settings, spec, table)

@@ -40,7 +40,7 @@ from leatstream.connectors.one_task import Batches, counted, write_in_one_task
 from leatstream.connectors.writers import Nested, Written
 from leatstream.errors import AttemptBehindError, StoreError
 from leatstream.model.types import parse_type
-from leatstream.plan.job_spec import JobSpec
+from leatstream.plan.job_spec import JobSpec, SinkSpec
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,7 +107,7 @@ class ClickHouseTableWriter:
         )
         self._kinds = [parse_type(column.type) for column in sink.columns]
         self._keys = {i for i, column in enumerate(sink.columns) if column.name in sink.key_columns}
-        self._last = self._open(ClickHouseAdmin(store, config))
+        self._last = self._open(ClickHouseAdmin(store, config), spec.sink)
 
     def committed(self) -> int | None:
         """Number of the last batch of this checkpoint that was begun when the attempt began."""
@@ -155,7 +155,7 @@ class ClickHouseTableWriter:
             for i, (kind, taker) in enumerate(zip(self._kinds, self.target.takers, strict=True))
         ]
 
-    def _open(self, admin: ClickHouseAdmin) -> int | None:
+    def _open(self, admin: ClickHouseAdmin, sink: SinkSpec) -> int | None:
         """Make this attempt the one that may write; the last batch of its checkpoint."""
         target = self.target
         what = f"preparing table {target.entity}"
@@ -168,12 +168,24 @@ class ClickHouseTableWriter:
                 raise AttemptBehindError(_fenced(target).detail, found.attempt)
             mine = Progress(target.query, target.checkpoint, target.attempt)
             if found is not None:
+                if sink.stored_view and found.checkpoint != target.checkpoint:
+                    self._empty(client, found)
                 same = found.checkpoint == target.checkpoint
                 mine = replace(mine, version=found.version)
                 mine = replace(mine, batch=found.batch, complete=found.complete) if same else mine
             if found != mine:
                 progress.note(client, target.database, mine)
         return mine.batch
+
+    def _empty(self, client: Client, found: Progress) -> None:
+        """Throw a view's rows away, which a query that starts over fills again.
+
+        Until that is done, the attempt has a checkpoint without a name: a later one empties it again.
+        """
+        target = self.target
+        begun = Progress(target.query, "", target.attempt, version=found.version, complete=False)
+        progress.note(client, target.database, begun)
+        client.command(f"TRUNCATE TABLE {place(target.entity, target.config.home)}")
 
     def _remember(self, client: Client) -> None:
         """Have the table remember its inserts, without which a replay would double rows.
@@ -199,6 +211,7 @@ class ClickHouseTableWriter:
                 f"({setting} = 0), and the user may not change that ({error.name or error.code}): "
                 "a repeated batch would be doubled.",
                 hint=f"Run as its owner: {statement}.",
+                hint=f"Run as the table's owner: {statement}.",
             ) from None
 
 

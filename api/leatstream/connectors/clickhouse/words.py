@@ -24,6 +24,11 @@ class ClickHouseWords(StoreWords):
         encrypted = address.pop("encrypted", None)
         if off and encrypted:
             given.wrong(_OFF, f"{_OFF!r} contradicts 'uris', which begins with https.", "Write http there.")
+            given.wrong(
+                _OFF,
+                f"{_OFF!r} contradicts 'uris', which begins with https.",
+                "Leave it out, or begin with http.",
+            )
         if not given.flag(_VERIFY, True):
             hint = f"Give the authority of the server's certificate as {_CA!r}."
             given.wrong(_VERIFY, "The certificate of a ClickHouse server is always checked.", hint)

@@ -11,8 +11,8 @@ from leatstream.services.planning.job import plan_job
 from leatstream.services.planning.query import PlannedQuery
 from leatstream.services.planning.record_schemas import sink_schemas
 from leatstream.services.planning.sink_columns import new_columns
-from leatstream.services.planning.specs import store_sink
-from leatstream.services.planning.views import view_relation, view_sink
+from leatstream.services.planning.specs import store_ref, store_sink
+from leatstream.services.planning.views import refuse_another_shape, stored_view, view_relation, view_sink
 from leatstream.sql.statements import CreateMaterializedViewAs
 from leatstream.sql.view_properties import read_view_properties
 
@@ -53,8 +53,11 @@ def plan_view(draft: Draft) -> PlannedQuery:
     fqn, logical = new_name(draft), draft.logical
     columns = new_columns(draft.analyzed, draft.where)
     given = read_view_properties(statement.properties)
-    sink = view_relation(draft.env, statement, fqn, columns, logical.primary_key, given)
-    target = view_sink(sink, given, deletes=logical.deletes)
+    entity = stored_view(draft, fqn, given)
+    sink = view_relation(draft.env, statement, fqn, columns, logical.primary_key, given, entity)
+    refuse_another_shape(draft, sink)
+    store = store_ref(draft.live.store(given.store)) if given.store is not None else None
+    target = view_sink(sink, given, deletes=logical.deletes, store=store)
     job = plan_job(draft.live, logical, target, logical.sql, statement.query_properties)
     return PlannedQuery(
         kind=QueryKind.CREATE_MATERIALIZED_VIEW_AS,

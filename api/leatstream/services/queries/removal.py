@@ -76,10 +76,10 @@ def _alone(query_id: str) -> Iterator[None]:
 
 
 def _remove(env: Environment, query: Query) -> None:
-    if query.delete_sink_entity and query.kind.makes_sink:
-        _drop_entity(env, query)
     if query.kind is QueryKind.CREATE_MATERIALIZED_VIEW_AS:
-        env.views.drop(view_table(query))
+        _drop_view(env, query)
+    elif query.delete_sink_entity and query.kind.makes_sink:
+        _drop_entity(env, query)
     forget_readers(env, query)
     _forget_offsets(env, query)
     _forget_batches(env, query)
@@ -156,6 +156,18 @@ def _forget_batches(env: Environment, query: Query) -> None:
         env.connect(store).forget_sink(query.meta.id, str(sink.get("entity", "")), _FORGET_SINK_SECONDS)
     except LeatstreamError as error:
         _LOG.warning("batches of query %s stay in store %s: %s", query.name, store.name, error.detail)
+
+
+def _drop_view(env: Environment, query: Query) -> None:
+    """Remove a view's rows from leatstream's own database, or the view from the store that holds it."""
+    sink = query.job.get("sink") or {}
+    if not sink.get("stored_view"):
+        env.views.drop(view_table(query))
+        return
+    with env.open_unit(write=False) as unit:
+        store = unit.stores.find(sink["store"]["name"])
+    if store is not None:
+        env.connect(store).drop_view(sink["entity"])
 
 
 def _drop_entity(env: Environment, query: Query) -> None:

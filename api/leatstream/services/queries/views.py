@@ -131,6 +131,13 @@ def check_index(view: Relation, statement: ast.CreateIndex) -> tuple[str, ...]:
             f"{view.fqn} is a {shown_kind(view)}; only materialized views have indexes.",
             position=statement.view.position,
         )
+    if view.store:
+        raise RequestError(
+            "unsupported",
+            f"{view.fqn} is held by store {quote(view.store)}, where leatstream makes no indexes.",
+            position=statement.view.position,
+            hint=f"Create the index in the store itself, on the table of {view.entity}.",
+        )
     faults = Faults()
     known = [column.name for column in view.columns]
     names = [name.parts[0] for name in statement.columns]

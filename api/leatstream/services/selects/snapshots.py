@@ -97,6 +97,14 @@ class _Views:
         if relation.kind is not RelationKind.MATERIALIZED_VIEW:
             detail = f"{relation.fqn} is a {shown_kind(relation)}, no materialized view."
             raise RequestError("unsupported", detail, position=name.position)
+        if relation.store:
+            raise RequestError(
+                "unsupported",
+                f"{relation.fqn} is held by store {quote(relation.store)}, as {relation.entity}: "
+                "SELECT reads only the views of leatstream's own database.",
+                position=name.position,
+                hint=f"Query {relation.entity} in the store itself, or create the view without 'store'.",
+            )
         place = next((i for i, (known, _) in enumerate(self.found) if known.fqn == relation.fqn), None)
         if place is None:
             place = len(self.found)

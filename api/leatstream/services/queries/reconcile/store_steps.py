@@ -14,7 +14,7 @@ from typing import Protocol
 
 from leatstream.errors import CatalogError, LeatstreamError
 from leatstream.model.names import Fqn
-from leatstream.model.objects import Query, QueryKind, QueryState, QueryStatus
+from leatstream.model.objects import Query, QueryState, QueryStatus, RelationKind
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment
 from leatstream.services.nouns.entity_drops import drop_unless_used
@@ -23,6 +23,7 @@ from leatstream.services.queries.removal import remove_query
 from leatstream.services.queries.retries import backoff, ended, is_outage
 from leatstream.services.queries.update import not_started, update_status
 from leatstream.sql.relation_properties import read_relation_properties
+from leatstream.sql.view_properties import read_view_properties
 
 # What is to be done, and the names of the stores, or the driver, for which it may have to wait.
 Place = tuple[str, ...]
@@ -68,9 +69,8 @@ def _sink_store(query: Query) -> str:
 def _makers(unit: UnitOfWork, query: Query) -> list[Query]:
     """The queries of a job that make the entity which they write to."""
     job = (query, *(one for one in led(unit, query) if not one.deleting))
-    return [
-        one for one in job if one.kind.makes_sink and one.kind is not QueryKind.CREATE_MATERIALIZED_VIEW_AS
-    ]
+    # A view has a store only where that holds it.
+    return [one for one in job if one.kind.makes_sink and _sink_store(one)]
 
 
 def make_entities(
@@ -108,6 +108,10 @@ def _make_entity(env: Environment, query: Query) -> None:
     if relation is None or store is None:
         raise CatalogError("not-found", f"Stream {query.sink} or its store is not in the catalog any more.")
     connector = env.connect(store)
+    if relation.kind is RelationKind.MATERIALIZED_VIEW:
+        retention = read_view_properties(dict(relation.properties)).retention_ms
+        connector.create_view(relation.entity, relation.columns, relation.primary_key, retention)
+        return
     if connector.find_entity(relation.entity, env.settings.store_timeout) is not None:
         return
     if connector.tables:

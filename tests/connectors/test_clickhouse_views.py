@@ -1,0 +1,151 @@
+"""Materialized views that ClickHouse holds: a table of rows and a view with the user's names."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from clickhouse_server import PASSWORD, ClickHouseServer
+
+from leatstream.connectors.clickhouse import arrow_rows
+from leatstream.connectors.clickhouse.connector import ClickHouseConnector
+from leatstream.connectors.clickhouse.sink import ClickHouseTableWriter, write_rows
+from leatstream.connectors.registry import open_connector
+from leatstream.errors import StoreError
+from leatstream.model.objects import Column
+from leatstream.model.types import parse_type
+from leatstream.plan.job_spec import ColumnSpec, JobSpec, Mode, SinkSpec, StoreRef
+
+COLUMNS = [Column("user id", parse_type("BIGINT")), Column("n", parse_type("BIGINT"))]
+
+
+@pytest.fixture
+def connector(clickhouse: ClickHouseServer) -> ClickHouseConnector:
+    opened = open_connector("clickhouse", "s", clickhouse.config(), {"password": PASSWORD})
+    assert isinstance(opened, ClickHouseConnector)
+    return opened
+
+
+@pytest.fixture
+def view(connector: ClickHouseConnector) -> Iterator[str]:
+    name = f"v_{uuid.uuid4().hex[:8]}"
+    yield name
+    connector.drop_view(name)
+
+
+def opened(connector: ClickHouseConnector, view: str, checkpoint: str = "g1", attempt: int = 1) -> Any:
+    """The writer of a job whose sink is the view."""
+    sink = SinkSpec(
+        relation="demo.public.v",
+        store=StoreRef(name="s", kind="clickhouse", config={}),
+        entity=view,
+        columns=[ColumnSpec(name=c.name, type=str(c.type)) for c in COLUMNS],
+        value_format="",
+        key_columns=["user id"],
+        deletes=True,
+        stored_view=True,
+    )
+    spec = JobSpec(
+        query_id=view,
+        query_name="v",
+        generation=1,
+        attempt=attempt,
+        fencing_token="t",
+        sql="",
+        sources=[],
+        sink=sink,
+        mode=Mode.MICRO_BATCH,
+        mode_reason="",
+        checkpoint=f"file:///q/{checkpoint}",
+    )
+    writer = connector.table_writer(spec)
+    assert isinstance(writer, ClickHouseTableWriter)
+    return writer
+
+
+def write(writer: ClickHouseTableWriter, number: int, *rows: tuple[int | None, int | None]) -> None:
+    """Write rows; one whose number is None takes its key back."""
+    batch = pa.record_batch(
+        {
+            arrow_rows.DELETED: pa.array([n is None for _, n in rows]),
+            "c0": pa.array([key for key, _ in rows], pa.int64()),
+            "c1": pa.array([n for _, n in rows], pa.int64()),
+        }
+    )
+    list(write_rows(writer.target, number, iter([batch])))
+
+
+def test_a_view_shows_the_newest_rows_under_its_own_names(
+    connector: ClickHouseConnector, view: str, clickhouse: ClickHouseServer
+) -> None:
+    for _ in range(2):
+        connector.create_view(view, COLUMNS, ["user id"], None)
+    writer = opened(connector, view)
+    write(writer, 0, (1, 1), (2, 1), (None, 5))
+    write(writer, 1, (1, 2), (2, None))
+    write(writer, 0, (1, 1), (2, 1))
+    assert clickhouse.rows(f"SELECT `user id`, n FROM shop.{view} ORDER BY n") == [["1", "2"], ["\\N", "5"]]
+    assert clickhouse.rows(f"SELECT name FROM system.columns WHERE table = '{view}'") == [["user id"], ["n"]]
+    # Created again, as at each start of the query, it keeps its rows.
+    connector.create_view(view, COLUMNS, ["user id"], None)
+    assert clickhouse.rows(f"SELECT count() FROM shop.{view}") == [["2"]]
+
+
+def test_a_query_that_starts_over_empties_its_view(
+    connector: ClickHouseConnector, view: str, clickhouse: ClickHouseServer
+) -> None:
+    connector.create_view(view, COLUMNS, ["user id"], None)
+    write(opened(connector, view), 0, (1, 1), (2, 1))
+    kept = opened(connector, view, attempt=2)
+    assert kept.committed() == 0
+    assert clickhouse.rows(f"SELECT count() FROM shop.{view}") == [["2"]]
+    fresh = opened(connector, view, "g2", attempt=3)
+    assert fresh.committed() is None
+    assert clickhouse.rows(f"SELECT count() FROM shop.{view}") == [["0"]]
+    write(fresh, 0, (1, 7))
+    assert clickhouse.rows(f"SELECT * FROM shop.{view}") == [["1", "7"]]
+
+
+def test_rows_are_seen_for_their_time(
+    connector: ClickHouseConnector, view: str, clickhouse: ClickHouseServer
+) -> None:
+    connector.create_view(view, COLUMNS, ["user id"], 1500)
+    writer = opened(connector, view)
+    write(writer, 0, (1, 1))
+    assert clickhouse.rows(f"SELECT n FROM shop.{view}") == [["1"]]
+    time.sleep(1.6)
+    write(writer, 1, (2, 2))
+    assert clickhouse.rows(f"SELECT n FROM shop.{view}") == [["2"]]
+    (full,) = clickhouse.rows(f"SELECT engine_full FROM system.tables WHERE name = '{view}_rows'")
+    assert "TTL toDateTime(_leat_time) + toIntervalSecond(2)" in full[0]
+
+
+def test_a_view_of_all_rows(connector: ClickHouseConnector, view: str, clickhouse: ClickHouseServer) -> None:
+    connector.create_view(view, COLUMNS, [], 60_000)
+    clickhouse.run(f"INSERT INTO shop.{view}_rows (`user id`, n) VALUES (1, 1), (1, 1)")
+    assert clickhouse.rows(f"SELECT count() FROM shop.{view}") == [["2"]]
+
+
+def test_what_is_no_view_of_leatstream_stays(
+    connector: ClickHouseConnector, view: str, clickhouse: ClickHouseServer
+) -> None:
+    clickhouse.run(f"CREATE VIEW shop.{view} AS SELECT 1")
+    with pytest.raises(StoreError) as caught:
+        connector.create_view(view, COLUMNS, ["user id"], None)
+    assert caught.value.code == "entity-conflict"
+    connector.drop_view(view)
+    assert clickhouse.rows(f"SELECT * FROM shop.{view}") == [["1"]]
+    clickhouse.run(f"DROP VIEW shop.{view}")
+
+
+def test_a_dropped_view_leaves_nothing(
+    connector: ClickHouseConnector, view: str, clickhouse: ClickHouseServer
+) -> None:
+    connector.create_view(view, COLUMNS, ["user id"], None)
+    for _ in range(2):
+        connector.drop_view(view)
+    assert clickhouse.rows(f"SELECT count() FROM system.tables WHERE name LIKE '{view}%'") == [["0"]]
