@@ -183,13 +183,20 @@ class TestSnowflake(ConnectorConformance):
 
     def test_logins(self, snowflake: SnowflakeServer) -> None:
         locked = {"private_key": pem(snowflake.key, "pass"), "private_key_passphrase": "pass"}
-        for secrets in (locked, {"password": PASSWORD}):
-            open_connector("snowflake", "s", snowflake.config(), secrets).test(10)
+        stale = {"private_key": pem(new_key()), "password": PASSWORD}
+        for config, secrets in (
+            ({}, locked),
+            ({}, {"password": PASSWORD}),
+            ({"login": "password"}, stale),
+            ({"login": "key_pair"}, snowflake.secrets | {"password": "former"}),
+        ):
+            open_connector("snowflake", "s", snowflake.config(**config), secrets).test(10)
         for config, secrets, word in (
             ({}, {"private_key": pem(new_key())}, "refused the login"),
             ({"username": "eve"}, snowflake.secrets, "refused the login"),
             ({"role": "nobody"}, snowflake.secrets, "role nobody"),
             ({}, {}, "neither"),
+            ({"login": "password"}, snowflake.secrets, "no password"),
         ):
             began = time.monotonic()
             with pytest.raises(StoreError, match=word) as caught:

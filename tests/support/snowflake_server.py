@@ -20,6 +20,7 @@ import httpx2
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from deadlines import patient
 
 from leatstream.dev.ports import free_ports
 
@@ -70,8 +71,8 @@ class SnowflakeServer:
             protocol="http",
             database="SHOP",
             schema="PUBLIC",
-            login_timeout=10,
-            network_timeout=30,
+            login_timeout=round(patient(10)),
+            network_timeout=round(patient(30)),
             session_parameters={"CLIENT_OUT_OF_BAND_TELEMETRY_ENABLED": False},
         )
 
@@ -119,7 +120,7 @@ def snowflake_server() -> Iterator[SnowflakeServer]:
 
 
 def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    until = time.monotonic() + _STARTS
+    until = time.monotonic() + patient(_STARTS)
     while time.monotonic() < until and process.poll() is None:
         with contextlib.suppress(httpx2.HTTPError):
             httpx2.get(f"http://127.0.0.1:{port}/", timeout=1)

@@ -497,6 +497,11 @@ class DataStoreSnowflakeReference(Reference):
         return self._string("host")
 
     @property
+    def login(self) -> str:
+        """What to log in with; default `key_pair` if there is a private key. The other secret is not used."""
+        return self._string("login")
+
+    @property
     def password_secret(self) -> str:
         """Name of the secret that holds the password."""
         return self._string("password_secret")

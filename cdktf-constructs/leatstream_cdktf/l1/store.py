@@ -348,12 +348,16 @@ class StoreSnowflake(TypedDict):
     """Database of tables that are named without one."""
     host: NotRequired[str]
     """Host to reach the account at; default `<account>.snowflakecomputing.com`."""
+    login: NotRequired[str]
+    """What to log in with; default `key_pair` if there is a private key. The other secret is not used. One of
+    ``key_pair``, ``password``.
+    """
     password_secret: NotRequired[str]
     """Name of the secret that holds the password."""
     password_wo: NotRequired[str]
-    """Password or programmatic access token, instead of a private key; left out = the stored one stays.
-    Write-only: sent to the service, never stored in the state. It is sent with every change of the object; to
-    send a new value alone, change `password_wo_version`. Write-only: never kept in Terraform's state.
+    """Password or programmatic access token; left out = the stored one stays. Write-only: sent to the
+    service, never stored in the state. It is sent with every change of the object; to send a new value alone,
+    change `password_wo_version`. Write-only: never kept in Terraform's state.
     """
     password_wo_version: NotRequired[int | float]
     """Change it to send `password_wo` again, for example after a rotation."""
@@ -866,6 +870,11 @@ class StoreSnowflakeReference(Reference):
         return self._string("host")
 
     @property
+    def login(self) -> str:
+        """What to log in with; default `key_pair` if there is a private key. The other secret is not used."""
+        return self._string("login")
+
+    @property
     def password_secret(self) -> str:
         """Name of the secret that holds the password."""
         return self._string("password_secret")
@@ -937,6 +946,10 @@ class Store(Resource):
             "require",
             "verify_ca",
             "verify_full",
+        ),
+        "snowflake.login": (
+            "key_pair",
+            "password",
         ),
     }
 

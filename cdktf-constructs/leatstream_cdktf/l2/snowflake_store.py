@@ -80,6 +80,7 @@ class SnowflakeStore(l1.Store):
             "role": role,
             "database": database,
             "host": host,
+            "login": "password" if password is not None else None,
             "private_key_wo": private_key,
             "private_key_wo_version": private_key_version,
             "private_key_passphrase_wo": private_key_passphrase,

@@ -50,7 +50,7 @@ def written(text: str) -> Any:
             URIS + f", 'snowflake.client.key_file'='{PEM}', 'snowflake.client.key_passphrase'='p'",
             {"private_key": PEM, "private_key_passphrase": "p"},
         ),
-        (URIS + ", 'snowflake.password'='s3cret'", {"password": "s3cret"}),
+        (URIS + ", 'snowflake.password'='s3cret'", {"password": "s3cret", "login": "password"}),
     ],
 )
 def test_stores(text: str, config: dict[str, Any]) -> None:
@@ -103,8 +103,10 @@ def test_an_update_keeps_what_it_does_not_name(text: str, change: dict[str, Any]
 
 
 def test_another_login_replaces_the_former_one() -> None:
-    assert update("'snowflake.password'='s'", BASE) == BASE | {"password": "s"}
-    assert update(f"'snowflake.client.key_file'='{PEM}'", BASE) == BASE | {"private_key": PEM}
+    assert update("'snowflake.password'='s'", BASE) == BASE | {"password": "s", "login": "password"}
+    by_password = BASE | {"login": "password"}
+    assert update(f"'snowflake.client.key_file'='{PEM}'", by_password) == BASE | {"private_key": PEM}
+    assert update("'snowflake.role_name'='R'", by_password)["login"] == "password"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,6 @@ def test_another_login_replaces_the_former_one() -> None:
         ({"host": "example.com:99999"}, "one host name"),
         ({"warehouse": ""}, "1 to 255"),
         ({"password": " "}, "not empty"),
-        ({"private_key": pem(KEY), "password": "sesame"}, "not both"),
         ({"private_key": pem(KEY, "sesame")}, "is encrypted"),
         ({"private_key": pem(KEY, "sesame"), "private_key_passphrase": "other"}, "does not open"),
         ({"private_key": pem(KEY), "private_key_passphrase": "sesame"}, "is not encrypted"),

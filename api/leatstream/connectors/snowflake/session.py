@@ -87,13 +87,15 @@ def connect(
 
 
 def _login(config: SnowflakeConfig) -> dict[str, Any]:
-    if config.private_key is not None:
+    if config.private_key is not None and config.login != "password":
         return {"private_key": key_bytes(config.private_key, config.private_key_passphrase)}
-    if config.password is not None:
+    if config.password is not None and config.login != "key_pair":
         return {"password": config.password.get_secret_value()}
+    missing = {"key_pair": "no private key", "password": "no password"}
+    without = missing[config.login] if config.login else "neither a private key nor a password"
     raise StoreError(
         "store-auth-failed",
-        f"User {config.username} of account {config.account} has neither a private key nor a password here.",
+        f"User {config.username} of account {config.account} has {without} here.",
         hint="Give the store private_key ('snowflake.client.key_file' in SQL), or password.",
     )
 

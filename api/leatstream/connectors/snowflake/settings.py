@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
@@ -56,6 +56,11 @@ class SnowflakeConfig(StoreSettings):
     database: Annotated[
         str | None, Sql("snowflake.database"), Api(min_length=1, max_length=255, pattern=NAME_PATTERN)
     ] = Field(None, description="Database of tables that are named without one.")
+    login: Literal["key_pair", "password"] | None = Field(
+        None,
+        description="What to log in with; default `key_pair` if there is a private key. The other secret is "
+        "not used.",
+    )
     private_key: Annotated[
         SecretStr | None,
         Sql("snowflake.client.key_file", pem=True),
@@ -74,7 +79,7 @@ class SnowflakeConfig(StoreSettings):
         Sql("snowflake.password"),
         Secret("the password", of="username"),
         Api(min_length=1, max_length=1000),
-    ] = Field(None, description="Password or programmatic access token, instead of a private key")
+    ] = Field(None, description="Password or programmatic access token")
 
     @field_validator("account")
     @classmethod
@@ -113,9 +118,7 @@ class SnowflakeConfig(StoreSettings):
         return value
 
     @model_validator(mode="after")
-    def _login(self) -> Self:
-        if self.private_key is not None and self.password is not None:
-            raise PydanticCustomError("login", "give private_key or password, not both")
+    def _opens(self) -> Self:
         if self.private_key is not None:
             try:
                 key_bytes(self.private_key, self.private_key_passphrase)

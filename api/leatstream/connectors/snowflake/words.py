@@ -30,6 +30,8 @@ class SnowflakeWords(StoreWords):
         # In an update both may stand for what is stored, of which there is only one.
         if {_KEY, _PASSWORD} <= given.given.keys() and given.raw(_KEY) != given.raw(_PASSWORD):
             given.wrong(_PASSWORD, f"{_PASSWORD!r} has no meaning beside {_KEY!r}.", "Leave one of them out.")
+        elif _PASSWORD in given.given and _KEY not in given.given:
+            found["login"] = "password"
         own = host is not None and account is not None and _account(host) == _host_part(account)
         place = {"account": account, "host": None if own else host}
         return {key: value for key, value in (found | place).items() if value is not None}
@@ -51,6 +53,12 @@ class SnowflakeWords(StoreWords):
             kept.pop(_PASSPHRASE, None)
         if _KEY in given.given:
             kept.pop(_PASSWORD, None)
+
+    def settle(self, config: Settings, present: Mapping[str, Any], given: WithList) -> Settings:
+        """What to log in with stays where the update does not say it."""
+        if not {_KEY, _PASSWORD} & given.given.keys() and "login" in present:
+            config["login"] = present["login"]
+        return config
 
 
 def _host(given: WithList) -> str | None:
