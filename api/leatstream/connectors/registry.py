@@ -12,6 +12,7 @@ from leatstream.connectors.capabilities import Capabilities
 from leatstream.errors import RequestError
 
 KINDS = [
+    "leatstream.connectors.databricks.connector:DatabricksConnector",
     "leatstream.connectors.kafka.connector:KafkaConnector",
     "leatstream.connectors.kinesis.connector:KinesisConnector",
     "leatstream.connectors.oracle.connector:OracleConnector",
@@ -21,7 +22,6 @@ KINDS = [
 """The connector class of each kind that can be used."""
 PLANNED: Mapping[str, tuple[str, ...]] = {
     "clickhouse": ("clickhouse.",),
-    "databricks": ("databricks.", "table."),
     "iceberg_glue": ("iceberg.",),
     "iceberg_rest": ("iceberg.",),
     "snowflake": ("snowflake.",),

@@ -25,6 +25,8 @@ from leatstream_cdktf.l1.database import Database
 from leatstream_cdktf.l1.descriptor_source import DescriptorSource
 from leatstream_cdktf.l1.entity import (
     Entity,
+    EntityDatabricks,
+    EntityDatabricksColumn,
     EntityKafka,
     EntityKinesis,
     EntityOracle,
@@ -41,6 +43,8 @@ from leatstream_cdktf.l1.schema_registry import SchemaRegistry
 from leatstream_cdktf.l1.secret import Secret
 from leatstream_cdktf.l1.store import (
     Store,
+    StoreDatabricks,
+    StoreDatabricksS3,
     StoreKafka,
     StoreKafkaSasl,
     StoreKafkaSaslAws,
@@ -76,6 +80,8 @@ __all__ = [
     "Database",
     "DescriptorSource",
     "Entity",
+    "EntityDatabricks",
+    "EntityDatabricksColumn",
     "EntityKafka",
     "EntityKinesis",
     "EntityOracle",
@@ -92,6 +98,8 @@ __all__ = [
     "SchemaRegistry",
     "Secret",
     "Store",
+    "StoreDatabricks",
+    "StoreDatabricksS3",
     "StoreKafka",
     "StoreKafkaSasl",
     "StoreKafkaSaslAws",

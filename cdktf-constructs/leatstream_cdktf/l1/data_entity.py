@@ -14,6 +14,39 @@ from leatstream_cdktf._reference import ListReference, Reference
 from leatstream_cdktf._shim import tf
 
 
+class DataEntityDatabricksColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class DataEntityDatabricksReference(Reference):
+    """Tokens for columns and key of a table."""
+
+    @property
+    def columns(self) -> ListReference[DataEntityDatabricksColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", DataEntityDatabricksColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
+
+
 class DataEntityEffectiveReference(Reference):
     """Tokens for what the topic, stream or table has."""
 
@@ -204,6 +237,11 @@ class DataEntity(DataSource):
             },
             meta,
         )
+
+    @property
+    def databricks(self) -> DataEntityDatabricksReference:
+        """Columns and key of a table."""
+        return DataEntityDatabricksReference(self, "databricks")
 
     @property
     def effective(self) -> DataEntityEffectiveReference:

@@ -14,6 +14,89 @@ from leatstream_cdktf._reference import Reference
 from leatstream_cdktf._shim import tf
 
 
+class DataStoreDatabricksS3Reference(Reference):
+    """Tokens for bucket where the files of new tables lie."""
+
+    @property
+    def access_key_id(self) -> str:
+        """Access key; without one the server's own AWS credentials are used."""
+        return self._string("access_key_id")
+
+    @property
+    def bucket(self) -> str:
+        """Bucket of an external location of the catalog."""
+        return self._string("bucket")
+
+    @property
+    def endpoint_url(self) -> str:
+        """Another address than the region's own, such as a VPC endpoint."""
+        return self._string("endpoint_url")
+
+    @property
+    def external_id(self) -> str:
+        """External id that the role requires."""
+        return self._string("external_id")
+
+    @property
+    def prefix(self) -> str:
+        """Folder in the bucket; default `leatstream`."""
+        return self._string("prefix")
+
+    @property
+    def region(self) -> str:
+        """AWS region."""
+        return self._string("region")
+
+    @property
+    def role_arn(self) -> str:
+        """Role to assume with these credentials."""
+        return self._string("role_arn")
+
+    @property
+    def secret_access_key_secret(self) -> str:
+        """Name of the secret that holds the secret of the access key."""
+        return self._string("secret_access_key_secret")
+
+
+class DataStoreDatabricksReference(Reference):
+    """Tokens for a catalog of a Databricks workspace."""
+
+    @property
+    def catalog(self) -> str:
+        """Catalog; default `main`."""
+        return self._string("catalog")
+
+    @property
+    def client_id(self) -> str:
+        """Application id of a service principal, in place of a token."""
+        return self._string("client_id")
+
+    @property
+    def client_secret_secret(self) -> str:
+        """Name of the secret that holds the secret of the service principal."""
+        return self._string("client_secret_secret")
+
+    @property
+    def host(self) -> str:
+        """Address of the workspace."""
+        return self._string("host")
+
+    @property
+    def s3(self) -> DataStoreDatabricksS3Reference:
+        """Bucket where the files of new tables lie."""
+        return DataStoreDatabricksS3Reference(self._owner, f"{self._path}.s3")
+
+    @property
+    def token_secret(self) -> str:
+        """Name of the secret that holds the access token."""
+        return self._string("token_secret")
+
+    @property
+    def warehouse_id(self) -> str:
+        """SQL warehouse that creates tables; rows are not sent to it."""
+        return self._string("warehouse_id")
+
+
 class DataStoreKafkaSaslAwsReference(Reference):
     """Tokens for aWS credentials, with `aws_msk_iam`."""
 
@@ -366,6 +449,11 @@ class DataStore(DataSource):
     def comment(self) -> str:
         """Free text."""
         return self.get_string_attribute("comment")
+
+    @property
+    def databricks(self) -> DataStoreDatabricksReference:
+        """A catalog of a Databricks workspace."""
+        return DataStoreDatabricksReference(self, "databricks")
 
     @property
     def generation(self) -> float:

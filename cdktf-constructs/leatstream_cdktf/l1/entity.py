@@ -15,6 +15,26 @@ from leatstream_cdktf._reference import ListReference, Reference
 from leatstream_cdktf._shim import tf
 
 
+class EntityDatabricksColumn(TypedDict):
+    """Columns; required to create a table."""
+
+    name: str
+    """Name of the column, exact."""
+    not_null: NotRequired[bool | tf.IResolvable]
+    """Whether a value is required; columns of the primary key need no word of it. Default: ``False``."""
+    type: str
+    """SQL type, such as `BIGINT`."""
+
+
+class EntityDatabricks(TypedDict):
+    """Columns and key of a table."""
+
+    columns: NotRequired[Sequence[EntityDatabricksColumn] | tf.IResolvable]
+    """Columns; required to create a table. A change replaces the object."""
+    primary_key: NotRequired[Sequence[str]]
+    """Names of the columns that identify a row. A change replaces the object."""
+
+
 class EntityKafka(TypedDict):
     """Settings of a Kafka topic."""
 
@@ -79,6 +99,39 @@ class EntityPostgres(TypedDict):
     """What the log has of old rows; default `default`: their primary key. One of ``default``, ``full``,
     ``nothing``.
     """
+
+
+class EntityDatabricksColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class EntityDatabricksReference(Reference):
+    """Tokens for columns and key of a table."""
+
+    @property
+    def columns(self) -> ListReference[EntityDatabricksColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", EntityDatabricksColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
 
 
 class EntityEffectiveReference(Reference):
@@ -262,6 +315,7 @@ class Entity(Resource):
         *,
         name: str,
         store: str,
+        databricks: EntityDatabricks | tf.IResolvable | None = None,
         kafka: EntityKafka | tf.IResolvable | None = None,
         kinesis: EntityKinesis | tf.IResolvable | None = None,
         oracle: EntityOracle | tf.IResolvable | None = None,
@@ -275,6 +329,7 @@ class Entity(Resource):
             id_: its name within the scope.
             name: Name of the topic, stream or table, exact. A change replaces the object.
             store: Name of the store. A change replaces the object.
+            databricks: Columns and key of a table.
             kafka: Settings of a Kafka topic.
             kinesis: Settings of a Kinesis stream.
             oracle: Columns and key of a table.
@@ -287,6 +342,7 @@ class Entity(Resource):
             {
                 "name": name,
                 "store": store,
+                "databricks": databricks,
                 "kafka": kafka,
                 "kinesis": kinesis,
                 "oracle": oracle,
@@ -294,6 +350,11 @@ class Entity(Resource):
             },
             meta,
         )
+
+    @property
+    def databricks(self) -> EntityDatabricksReference:
+        """Columns and key of a table."""
+        return EntityDatabricksReference(self, "databricks")
 
     @property
     def effective(self) -> EntityEffectiveReference:

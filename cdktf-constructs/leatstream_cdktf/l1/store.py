@@ -15,6 +15,67 @@ from leatstream_cdktf._reference import Reference
 from leatstream_cdktf._shim import tf
 
 
+class StoreDatabricksS3(TypedDict):
+    """Bucket where the files of new tables lie."""
+
+    access_key_id: NotRequired[str]
+    """Access key; without one the server's own AWS credentials are used."""
+    bucket: str
+    """Bucket of an external location of the catalog."""
+    endpoint_url: NotRequired[str]
+    """Another address than the region's own, such as a VPC endpoint."""
+    external_id: NotRequired[str]
+    """External id that the role requires."""
+    prefix: NotRequired[str]
+    """Folder in the bucket; default `leatstream`."""
+    region: str
+    """AWS region."""
+    role_arn: NotRequired[str]
+    """Role to assume with these credentials."""
+    secret_access_key_secret: NotRequired[str]
+    """Name of the secret that holds the secret of the access key."""
+    secret_access_key_wo: NotRequired[str]
+    """Secret of the access key; left out = the stored one stays. Write-only: sent to the service, never
+    stored in the state. It is sent with every change of the object; to send a new value alone, change
+    `secret_access_key_wo_version`. Write-only: never kept in Terraform's state.
+    """
+    secret_access_key_wo_version: NotRequired[int | float]
+    """Change it to send `secret_access_key_wo` again, for example after a rotation."""
+
+
+class StoreDatabricks(TypedDict):
+    """A catalog of a Databricks workspace."""
+
+    catalog: NotRequired[str]
+    """Catalog; default `main`."""
+    client_id: NotRequired[str]
+    """Application id of a service principal, in place of a token."""
+    client_secret_secret: NotRequired[str]
+    """Name of the secret that holds the secret of the service principal."""
+    client_secret_wo: NotRequired[str]
+    """Secret of the service principal; left out = the stored one stays. Write-only: sent to the service,
+    never stored in the state. It is sent with every change of the object; to send a new value alone, change
+    `client_secret_wo_version`. Write-only: never kept in Terraform's state.
+    """
+    client_secret_wo_version: NotRequired[int | float]
+    """Change it to send `client_secret_wo` again, for example after a rotation."""
+    host: str
+    """Address of the workspace."""
+    s3: NotRequired[StoreDatabricksS3 | tf.IResolvable]
+    """Bucket where the files of new tables lie."""
+    token_secret: NotRequired[str]
+    """Name of the secret that holds the access token."""
+    token_wo: NotRequired[str]
+    """Access token; left out = the stored one stays. Write-only: sent to the service, never stored in the
+    state. It is sent with every change of the object; to send a new value alone, change `token_wo_version`.
+    Write-only: never kept in Terraform's state.
+    """
+    token_wo_version: NotRequired[int | float]
+    """Change it to send `token_wo` again, for example after a rotation."""
+    warehouse_id: str
+    """SQL warehouse that creates tables; rows are not sent to it."""
+
+
 class StoreKafkaSaslAws(TypedDict):
     """AWS credentials, with `aws_msk_iam`."""
 
@@ -224,6 +285,89 @@ class StoreS3(TypedDict):
     """
     secret_access_key_wo_version: NotRequired[int | float]
     """Change it to send `secret_access_key_wo` again, for example after a rotation."""
+
+
+class StoreDatabricksS3Reference(Reference):
+    """Tokens for bucket where the files of new tables lie."""
+
+    @property
+    def access_key_id(self) -> str:
+        """Access key; without one the server's own AWS credentials are used."""
+        return self._string("access_key_id")
+
+    @property
+    def bucket(self) -> str:
+        """Bucket of an external location of the catalog."""
+        return self._string("bucket")
+
+    @property
+    def endpoint_url(self) -> str:
+        """Another address than the region's own, such as a VPC endpoint."""
+        return self._string("endpoint_url")
+
+    @property
+    def external_id(self) -> str:
+        """External id that the role requires."""
+        return self._string("external_id")
+
+    @property
+    def prefix(self) -> str:
+        """Folder in the bucket; default `leatstream`."""
+        return self._string("prefix")
+
+    @property
+    def region(self) -> str:
+        """AWS region."""
+        return self._string("region")
+
+    @property
+    def role_arn(self) -> str:
+        """Role to assume with these credentials."""
+        return self._string("role_arn")
+
+    @property
+    def secret_access_key_secret(self) -> str:
+        """Name of the secret that holds the secret of the access key."""
+        return self._string("secret_access_key_secret")
+
+
+class StoreDatabricksReference(Reference):
+    """Tokens for a catalog of a Databricks workspace."""
+
+    @property
+    def catalog(self) -> str:
+        """Catalog; default `main`."""
+        return self._string("catalog")
+
+    @property
+    def client_id(self) -> str:
+        """Application id of a service principal, in place of a token."""
+        return self._string("client_id")
+
+    @property
+    def client_secret_secret(self) -> str:
+        """Name of the secret that holds the secret of the service principal."""
+        return self._string("client_secret_secret")
+
+    @property
+    def host(self) -> str:
+        """Address of the workspace."""
+        return self._string("host")
+
+    @property
+    def s3(self) -> StoreDatabricksS3Reference:
+        """Bucket where the files of new tables lie."""
+        return StoreDatabricksS3Reference(self._owner, f"{self._path}.s3")
+
+    @property
+    def token_secret(self) -> str:
+        """Name of the secret that holds the access token."""
+        return self._string("token_secret")
+
+    @property
+    def warehouse_id(self) -> str:
+        """SQL warehouse that creates tables; rows are not sent to it."""
+        return self._string("warehouse_id")
 
 
 class StoreKafkaSaslAwsReference(Reference):
@@ -578,6 +722,7 @@ class Store(Resource):
         *,
         name: str,
         comment: str | None = None,
+        databricks: StoreDatabricks | tf.IResolvable | None = None,
         kafka: StoreKafka | tf.IResolvable | None = None,
         kinesis: StoreKinesis | tf.IResolvable | None = None,
         oracle: StoreOracle | tf.IResolvable | None = None,
@@ -593,6 +738,7 @@ class Store(Resource):
             id_: its name within the scope.
             name: Name of the store, exact. A change replaces the object.
             comment: Free text.
+            databricks: A catalog of a Databricks workspace.
             kafka: An Apache Kafka cluster, or one that speaks its protocol.
             kinesis: Kinesis Data Streams of one AWS region.
             oracle: A service of an Oracle database.
@@ -607,6 +753,7 @@ class Store(Resource):
             {
                 "name": name,
                 "comment": comment,
+                "databricks": databricks,
                 "kafka": kafka,
                 "kinesis": kinesis,
                 "oracle": oracle,
@@ -621,6 +768,11 @@ class Store(Resource):
     def comment(self) -> str:
         """Free text."""
         return self.get_string_attribute("comment")
+
+    @property
+    def databricks(self) -> StoreDatabricksReference:
+        """A catalog of a Databricks workspace."""
+        return StoreDatabricksReference(self, "databricks")
 
     @property
     def generation(self) -> float:

@@ -6,6 +6,7 @@ from leatstream_cdktf.l1 import LeatstreamProvider
 from leatstream_cdktf.l2._statement import Sink
 from leatstream_cdktf.l2.application import Application
 from leatstream_cdktf.l2.changelog import Changelog
+from leatstream_cdktf.l2.databricks_store import DatabricksStore
 from leatstream_cdktf.l2.namespaces import Database, Schema
 from leatstream_cdktf.l2.oracle_store import OracleStore
 from leatstream_cdktf.l2.query import Query
@@ -17,6 +18,7 @@ __all__ = [
     "Application",
     "Changelog",
     "Database",
+    "DatabricksStore",
     "KafkaStore",
     "KinesisStore",
     "LeatstreamProvider",

@@ -11,6 +11,7 @@ from leatstream_cdktf import (
     Application,
     Changelog,
     Database,
+    DatabricksStore,
     KafkaStore,
     KinesisStore,
     LeatstreamProvider,
@@ -58,6 +59,10 @@ def build(stack: Any) -> dict[str, Any]:
         access_key_id="AKIA", secret_access_key=password.string_value,
     )  # fmt: skip
     OracleStore(stack, "erp", host="db", service="shop", username="leat", password=password.string_value)
+    DatabricksStore(
+        stack, "lakehouse", host="dbc-1.cloud.databricks.com", warehouse_id="abc", token=password.string_value,
+        s3={"bucket": "acme-lake", "region": "eu-west-1"},
+    )  # fmt: skip
     demo = Database(stack, "demo", comment="for people")
     public = Schema(stack, "public_schema", name="public", database=demo)
     pageviews = Stream(
