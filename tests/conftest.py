@@ -19,6 +19,7 @@ from _pytest.nodeid import NodeId
 if TYPE_CHECKING:
     from clickhouse_server import ClickHouseServer
     from lakes import Lake
+    from databricks_server import DatabricksServer
     from oracle_double import OracleDouble
     from postgres_server import PostgresServer
     from snowflake_server import SnowflakeServer
@@ -210,6 +211,15 @@ def oracle() -> Iterator[OracleDouble]:
 
     with oracle_double() as double:
         yield double
+
+
+@pytest.fixture(scope="session")
+def databricks() -> Iterator[DatabricksServer]:
+    """A facade of a Databricks workspace over real Delta logs in moto's S3, for the whole run."""
+    from databricks_server import databricks_server
+
+    with databricks_server() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ KINDS = [
     "leatstream.connectors.clickhouse.connector:ClickHouseConnector",
     "leatstream.connectors.iceberg.connector:IcebergGlueConnector",
     "leatstream.connectors.iceberg.connector:IcebergRestConnector",
+    "leatstream.connectors.databricks.connector:DatabricksConnector",
     "leatstream.connectors.kafka.connector:KafkaConnector",
     "leatstream.connectors.kinesis.connector:KinesisConnector",
     "leatstream.connectors.oracle.connector:OracleConnector",
@@ -25,6 +26,10 @@ KINDS = [
 """The connector class of each kind that can be used."""
 PLANNED: Mapping[str, tuple[str, ...]] = {
     "databricks": ("databricks.", "table."),
+    "clickhouse": ("clickhouse.",),
+    "iceberg_glue": ("iceberg.",),
+    "iceberg_rest": ("iceberg.",),
+    "snowflake": ("snowflake.",),
 }
 """Kinds that are refused by name until their connectors are built, with their families of properties."""
 

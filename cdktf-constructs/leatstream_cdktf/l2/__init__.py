@@ -8,6 +8,7 @@ from leatstream_cdktf.l2.application import Application
 from leatstream_cdktf.l2.changelog import Changelog
 from leatstream_cdktf.l2.clickhouse_store import ClickHouseStore
 from leatstream_cdktf.l2.iceberg_store import IcebergGlueStore, IcebergRestStore
+from leatstream_cdktf.l2.databricks_store import DatabricksStore
 from leatstream_cdktf.l2.namespaces import Database, Schema
 from leatstream_cdktf.l2.oracle_store import OracleStore
 from leatstream_cdktf.l2.query import Query
@@ -23,6 +24,7 @@ __all__ = [
     "Database",
     "IcebergGlueStore",
     "IcebergRestStore",
+    "DatabricksStore",
     "KafkaStore",
     "KinesisStore",
     "LeatstreamProvider",

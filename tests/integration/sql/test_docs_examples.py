@@ -20,6 +20,7 @@ from google.protobuf import descriptor_pb2
 from java_classes import jar, load, udf_class
 from oracle_double import PASSWORD as ORACLE_PASSWORD
 
+from leatstream.connectors.registry import with_secrets
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient, Schema
 from leatstream.sql.parser import parse
 
@@ -70,6 +71,7 @@ def world(
     others = {
         "oracle": lambda: given("oracle").config(password=ORACLE_PASSWORD),
         "snowflake": lambda: given("snowflake").config() | given("snowflake").secrets,
+        "databricks": lambda: with_secrets(given("databricks").config(), given("databricks").secrets),
     }
     servers = Servers(kafka_broker, postgres, aws, lambda: given("schema_registry"), others)
     with docs_world(tmp_path, spark, servers) as made:

@@ -14,6 +14,7 @@ from leatstream_cdktf import (
     Database,
     IcebergGlueStore,
     IcebergRestStore,
+    DatabricksStore,
     KafkaStore,
     KinesisStore,
     LeatstreamProvider,
@@ -75,6 +76,9 @@ def build(stack: Any) -> dict[str, Any]:
     IcebergGlueStore(
         stack, "glue", region="eu-west-1", warehouse_path="s3://acme-lake/warehouse",
         role_arn="arn:aws:iam::123456789012:role/leatstream",
+    DatabricksStore(
+        stack, "lakehouse", host="dbc-1.cloud.databricks.com", warehouse_id="abc", token=password.string_value,
+        s3={"bucket": "acme-lake", "region": "eu-west-1"},
     )  # fmt: skip
     demo = Database(stack, "demo", comment="for people")
     public = Schema(stack, "public_schema", name="public", database=demo)

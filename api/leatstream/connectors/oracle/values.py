@@ -23,6 +23,14 @@ _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 def selected(name: str, native: str, alias: str = "T") -> str:
     """A column in a SELECT: times with a zone as those of UTC, the others as they are."""
     column = f"{alias}.{quoted(name)}"
+    """A column in a SELECT: times with a zone as those of UTC, the others as they are.
+
+    Args:
+        name: of the column, as users write it.
+        native: its type.
+        alias: of the table in the statement.
+    """
+    column = f"{alias}.{quoted(sent(name))}"
     return f"CAST({column} AT TIME ZONE 'UTC' AS TIMESTAMP(6))" if "ZONE" in native else column
 
 

@@ -39,7 +39,13 @@ class OracleWords(StoreWords):
         return {"uris": f"{scheme}://{host}:{config.get('port', 1521)}/{config['service']}"}
 
     def keep(self, given: WithList, kept: dict[str, Any], present: Mapping[str, Any]) -> None:
-        """An update that switches TLS off, or on, says so against the present address."""
+        """An update that switches TLS off, or on, says so against the present address.
+
+        Args:
+            given: the update's list.
+            kept: the store's properties that the update does not name.
+            present: the store's settings.
+        """
         if _OFF in given.given and "uris" in kept:
             bare = str(kept["uris"]).partition("://")[2]
             kept["uris"] = f"tcp://{bare}"

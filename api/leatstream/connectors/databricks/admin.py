@@ -1,0 +1,152 @@
+"""The tables of a catalog: listed, described, created and dropped."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from leatstream.connectors.databricks.errors import file_errors
+from leatstream.connectors.databricks.files import storage_options
+from leatstream.connectors.databricks.names import entity_name, full_name, quoted
+from leatstream.connectors.databricks.settings import DatabricksConfig
+from leatstream.connectors.databricks.types import read_type
+from leatstream.connectors.databricks.workspace import Workspace
+from leatstream.connectors.entities import Entity, Table, TableColumn
+from leatstream.errors import StoreError
+from leatstream.formats.arrow_types import arrow_type
+from leatstream.model.objects import Column
+
+_WAREHOUSE = 300.0  # seconds: one that is stopped takes minutes to start
+
+
+class DatabricksAdmin:
+    """One catalog of a workspace."""
+
+    def __init__(self, store: str, config: DatabricksConfig) -> None:
+        self.store = store
+        self.config = config
+        self.workspace = Workspace(store, config)
+
+    def entities(self, timeout: float) -> list[Entity]:
+        """All tables of the catalog by name; views are left out."""
+        found: list[Entity] = []
+        catalog = self.config.catalog
+        with self.workspace.errors("listing tables", timeout):
+            client = self.workspace.client(timeout)
+            for schema in client.schemas.list(catalog_name=catalog):
+                if schema.name in (None, "information_schema"):
+                    continue
+                for one in client.tables.list(catalog_name=catalog, schema_name=str(schema.name)):
+                    if _is_table(one):
+                        found.append(Entity(entity_name(catalog, str(one.full_name)), table=Table(())))
+        return sorted(found, key=lambda e: e.name)
+
+    def find(self, entity: str, timeout: float) -> Entity | None:
+        """The table with columns, key, and where its files lie; None where there is none."""
+        found = self.info(entity, timeout)
+        if found is None:
+            return None
+        keys = [
+            tuple(one.primary_key_constraint.child_columns)
+            for one in found.table_constraints or ()
+            if one.primary_key_constraint is not None
+        ]
+        columns = tuple(
+            TableColumn(
+                name=str(column.name),
+                type=read_type(str(column.type_text)),
+                native=str(column.type_text),
+                not_null=column.nullable is False,
+                comment=column.comment,
+            )
+            for column in found.columns or ()
+        )
+        details = {
+            "location": found.storage_location,
+            "format": found.data_source_format.value if found.data_source_format else None,
+            "type": found.table_type.value if found.table_type else None,
+        }
+        table = Table(columns, keys[0] if keys else (), tuple(keys), details)
+        return Entity(entity_name(self.config.catalog, str(found.full_name)), table=table)
+
+    def info(self, entity: str, timeout: float) -> Any:
+        """What the catalog has of a table; None where there is none."""
+        try:
+            with self.workspace.errors(f"describing table {entity}", timeout):
+                found = self.workspace.client(timeout).tables.get(full_name(self.config.catalog, entity))
+        except StoreError as error:
+            if error.code == "entity-not-found":
+                return None
+            raise
+        return found if _is_table(found) else None
+
+    def create(
+        self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float
+    ) -> None:
+        """Make an empty Delta table in the bucket, and register it in the catalog.
+
+        Args:
+            entity: the table's name.
+            columns: its columns.
+            primary_key: names of the key's columns; empty = no key.
+            timeout: seconds; a warehouse that has to start gets more.
+        """
+        files = self.config.s3
+        if files is None:
+            raise no_bucket(self.store)
+        catalog, schema, table = full_name(self.config.catalog, entity).split(".")
+        # A dropped table's files stay, as those of every external table: a new one begins without them.
+        location = "/".join(
+            [f"s3://{files.bucket}", *filter(None, [files.prefix]), schema, f"{table}-{uuid.uuid4().hex[:8]}"]
+        )
+        self._make_files(entity, location, columns, primary_key)
+        name = quoted(catalog, schema, table)
+        bound = max(timeout, _WAREHOUSE)
+        statements = [
+            f"CREATE SCHEMA IF NOT EXISTS {quoted(catalog, schema)}",
+            f"CREATE TABLE {name} USING DELTA LOCATION '{location}'",
+        ]
+        if primary_key:
+            keys = ", ".join(quoted(key) for key in primary_key)
+            constraint = quoted(f"{table}_pk")
+            statements.append(f"ALTER TABLE {name} ADD CONSTRAINT {constraint} PRIMARY KEY ({keys})")
+        for statement in statements:
+            self.workspace.execute(statement, f"creating table {entity}", bound)
+
+    def _make_files(
+        self, entity: str, location: str, columns: Sequence[Column], primary_key: Sequence[str]
+    ) -> None:
+        import pyarrow as pa
+
+        files = self.config.s3
+        if files is None:
+            raise no_bucket(self.store)
+        fields = [
+            pa.field(c.name, arrow_type(c.type), nullable=not (c.not_null or c.name in primary_key))
+            for c in columns
+        ]
+        with file_errors(self.store, entity):
+            from deltalake import DeltaTable
+
+            DeltaTable.create(location, pa.schema(fields), storage_options=storage_options(files))
+
+    def drop(self, entity: str, timeout: float) -> None:
+        """Take a table out of the catalog; its files stay. Does nothing where there is none."""
+        if self.info(entity, timeout) is None:
+            return
+        with self.workspace.errors(f"dropping table {entity}", timeout):
+            self.workspace.client(timeout).tables.delete(full_name(self.config.catalog, entity))
+
+
+def no_bucket(store: str) -> StoreError:
+    """Files cannot be written without a bucket."""
+    return StoreError(
+        "store-rejected",
+        f"Store {store} names no bucket, and tables are written there.",
+        hint="Give the store 's3' with bucket and region ('databricks.cloud.s3.bucket' in SQL).",
+    )
+
+
+def _is_table(found: Any) -> bool:
+    return found.table_type is not None and found.table_type.value in ("EXTERNAL", "MANAGED")
