@@ -18,8 +18,8 @@ from _pytest.nodeid import NodeId
 
 if TYPE_CHECKING:
     from clickhouse_server import ClickHouseServer
-    from lakes import Lake
     from databricks_server import DatabricksServer
+    from lakes import Lake
     from oracle_double import OracleDouble
     from postgres_server import PostgresServer
     from snowflake_server import SnowflakeServer

@@ -13,9 +13,9 @@ from leatstream.errors import RequestError
 
 KINDS = [
     "leatstream.connectors.clickhouse.connector:ClickHouseConnector",
+    "leatstream.connectors.databricks.connector:DatabricksConnector",
     "leatstream.connectors.iceberg.connector:IcebergGlueConnector",
     "leatstream.connectors.iceberg.connector:IcebergRestConnector",
-    "leatstream.connectors.databricks.connector:DatabricksConnector",
     "leatstream.connectors.kafka.connector:KafkaConnector",
     "leatstream.connectors.kinesis.connector:KinesisConnector",
     "leatstream.connectors.oracle.connector:OracleConnector",
@@ -24,13 +24,7 @@ KINDS = [
     "leatstream.connectors.snowflake.connector:SnowflakeConnector",
 ]
 """The connector class of each kind that can be used."""
-PLANNED: Mapping[str, tuple[str, ...]] = {
-    "databricks": ("databricks.", "table."),
-    "clickhouse": ("clickhouse.",),
-    "iceberg_glue": ("iceberg.",),
-    "iceberg_rest": ("iceberg.",),
-    "snowflake": ("snowflake.",),
-}
+PLANNED: dict[str, tuple[str, ...]] = {}
 """Kinds that are refused by name until their connectors are built, with their families of properties."""
 
 

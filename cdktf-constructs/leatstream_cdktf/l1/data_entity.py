@@ -14,6 +14,39 @@ from leatstream_cdktf._reference import ListReference, Reference
 from leatstream_cdktf._shim import tf
 
 
+class DataEntityClickhouseColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class DataEntityClickhouseReference(Reference):
+    """Tokens for columns and key of a table."""
+
+    @property
+    def columns(self) -> ListReference[DataEntityClickhouseColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", DataEntityClickhouseColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
+
+
 class DataEntityDatabricksColumnReference(Reference):
     """Tokens for columns; required to create a table."""
 
@@ -89,6 +122,72 @@ class DataEntityEffectiveReference(Reference):
     def shards(self) -> float:
         """Number of open shards; none on demand."""
         return self._number("shards")
+
+
+class DataEntityIcebergGlueColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class DataEntityIcebergGlueReference(Reference):
+    """Tokens for columns of a table, and the identifier fields by which rows replace each other."""
+
+    @property
+    def columns(self) -> ListReference[DataEntityIcebergGlueColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", DataEntityIcebergGlueColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
+
+
+class DataEntityIcebergRestColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class DataEntityIcebergRestReference(Reference):
+    """Tokens for columns of a table, and the identifier fields by which rows replace each other."""
+
+    @property
+    def columns(self) -> ListReference[DataEntityIcebergRestColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", DataEntityIcebergRestColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
 
 
 class DataEntityKafkaReference(Reference):
@@ -200,6 +299,39 @@ class DataEntityPostgresReference(Reference):
         return self._string("replica_identity")
 
 
+class DataEntitySnowflakeColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class DataEntitySnowflakeReference(Reference):
+    """Tokens for columns and key of a table."""
+
+    @property
+    def columns(self) -> ListReference[DataEntitySnowflakeColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", DataEntitySnowflakeColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
+
+
 class DataEntity(DataSource):
     """An entity: a topic, data stream, directory of files or table in a store of yours.
 
@@ -239,6 +371,11 @@ class DataEntity(DataSource):
         )
 
     @property
+    def clickhouse(self) -> DataEntityClickhouseReference:
+        """Columns and key of a table."""
+        return DataEntityClickhouseReference(self, "clickhouse")
+
+    @property
     def databricks(self) -> DataEntityDatabricksReference:
         """Columns and key of a table."""
         return DataEntityDatabricksReference(self, "databricks")
@@ -247,6 +384,16 @@ class DataEntity(DataSource):
     def effective(self) -> DataEntityEffectiveReference:
         """What the topic, stream or table has."""
         return DataEntityEffectiveReference(self, "effective")
+
+    @property
+    def iceberg_glue(self) -> DataEntityIcebergGlueReference:
+        """Columns of a table, and the identifier fields by which rows replace each other."""
+        return DataEntityIcebergGlueReference(self, "iceberg_glue")
+
+    @property
+    def iceberg_rest(self) -> DataEntityIcebergRestReference:
+        """Columns of a table, and the identifier fields by which rows replace each other."""
+        return DataEntityIcebergRestReference(self, "iceberg_rest")
 
     @property
     def kafka(self) -> DataEntityKafkaReference:
@@ -272,6 +419,11 @@ class DataEntity(DataSource):
     def postgres(self) -> DataEntityPostgresReference:
         """Columns, key and settings of a table."""
         return DataEntityPostgresReference(self, "postgres")
+
+    @property
+    def snowflake(self) -> DataEntitySnowflakeReference:
+        """Columns and key of a table."""
+        return DataEntitySnowflakeReference(self, "snowflake")
 
     @property
     def store(self) -> str:

@@ -14,6 +14,45 @@ from leatstream_cdktf._reference import Reference
 from leatstream_cdktf._shim import tf
 
 
+class DataStoreClickhouseReference(Reference):
+    """Tokens for a ClickHouse server, reached by its HTTP interface."""
+
+    @property
+    def ca_certificate(self) -> str:
+        """Certificate authority to trust, PEM; default the machine's own."""
+        return self._string("ca_certificate")
+
+    @property
+    def database(self) -> str:
+        """Database of tables that are named without one; default `default`."""
+        return self._string("database")
+
+    @property
+    def host(self) -> str:
+        """Host name or address of the server."""
+        return self._string("host")
+
+    @property
+    def password_secret(self) -> str:
+        """Name of the secret that holds the password."""
+        return self._string("password_secret")
+
+    @property
+    def port(self) -> float:
+        """Port of the HTTP interface; default 8443, without `secure` 8123."""
+        return self._number("port")
+
+    @property
+    def secure(self) -> tf.IResolvable:
+        """Whether to encrypt (HTTPS); the certificate is always checked. Default `true`."""
+        return self._at("secure")
+
+    @property
+    def username(self) -> str:
+        """User name."""
+        return self._string("username")
+
+
 class DataStoreDatabricksS3Reference(Reference):
     """Tokens for bucket where the files of new tables lie."""
 
@@ -95,6 +134,130 @@ class DataStoreDatabricksReference(Reference):
     def warehouse_id(self) -> str:
         """SQL warehouse that creates tables; rows are not sent to it."""
         return self._string("warehouse_id")
+
+
+class DataStoreIcebergGlueReference(Reference):
+    """Tokens for the Iceberg tables in the Glue Data Catalog of one AWS account and region."""
+
+    @property
+    def access_key_id(self) -> str:
+        """Access key; without one the server's own AWS credentials are used."""
+        return self._string("access_key_id")
+
+    @property
+    def catalog_id(self) -> str:
+        """AWS account whose catalog it is; default that of the credentials."""
+        return self._string("catalog_id")
+
+    @property
+    def endpoint_url(self) -> str:
+        """Another address than the region's own, such as a VPC endpoint."""
+        return self._string("endpoint_url")
+
+    @property
+    def external_id(self) -> str:
+        """External id that the role requires."""
+        return self._string("external_id")
+
+    @property
+    def region(self) -> str:
+        """AWS region."""
+        return self._string("region")
+
+    @property
+    def role_arn(self) -> str:
+        """Role to assume with these credentials."""
+        return self._string("role_arn")
+
+    @property
+    def s3_endpoint_url(self) -> str:
+        """Another address of S3 than the region's own, such as a VPC endpoint."""
+        return self._string("s3_endpoint_url")
+
+    @property
+    def secret_access_key_secret(self) -> str:
+        """Name of the secret that holds the secret of the access key."""
+        return self._string("secret_access_key_secret")
+
+    @property
+    def warehouse_path(self) -> str:
+        """Where new tables lie; needed to create one in a database that has no location."""
+        return self._string("warehouse_path")
+
+
+class DataStoreIcebergRestS3Reference(Reference):
+    """Tokens for access to the files, where the catalog hands out no credentials."""
+
+    @property
+    def access_key_id(self) -> str:
+        """Access key."""
+        return self._string("access_key_id")
+
+    @property
+    def endpoint_url(self) -> str:
+        """Address of the object store, where it is not AWS's own."""
+        return self._string("endpoint_url")
+
+    @property
+    def region(self) -> str:
+        """Region of the buckets."""
+        return self._string("region")
+
+    @property
+    def secret_access_key_secret(self) -> str:
+        """Name of the secret that holds the secret of the access key."""
+        return self._string("secret_access_key_secret")
+
+
+class DataStoreIcebergRestReference(Reference):
+    """Tokens for a catalog that speaks Iceberg's REST protocol, such as Polaris, Lakekeeper, Nessie or Unity
+    Catalog.
+    """
+
+    @property
+    def ca_certificate(self) -> str:
+        """Certificate authority of the catalog to trust, PEM; default the machine's own."""
+        return self._string("ca_certificate")
+
+    @property
+    def client_id(self) -> str:
+        """OAuth2 client."""
+        return self._string("client_id")
+
+    @property
+    def client_secret_secret(self) -> str:
+        """Name of the secret that holds the client's secret."""
+        return self._string("client_secret_secret")
+
+    @property
+    def s3(self) -> DataStoreIcebergRestS3Reference:
+        """Access to the files, where the catalog hands out no credentials."""
+        return DataStoreIcebergRestS3Reference(self._owner, f"{self._path}.s3")
+
+    @property
+    def scope(self) -> str:
+        """OAuth2 scope; default `catalog`."""
+        return self._string("scope")
+
+    @property
+    def token_secret(self) -> str:
+        """Name of the secret that holds the token."""
+        return self._string("token_secret")
+
+    @property
+    def token_uri(self) -> str:
+        """Where tokens are requested; default the catalog's own /v1/oauth/tokens."""
+        return self._string("token_uri")
+
+    @property
+    def uri(self) -> str:
+        """Address of the catalog, without /v1."""
+        return self._string("uri")
+
+    @property
+    def warehouse(self) -> str:
+        """Warehouse or catalog to use, where the server has several."""
+        return self._string("warehouse")
 
 
 class DataStoreKafkaSaslAwsReference(Reference):
@@ -398,6 +561,60 @@ class DataStoreS3Reference(Reference):
         return self._string("secret_access_key_secret")
 
 
+class DataStoreSnowflakeReference(Reference):
+    """Tokens for a Snowflake account, as one user with one role and one warehouse."""
+
+    @property
+    def account(self) -> str:
+        """Account identifier, such as `organization-account`."""
+        return self._string("account")
+
+    @property
+    def database(self) -> str:
+        """Database of tables that are named without one."""
+        return self._string("database")
+
+    @property
+    def host(self) -> str:
+        """Host to reach the account at; default `<account>.snowflakecomputing.com`."""
+        return self._string("host")
+
+    @property
+    def login(self) -> str:
+        """What to log in with; default `key_pair` if there is a private key. The other secret is not used."""
+        return self._string("login")
+
+    @property
+    def password_secret(self) -> str:
+        """Name of the secret that holds the password."""
+        return self._string("password_secret")
+
+    @property
+    def private_key_passphrase_secret(self) -> str:
+        """Name of the secret that holds the private key's passphrase."""
+        return self._string("private_key_passphrase_secret")
+
+    @property
+    def private_key_secret(self) -> str:
+        """Name of the secret that holds the private key."""
+        return self._string("private_key_secret")
+
+    @property
+    def role(self) -> str:
+        """Role to use; default the user's own."""
+        return self._string("role")
+
+    @property
+    def username(self) -> str:
+        """User name."""
+        return self._string("username")
+
+    @property
+    def warehouse(self) -> str:
+        """Warehouse that statements run on."""
+        return self._string("warehouse")
+
+
 class DataStoreStatusReference(Reference):
     """Tokens for whether the store answered when it was last asked."""
 
@@ -446,6 +663,11 @@ class DataStore(DataSource):
         )
 
     @property
+    def clickhouse(self) -> DataStoreClickhouseReference:
+        """A ClickHouse server, reached by its HTTP interface."""
+        return DataStoreClickhouseReference(self, "clickhouse")
+
+    @property
     def comment(self) -> str:
         """Free text."""
         return self.get_string_attribute("comment")
@@ -459,6 +681,18 @@ class DataStore(DataSource):
     def generation(self) -> float:
         """Counts changes of what was written, from 1."""
         return self.get_number_attribute("generation")
+
+    @property
+    def iceberg_glue(self) -> DataStoreIcebergGlueReference:
+        """The Iceberg tables in the Glue Data Catalog of one AWS account and region."""
+        return DataStoreIcebergGlueReference(self, "iceberg_glue")
+
+    @property
+    def iceberg_rest(self) -> DataStoreIcebergRestReference:
+        """A catalog that speaks Iceberg's REST protocol, such as Polaris, Lakekeeper, Nessie or Unity
+        Catalog.
+        """
+        return DataStoreIcebergRestReference(self, "iceberg_rest")
 
     @property
     def id(self) -> str:
@@ -509,6 +743,11 @@ class DataStore(DataSource):
     def schema_registry(self) -> str:
         """Name of the schema registry that describes its records."""
         return self.get_string_attribute("schema_registry")
+
+    @property
+    def snowflake(self) -> DataStoreSnowflakeReference:
+        """A Snowflake account, as one user with one role and one warehouse."""
+        return DataStoreSnowflakeReference(self, "snowflake")
 
     @property
     def status(self) -> DataStoreStatusReference:

@@ -15,6 +15,26 @@ from leatstream_cdktf._reference import ListReference, Reference
 from leatstream_cdktf._shim import tf
 
 
+class EntityClickhouseColumn(TypedDict):
+    """Columns; required to create a table."""
+
+    name: str
+    """Name of the column, exact."""
+    not_null: NotRequired[bool | tf.IResolvable]
+    """Whether a value is required; columns of the primary key need no word of it. Default: ``False``."""
+    type: str
+    """SQL type, such as `BIGINT`."""
+
+
+class EntityClickhouse(TypedDict):
+    """Columns and key of a table."""
+
+    columns: NotRequired[Sequence[EntityClickhouseColumn] | tf.IResolvable]
+    """Columns; required to create a table. A change replaces the object."""
+    primary_key: NotRequired[Sequence[str]]
+    """Names of the columns that identify a row. A change replaces the object."""
+
+
 class EntityDatabricksColumn(TypedDict):
     """Columns; required to create a table."""
 
@@ -30,6 +50,46 @@ class EntityDatabricks(TypedDict):
     """Columns and key of a table."""
 
     columns: NotRequired[Sequence[EntityDatabricksColumn] | tf.IResolvable]
+    """Columns; required to create a table. A change replaces the object."""
+    primary_key: NotRequired[Sequence[str]]
+    """Names of the columns that identify a row. A change replaces the object."""
+
+
+class EntityIcebergGlueColumn(TypedDict):
+    """Columns; required to create a table."""
+
+    name: str
+    """Name of the column, exact."""
+    not_null: NotRequired[bool | tf.IResolvable]
+    """Whether a value is required; columns of the primary key need no word of it. Default: ``False``."""
+    type: str
+    """SQL type, such as `BIGINT`."""
+
+
+class EntityIcebergGlue(TypedDict):
+    """Columns of a table, and the identifier fields by which rows replace each other."""
+
+    columns: NotRequired[Sequence[EntityIcebergGlueColumn] | tf.IResolvable]
+    """Columns; required to create a table. A change replaces the object."""
+    primary_key: NotRequired[Sequence[str]]
+    """Names of the columns that identify a row. A change replaces the object."""
+
+
+class EntityIcebergRestColumn(TypedDict):
+    """Columns; required to create a table."""
+
+    name: str
+    """Name of the column, exact."""
+    not_null: NotRequired[bool | tf.IResolvable]
+    """Whether a value is required; columns of the primary key need no word of it. Default: ``False``."""
+    type: str
+    """SQL type, such as `BIGINT`."""
+
+
+class EntityIcebergRest(TypedDict):
+    """Columns of a table, and the identifier fields by which rows replace each other."""
+
+    columns: NotRequired[Sequence[EntityIcebergRestColumn] | tf.IResolvable]
     """Columns; required to create a table. A change replaces the object."""
     primary_key: NotRequired[Sequence[str]]
     """Names of the columns that identify a row. A change replaces the object."""
@@ -99,6 +159,59 @@ class EntityPostgres(TypedDict):
     """What the log has of old rows; default `default`: their primary key. One of ``default``, ``full``,
     ``nothing``.
     """
+
+
+class EntitySnowflakeColumn(TypedDict):
+    """Columns; required to create a table."""
+
+    name: str
+    """Name of the column, exact."""
+    not_null: NotRequired[bool | tf.IResolvable]
+    """Whether a value is required; columns of the primary key need no word of it. Default: ``False``."""
+    type: str
+    """SQL type, such as `BIGINT`."""
+
+
+class EntitySnowflake(TypedDict):
+    """Columns and key of a table."""
+
+    columns: NotRequired[Sequence[EntitySnowflakeColumn] | tf.IResolvable]
+    """Columns; required to create a table. A change replaces the object."""
+    primary_key: NotRequired[Sequence[str]]
+    """Names of the columns that identify a row. A change replaces the object."""
+
+
+class EntityClickhouseColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class EntityClickhouseReference(Reference):
+    """Tokens for columns and key of a table."""
+
+    @property
+    def columns(self) -> ListReference[EntityClickhouseColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", EntityClickhouseColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
 
 
 class EntityDatabricksColumnReference(Reference):
@@ -176,6 +289,72 @@ class EntityEffectiveReference(Reference):
     def shards(self) -> float:
         """Number of open shards; none on demand."""
         return self._number("shards")
+
+
+class EntityIcebergGlueColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class EntityIcebergGlueReference(Reference):
+    """Tokens for columns of a table, and the identifier fields by which rows replace each other."""
+
+    @property
+    def columns(self) -> ListReference[EntityIcebergGlueColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", EntityIcebergGlueColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
+
+
+class EntityIcebergRestColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class EntityIcebergRestReference(Reference):
+    """Tokens for columns of a table, and the identifier fields by which rows replace each other."""
+
+    @property
+    def columns(self) -> ListReference[EntityIcebergRestColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", EntityIcebergRestColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
 
 
 class EntityKafkaReference(Reference):
@@ -287,6 +466,39 @@ class EntityPostgresReference(Reference):
         return self._string("replica_identity")
 
 
+class EntitySnowflakeColumnReference(Reference):
+    """Tokens for columns; required to create a table."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column, exact."""
+        return self._string("name")
+
+    @property
+    def not_null(self) -> tf.IResolvable:
+        """Whether a value is required; columns of the primary key need no word of it."""
+        return self._at("not_null")
+
+    @property
+    def type(self) -> str:
+        """SQL type, such as `BIGINT`."""
+        return self._string("type")
+
+
+class EntitySnowflakeReference(Reference):
+    """Tokens for columns and key of a table."""
+
+    @property
+    def columns(self) -> ListReference[EntitySnowflakeColumnReference]:
+        """Columns; required to create a table."""
+        return ListReference(self._owner, f"{self._path}.columns", EntitySnowflakeColumnReference)
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Names of the columns that identify a row."""
+        return self._strings("primary_key")
+
+
 class Entity(Resource):
     """An entity: a topic, data stream, directory of files or table in a store of yours.
 
@@ -315,11 +527,15 @@ class Entity(Resource):
         *,
         name: str,
         store: str,
+        clickhouse: EntityClickhouse | tf.IResolvable | None = None,
         databricks: EntityDatabricks | tf.IResolvable | None = None,
+        iceberg_glue: EntityIcebergGlue | tf.IResolvable | None = None,
+        iceberg_rest: EntityIcebergRest | tf.IResolvable | None = None,
         kafka: EntityKafka | tf.IResolvable | None = None,
         kinesis: EntityKinesis | tf.IResolvable | None = None,
         oracle: EntityOracle | tf.IResolvable | None = None,
         postgres: EntityPostgres | tf.IResolvable | None = None,
+        snowflake: EntitySnowflake | tf.IResolvable | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare it.
@@ -329,11 +545,15 @@ class Entity(Resource):
             id_: its name within the scope.
             name: Name of the topic, stream or table, exact. A change replaces the object.
             store: Name of the store. A change replaces the object.
+            clickhouse: Columns and key of a table.
             databricks: Columns and key of a table.
+            iceberg_glue: Columns of a table, and the identifier fields by which rows replace each other.
+            iceberg_rest: Columns of a table, and the identifier fields by which rows replace each other.
             kafka: Settings of a Kafka topic.
             kinesis: Settings of a Kinesis stream.
             oracle: Columns and key of a table.
             postgres: Columns, key and settings of a table.
+            snowflake: Columns and key of a table.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
         super().__init__(
@@ -342,14 +562,23 @@ class Entity(Resource):
             {
                 "name": name,
                 "store": store,
+                "clickhouse": clickhouse,
                 "databricks": databricks,
+                "iceberg_glue": iceberg_glue,
+                "iceberg_rest": iceberg_rest,
                 "kafka": kafka,
                 "kinesis": kinesis,
                 "oracle": oracle,
                 "postgres": postgres,
+                "snowflake": snowflake,
             },
             meta,
         )
+
+    @property
+    def clickhouse(self) -> EntityClickhouseReference:
+        """Columns and key of a table."""
+        return EntityClickhouseReference(self, "clickhouse")
 
     @property
     def databricks(self) -> EntityDatabricksReference:
@@ -360,6 +589,16 @@ class Entity(Resource):
     def effective(self) -> EntityEffectiveReference:
         """What the topic, stream or table has."""
         return EntityEffectiveReference(self, "effective")
+
+    @property
+    def iceberg_glue(self) -> EntityIcebergGlueReference:
+        """Columns of a table, and the identifier fields by which rows replace each other."""
+        return EntityIcebergGlueReference(self, "iceberg_glue")
+
+    @property
+    def iceberg_rest(self) -> EntityIcebergRestReference:
+        """Columns of a table, and the identifier fields by which rows replace each other."""
+        return EntityIcebergRestReference(self, "iceberg_rest")
 
     @property
     def kafka(self) -> EntityKafkaReference:
@@ -385,6 +624,11 @@ class Entity(Resource):
     def postgres(self) -> EntityPostgresReference:
         """Columns, key and settings of a table."""
         return EntityPostgresReference(self, "postgres")
+
+    @property
+    def snowflake(self) -> EntitySnowflakeReference:
+        """Columns and key of a table."""
+        return EntitySnowflakeReference(self, "snowflake")
 
     @property
     def store(self) -> str:

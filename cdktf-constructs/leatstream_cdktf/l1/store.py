@@ -15,6 +15,32 @@ from leatstream_cdktf._reference import Reference
 from leatstream_cdktf._shim import tf
 
 
+class StoreClickhouse(TypedDict):
+    """A ClickHouse server, reached by its HTTP interface."""
+
+    ca_certificate: NotRequired[str]
+    """Certificate authority to trust, PEM; default the machine's own."""
+    database: NotRequired[str]
+    """Database of tables that are named without one; default `default`."""
+    host: str
+    """Host name or address of the server."""
+    password_secret: NotRequired[str]
+    """Name of the secret that holds the password."""
+    password_wo: NotRequired[str]
+    """Password; left out = the stored one stays. Write-only: sent to the service, never stored in the state.
+    It is sent with every change of the object; to send a new value alone, change `password_wo_version`.
+    Write-only: never kept in Terraform's state.
+    """
+    password_wo_version: NotRequired[int | float]
+    """Change it to send `password_wo` again, for example after a rotation."""
+    port: NotRequired[int | float]
+    """Port of the HTTP interface; default 8443, without `secure` 8123."""
+    secure: NotRequired[bool | tf.IResolvable]
+    """Whether to encrypt (HTTPS); the certificate is always checked. Default `true`."""
+    username: str
+    """User name."""
+
+
 class StoreDatabricksS3(TypedDict):
     """Bucket where the files of new tables lie."""
 
@@ -74,6 +100,93 @@ class StoreDatabricks(TypedDict):
     """Change it to send `token_wo` again, for example after a rotation."""
     warehouse_id: str
     """SQL warehouse that creates tables; rows are not sent to it."""
+
+
+class StoreIcebergGlue(TypedDict):
+    """The Iceberg tables in the Glue Data Catalog of one AWS account and region."""
+
+    access_key_id: NotRequired[str]
+    """Access key; without one the server's own AWS credentials are used."""
+    catalog_id: NotRequired[str]
+    """AWS account whose catalog it is; default that of the credentials."""
+    endpoint_url: NotRequired[str]
+    """Another address than the region's own, such as a VPC endpoint."""
+    external_id: NotRequired[str]
+    """External id that the role requires."""
+    region: str
+    """AWS region."""
+    role_arn: NotRequired[str]
+    """Role to assume with these credentials."""
+    s3_endpoint_url: NotRequired[str]
+    """Another address of S3 than the region's own, such as a VPC endpoint."""
+    secret_access_key_secret: NotRequired[str]
+    """Name of the secret that holds the secret of the access key."""
+    secret_access_key_wo: NotRequired[str]
+    """Secret of the access key; left out = the stored one stays. Write-only: sent to the service, never
+    stored in the state. It is sent with every change of the object; to send a new value alone, change
+    `secret_access_key_wo_version`. Write-only: never kept in Terraform's state.
+    """
+    secret_access_key_wo_version: NotRequired[int | float]
+    """Change it to send `secret_access_key_wo` again, for example after a rotation."""
+    warehouse_path: NotRequired[str]
+    """Where new tables lie; needed to create one in a database that has no location."""
+
+
+class StoreIcebergRestS3(TypedDict):
+    """Access to the files, where the catalog hands out no credentials."""
+
+    access_key_id: NotRequired[str]
+    """Access key."""
+    endpoint_url: NotRequired[str]
+    """Address of the object store, where it is not AWS's own."""
+    region: NotRequired[str]
+    """Region of the buckets."""
+    secret_access_key_secret: NotRequired[str]
+    """Name of the secret that holds the secret of the access key."""
+    secret_access_key_wo: NotRequired[str]
+    """Secret of the access key; left out = the stored one stays. Write-only: sent to the service, never
+    stored in the state. It is sent with every change of the object; to send a new value alone, change
+    `secret_access_key_wo_version`. Write-only: never kept in Terraform's state.
+    """
+    secret_access_key_wo_version: NotRequired[int | float]
+    """Change it to send `secret_access_key_wo` again, for example after a rotation."""
+
+
+class StoreIcebergRest(TypedDict):
+    """A catalog that speaks Iceberg's REST protocol, such as Polaris, Lakekeeper, Nessie or Unity Catalog."""
+
+    ca_certificate: NotRequired[str]
+    """Certificate authority of the catalog to trust, PEM; default the machine's own."""
+    client_id: NotRequired[str]
+    """OAuth2 client."""
+    client_secret_secret: NotRequired[str]
+    """Name of the secret that holds the client's secret."""
+    client_secret_wo: NotRequired[str]
+    """Secret of the OAuth2 client; left out = the stored one stays. Write-only: sent to the service, never
+    stored in the state. It is sent with every change of the object; to send a new value alone, change
+    `client_secret_wo_version`. Write-only: never kept in Terraform's state.
+    """
+    client_secret_wo_version: NotRequired[int | float]
+    """Change it to send `client_secret_wo` again, for example after a rotation."""
+    s3: NotRequired[StoreIcebergRestS3 | tf.IResolvable]
+    """Access to the files, where the catalog hands out no credentials."""
+    scope: NotRequired[str]
+    """OAuth2 scope; default `catalog`."""
+    token_secret: NotRequired[str]
+    """Name of the secret that holds the token."""
+    token_uri: NotRequired[str]
+    """Where tokens are requested; default the catalog's own /v1/oauth/tokens."""
+    token_wo: NotRequired[str]
+    """A ready token, instead of an OAuth2 client; left out = the stored one stays. Write-only: sent to the
+    service, never stored in the state. It is sent with every change of the object; to send a new value alone,
+    change `token_wo_version`. Write-only: never kept in Terraform's state.
+    """
+    token_wo_version: NotRequired[int | float]
+    """Change it to send `token_wo` again, for example after a rotation."""
+    uri: str
+    """Address of the catalog, without /v1."""
+    warehouse: NotRequired[str]
+    """Warehouse or catalog to use, where the server has several."""
 
 
 class StoreKafkaSaslAws(TypedDict):
@@ -287,6 +400,93 @@ class StoreS3(TypedDict):
     """Change it to send `secret_access_key_wo` again, for example after a rotation."""
 
 
+class StoreSnowflake(TypedDict):
+    """A Snowflake account, as one user with one role and one warehouse."""
+
+    account: str
+    """Account identifier, such as `organization-account`."""
+    database: NotRequired[str]
+    """Database of tables that are named without one."""
+    host: NotRequired[str]
+    """Host to reach the account at; default `<account>.snowflakecomputing.com`."""
+    login: NotRequired[str]
+    """What to log in with; default `key_pair` if there is a private key. The other secret is not used. One of
+    ``key_pair``, ``password``.
+    """
+    password_secret: NotRequired[str]
+    """Name of the secret that holds the password."""
+    password_wo: NotRequired[str]
+    """Password or programmatic access token; left out = the stored one stays. Write-only: sent to the
+    service, never stored in the state. It is sent with every change of the object; to send a new value alone,
+    change `password_wo_version`. Write-only: never kept in Terraform's state.
+    """
+    password_wo_version: NotRequired[int | float]
+    """Change it to send `password_wo` again, for example after a rotation."""
+    private_key_passphrase_secret: NotRequired[str]
+    """Name of the secret that holds the private key's passphrase."""
+    private_key_passphrase_wo: NotRequired[str]
+    """Passphrase of the private key; left out = the stored one stays. Write-only: sent to the service, never
+    stored in the state. It is sent with every change of the object; to send a new value alone, change
+    `private_key_passphrase_wo_version`. Write-only: never kept in Terraform's state.
+    """
+    private_key_passphrase_wo_version: NotRequired[int | float]
+    """Change it to send `private_key_passphrase_wo` again, for example after a rotation."""
+    private_key_secret: NotRequired[str]
+    """Name of the secret that holds the private key."""
+    private_key_wo: NotRequired[str]
+    """Private key of the user, RSA, PEM; left out = the stored one stays. Write-only: sent to the service,
+    never stored in the state. It is sent with every change of the object; to send a new value alone, change
+    `private_key_wo_version`. Write-only: never kept in Terraform's state.
+    """
+    private_key_wo_version: NotRequired[int | float]
+    """Change it to send `private_key_wo` again, for example after a rotation."""
+    role: NotRequired[str]
+    """Role to use; default the user's own."""
+    username: str
+    """User name."""
+    warehouse: str
+    """Warehouse that statements run on."""
+
+
+class StoreClickhouseReference(Reference):
+    """Tokens for a ClickHouse server, reached by its HTTP interface."""
+
+    @property
+    def ca_certificate(self) -> str:
+        """Certificate authority to trust, PEM; default the machine's own."""
+        return self._string("ca_certificate")
+
+    @property
+    def database(self) -> str:
+        """Database of tables that are named without one; default `default`."""
+        return self._string("database")
+
+    @property
+    def host(self) -> str:
+        """Host name or address of the server."""
+        return self._string("host")
+
+    @property
+    def password_secret(self) -> str:
+        """Name of the secret that holds the password."""
+        return self._string("password_secret")
+
+    @property
+    def port(self) -> float:
+        """Port of the HTTP interface; default 8443, without `secure` 8123."""
+        return self._number("port")
+
+    @property
+    def secure(self) -> tf.IResolvable:
+        """Whether to encrypt (HTTPS); the certificate is always checked. Default `true`."""
+        return self._at("secure")
+
+    @property
+    def username(self) -> str:
+        """User name."""
+        return self._string("username")
+
+
 class StoreDatabricksS3Reference(Reference):
     """Tokens for bucket where the files of new tables lie."""
 
@@ -368,6 +568,130 @@ class StoreDatabricksReference(Reference):
     def warehouse_id(self) -> str:
         """SQL warehouse that creates tables; rows are not sent to it."""
         return self._string("warehouse_id")
+
+
+class StoreIcebergGlueReference(Reference):
+    """Tokens for the Iceberg tables in the Glue Data Catalog of one AWS account and region."""
+
+    @property
+    def access_key_id(self) -> str:
+        """Access key; without one the server's own AWS credentials are used."""
+        return self._string("access_key_id")
+
+    @property
+    def catalog_id(self) -> str:
+        """AWS account whose catalog it is; default that of the credentials."""
+        return self._string("catalog_id")
+
+    @property
+    def endpoint_url(self) -> str:
+        """Another address than the region's own, such as a VPC endpoint."""
+        return self._string("endpoint_url")
+
+    @property
+    def external_id(self) -> str:
+        """External id that the role requires."""
+        return self._string("external_id")
+
+    @property
+    def region(self) -> str:
+        """AWS region."""
+        return self._string("region")
+
+    @property
+    def role_arn(self) -> str:
+        """Role to assume with these credentials."""
+        return self._string("role_arn")
+
+    @property
+    def s3_endpoint_url(self) -> str:
+        """Another address of S3 than the region's own, such as a VPC endpoint."""
+        return self._string("s3_endpoint_url")
+
+    @property
+    def secret_access_key_secret(self) -> str:
+        """Name of the secret that holds the secret of the access key."""
+        return self._string("secret_access_key_secret")
+
+    @property
+    def warehouse_path(self) -> str:
+        """Where new tables lie; needed to create one in a database that has no location."""
+        return self._string("warehouse_path")
+
+
+class StoreIcebergRestS3Reference(Reference):
+    """Tokens for access to the files, where the catalog hands out no credentials."""
+
+    @property
+    def access_key_id(self) -> str:
+        """Access key."""
+        return self._string("access_key_id")
+
+    @property
+    def endpoint_url(self) -> str:
+        """Address of the object store, where it is not AWS's own."""
+        return self._string("endpoint_url")
+
+    @property
+    def region(self) -> str:
+        """Region of the buckets."""
+        return self._string("region")
+
+    @property
+    def secret_access_key_secret(self) -> str:
+        """Name of the secret that holds the secret of the access key."""
+        return self._string("secret_access_key_secret")
+
+
+class StoreIcebergRestReference(Reference):
+    """Tokens for a catalog that speaks Iceberg's REST protocol, such as Polaris, Lakekeeper, Nessie or Unity
+    Catalog.
+    """
+
+    @property
+    def ca_certificate(self) -> str:
+        """Certificate authority of the catalog to trust, PEM; default the machine's own."""
+        return self._string("ca_certificate")
+
+    @property
+    def client_id(self) -> str:
+        """OAuth2 client."""
+        return self._string("client_id")
+
+    @property
+    def client_secret_secret(self) -> str:
+        """Name of the secret that holds the client's secret."""
+        return self._string("client_secret_secret")
+
+    @property
+    def s3(self) -> StoreIcebergRestS3Reference:
+        """Access to the files, where the catalog hands out no credentials."""
+        return StoreIcebergRestS3Reference(self._owner, f"{self._path}.s3")
+
+    @property
+    def scope(self) -> str:
+        """OAuth2 scope; default `catalog`."""
+        return self._string("scope")
+
+    @property
+    def token_secret(self) -> str:
+        """Name of the secret that holds the token."""
+        return self._string("token_secret")
+
+    @property
+    def token_uri(self) -> str:
+        """Where tokens are requested; default the catalog's own /v1/oauth/tokens."""
+        return self._string("token_uri")
+
+    @property
+    def uri(self) -> str:
+        """Address of the catalog, without /v1."""
+        return self._string("uri")
+
+    @property
+    def warehouse(self) -> str:
+        """Warehouse or catalog to use, where the server has several."""
+        return self._string("warehouse")
 
 
 class StoreKafkaSaslAwsReference(Reference):
@@ -671,6 +995,60 @@ class StoreS3Reference(Reference):
         return self._string("secret_access_key_secret")
 
 
+class StoreSnowflakeReference(Reference):
+    """Tokens for a Snowflake account, as one user with one role and one warehouse."""
+
+    @property
+    def account(self) -> str:
+        """Account identifier, such as `organization-account`."""
+        return self._string("account")
+
+    @property
+    def database(self) -> str:
+        """Database of tables that are named without one."""
+        return self._string("database")
+
+    @property
+    def host(self) -> str:
+        """Host to reach the account at; default `<account>.snowflakecomputing.com`."""
+        return self._string("host")
+
+    @property
+    def login(self) -> str:
+        """What to log in with; default `key_pair` if there is a private key. The other secret is not used."""
+        return self._string("login")
+
+    @property
+    def password_secret(self) -> str:
+        """Name of the secret that holds the password."""
+        return self._string("password_secret")
+
+    @property
+    def private_key_passphrase_secret(self) -> str:
+        """Name of the secret that holds the private key's passphrase."""
+        return self._string("private_key_passphrase_secret")
+
+    @property
+    def private_key_secret(self) -> str:
+        """Name of the secret that holds the private key."""
+        return self._string("private_key_secret")
+
+    @property
+    def role(self) -> str:
+        """Role to use; default the user's own."""
+        return self._string("role")
+
+    @property
+    def username(self) -> str:
+        """User name."""
+        return self._string("username")
+
+    @property
+    def warehouse(self) -> str:
+        """Warehouse that statements run on."""
+        return self._string("warehouse")
+
+
 class StoreStatusReference(Reference):
     """Tokens for whether the store answered when it was last asked."""
 
@@ -713,6 +1091,10 @@ class Store(Resource):
             "verify_ca",
             "verify_full",
         ),
+        "snowflake.login": (
+            "key_pair",
+            "password",
+        ),
     }
 
     def __init__(
@@ -721,14 +1103,18 @@ class Store(Resource):
         id_: str,
         *,
         name: str,
+        clickhouse: StoreClickhouse | tf.IResolvable | None = None,
         comment: str | None = None,
         databricks: StoreDatabricks | tf.IResolvable | None = None,
+        iceberg_glue: StoreIcebergGlue | tf.IResolvable | None = None,
+        iceberg_rest: StoreIcebergRest | tf.IResolvable | None = None,
         kafka: StoreKafka | tf.IResolvable | None = None,
         kinesis: StoreKinesis | tf.IResolvable | None = None,
         oracle: StoreOracle | tf.IResolvable | None = None,
         postgres: StorePostgres | tf.IResolvable | None = None,
         s3: StoreS3 | tf.IResolvable | None = None,
         schema_registry: str | None = None,
+        snowflake: StoreSnowflake | tf.IResolvable | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare it.
@@ -737,14 +1123,19 @@ class Store(Resource):
             scope: the stack or construct that it belongs to.
             id_: its name within the scope.
             name: Name of the store, exact. A change replaces the object.
+            clickhouse: A ClickHouse server, reached by its HTTP interface.
             comment: Free text.
             databricks: A catalog of a Databricks workspace.
+            iceberg_glue: The Iceberg tables in the Glue Data Catalog of one AWS account and region.
+            iceberg_rest: A catalog that speaks Iceberg's REST protocol, such as Polaris, Lakekeeper, Nessie
+                or Unity Catalog.
             kafka: An Apache Kafka cluster, or one that speaks its protocol.
             kinesis: Kinesis Data Streams of one AWS region.
             oracle: A service of an Oracle database.
             postgres: A database of a PostgreSQL server.
             s3: A bucket of S3 or of a server that speaks its protocol, or the part of it below a prefix.
             schema_registry: Name of the schema registry that describes its records.
+            snowflake: A Snowflake account, as one user with one role and one warehouse.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
         super().__init__(
@@ -752,17 +1143,26 @@ class Store(Resource):
             id_,
             {
                 "name": name,
+                "clickhouse": clickhouse,
                 "comment": comment,
                 "databricks": databricks,
+                "iceberg_glue": iceberg_glue,
+                "iceberg_rest": iceberg_rest,
                 "kafka": kafka,
                 "kinesis": kinesis,
                 "oracle": oracle,
                 "postgres": postgres,
                 "s3": s3,
                 "schema_registry": schema_registry,
+                "snowflake": snowflake,
             },
             meta,
         )
+
+    @property
+    def clickhouse(self) -> StoreClickhouseReference:
+        """A ClickHouse server, reached by its HTTP interface."""
+        return StoreClickhouseReference(self, "clickhouse")
 
     @property
     def comment(self) -> str:
@@ -778,6 +1178,18 @@ class Store(Resource):
     def generation(self) -> float:
         """Counts changes of what was written, from 1."""
         return self.get_number_attribute("generation")
+
+    @property
+    def iceberg_glue(self) -> StoreIcebergGlueReference:
+        """The Iceberg tables in the Glue Data Catalog of one AWS account and region."""
+        return StoreIcebergGlueReference(self, "iceberg_glue")
+
+    @property
+    def iceberg_rest(self) -> StoreIcebergRestReference:
+        """A catalog that speaks Iceberg's REST protocol, such as Polaris, Lakekeeper, Nessie or Unity
+        Catalog.
+        """
+        return StoreIcebergRestReference(self, "iceberg_rest")
 
     @property
     def id(self) -> str:
@@ -828,6 +1240,11 @@ class Store(Resource):
     def schema_registry(self) -> str:
         """Name of the schema registry that describes its records."""
         return self.get_string_attribute("schema_registry")
+
+    @property
+    def snowflake(self) -> StoreSnowflakeReference:
+        """A Snowflake account, as one user with one role and one warehouse."""
+        return StoreSnowflakeReference(self, "snowflake")
 
     @property
     def status(self) -> StoreStatusReference:

@@ -7,8 +7,8 @@ from leatstream_cdktf.l2._statement import Sink
 from leatstream_cdktf.l2.application import Application
 from leatstream_cdktf.l2.changelog import Changelog
 from leatstream_cdktf.l2.clickhouse_store import ClickHouseStore
-from leatstream_cdktf.l2.iceberg_store import IcebergGlueStore, IcebergRestStore
 from leatstream_cdktf.l2.databricks_store import DatabricksStore
+from leatstream_cdktf.l2.iceberg_store import IcebergGlueStore, IcebergRestStore
 from leatstream_cdktf.l2.namespaces import Database, Schema
 from leatstream_cdktf.l2.oracle_store import OracleStore
 from leatstream_cdktf.l2.query import Query
@@ -22,9 +22,9 @@ __all__ = [
     "Changelog",
     "ClickHouseStore",
     "Database",
+    "DatabricksStore",
     "IcebergGlueStore",
     "IcebergRestStore",
-    "DatabricksStore",
     "KafkaStore",
     "KinesisStore",
     "LeatstreamProvider",

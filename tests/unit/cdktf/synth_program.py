@@ -12,9 +12,9 @@ from leatstream_cdktf import (
     Changelog,
     ClickHouseStore,
     Database,
+    DatabricksStore,
     IcebergGlueStore,
     IcebergRestStore,
-    DatabricksStore,
     KafkaStore,
     KinesisStore,
     LeatstreamProvider,
@@ -69,6 +69,7 @@ def build(stack: Any) -> dict[str, Any]:
     SnowflakeStore(
         stack, "warehouse", account="acme-x1", username="LEAT", warehouse="LOADING", role="LOADER",
         private_key=password.string_value,
+    )  # fmt: skip
     IcebergRestStore(
         stack, "tables", uri="https://catalog.example.com", warehouse="lake", client_id="leat",
         client_secret=password.string_value, s3={"region": "eu-west-1"},
@@ -76,6 +77,7 @@ def build(stack: Any) -> dict[str, Any]:
     IcebergGlueStore(
         stack, "glue", region="eu-west-1", warehouse_path="s3://acme-lake/warehouse",
         role_arn="arn:aws:iam::123456789012:role/leatstream",
+    )  # fmt: skip
     DatabricksStore(
         stack, "lakehouse", host="dbc-1.cloud.databricks.com", warehouse_id="abc", token=password.string_value,
         s3={"bucket": "acme-lake", "region": "eu-west-1"},

@@ -132,7 +132,7 @@ def test_wrong_content_type_is_named() -> None:
 
 def test_planned_kinds_are_refused_as_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not built is not the same as misspelt."""
-    monkeypatch.setitem(PLANNED, "planned", ("planned.",))  # type: ignore[arg-type]
+    monkeypatch.setitem(PLANNED, "planned", ("planned.",))
     with pytest.raises(RequestError) as caught:
         StoreBody.model_validate({"planned": {"uris": "h"}})
     assert (caught.value.code, caught.value.sqlstate) == ("unsupported", "0A000")

@@ -154,7 +154,7 @@ def test_kafka_stores(text: str, config: dict[str, Any]) -> None:
 
 
 def test_planned_kinds_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(PLANNED, "planned", ("planned.",))  # type: ignore[arg-type]
+    monkeypatch.setitem(PLANNED, "planned", ("planned.",))
     kind, raw = read_store_properties(written("'type'=PLANNED, 'uris'='planned://h/db'"))
     assert (kind, raw) == ("planned", {"uris": "planned://h/db"})
 

@@ -210,7 +210,6 @@ class ClickHouseTableWriter:
                 f"Store {target.store}: table {target.entity} does not remember its inserts "
                 f"({setting} = 0), and the user may not change that ({error.name or error.code}): "
                 "a repeated batch would be doubled.",
-                hint=f"Run as its owner: {statement}.",
                 hint=f"Run as the table's owner: {statement}.",
             ) from None
 

@@ -23,7 +23,6 @@ class ClickHouseWords(StoreWords):
         off = given.flag(_OFF, False)
         encrypted = address.pop("encrypted", None)
         if off and encrypted:
-            given.wrong(_OFF, f"{_OFF!r} contradicts 'uris', which begins with https.", "Write http there.")
             given.wrong(
                 _OFF,
                 f"{_OFF!r} contradicts 'uris', which begins with https.",

@@ -30,7 +30,7 @@ def selected(name: str, native: str, alias: str = "T") -> str:
         native: its type.
         alias: of the table in the statement.
     """
-    column = f"{alias}.{quoted(sent(name))}"
+    column = f"{alias}.{quoted(name)}"
     return f"CAST({column} AT TIME ZONE 'UTC' AS TIMESTAMP(6))" if "ZONE" in native else column
 
 

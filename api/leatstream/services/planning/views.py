@@ -37,10 +37,6 @@ def view_relation(
         columns: of the view.
         keys: its primary key; empty = every row is kept.
         given: properties of the view.
-        statement: the statement.
-        fqn: of the view.
-        keys: columns by which rows replace each other.
-        given: its WITH.
         entity: its name in the store that holds it, if there is one.
 
     Raises:
@@ -68,9 +64,13 @@ def view_relation(
     )
 
 
-def view_sink(sink: Relation, given: ViewProperties, *, deletes: bool) -> SinkSpec:
 def stored_view(draft: Draft, fqn: Fqn, given: ViewProperties) -> str:
     """The name of a view in the store that holds it; empty where it is in leatstream's own database.
+
+    Args:
+        draft: of the statement.
+        fqn: full name of the view.
+        given: properties of the view.
 
     Raises:
         RequestError: the store cannot hold views, or not one of this name.
