@@ -8,14 +8,17 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
+import pyarrow as pa
 import pytest
 from aws_server import check_logins
 from conformance import ConnectorConformance, Produce
 from iceberg_server import TOKEN
 from lakes import Lake
+from pyiceberg.table import Table, Transaction
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.entities import NewRecord
+from leatstream.connectors.iceberg.commits import Target, alone, commit_batch
 from leatstream.connectors.iceberg.types import column_type, kept_type
 from leatstream.connectors.registry import open_connector
 from leatstream.errors import StoreError
@@ -212,6 +215,33 @@ class IcebergConformance(ConnectorConformance):
         assert found.table is not None
         read = [(c.type, c.native) for c in found.table.columns]
         assert read == [(kept_type(kind), column_type(kind)) for kind in kinds]
+
+    @pytest.mark.parametrize("retries", [False, True])
+    def test_a_batch_of_two_attempts_is_there_once_without_the_librarys_retries(
+        self, lake: Lake, entity: str, retries: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """With them it is there twice, which is why they are switched off."""
+        admins = [getattr(lake.connector(), "admin") for _ in range(2)]  # noqa: B009 - of these kinds alone
+        lake.connector().create_table(entity, columns("id BIGINT"), [])
+        target = Target("lake", entity, ("id",), (), "q", "g1", 1)
+        rows = pa.table({"id": pa.array(range(1000), pa.int64())})
+
+        def stage(table: Table, transaction: Transaction) -> None:
+            if not retries:
+                alone(table, target.query, "batch")
+            transaction.append(rows)
+
+        commit, raced = Table._do_commit, list[bool]()
+
+        def after_the_other(self: Table, updates: Any, requirements: Any) -> None:
+            monkeypatch.setattr(Table, "_do_commit", commit)
+            raced.append(commit_batch(admins[1], target, 0, stage))
+            commit(self, updates, requirements)
+
+        monkeypatch.setattr(Table, "_do_commit", after_the_other)
+        assert commit_batch(admins[0], target, 0, stage) is retries
+        assert raced == [True]
+        assert len(lake.rows(entity)) == (2000 if retries else 1000)
 
     def test_a_relation_names_its_table(self, connector: Connector) -> None:
         assert connector.named_entity({"iceberg.namespace": "shop"}, "orders") == ("shop.orders", [])

@@ -11,7 +11,7 @@ import itertools
 import pickle
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.iceberg.commits import query_path
@@ -30,6 +30,7 @@ FILES = "rows BIGINT, size BIGINT, file BINARY"
 """What a task that writes gives: a row for each file."""
 _CHUNK = 128 * 1024 * 1024  # bytes of Arrow that a task holds; in Parquet a tenth to a third of it
 _TIMEOUT = 60.0
+_OF_CATALOG = ("credential", "token")  # the catalog's login, which no task needs
 _HISTORY: Mapping[str, Any] = {
     "snapshots": [],
     "snapshot_log": [],
@@ -54,7 +55,7 @@ class FilePlan:
     where: str
     columns: tuple[str, ...]
     metadata: str
-    access: Mapping[str, str]
+    access: Mapping[str, str] = field(repr=False)
 
     @classmethod
     def of(cls, store: str, entity: str, where: str, columns: tuple[str, ...], table: Table) -> FilePlan:
@@ -68,7 +69,8 @@ class FilePlan:
             table: just loaded.
         """
         metadata = table.metadata.model_copy(update=dict(_HISTORY)).model_dump_json()
-        return cls(store, entity, where, columns, metadata, dict(table.io.properties))
+        access = {key: one for key, one in table.io.properties.items() if key not in _OF_CATALOG}
+        return cls(store, entity, where, columns, metadata, access)
 
 
 def write_task(plan: FilePlan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
