@@ -10,9 +10,17 @@ from typing import Any, ClassVar
 import clickhouse_connect
 import pytest
 from clickhouse_server import PASSWORD, USER, ClickHouseServer
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from sink_suite import VALUES, Row, TableRun, TableServer, TableSinkSuite, changes, items
 
+from leatstream.formats import json_writing
+from leatstream.model.objects import Column
+from leatstream.model.types import parse_type
+from leatstream.plan.job_spec import ColumnSpec, LookupSpec, StoreRef
+
 pytestmark = pytest.mark.spark
+LOOKED_UP = {"s": {"columns": "d DECIMAL(9, 4), b BYTES, name VARCHAR"}}
 _STREAM = "CREATE STREAM o WITH ('store'='x') AS SELECT id, name, n FROM s"
 _GROUPS = "CREATE CHANGELOG o WITH ('store'='x') AS SELECT id, name FROM c"
 CHANGES = {"c": {"columns": "id VARCHAR, name VARCHAR", "primary_key": ["id"]}}
@@ -157,3 +165,53 @@ class TestClickHouse(TableSinkSuite):
         job.run()
         assert client.query(f"SELECT id, name FROM {job.table} FINAL").result_rows == [("1", "a")]
         assert client.query(f"SELECT count() FROM {job.table} WHERE gone").result_rows == [(2,)]
+
+    def test_a_view_that_the_store_holds(self, start: Callable[..., TableRun], client: Any) -> None:
+        job = start(
+            "CREATE CHANGELOG o WITH ('store'='x') AS SELECT n, count(*) AS c FROM s GROUP BY n", make=False
+        )
+        columns = [Column(c.name, parse_type(c.type), c.not_null) for c in job.spec.sink.columns]
+        job.target.create_view(job.table, columns, job.spec.sink.key_columns, None)
+        job.spec = job.spec.model_copy(
+            update={"sink": job.spec.sink.model_copy(update={"stored_view": True})}
+        )
+        job.give(items(*range(14)))
+        job.run()
+        job.give(items(0, 1))
+        job.run(job.attempt(2))
+        shown = f"SELECT * FROM {job.table} ORDER BY n"
+        assert client.query(shown).result_rows == [(0, 3), (1, 3), *((i, 2) for i in range(2, 7))]
+        job.give(items(3))
+        fresh = {"attempt": 3, "checkpoint": job.spec.checkpoint.replace("/g1", "/g2")}
+        job.run(job.spec.model_copy(update=fresh))
+        # The new checkpoint reads all files again.
+        assert client.query(shown).result_rows == [
+            (0, 3),
+            (1, 3),
+            (2, 2),
+            (3, 3),
+            *((i, 2) for i in range(4, 7)),
+        ]
+        job.target.drop_view(job.table)
+
+    def test_rows_are_looked_up_by_tasks(
+        self, start: Callable[..., TableRun], spark: SparkSession, client: Any
+    ) -> None:
+        job = start("CREATE STREAM o WITH ('store'='x') AS SELECT d, b, name FROM s", LOOKED_UP)
+        job.give({"s": [[None, {"d": d, "b": "AAH/", "name": d}, 1] for d in ("12.50", "13")]})
+        job.run()
+        spec = LookupSpec(
+            view="v",
+            relation="r",
+            store=StoreRef(name="target", kind="clickhouse", config={}),
+            entity=job.table,
+            columns=[ColumnSpec(name=c.name, type=c.type) for c in job.spec.sink.columns],
+            left="l",
+            keys=["d", "b"],
+            values=[],
+        )
+        reader = job.target.table_reader(spec)
+        wanted = spark.sql("SELECT CAST(12.5 AS DECIMAL(9, 4)) AS k0, unhex('0001FF') AS k1")
+        keys = wanted.select(*reader.texts([F.col("k0"), F.col("k1")], json_writing.nested))
+        (found,) = reader.rows(keys).collect()
+        assert json.loads(found["value"]) == {"d": "12.5", "b": "AAH/", "name": "12.50"}
