@@ -12,13 +12,13 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
 from types import TracebackType
 from typing import Any, Self
 
 import jpype
 import oracledb
+from jdbc_values import bind, rows
+from oracle_dictionary import dictionary
 
 PASSWORD = "correct horse"
 CLASS_PATH = "LEAT_TEST_H2_JAR"
@@ -93,7 +93,7 @@ def oracle_double() -> Iterator[OracleDouble]:
     double = OracleDouble(int(server.getPort()), "h2_shop")
     install()
     keeper = double.connect()
-    for statement in _dictionary():
+    for statement in dictionary():
         keeper.cursor().execute(statement)
     keeper.commit()
     try:
@@ -239,12 +239,12 @@ class _Cursor:
     ) -> Self:
         with _told():
             prepared = self._connection.prepareStatement(_h2(statement))
-            _bind(prepared, parameters)
+            bind(prepared, parameters)
             has_rows = prepared.execute()
             self.description, self.rowcount = None, int(prepared.getUpdateCount())
             if has_rows:
-                rows = _rows(prepared.getResultSet())
-                self.description, self._rows = next(rows)[0], iter(list(rows))
+                found = rows(prepared.getResultSet())
+                self.description, self._rows = next(found)[0], iter(list(found))
             prepared.close()
             made = re.match(r'CREATE (?:GLOBAL TEMPORARY )?TABLE "([^"]+)"\."([^"]+)"', statement)
             if made is not None:
@@ -260,7 +260,7 @@ class _Cursor:
             " (SELECT TABLE_SCHEMA, TABLE_NAME FROM INFORMATION_SCHEMA.TABLES)"
             f" OR (OWNER = '{owner}' AND TABLE_NAME = '{table}')"
         ).execute()
-        _bind(prepared, (owner, table))
+        bind(prepared, (owner, table))
         prepared.execute()
         self._connection.commit()  # as DDL does in Oracle
 
@@ -268,7 +268,7 @@ class _Cursor:
         with _told():
             prepared = self._connection.prepareStatement(_h2(statement))
             for row in rows:
-                _bind(prepared, row)
+                bind(prepared, row)
                 prepared.addBatch()
             prepared.executeBatch()
             prepared.close()
@@ -288,84 +288,3 @@ def _h2(statement: str) -> str:
     if statement.startswith("ALTER SESSION"):
         return "SET TIME ZONE 'UTC'"
     return re.sub(r":\d+\b", "?", statement)
-
-
-def _bind(prepared: Any, values: Sequence[Any]) -> None:
-    for place, value in enumerate(values, 1):
-        prepared.setObject(place, _java(value))
-
-
-def _java(value: Any) -> Any:
-    if isinstance(value, bool) or value is None:
-        return value
-    if isinstance(value, int):
-        return jpype.JClass("java.lang.Long")(value)
-    if isinstance(value, Decimal):
-        return jpype.JClass("java.math.BigDecimal")(str(value))
-    if isinstance(value, bytes):
-        return jpype.JArray(jpype.JByte)(value)
-    if isinstance(value, datetime):
-        assert value.tzinfo is None, "the library would drop the zone"
-        return jpype.JClass("java.time.LocalDateTime").parse(value.isoformat())
-    if isinstance(value, date):
-        return jpype.JClass("java.time.LocalDate").parse(value.isoformat())
-    return value
-
-
-def _rows(result: Any) -> Iterator[Any]:
-    """First the names, then the rows."""
-    facts = result.getMetaData()
-    count = facts.getColumnCount()
-    kinds = [str(facts.getColumnTypeName(i)) for i in range(1, count + 1)]
-    yield [[str(facts.getColumnLabel(i)) for i in range(1, count + 1)]]
-    while result.next():
-        yield tuple(_python(result, i, kind) for i, kind in enumerate(kinds, 1))
-
-
-def _python(result: Any, place: int, kind: str) -> Any:
-    if result.getObject(place) is None:
-        return None
-    if kind.startswith("TIMESTAMP"):
-        return datetime.fromisoformat(str(result.getObject(place, jpype.JClass("java.time.LocalDateTime"))))
-    if "BINARY" in kind:
-        return bytes(result.getBytes(place))
-    if kind in ("REAL", "DOUBLE PRECISION"):
-        return float(result.getDouble(place))
-    if kind in ("NUMERIC", "DECFLOAT", "BIGINT", "INTEGER", "TINYINT", "SMALLINT"):
-        return Decimal(str(result.getBigDecimal(place)))
-    return str(result.getString(place))
-
-
-def _dictionary() -> list[str]:
-    """Oracle's views that the product asks, over H2's own."""
-    tables = "FROM INFORMATION_SCHEMA.TABLES T WHERE T.TABLE_TYPE <> 'VIEW'"
-    kind = """CASE DATA_TYPE WHEN 'CHARACTER VARYING' THEN 'VARCHAR2' WHEN 'CHARACTER' THEN 'CHAR'
-        WHEN 'CHARACTER LARGE OBJECT' THEN 'CLOB' WHEN 'BINARY LARGE OBJECT' THEN 'BLOB' WHEN 'BINARY VARYING' THEN 'RAW'
-        WHEN 'NUMERIC' THEN 'NUMBER' WHEN 'DECFLOAT' THEN 'NUMBER' WHEN 'REAL' THEN 'BINARY_FLOAT'
-        WHEN 'DOUBLE PRECISION' THEN 'BINARY_DOUBLE'
-        WHEN 'TIMESTAMP' THEN CASE DATETIME_PRECISION WHEN 0 THEN 'DATE' ELSE 'TIMESTAMP(' || DATETIME_PRECISION || ')' END
-        WHEN 'TIMESTAMP WITH TIME ZONE' THEN 'TIMESTAMP(' || DATETIME_PRECISION || ') WITH TIME ZONE' ELSE DATA_TYPE END"""
-    return [
-        "CREATE SCHEMA LEAT",
-        "CREATE SCHEMA SYS",
-        "CREATE TABLE SYS.MADE (OWNER VARCHAR, TABLE_NAME VARCHAR, OBJECT_ID BIGINT GENERATED ALWAYS AS IDENTITY, PRIMARY KEY (OWNER, TABLE_NAME))",
-        f"""CREATE VIEW SYS.ALL_TABLES AS SELECT TABLE_SCHEMA OWNER, TABLE_NAME, ROW_COUNT_ESTIMATE NUM_ROWS,
-            CASE WHEN TABLE_TYPE = 'BASE TABLE' THEN 'N' ELSE 'Y' END TEMPORARY, 'NO' NESTED, 'N' SECONDARY, 'NO' DROPPED {tables}""",
-        """CREATE VIEW SYS.ALL_USERS AS SELECT SCHEMA_NAME USERNAME, CASE WHEN SCHEMA_NAME IN ('SYS', 'INFORMATION_SCHEMA',
-            'PUBLIC') THEN 'Y' ELSE 'N' END ORACLE_MAINTAINED FROM INFORMATION_SCHEMA.SCHEMATA""",
-        f"""CREATE VIEW SYS.ALL_OBJECTS AS SELECT T.TABLE_SCHEMA OWNER, T.TABLE_NAME OBJECT_NAME, 'TABLE' OBJECT_TYPE,
-            (SELECT M.OBJECT_ID FROM SYS.MADE M WHERE M.OWNER = T.TABLE_SCHEMA AND M.TABLE_NAME = T.TABLE_NAME) OBJECT_ID {tables}""",
-        f"""CREATE VIEW SYS.ALL_TAB_COLS AS SELECT TABLE_SCHEMA OWNER, TABLE_NAME, COLUMN_NAME, ORDINAL_POSITION COLUMN_ID,
-            {kind} DATA_TYPE, CASE WHEN DATA_TYPE = 'NUMERIC' THEN NUMERIC_PRECISION END DATA_PRECISION,
-            CASE WHEN DATA_TYPE = 'NUMERIC' THEN NUMERIC_SCALE END DATA_SCALE, CHARACTER_MAXIMUM_LENGTH CHAR_LENGTH,
-            'C' CHAR_USED, CHARACTER_OCTET_LENGTH DATA_LENGTH, CASE IS_NULLABLE WHEN 'NO' THEN 'N' ELSE 'Y' END NULLABLE,
-            LENGTH(COLUMN_DEFAULT) DEFAULT_LENGTH, 'NO' HIDDEN_COLUMN,
-            CASE IS_GENERATED WHEN 'ALWAYS' THEN 'YES' ELSE 'NO' END VIRTUAL_COLUMN FROM INFORMATION_SCHEMA.COLUMNS""",
-        """CREATE VIEW SYS.ALL_TAB_IDENTITY_COLS AS SELECT TABLE_SCHEMA OWNER, TABLE_NAME, COLUMN_NAME,
-            IDENTITY_GENERATION GENERATION_TYPE FROM INFORMATION_SCHEMA.COLUMNS WHERE IS_IDENTITY = 'YES'""",
-        """CREATE VIEW SYS.ALL_CONSTRAINTS AS SELECT TABLE_SCHEMA OWNER, TABLE_NAME, CONSTRAINT_NAME, CASE CONSTRAINT_TYPE
-            WHEN 'PRIMARY KEY' THEN 'P' WHEN 'UNIQUE' THEN 'U' ELSE 'C' END CONSTRAINT_TYPE, 'ENABLED' STATUS
-            FROM INFORMATION_SCHEMA.TABLE_CONSTRAINTS""",
-        """CREATE VIEW SYS.ALL_CONS_COLUMNS AS SELECT CONSTRAINT_SCHEMA OWNER, CONSTRAINT_NAME, COLUMN_NAME,
-            ORDINAL_POSITION POSITION FROM INFORMATION_SCHEMA.KEY_COLUMN_USAGE""",
-    ]

@@ -181,7 +181,8 @@ class OracleConnector(Connector):
 
     def forget_batches(self, query_id: str, timeout: float) -> None:
         """Remove the query's row of batch numbers and its temporary tables."""
-        from leatstream.connectors.oracle.sink import forget, staged_prefix
+        from leatstream.connectors.oracle.batches import forget
+        from leatstream.connectors.oracle.sink import staged_prefix
 
         forget(self.name, self.settings, query_id, timeout)
         self.admin.drop_own(staged_prefix(query_id), timeout)

@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.entities import Table
 from leatstream.connectors.one_task import Batches, counted, write_in_one_task
+from leatstream.connectors.oracle.batches import batches_table, make
 from leatstream.connectors.oracle.errors import Place, library
-from leatstream.connectors.oracle.names import BATCHES, STAGED, table_name
+from leatstream.connectors.oracle.names import STAGED, table_name
 from leatstream.connectors.oracle.records import merge
 from leatstream.connectors.oracle.session import CONNECT, connected, transaction
 from leatstream.connectors.oracle.settings import OracleConfig
@@ -90,11 +91,6 @@ def _digest(text: str, length: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:length].upper()
 
 
-def batches_table(config: OracleConfig) -> str:
-    """The table of batch numbers in a statement."""
-    return quoted(config.own_schema, BATCHES)
-
-
 class OracleTableWriter:
     """Writes the batches of one attempt of a query."""
 
@@ -158,15 +154,22 @@ class OracleTableWriter:
             connected(target.place("preparing"), target.config, CONNECT) as connection,
             connection.cursor() as cursor,
         ):
-            _make(
+            make(
                 cursor,
                 f'CREATE TABLE {name} ("QUERY" VARCHAR2(128 CHAR) PRIMARY KEY,'
                 ' "CHECKPOINT" VARCHAR2(256 CHAR) NOT NULL, "ATTEMPT" NUMBER(19) NOT NULL,'
                 ' "BATCH" NUMBER(19), "WRITTEN_AT" TIMESTAMP(6))',
             )
             if target.keys:
+<<<<<<< HEAD
                 columns = [f"{quoted(n)} {t}" for n, t in zip(target.columns, target.natives, strict=True)]
                 _make(
+=======
+                columns = [
+                    f"{quoted(sent(n))} {t}" for n, t in zip(target.columns, target.natives, strict=True)
+                ]
+                make(
+>>>>>>> databricks
                     cursor,
                     f"CREATE GLOBAL TEMPORARY TABLE {target.staged} ({_NUMBER} NUMBER(19),"
                     f" {_DELETED} NUMBER(1), {', '.join(columns)}) ON COMMIT DELETE ROWS",
@@ -192,34 +195,6 @@ class OracleTableWriter:
         if int(row[0]) != target.attempt:
             raise AttemptBehindError(fenced(target).detail, int(row[0]))
         return None if row[1] is None else int(row[1])
-
-
-def _make(cursor: oracledb.Cursor, statement: str) -> None:
-    """Create what is not there yet; another query may do the same now."""
-    try:
-        cursor.execute(statement)
-    except library().DatabaseError as error:
-        if error.args[0].full_code != "ORA-00955":
-            raise
-
-
-def forget(store: str, config: OracleConfig, query: str, timeout: float) -> None:
-    """Delete a query's row of ``LEATSTREAM_BATCHES``, if it has one.
-
-    Args:
-        store: the store's name.
-        config: settings with the secret.
-        query: the query's id.
-        timeout: seconds.
-    """
-    place = Place(store, config.where, "forgetting batches")
-    with connected(place, config, timeout) as connection, connection.cursor() as cursor:
-        try:
-            cursor.execute(f'DELETE FROM {batches_table(config)} WHERE "QUERY" = :1', [query])  # noqa: S608
-        except library().DatabaseError as error:
-            if error.args[0].full_code != "ORA-00942":
-                raise
-        connection.commit()
 
 
 def fenced(target: Target) -> StoreError:
