@@ -161,15 +161,8 @@ class OracleTableWriter:
                 ' "BATCH" NUMBER(19), "WRITTEN_AT" TIMESTAMP(6))',
             )
             if target.keys:
-<<<<<<< HEAD
                 columns = [f"{quoted(n)} {t}" for n, t in zip(target.columns, target.natives, strict=True)]
-                _make(
-=======
-                columns = [
-                    f"{quoted(sent(n))} {t}" for n, t in zip(target.columns, target.natives, strict=True)
-                ]
                 make(
->>>>>>> databricks
                     cursor,
                     f"CREATE GLOBAL TEMPORARY TABLE {target.staged} ({_NUMBER} NUMBER(19),"
                     f" {_DELETED} NUMBER(1), {', '.join(columns)}) ON COMMIT DELETE ROWS",
