@@ -98,6 +98,7 @@ def test_every_variable_that_something_reads_or_sets_is_known() -> None:
     files = [path for place in places for path in (root / place).rglob("*") if path.suffix in kinds]
     text = "\n".join(path.read_text(encoding="utf-8") for path in files if path.is_file())
     names = set(re.findall(r"\bLEATSTREAM_[A-Z_]*[A-Z]\b(?![A-Z_*…])", text))
+    names.discard("LEATSTREAM_BATCHES")  # a table of stores that write names in upper case
     assert len(names) > 50
     assert told_unknown(dict.fromkeys(names, "x")) is None
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from leatstream.connectors.registry import PLANNED
 from leatstream.errors import (
     FAMILIES,
     AccessError,
@@ -131,9 +132,10 @@ def test_wrong_content_type_is_named() -> None:
 
 def test_planned_kinds_are_refused_as_unsupported() -> None:
     """Not built is not the same as misspelt."""
-    with pytest.raises(RequestError) as caught:
-        StoreBody.model_validate({"oracle": {"uris": "h"}})
-    assert (caught.value.code, caught.value.sqlstate) == ("unsupported", "0A000")
+    for kind in PLANNED:
+        with pytest.raises(RequestError) as caught:
+            StoreBody.model_validate({kind: {"uris": "h"}})
+        assert (caught.value.code, caught.value.sqlstate) == ("unsupported", "0A000")
     _errors(StoreBody, {"kafak": {}})
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from leatstream.connectors.registry import PLANNED
 from leatstream.errors import RequestError
 from leatstream.model.registered import SecretName
 from leatstream.plan.logical import LogicalPlan
@@ -153,8 +154,9 @@ def test_kafka_stores(text: str, config: dict[str, Any]) -> None:
 
 
 def test_other_kinds_are_named() -> None:
-    kind, raw = read_store_properties(written("'type'=ORACLE, 'uris'='oracle://h/db'"))
-    assert (kind, raw) == ("oracle", {"uris": "oracle://h/db"})
+    for planned in PLANNED:
+        kind, raw = read_store_properties(written(f"'type'={planned.upper()}, 'uris'='x://h/db'"))
+        assert (kind, raw) == (planned, {"uris": "x://h/db"})
 
 
 OAUTH = (
