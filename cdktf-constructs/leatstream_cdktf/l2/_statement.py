@@ -31,9 +31,9 @@ class Sink:
 
     Attributes:
         name: the new relation's name.
-        kind: ``stream`` (the default), ``changelog``, ``table`` or ``materialized_view``; a view lies
-            in no store.
-        store: the store that its topic lies in, as a construct or by its exact name.
+        kind: ``stream`` (the default), ``changelog``, ``table`` or ``materialized_view``.
+        store: the store that its topic or table lies in, as a construct or by its exact name. A view lies in
+            leatstream's own database if it is left out.
         topic: the topic's name; the relation's name when left out.
         value_format: ``json`` and so on.
         key_format: the format of the records' keys.
