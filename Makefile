@@ -71,7 +71,7 @@ durations: ## Run every test, and write down how long each file takes: the longe
 	@LEATSTREAM_WRITE_DURATIONS=1 $(MAKE) test
 
 bench: $(STAMP) ## Measure what the product promises, about half an hour on a quiet machine
-	@for script in start first_row latency control_plane inference cpu_per_record provider_start views formats changelog java_names small_batch postgres_cdc kinesis fuzz demo_time; do \
+	@for script in start first_row latency control_plane inference cpu_per_record provider_start views formats changelog java_names small_batch postgres_cdc kinesis tables fuzz demo_time; do \
 		$(BIN)/python bench/$$script.py; done
 
 check: $(STAMP) ## Format, lint, types, layers, and that generated files are fresh; changes no source
