@@ -87,7 +87,8 @@ def spark_cluster(place: Path) -> Iterator[SparkCluster]:
 def _wait_for_workers(cluster: SparkCluster, processes: list[subprocess.Popen[bytes]], place: Path) -> None:
     deadline = time.monotonic() + patient(DEADLINE)
     while True:
-        with contextlib.suppress(OSError):
+        # Before its own pages are there, the master answers with its first one.
+        with contextlib.suppress(OSError, ValueError):
             if [w["state"] for w in cluster.told()["workers"]] == ["ALIVE", "ALIVE"]:
                 return
         said = "".join(log.read_text(errors="replace")[-1500:] for log in sorted(place.glob("*.log")))

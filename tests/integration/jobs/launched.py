@@ -92,6 +92,10 @@ class LauncherConformance:
             launcher = place.open(api.url)
             assert alive(first)
 
+            # Rows are there before their batch is complete, and counted.
+            counted = lambda: (api.beats[first][-1]["progress"] or {}).get("output_rows_total")  # noqa: E731
+            api.wait(lambda: counted() == 40, 60, "the count of all rows")
+
             # Told to end, it stops its query in order.
             launcher.end(first, pids[first], grace=60)
             assert api.beats[first][-1]["state"] == "stopped"

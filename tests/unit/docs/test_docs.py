@@ -136,7 +136,10 @@ def test_json_is_json(text: str) -> None:
 
 def hcl_texts() -> list[object]:
     files = sorted(ROOT.glob("examples/**/*.tf"))
-    return [*blocks("hcl"), *(pytest.param(f.read_text(encoding="utf-8"), id=f"{f.parts[-3]}-{f.name}") for f in files)]
+    return [
+        *blocks("hcl"),
+        *(pytest.param(f.read_text(encoding="utf-8"), id=f"{f.parts[-3]}-{f.name}") for f in files),
+    ]
 
 
 @pytest.mark.parametrize("text", hcl_texts())
