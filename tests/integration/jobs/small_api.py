@@ -59,7 +59,7 @@ class SmallApi:
     def wait(self, condition: Callable[[], Any], timeout: float, what: str) -> Any:
         """Wait until something that drivers reported makes the condition true; returns its value."""
         timeout = patient(timeout)
-        end = time.monotonic() + patient(timeout)
+        end = time.monotonic() + timeout
         with self.changed:
             while not (found := condition()):
                 left = end - time.monotonic()
