@@ -90,7 +90,7 @@ def test_the_lakehouse(
         terraform.apply()
         kept = eventually(lambda: iceberg_rest.rows("shop.pageviews_kept"), 120, "rows in Iceberg")
         assert all(len(row) == 3 and None not in row for row in kept)
-        text = "SELECT pageid, views FROM views_per_page"
+        text = "SELECT pageid, views FROM shop.views_per_page"
         counted = eventually(lambda: clickhouse.rows(text), 120, "rows in ClickHouse")
         assert all(int(views) > 0 for _, views in counted)
         terraform.is_settled()

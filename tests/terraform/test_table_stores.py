@@ -16,6 +16,10 @@ variable "password" {
   type      = string
   ephemeral = true
 }
+variable "token" {
+  type      = string
+  ephemeral = true
+}
 resource "leatstream_store" "clickhouse" {
   name = "clickhouse_$tag"
   clickhouse = {
@@ -44,7 +48,7 @@ resource "leatstream_store" "glue" {
     s3_endpoint_url              = "$aws"
     warehouse_path               = "s3://$tag-lake/warehouse"
     access_key_id                = "AKIAEXAMPLE"
-    secret_access_key_wo         = var.password
+    secret_access_key_wo         = var.token
     secret_access_key_wo_version = $version
   }
 }
@@ -54,7 +58,7 @@ resource "leatstream_store" "rest" {
     uri                      = "http://127.0.0.1:1"
     warehouse                = "lake"
     client_id                = "leatstream"
-    client_secret_wo         = var.password
+    client_secret_wo         = var.token
     client_secret_wo_version = $version
     s3                       = { region = "$region" }
   }
@@ -67,7 +71,7 @@ resource "leatstream_store" "snowflake" {
     username            = "LEAT"
     warehouse           = "LOADING"
     login               = "password"
-    password_wo         = var.password
+    password_wo         = var.token
     password_wo_version = $version
   }
 }
@@ -76,7 +80,7 @@ resource "leatstream_store" "databricks" {
   databricks = {
     host             = "https://127.0.0.1:1"
     warehouse_id     = "abc"
-    token_wo         = var.password
+    token_wo         = var.token
     token_wo_version = $version
   }
 }
@@ -87,7 +91,7 @@ resource "leatstream_store" "oracle" {
     port                = 1
     service             = "shop"
     username            = "leat"
-    password_wo         = var.password
+    password_wo         = var.token
     password_wo_version = $version
   }
 }
@@ -95,6 +99,7 @@ output "states" {
   value = [leatstream_store.clickhouse.status.state, leatstream_store.glue.status.state]
 }
 """
+TOKEN = "hunter2-of-tables"
 UNREACHABLE = ("rest", "snowflake", "databricks", "oracle")
 
 
@@ -117,7 +122,7 @@ def test_stores_of_tables(terraform: Any, clickhouse: ClickHouseServer) -> None:
         terraform.write(text)
 
     with aws_server() as address:
-        terraform.extra_env = {"TF_VAR_password": PASSWORD}
+        terraform.extra_env = {"TF_VAR_password": PASSWORD, "TF_VAR_token": TOKEN}
         write(1)
         terraform.init()
         try:
@@ -126,7 +131,9 @@ def test_stores_of_tables(terraform: Any, clickhouse: ClickHouseServer) -> None:
             assert terraform.output("states") == ["ready", "ready"]
             for kind in UNREACHABLE:
                 assert f"leatstream_store.{kind}" in said, "a store that does not answer is a warning"
-            assert PASSWORD not in said + terraform.state_text()
+            text = said + terraform.state_text()
+            assert PASSWORD not in text
+            assert TOKEN not in text
             write(2)
             changed = terraform.plan().actions()
             assert list(changed.values()) == [["update"]] * 6, (

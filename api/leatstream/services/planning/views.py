@@ -12,6 +12,7 @@ from leatstream.model.types import DataType
 from leatstream.plan.job_spec import ColumnSpec, SinkSpec, StoreRef, ViewSpec
 from leatstream.services.environment import Environment
 from leatstream.services.planning.draft import Draft
+from leatstream.services.planning.table_sinks import TABLE_FORMAT
 from leatstream.services.staging.catalog_view import assumed_meta
 from leatstream.sql.statements import CreateMaterializedViewAs
 from leatstream.sql.view_properties import ViewProperties
@@ -138,8 +139,6 @@ def view_sink(
         sink: the view.
         given: its properties.
         deletes: whether the job removes rows.
-        given: its WITH.
-        deletes: whether rows are taken back.
         store: the store that holds it; None = leatstream's own database.
     """
     return SinkSpec(
@@ -147,7 +146,7 @@ def view_sink(
         store=store or VIEW_STORE,
         entity=sink.entity,
         columns=[ColumnSpec(name=c.name, type=str(c.type), not_null=c.not_null) for c in sink.columns],
-        value_format="",
+        value_format="" if store is None else TABLE_FORMAT,
         key_columns=list(sink.primary_key),
         deletes=deletes,
         view=ViewSpec(retention_ms=given.retention_ms) if store is None else None,
