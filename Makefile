@@ -18,7 +18,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 GENERATED := openapi.yaml docs/sql/functions.md docs/stores.md provider-schema/provider.json provider-schema/docs \
 	provider-schema/leatstream_terraform/data cdktf-constructs/leatstream_cdktf/l1
 
-.PHONY: help setup tools demo test test-fast durations bench check fix generate docs lock clean
+.PHONY: help setup tools demo test test-fast test-long durations bench check fix generate docs lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -66,6 +66,9 @@ test: $(VENV)/.tools $(VENV)/.fakesnow ## Run every test (ARGS="tests/unit -k na
 
 test-fast: $(STAMP) ## Run the tests that start no Spark, no broker and no PostgreSQL
 	@$(BIN)/python -m pytest $(LANES) tests/unit
+
+test-long: ## Run every test, with the campaigns that `make test` leaves out (they have short forms there)
+	@LEATSTREAM_LONG=1 $(MAKE) test
 
 durations: ## Run every test, and write down how long each file takes: the longest are started first
 	@LEATSTREAM_WRITE_DURATIONS=1 $(MAKE) test

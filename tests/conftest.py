@@ -66,9 +66,12 @@ def pytest_configure() -> None:
     run_reaper.start()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the long files first; the order within a file stays."""
-
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the campaigns to ``make test-long``, and put the long files first; the order within one stays."""
+    if not os.environ.get("LEATSTREAM_LONG"):
+        long = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in set(long)]
     known: dict[str, float] = json.loads(_DURATIONS.read_text())
 
     def rank(item: pytest.Item) -> tuple[float, int]:

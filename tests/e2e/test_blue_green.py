@@ -142,6 +142,7 @@ JOINED = "SELECT n, v.who, {} FROM numbers v WITH ('starting.position'='earliest
 USERS = 7
 
 
+@pytest.mark.long
 def test_a_temporal_join_is_whole_across_the_hand_over_and_back(
     play: Any, eventually: Callable[..., Any]
 ) -> None:

@@ -93,6 +93,7 @@ def test_a_temporal_join_survives_a_kill(play: Any) -> None:
     assert {r["n"]: r["region"] for r in found} == regions | after | {8: "r3", 9: "r9", 10: None}
 
 
+@pytest.mark.long
 def test_changelogs_of_changelogs(play: Any, eventually: Callable[..., Any]) -> None:
     """Groups of a changelog as a changelog, and in a view, which is exact after kill -9."""
     topic, sink = play.topic("users"), f"{play.name}.by_region"

@@ -423,7 +423,7 @@ def test_headers_are_written_with_their_rows(spark: SparkSession, tmp_path: Path
     ]
 
 
-@pytest.mark.parametrize("kind", ["temporal", "joined_groups"])
+@pytest.mark.parametrize("kind", ["temporal", pytest.param("joined_groups", marks=pytest.mark.long)])
 def test_few_keys_change(kind: str, spark: SparkSession, tmp_path: Path) -> None:
     """Most rows are not touched by a batch: they stay as they are, and are found again batches later."""
     sql, names = RANDOM[kind]
@@ -466,7 +466,13 @@ def _batch_answer(sql: str, model: Model) -> list[dict[str, Any]]:
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
-@pytest.mark.parametrize("kind", RANDOM)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=[pytest.mark.long] if kind in ("joined_groups", "part_joined") else [])
+        for kind in RANDOM
+    ],
+)
 def test_random_records_and_crashes(
     kind: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -130,6 +130,7 @@ class TestLocal(LauncherConformance):
         return ProcessPlace(tmp_path)
 
 
+@pytest.mark.long
 class TestStandalone(LauncherConformance):
     """The launcher ``standalone``, on a real cluster of local processes."""
 
