@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from aws_server import aws_server
+from clickhouse_server import PASSWORD as CLICKHOUSE_PASSWORD
 from docs_world import FIXTURES, DocsWorld, Servers, docs_world
 from google.protobuf import descriptor_pb2
 from java_classes import jar, load, udf_class
@@ -69,6 +70,7 @@ def world(
 ) -> Iterator[DocsWorld]:
     given = request.getfixturevalue
     others = {
+        "clickhouse": lambda: given("clickhouse").config(password=CLICKHOUSE_PASSWORD),
         "oracle": lambda: given("oracle").config(password=ORACLE_PASSWORD),
         "snowflake": lambda: given("snowflake").config() | given("snowflake").secrets,
         "databricks": lambda: with_secrets(given("databricks").config(), given("databricks").secrets),
