@@ -11,6 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from leatstream.connectors.entities import Record
+from leatstream.connectors.registry import PLANNED
 from leatstream.services.environment import STILL_SECONDS
 
 KAFKA = {"kafka": {"bootstrap_servers": "localhost:9092"}}
@@ -318,9 +319,10 @@ def test_a_store_that_does_not_answer_is_kept(client: TestClient, fresh: Any) ->
     assert client.post("/v1/stores/k:test").json()["status"]["state"] == "ready"
 
 
-@pytest.mark.parametrize(("body", "code"), [({"oracle": {}}, "unsupported"), ({}, "validation")])
-def test_other_kinds(client: TestClient, body: Any, code: str) -> None:
+@pytest.mark.parametrize(("body", "code"), [({"planned": {}}, "unsupported"), ({}, "validation")])
+def test_other_kinds(client: TestClient, monkeypatch: pytest.MonkeyPatch, body: Any, code: str) -> None:
     """Not built is told apart from not given."""
+    monkeypatch.setitem(PLANNED, "planned", ("planned.",))
     assert client.put("/v1/stores/k", json=body).json()["code"] == code
 
 
