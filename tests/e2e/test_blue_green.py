@@ -118,6 +118,7 @@ def there_and_back(play: Any, eventually: Callable[..., Any], name: str, changed
     eventually(lambda: flow.sent > at + 500, 60, "more records")
 
 
+@pytest.mark.long
 def test_windows_are_whole_across_the_hand_over_and_back(play: Any, eventually: Callable[..., Any]) -> None:
     """Each window comes from one version, with all of its records, while more of them come all the time."""
     topic = play.stream("numbers", "n BIGINT, at BIGINT", timestamp="at")

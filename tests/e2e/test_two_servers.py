@@ -95,6 +95,7 @@ def servers(kafka_broker: str, postgres: Any, tmp_path: Path) -> Iterator[Server
         connection.execute("DROP DATABASE two_servers WITH (FORCE)")
 
 
+@pytest.mark.long
 def test_either_may_die_or_leave(
     servers: Servers, kafka_broker: str, eventually: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -74,6 +74,7 @@ def one_line(text: str) -> str:
     return " ".join(text.replace("│", " ").split())
 
 
+@pytest.mark.long
 def test_cdktf_from_refusals_to_records(
     kinesis: str,
     environment: dict[str, str],

@@ -45,6 +45,7 @@ def crash_behind(applier: Applier, frame: Any, number: int) -> None:
     crash()
 
 
+@pytest.mark.long
 def test_random_records_and_crashes(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -285,7 +285,14 @@ def _ordered(pairs: Any) -> list[str]:
     return sorted(json.dumps(list(pair), ensure_ascii=False, sort_keys=True) for pair in pairs)
 
 
-@pytest.mark.parametrize("name", CASES)
+# Variants whose mechanism other cases of `make test` show.
+VARIANTS = ("groups_of_left_joined", "null_keys_left", "temporal_twice", "temporal_left", "primary_key_inner")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.long] if name in VARIANTS else []) for name in CASES],
+)
 def test_case(name: str, spark: SparkSession, tmp_path: Path) -> None:
     case = CASES[name]
     run = Run(spark, tmp_path, case["sql"], case["relations"], case.get("into"))
@@ -468,10 +475,7 @@ def _batch_answer(sql: str, model: Model) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     "kind",
-    [
-        pytest.param(kind, marks=[pytest.mark.long] if kind in ("joined_groups", "part_joined") else [])
-        for kind in RANDOM
-    ],
+    [pytest.param(kind, marks=[pytest.mark.long] if kind != "temporal" else []) for kind in RANDOM],
 )
 def test_random_records_and_crashes(
     kind: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -94,7 +94,7 @@ class Reading:
             raise Crash
 
 
-@pytest.fixture(params=["iceberg_rest", "iceberg_glue"])
+@pytest.fixture(params=["iceberg_rest", pytest.param("iceberg_glue", marks=pytest.mark.long)])
 def reading(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
 ) -> Iterator[Callable[..., Reading]]:

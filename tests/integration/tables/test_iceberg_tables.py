@@ -309,5 +309,6 @@ class TestIcebergRest(IcebergSuite):
             writer.write(there.frame(1), 0)
 
 
+@pytest.mark.long
 class TestIcebergGlue(IcebergSuite):
     lake_name: ClassVar = "iceberg_glue"
