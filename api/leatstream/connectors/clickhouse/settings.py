@@ -15,6 +15,13 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from leatstream.connectors.clickhouse.names import DEFAULT_DATABASE, database_fault
+from leatstream.connectors.setting_values import (
+    HOST_PATTERN,
+    certificate_checked,
+    host_and_port,
+    host_checked,
+    password_checked,
+)
 from leatstream.connectors.settings import NAME_PATTERN, Api, Receives, Secret, Sql, StoreSettings
 from leatstream.errors import StoreError
 
@@ -22,7 +29,6 @@ if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
 
 HTTP_PORT, HTTPS_PORT = 8123, 8443
-_HOST_PATTERN = r"^[A-Za-z0-9._:\[\]-]+$"
 
 
 class ClickHouseConfig(StoreSettings):
@@ -31,7 +37,7 @@ class ClickHouseConfig(StoreSettings):
     schema_name: ClassVar[str] = "ClickHouse"
     example: ClassVar[Mapping[str, Any]] = {"host": "clickhouse.example.com", "username": "leat"}
 
-    host: Annotated[str, Receives(), Api(min_length=1, max_length=255, pattern=_HOST_PATTERN)] = Field(
+    host: Annotated[str, Receives(), Api(min_length=1, max_length=255, pattern=HOST_PATTERN)] = Field(
         description="Host name or address of the server.", examples=["clickhouse.example.com"]
     )
     secure: Annotated[bool, Receives()] = Field(
@@ -61,13 +67,7 @@ class ClickHouseConfig(StoreSettings):
         Api(min_length=1, max_length=1000, pattern=r"^[^\x00]+$"),
     ] = Field(None, description="Password")
 
-    @field_validator("host")
-    @classmethod
-    def _is_host(cls, value: str) -> str:
-        bare = value.strip("[]")
-        if not bare or any(c in bare for c in "/@?#[] ") or len(value) > 255:
-            raise PydanticCustomError("host", "write one host name or address, without a scheme or a port")
-        return bare
+    _host = field_validator("host")(host_checked)
 
     @field_validator("username")
     @classmethod
@@ -85,12 +85,8 @@ class ClickHouseConfig(StoreSettings):
             raise PydanticCustomError("name", "{fault}", {"fault": fault})
         return value
 
-    @field_validator("ca_certificate")
-    @classmethod
-    def _is_pem(cls, value: str | None) -> str | None:
-        if value is not None and "-----BEGIN CERTIFICATE-----" not in value:
-            raise PydanticCustomError("pem", "write the certificate's PEM text")
-        return value
+    _pem = field_validator("ca_certificate")(certificate_checked)
+    _secret = field_validator("password")(password_checked)
 
     @model_validator(mode="after")
     def _together(self) -> Self:
@@ -111,8 +107,7 @@ class ClickHouseConfig(StoreSettings):
     @property
     def where(self) -> str:
         """Address, for messages."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'https' if self.secure else 'http'}://{host}:{self.real_port}"
+        return f"{'https' if self.secure else 'http'}://{host_and_port(self.host, self.real_port)}"
 
 
 # Of each statement. Silent conversions are off, and what a replay relies on is on.

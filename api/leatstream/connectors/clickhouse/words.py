@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from leatstream.connectors.clickhouse.settings import HTTP_PORT, HTTPS_PORT
+from leatstream.connectors.setting_values import host_and_port
 from leatstream.connectors.store_words import Settings, StoreWords, WithList
 
 _CA, _VERIFY, _OFF = "tls.ca_cert_file", "tls.verify_server_hostname", "tls.disabled"
@@ -43,12 +44,13 @@ class ClickHouseWords(StoreWords):
 
     def spelled(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The address."""
-        host = f"[{config['host']}]" if ":" in config["host"] else config["host"]
         secure = config.get("secure", True)
         port = config.get("port") or (HTTPS_PORT if secure else HTTP_PORT)
         database = quote(config.get("database") or "", safe="")
         scheme = "https" if secure else "http"
-        return {"uris": f"{scheme}://{host}:{port}{'/' + database if database else ''}"}
+        return {
+            "uris": f"{scheme}://{host_and_port(config['host'], port)}{'/' + database if database else ''}"
+        }
 
     def keep(self, given: WithList, kept: dict[str, Any], present: Mapping[str, Any]) -> None:
         """An update that switches encryption off, or on, changes the address's scheme too."""

@@ -10,6 +10,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from leatstream.connectors.aws.access import AwsAccess
+from leatstream.connectors.setting_values import certificate_checked
 from leatstream.connectors.settings import (
     NAME_PATTERN,
     Api,
@@ -138,12 +139,7 @@ class IcebergRestConfig(StoreSettings):
             raise PydanticCustomError("client", "a client id has no colon and no blanks")
         return value
 
-    @field_validator("ca_certificate")
-    @classmethod
-    def _is_pem(cls, value: str | None) -> str | None:
-        if value is not None and "-----BEGIN CERTIFICATE-----" not in value:
-            raise PydanticCustomError("pem", "write the certificate's PEM text")
-        return value
+    _pem = field_validator("ca_certificate")(certificate_checked)
 
     @model_validator(mode="after")
     def _together(self) -> Self:

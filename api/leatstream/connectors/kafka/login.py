@@ -14,6 +14,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from leatstream.connectors.aws.access import AwsIdentity
+from leatstream.connectors.setting_values import certificate_checked
 from leatstream.connectors.settings import NAME_PATTERN, Api, Receives, Secret, Sql, StoreSettings
 
 Mechanism = Literal["plain", "scram_sha_256", "scram_sha_512", "oauthbearer", "aws_msk_iam"]
@@ -34,7 +35,6 @@ HASH_WORDS: Mapping[str, Mechanism] = {
     "aws_msk_iam": "aws_msk_iam",
 }
 _SECURITY = "org.apache.kafka.common.security"
-_PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+-----END CERTIFICATE-----\s*\Z", re.S)
 _URL = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:[/?][!-~]*)?\Z")
 # RFC 7628: a name has letters only; "auth" is the token's own.
 _EXTENSION = re.compile(r"(?!auth\Z)[A-Za-z]{1,100}\Z")
@@ -43,13 +43,6 @@ _VALUE = re.compile(r"[ -~\t]{1,1000}\Z")
 _PARTS = {"oauthbearer": ("oauth",), "aws_msk_iam": ("aws",)}
 # Where it is asked for, the driver's JVM needs this library of Amazon's.
 MSK_LIBRARY = "software.amazon.msk.auth.iam.IAMClientCallbackHandler"
-
-
-def certificate_checked(value: str | None) -> str | None:
-    """PEM text of certificates, or the validation error that says what to write."""
-    if value is not None and not _PEM.search(value.strip()):
-        raise PydanticCustomError("pem", "write the certificate itself as PEM text, not a file name")
-    return value
 
 
 def _parted(url: str) -> bool:

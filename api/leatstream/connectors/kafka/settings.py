@@ -15,11 +15,11 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from leatstream.connectors.kafka.login import (
     KafkaSasl,
-    certificate_checked,
     java_login,
     librdkafka_login,
     part_faults,
 )
+from leatstream.connectors.setting_values import certificate_checked
 from leatstream.connectors.settings import Api, Receives, Secret, Sql, StoreSettings
 
 SecurityProtocol = Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"]

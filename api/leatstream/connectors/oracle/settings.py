@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, SecretStr, StrictBool, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from leatstream.connectors.setting_values import (
+    HOST_PATTERN,
+    certificate_checked,
+    host_and_port,
+    host_checked,
+    password_checked,
+)
 from leatstream.connectors.settings import Api, Receives, Secret, Sql, StoreSettings
 
-_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\Z")
 _SERVICE = r"^[A-Za-z0-9_$#.-]+$"
 _USER = r"^[^\x00-\x1f\x7f\"\[\]/@]+$"
 
@@ -23,8 +27,8 @@ class OracleConfig(StoreSettings):
     schema_name: ClassVar[str] = "Oracle"
     example: ClassVar[Mapping[str, Any]] = {"host": "db.example.com", "service": "shop", "username": "leat"}
 
-    host: Annotated[str, Receives(), Api(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9._:\[\]-]+$")] = (
-        Field(description="Host name or address of the listener.", examples=["db.example.com"])
+    host: Annotated[str, Receives(), Api(min_length=1, max_length=255, pattern=HOST_PATTERN)] = Field(
+        description="Host name or address of the listener.", examples=["db.example.com"]
     )
     port: Annotated[int, Receives()] = Field(1521, ge=1, le=65535, description="Port; default 1521.")
     service: Annotated[str, Receives(), Api(min_length=1, max_length=128, pattern=_SERVICE)] = Field(
@@ -48,28 +52,9 @@ class OracleConfig(StoreSettings):
         Api(min_length=1, max_length=1000, pattern=r"^[^\x00]+$"),
     ] = Field(None, description="Password")
 
-    @field_validator("host")
-    @classmethod
-    def _is_host(cls, value: str) -> str:
-        bare = value.strip("[]")
-        if len(value) > 255 or not (_HOST.match(bare) or _is_address(bare)):
-            raise PydanticCustomError("host", "write one host name or address, without a scheme or a port")
-        return bare
-
-    @field_validator("password")
-    @classmethod
-    def _is_secret(cls, value: SecretStr | None) -> SecretStr | None:
-        text = None if value is None else value.get_secret_value()
-        if text is not None and (not text or "\x00" in text):
-            raise PydanticCustomError("secret", "a password is not empty and has no NUL")
-        return value
-
-    @field_validator("ca_certificate")
-    @classmethod
-    def _is_pem(cls, value: str | None) -> str | None:
-        if value is not None and "-----BEGIN CERTIFICATE-----" not in value:
-            raise PydanticCustomError("pem", "write the certificate's PEM text")
-        return value
+    _host = field_validator("host")(host_checked)
+    _secret = field_validator("password")(password_checked)
+    _pem = field_validator("ca_certificate")(certificate_checked)
 
     @model_validator(mode="after")
     def _together(self) -> Self:
@@ -80,18 +65,9 @@ class OracleConfig(StoreSettings):
     @property
     def where(self) -> str:
         """Address and service, for messages."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}/{self.service}"
+        return f"{host_and_port(self.host, self.port)}/{self.service}"
 
     @property
     def own_schema(self) -> str:
         """The user's own schema, as Oracle writes it."""
         return self.username.upper()
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from leatstream.connectors.setting_values import host_and_port
 from leatstream.connectors.store_words import Settings, StoreWords, WithList
 
 _CA, _OFF = "tls.ca_cert_file", "tls.disabled"
@@ -34,9 +35,9 @@ class OracleWords(StoreWords):
 
     def spelled(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The address."""
-        host = f"[{config['host']}]" if ":" in config["host"] else config["host"]
         scheme = "tcps" if config.get("tls") else "tcp"
-        return {"uris": f"{scheme}://{host}:{config.get('port', 1521)}/{config['service']}"}
+        address = host_and_port(config["host"], config.get("port", 1521))
+        return {"uris": f"{scheme}://{address}/{config['service']}"}
 
     def keep(self, given: WithList, kept: dict[str, Any], present: Mapping[str, Any]) -> None:
         """An update that switches TLS off, or on, says so against the present address.

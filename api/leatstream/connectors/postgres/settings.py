@@ -10,9 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import ipaddress
 import os
-import re
 import ssl
 import stat
 import tempfile
@@ -23,12 +21,18 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from leatstream.connectors.setting_values import (
+    HOST_PATTERN,
+    certificate_checked,
+    host_and_port,
+    host_checked,
+    password_checked,
+)
 from leatstream.connectors.settings import NAME_PATTERN, Api, Receives, Secret, Sql, StoreSettings
 
 if TYPE_CHECKING:
     import psycopg
 
-_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\Z")
 _AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 # Keeps libpq from the files of the account: it passes over what cannot be there. An empty one it would read.
 _NO_FILE = os.path.join(os.devnull, "none")
@@ -41,8 +45,8 @@ class PostgresConfig(StoreSettings):
     schema_name: ClassVar[str] = "Postgres"
     example: ClassVar[Mapping[str, Any]] = {"host": "db.example.com", "database": "shop", "username": "leat"}
 
-    host: Annotated[str, Receives(), Api(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9._:\[\]-]+$")] = (
-        Field(description="Host name or address of the server.", examples=["db.example.com"])
+    host: Annotated[str, Receives(), Api(min_length=1, max_length=255, pattern=HOST_PATTERN)] = Field(
+        description="Host name or address of the server.", examples=["db.example.com"]
     )
     port: Annotated[int, Receives()] = Field(5432, ge=1, le=65535, description="Port; default 5432.")
     database: Annotated[str, Api(min_length=1, max_length=63, pattern=NAME_PATTERN)] = Field(
@@ -72,13 +76,7 @@ class PostgresConfig(StoreSettings):
         Api(min_length=1, max_length=1000, pattern=r"^[^\x00]+$"),
     ] = Field(None, description="Password")
 
-    @field_validator("host")
-    @classmethod
-    def _is_host(cls, value: str) -> str:
-        bare = value.strip("[]")
-        if len(value) > 255 or not (_HOST.match(bare) or _is_address(bare)):
-            raise PydanticCustomError("host", "write one host name or address, without a scheme or a port")
-        return bare
+    _host = field_validator("host")(host_checked)
 
     @field_validator("database", "username", "application_name")
     @classmethod
@@ -89,20 +87,8 @@ class PostgresConfig(StoreSettings):
             raise PydanticCustomError("name", "PostgreSQL's names have at most 63 bytes")
         return value
 
-    @field_validator("password")
-    @classmethod
-    def _is_secret(cls, value: SecretStr | None) -> SecretStr | None:
-        text = value.get_secret_value() if value else None
-        if text is not None and (not text or "\x00" in text):
-            raise PydanticCustomError("secret", "a password is not empty and has no NUL")
-        return value
-
-    @field_validator("ca_certificate")
-    @classmethod
-    def _is_pem(cls, value: str | None) -> str | None:
-        if value is not None and "-----BEGIN CERTIFICATE-----" not in value:
-            raise PydanticCustomError("pem", "write the certificate's PEM text")
-        return value
+    _secret = field_validator("password")(password_checked)
+    _pem = field_validator("ca_certificate")(certificate_checked)
 
     @model_validator(mode="after")
     def _together(self) -> Self:
@@ -115,16 +101,7 @@ class PostgresConfig(StoreSettings):
     @property
     def where(self) -> str:
         """Address and database, for messages."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}/{self.database}"
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
+        return f"{host_and_port(self.host, self.port)}/{self.database}"
 
 
 def connect(config: PostgresConfig, timeout: float, **more: Any) -> psycopg.Connection[Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
+from leatstream.connectors.setting_values import host_and_port
 from leatstream.connectors.store_words import Settings, StoreWords, WithList
 
 _USER, _PASSWORD = "postgres.username", "postgres.password"
@@ -34,9 +35,9 @@ class PostgresWords(StoreWords):
 
     def spelled(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The address."""
-        host = f"[{config['host']}]" if ":" in config["host"] else config["host"]
         database = quote(config["database"], safe="")
-        return {"uris": f"postgresql://{host}:{config.get('port', 5432)}/{database}"}
+        address = host_and_port(config["host"], config.get("port", 5432))
+        return {"uris": f"postgresql://{address}/{database}"}
 
     def keep(self, given: WithList, kept: dict[str, Any], present: Mapping[str, Any]) -> None:
         """The authority stays where only the check of host names changes; ``settle`` keeps the rest."""
