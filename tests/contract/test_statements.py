@@ -379,5 +379,6 @@ def test_create_store_of_every_security(sql: Sql, fresh: Any) -> None:
     assert told["tls"]["bootstrap_servers"] == "a:1,b:2"
     assert json.loads(told["login"]["sasl"]) == {"mechanism": "scram_sha_512", "username": "u"}
     assert "hunter2" not in json.dumps(told) + json.dumps(sql.table("LIST STORES"))
-    assert sql.refused("CREATE STORE x WITH ('type'=ORACLE, 'uris'='a:1')") == "unsupported"
+    assert sql.refused("CREATE STORE x WITH ('type'=ORACLE, 'uris'='a:1')") == "invalid-property"
+    assert sql.refused("CREATE STORE x WITH ('type'=PULSAR, 'uris'='a:1')") == "invalid-property"
     assert sql.refused("CREATE STORE x WITH ('type'=KAFKA)") == "invalid-property"

@@ -24,6 +24,7 @@ PART = r'(?:[^\s".:\x00-\x1f\x7f-\x9f]+|"(?:[^"\x00-\x1f\x7f]|"")+")'
 NAME_PATTERN = f"^{PART}$"
 FQN_PATTERN = rf"^{PART}\.{PART}\.{PART}$"
 _ENTITY_PATTERN = r"^[^\x00-\x1f\x7f]+$"
+ID_PATTERN = r"^[A-Za-z0-9_-]+$"  # Of what the server itself names: drivers, running SELECTs.
 DURATION_PATTERN = r"^[0-9]{1,6}(ms|s|m)?$"
 
 

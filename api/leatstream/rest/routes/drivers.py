@@ -12,7 +12,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Depends, Path, Request
 from pydantic import BaseModel
 
-from leatstream.rest.deps import DriverToken, Env
+from leatstream.rest.deps import ID_PATTERN, DriverToken, Env
 from leatstream.rest.schemas.driver_reports import Analysis, Beat, Poll, Rows, SecretsWanted, SourcesWanted
 from leatstream.services import driver_calls as service
 from leatstream.services.environment import Environment
@@ -20,7 +20,7 @@ from leatstream.services.selects import interactive
 
 router = APIRouter(prefix="/v1/drivers/{driver}", include_in_schema=False)
 
-DriverPath = Annotated[str, Path(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_-]+$")]
+DriverPath = Annotated[str, Path(min_length=1, max_length=100, pattern=ID_PATTERN)]
 T = TypeVar("T")
 _LONG_POLL = 20.0
 _LOOK_AGAIN = 2.0

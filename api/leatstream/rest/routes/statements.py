@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from leatstream.errors import RequestError, sentence
 from leatstream.rest import streams
 from leatstream.rest.answers import READING, WRITING_STORE
-from leatstream.rest.deps import DURATION_PATTERN, Caller, Env, seconds
+from leatstream.rest.deps import DURATION_PATTERN, ID_PATTERN, Caller, Env, seconds
 from leatstream.rest.loads import hold, slow
 from leatstream.rest.problem import about_sql
 from leatstream.rest.schemas.statements import (
@@ -77,7 +77,9 @@ _ROWS: dict[int | str, dict[str, Any]] = {
 async def read_rows(
     env: Env,
     caller: Caller,
-    statement: Annotated[str, Path(min_length=1, max_length=100, description="Id of a running SELECT.")],
+    statement: Annotated[
+        str, Path(min_length=1, max_length=100, pattern=ID_PATTERN, description="Id of a running SELECT.")
+    ],
     limit: Annotated[int | None, Query(ge=1, le=1_000_000_000, description="End after so many rows.")] = None,
     max_bytes: Annotated[
         int | None, Query(ge=1, le=1 << 30, description="End before the rows' JSON is longer; at most 1 GiB.")
