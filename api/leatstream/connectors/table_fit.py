@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from leatstream.connectors.entities import Misfit, Table, TableColumn
 from leatstream.model.names import quote
@@ -11,22 +11,23 @@ from leatstream.model.objects import Column
 from leatstream.model.types import DataType
 
 
-class TableTypes(Protocol):
-    """What a kind knows of its tables' column types."""
+@dataclass(frozen=True, slots=True)
+class TableTypes:
+    """What a kind knows of its tables' column types.
+
+    Attributes:
+        server: whose tables they are, such as ``PostgreSQL``.
+        alter: how a column is made NOT NULL, with ``{}`` for its name; for hints.
+        column_type: how a column of a type is declared in a new table.
+        fits: whether values of a type can stand in a table's column.
+        readable: whether values of a table's column can be read as a type.
+    """
 
     server: str
-    """Whose tables they are, such as ``PostgreSQL``."""
     alter: str
-    """How a column is made NOT NULL, with ``{}`` for its name; for hints."""
-
-    def column_type(self, kind: DataType) -> str:
-        """How a column of this type is declared in a new table."""
-
-    def fits(self, kind: DataType, column: TableColumn) -> bool:
-        """Whether values of a type can stand in a table's column."""
-
-    def readable(self, kind: DataType, column: TableColumn) -> bool:
-        """Whether values of a table's column can be read as a type."""
+    column_type: Callable[[DataType], str]
+    fits: Callable[[DataType, TableColumn], bool]
+    readable: Callable[[DataType, TableColumn], bool]
 
 
 def misfits(

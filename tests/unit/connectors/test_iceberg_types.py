@@ -7,7 +7,7 @@ from pyiceberg.types import FixedType, ListType, NestedField, StructType, Timest
 
 from leatstream.connectors.entities import Table, TableColumn
 from leatstream.connectors.iceberg.types import (
-    IcebergTypes,
+    ICEBERG_TYPES,
     column_type,
     fits,
     kept_type,
@@ -82,7 +82,7 @@ def test_what_keeps_rows_from_a_table() -> None:
         )
     )
     columns = [Column("id", parse_type("BIGINT"), True), Column("name", parse_type("BIGINT"))]
-    found = [one.detail for one in misfits(table, columns, ["id"], IcebergTypes())]
+    found = [one.detail for one in misfits(table, columns, ["id"], ICEBERG_TYPES)]
     assert len(found) == 2
     assert "column name is BIGINT" in found[0]
     assert "no unique key" in found[1]

@@ -12,7 +12,7 @@ import pytest
 from leatstream.connectors.entities import Table, TableColumn
 from leatstream.connectors.postgres.errors import store_error
 from leatstream.connectors.postgres.sink import _bytes
-from leatstream.connectors.postgres.types import PostgresTypes, column_type, fits, read_type
+from leatstream.connectors.postgres.types import POSTGRES_TYPES, column_type, fits, read_type
 from leatstream.connectors.table_fit import misfits
 from leatstream.model.objects import Column
 from leatstream.model.types import known_types, parse_type
@@ -99,10 +99,10 @@ def test_every_misfit_is_told() -> None:
         ("a",),
         (("a",), ("b", "d")),
     )
-    assert misfits(table, [Column("a", integer)], [], PostgresTypes()) == []
+    assert misfits(table, [Column("a", integer)], [], POSTGRES_TYPES) == []
     known = Column("d", integer, not_null=True)
-    assert misfits(table, [Column("a", integer), known], ["d", "b"], PostgresTypes()) == []
-    [null] = misfits(table, [Column("a", integer), Column("d", integer)], ["d", "b"], PostgresTypes())
+    assert misfits(table, [Column("a", integer), known], ["d", "b"], POSTGRES_TYPES) == []
+    [null] = misfits(table, [Column("a", integer), Column("d", integer)], ["d", "b"], POSTGRES_TYPES)
     assert "d, which may be NULL in the table" in null.detail, "NULLs replace no NULLs: rows would pile up"
     found = [
         one.detail
@@ -110,7 +110,7 @@ def test_every_misfit_is_told() -> None:
             table,
             [Column("c", integer), Column("x", integer), Column("d", parse_type("BIGINT"))],
             ["d"],
-            PostgresTypes(),
+            POSTGRES_TYPES,
         )
     ]
     assert len(found) == 5

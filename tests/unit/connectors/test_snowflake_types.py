@@ -11,7 +11,7 @@ import pytest
 from leatstream.connectors.entities import Table, TableColumn
 from leatstream.connectors.snowflake.staging import PIECE, StagedColumn, pieces
 from leatstream.connectors.snowflake.types import (
-    SnowflakeTypes,
+    SNOWFLAKE_TYPES,
     column_type,
     fits,
     read_type,
@@ -118,7 +118,7 @@ def test_what_can_be_read(ours: str, theirs: str, does: bool) -> None:
 
 def test_misfits_name_snowflakes_types() -> None:
     table = Table((TableColumn("a", read_type("NUMBER(5,0)"), "NUMBER(5,0)"),))
-    (one,) = misfits(table, [Column("a", parse_type("BIGINT"))], (), SnowflakeTypes())
+    (one,) = misfits(table, [Column("a", parse_type("BIGINT"))], (), SNOWFLAKE_TYPES)
     assert "does not fit into NUMBER(5,0)" in one.detail
     assert "NUMBER(19,0)" in one.hint
 

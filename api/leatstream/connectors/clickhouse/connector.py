@@ -5,37 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from leatstream.connectors.base import Connector
-from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
+from leatstream.connectors.capabilities import Capabilities, Guarantee
 from leatstream.connectors.clickhouse import batches, fit, views
 from leatstream.connectors.clickhouse import entity as entities
 from leatstream.connectors.clickhouse.admin import ClickHouseAdmin
 from leatstream.connectors.clickhouse.names import entity_name, name_fault, split_entity
 from leatstream.connectors.clickhouse.records import rows, write
 from leatstream.connectors.clickhouse.settings import ClickHouseConfig
-from leatstream.connectors.clickhouse.types import column_type, kept_type
+from leatstream.connectors.clickhouse.types import CLICKHOUSE_TYPES, kept_type
 from leatstream.connectors.clickhouse.words import ClickHouseWords
-from leatstream.connectors.entities import Entity, Misfit, NewRecord, OptionFault, Record, Table
+from leatstream.connectors.entities import Misfit, NewRecord, OptionFault, Record, Table
 from leatstream.connectors.entity_settings import EntitySettings
 from leatstream.connectors.settings import StoreSettings
 from leatstream.connectors.store_words import NO_CHOICE, StoreWords
+from leatstream.connectors.table_connector import TableConnector
+from leatstream.connectors.table_fit import TableTypes
 from leatstream.connectors.writers import TableReader, TableWriter
-from leatstream.errors import RequestError, StoreError
 from leatstream.model.objects import Column
-from leatstream.model.types import DataType, parse_type
+from leatstream.model.types import DataType
 
 if TYPE_CHECKING:
-    from leatstream.plan.job_spec import ColumnSpec, JobSpec, LookupSpec
+    from leatstream.plan.job_spec import JobSpec, LookupSpec
 
 _INTERVAL = 1000  # milliseconds: each batch makes parts that the server has to merge
 _CLIENT = "users log in with a password"
 
 
-class ClickHouseConnector(Connector):
+class ClickHouseConnector(TableConnector):
     """The tables of one ClickHouse server; an entity is ``table`` or ``database.table``."""
 
     kind: ClassVar[str] = "clickhouse"
-    entity_noun: ClassVar[str] = "table"
     capabilities: ClassVar[Capabilities] = Capabilities(
         verified_on="the engine of ClickHouse 26.5 (chdb) behind its HTTP interface",
         unverified="a ClickHouse server, its users and grants, TLS, replicas, ClickHouse Cloud",
@@ -65,7 +64,9 @@ class ClickHouseConnector(Connector):
         more=("uris", "tls.disabled", "tls.verify_server_hostname"),
         unsupported={**NO_CHOICE, "tls.client.cert_file": _CLIENT, "tls.client.key_file": _CLIENT},
     )
-    tables: ClassVar[bool] = True
+    types: ClassVar[TableTypes] = CLICKHOUSE_TYPES
+    admin: ClickHouseAdmin
+    shape_words: ClassVar[str] = "other columns, another key or engine"
 
     def __init__(self, name: str, config: StoreSettings) -> None:
         super().__init__(name, config)
@@ -106,44 +107,6 @@ class ClickHouseConnector(Connector):
         """Server version and time zone."""
         return self.admin.server(timeout)
 
-    def list_entities(self, timeout: float = 5.0) -> list[Entity]:
-        """Every table that the user may see, without those of the server itself."""
-        return self.admin.entities(timeout)
-
-    def find_entity(self, entity: str, timeout: float = 5.0) -> Entity | None:
-        """The table with columns, key, engine, rows and size."""
-        return self.admin.find(entity, timeout) if name_fault(entity) is None else None
-
-    def incarnation(self, entity: str, timeout: float = 5.0) -> str | None:
-        """The table's UUID."""
-        return self.admin.identity(entity, timeout) if name_fault(entity) is None else None
-
-    def create_entity(
-        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
-    ) -> None:
-        """Refused: a table has columns; see ``create_table``."""
-        raise StoreError(
-            "store-rejected",
-            f"A table of store {self.name} is made of columns, and none were given for {entity}.",
-            hint="CREATE STREAM … AS SELECT and CREATE CHANGELOG … AS SELECT make the table they need.",
-        )
-
-    def create_table(
-        self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float = 10.0
-    ) -> None:
-        """Create the table, and its database if there is none."""
-        fault = name_fault(entity)
-        if fault is not None:
-            raise StoreError("store-rejected", f"{entity!r} cannot be the name of a table: {fault}.")
-        if self.admin.create(entity, columns, primary_key, timeout):
-            return
-        found = self.find_entity(entity, timeout)
-        if found is None or found.table is None or not _same(found.table, columns, primary_key):
-            raise StoreError(
-                "entity-conflict",
-                f"Table {entity} exists in store {self.name} with other columns, another key or engine.",
-            )
-
     def create_view(
         self,
         entity: str,
@@ -164,44 +127,26 @@ class ClickHouseConnector(Connector):
         """ClickHouse keeps every type; times have one precision."""
         return kept_type(kind)
 
-    @classmethod
-    def needed_properties(cls, configs: Mapping[str, str]) -> tuple[EntityProperty, ...]:
-        """None; RequestError for settings, which tables do not have."""
-        _refuse_configs(configs)
-        return ()
-
-    def update_entity(
-        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
-    ) -> None:
-        """Nothing of a table changes in place."""
-        self._table(entity, timeout)
-        _refuse_configs(configs)
-
-    def drop_entity(self, entity: str, timeout: float = 10.0) -> None:
-        """Drop the table."""
-        if name_fault(entity) is None:
-            self.admin.drop(entity, timeout)
-
     def read_records(
         self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
     ) -> Iterator[Record | None]:
         """The existing rows, by key; a table has no end to wait at, so it ends after them."""
-        return rows(self.admin, entity, self._table(entity, 5.0), limit)
+        return rows(self.admin, entity, self.existing(entity, 5.0), limit)
 
     def write_records(self, entity: str, records: Sequence[NewRecord], timeout: float = 10.0) -> None:
         """Write rows; those of the same columns in a row are one insert."""
-        write(self.admin, entity, self._table(entity, timeout), records, timeout)
+        write(self.admin, entity, self.existing(entity, timeout), records, timeout)
 
     def forget_batches(self, query_id: str, timeout: float) -> None:
         """Remove the query's row of ``leatstream_batches``."""
         with self.admin.client("forgetting a query", timeout) as client:
             batches.forget(client, query_id)
 
-    def _table(self, entity: str, timeout: float) -> Table:
-        found = self.find_entity(entity, timeout)
-        if found is None or found.table is None:
-            raise StoreError("entity-not-found", f"Table {entity} does not exist in store {self.name}.")
-        return found.table
+    def is_as_made(self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]) -> bool:
+        """Compare the engine too, and the declared types, which comments of columns keep."""
+        kept = [kept_type(c.type) for c in columns] == [c.type for c in table.columns]
+        as_made = super().is_as_made(table, columns, primary_key)
+        return as_made and kept and not fit.engine_misfits(table, primary_key)
 
     # -- Spark half ------------------------------------------------------------------------------------------
 
@@ -211,18 +156,11 @@ class ClickHouseConnector(Connector):
         """Missing columns, types that do not fit, an engine or a key by which rows would not be replaced."""
         return fit.misfits(table, columns, primary_key)
 
-    def read_misfits(
-        self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
-    ) -> list[Misfit]:
-        """Missing columns, types that are read as others, NULLs, keys that are not there."""
-        return fit.read_misfits(table, columns, primary_key)
-
     def table_reader(self, spec: LookupSpec) -> TableReader:
         """Look at the table once more."""
         from leatstream.connectors.clickhouse.lookup import ClickHouseTableReader
 
-        table = self._present(spec.entity)
-        self._refuse(spec.entity, self.read_misfits(table, _columns(spec.columns), ()))
+        table = self.read_table(spec.entity, spec.columns)
         return ClickHouseTableReader(self.name, self.settings, spec, table)
 
     def table_writer(self, spec: JobSpec) -> TableWriter:
@@ -233,38 +171,7 @@ class ClickHouseConnector(Connector):
         if sink.stored_view:
             sink = sink.model_copy(update={"entity": views.rows_entity(sink.entity)})
             spec = spec.model_copy(update={"sink": sink})
-        table = self._present(sink.entity)
-        self._refuse(sink.entity, self.table_misfits(table, _columns(sink.columns), sink.key_columns))
+        table = self.written_table(sink.entity, sink.columns, sink.key_columns)
         return ClickHouseTableWriter(self.name, self.settings, spec, table)
 
-    def _present(self, entity: str) -> Table:
-        found = self.find_entity(entity)
-        if found is None or found.table is None:
-            raise StoreError("store-rejected", f"Table {entity} of store {self.name} is gone.")
-        return found.table
-
-    def _refuse(self, entity: str, wrong: Sequence[Misfit]) -> None:
-        if wrong:
-            shown = "; ".join(one.detail for one in wrong)
-            raise StoreError("store-rejected", f"Table {entity} of store {self.name} has changed: {shown}.")
-
-
-def _columns(specs: Sequence[ColumnSpec]) -> list[Column]:
-    return [Column(c.name, parse_type(c.type), c.not_null) for c in specs]
-
-
-def _refuse_configs(configs: Mapping[str, str]) -> None:
-    if configs:
-        names = ", ".join(sorted(configs))
-        raise RequestError("invalid-property", f"A table of ClickHouse has no settings here: {names}.")
-
-
-def _same(table: Table, columns: Sequence[Column], primary_key: Sequence[str]) -> bool:
-    """Whether a table is as it would have been made."""
-    made = [(c.name, column_type(c.type), kept_type(c.type)) for c in columns]
-    there = [(c.name, c.native, c.type) for c in table.columns]
-    return (
-        made == there
-        and tuple(primary_key) == table.primary_key
-        and not fit.engine_misfits(table, primary_key)
-    )
+    # -- Spark half ------------------------------------------------------------------------------------------

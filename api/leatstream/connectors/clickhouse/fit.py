@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from leatstream.connectors import table_fit
 from leatstream.connectors.clickhouse.admin import DELETED, VERSION, engine_of_table
-from leatstream.connectors.clickhouse.types import ClickHouseTypes
+from leatstream.connectors.clickhouse.types import CLICKHOUSE_TYPES
 from leatstream.connectors.entities import Misfit, Table
 from leatstream.model.objects import Column
 
@@ -23,18 +23,7 @@ def misfits(table: Table, columns: Sequence[Column], primary_key: Sequence[str])
     wrong = engine_misfits(table, primary_key)
     # What the engine says of a key is the whole of it.
     key = () if wrong else primary_key
-    return [*table_fit.misfits(_key_set(table), columns, key, ClickHouseTypes()), *wrong]
-
-
-def read_misfits(table: Table, columns: Sequence[Column], primary_key: Sequence[str]) -> list[Misfit]:
-    """What keeps the table's rows from being read as these columns.
-
-    Args:
-        table: as it is now.
-        columns: what would be read.
-        primary_key: columns that must be unique in the table; may be empty.
-    """
-    return table_fit.read_misfits(table, columns, primary_key, ClickHouseTypes())
+    return [*table_fit.misfits(_key_set(table), columns, key, CLICKHOUSE_TYPES), *wrong]
 
 
 def _key_set(table: Table) -> Table:

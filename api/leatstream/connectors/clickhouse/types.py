@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from leatstream.connectors.entities import TableColumn
+from leatstream.connectors.table_fit import TableTypes
 from leatstream.model.types import DataType, parse_type
 
 _WRITTEN = {
@@ -235,23 +235,11 @@ def readable(kind: DataType, native: str) -> bool:
     return kind.kind in _READABLE.get(name, ())
 
 
-class ClickHouseTypes:
-    """ClickHouse's side of ``table_fit``."""
-
-    server = "ClickHouse"
-    alter = "ALTER TABLE … MODIFY COLUMN {} …, with a type that is not Nullable"
-
-    @staticmethod
-    def column_type(kind: DataType) -> str:
-        """See ``column_type``."""
-        return column_type(kind)
-
-    @staticmethod
-    def fits(kind: DataType, column: TableColumn) -> bool:
-        """See ``fits``."""
-        return fits(kind, column.native)
-
-    @staticmethod
-    def readable(kind: DataType, column: TableColumn) -> bool:
-        """See ``readable``."""
-        return readable(kind, column.native)
+CLICKHOUSE_TYPES = TableTypes(
+    server="ClickHouse",
+    alter="ALTER TABLE … MODIFY COLUMN {} …, with a type that is not Nullable",
+    column_type=column_type,
+    fits=lambda kind, column: fits(kind, column.native),
+    readable=lambda kind, column: readable(kind, column.native),
+)
+"""ClickHouse's side of ``table_fit``."""

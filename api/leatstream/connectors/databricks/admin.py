@@ -81,10 +81,15 @@ class DatabricksAdmin:
             raise
         return found if _is_table(found) else None
 
+    def identity(self, entity: str, timeout: float) -> str | None:
+        """The table's id in the catalog; None if there is no table."""
+        found = self.info(entity, timeout)
+        return None if found is None else str(found.table_id)
+
     def create(
         self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float
-    ) -> None:
-        """Make an empty Delta table in the bucket, and register it in the catalog.
+    ) -> bool:
+        """Make an empty Delta table in the bucket, and register it in the catalog; whether there was none.
 
         Args:
             entity: the table's name.
@@ -92,6 +97,8 @@ class DatabricksAdmin:
             primary_key: names of the key's columns; empty = no key.
             timeout: seconds; a warehouse that has to start gets more.
         """
+        if self.info(entity, timeout) is not None:
+            return False
         files = self.config.s3
         if files is None:
             raise no_bucket(self.store)
@@ -113,6 +120,7 @@ class DatabricksAdmin:
             statements.append(f"ALTER TABLE {name} ADD CONSTRAINT {constraint} PRIMARY KEY ({keys})")
         for statement in statements:
             self.workspace.execute(statement, f"creating table {entity}", bound)
+        return True
 
     def _make_files(
         self, entity: str, location: str, columns: Sequence[Column], primary_key: Sequence[str]

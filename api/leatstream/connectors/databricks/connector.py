@@ -5,34 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from leatstream.connectors.base import Connector
-from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
+from leatstream.connectors.capabilities import Capabilities, Guarantee
 from leatstream.connectors.databricks import entity as entities
 from leatstream.connectors.databricks.admin import DatabricksAdmin, no_bucket
 from leatstream.connectors.databricks.names import DEFAULT, name_fault
 from leatstream.connectors.databricks.records import rows
 from leatstream.connectors.databricks.settings import DatabricksConfig, DatabricksFiles
-from leatstream.connectors.databricks.types import DatabricksTypes, column_type, read_type
+from leatstream.connectors.databricks.types import DATABRICKS_TYPES, column_type, read_type
 from leatstream.connectors.databricks.words import PORT, DatabricksWords
-from leatstream.connectors.entities import Entity, Misfit, OptionFault, Record, Table
+from leatstream.connectors.entities import Misfit, OptionFault, Record, Table
 from leatstream.connectors.entity_settings import EntitySettings
 from leatstream.connectors.settings import StoreSettings
 from leatstream.connectors.store_words import NO_CHOICE, StoreWords
-from leatstream.connectors.table_fit import misfits
+from leatstream.connectors.table_connector import TableConnector
+from leatstream.connectors.table_fit import TableTypes
 from leatstream.connectors.writers import TableWriter
-from leatstream.errors import Faults, StoreError
+from leatstream.errors import StoreError
 from leatstream.model.objects import Column
-from leatstream.model.types import DataType, parse_type
+from leatstream.model.types import DataType
 from leatstream.plan.job_spec import JobSpec
 
 _REFUSED = {name: hint for name, hint in NO_CHOICE.items() if name != "access_region"}
 
 
-class DatabricksConnector(Connector):
+class DatabricksConnector(TableConnector):
     """The tables of one catalog; an entity is ``table``, ``schema.table`` or ``catalog.schema.table``."""
 
     kind: ClassVar[str] = "databricks"
-    entity_noun: ClassVar[str] = "table"
     capabilities: ClassVar[Capabilities] = Capabilities(
         sink=True,
         create_as=True,
@@ -63,7 +62,8 @@ class DatabricksConnector(Connector):
             "databricks.volume": "new tables lie in a bucket: 'databricks.cloud.s3.bucket'",
         },
     )
-    tables: ClassVar[bool] = True
+    types: ClassVar[TableTypes] = DATABRICKS_TYPES
+    admin: DatabricksAdmin
 
     def __init__(self, name: str, config: StoreSettings) -> None:
         super().__init__(name, config)
@@ -82,15 +82,6 @@ class DatabricksConnector(Connector):
     def entity_name_fault(cls, name: str) -> str | None:
         """Why the catalog cannot have a table of this name, or None."""
         return name_fault(name)
-
-    @classmethod
-    def needed_properties(cls, configs: Mapping[str, str]) -> tuple[EntityProperty, ...]:
-        """None; RequestError for settings, of which tables have none here."""
-        faults = Faults()
-        for name in sorted(configs):
-            faults.add("invalid-property", f"{name} is no setting of a table.", hint="Leave it out.")
-        faults.raise_if_any()
-        return ()
 
     @classmethod
     def trigger_interval_ms(cls, options: Mapping[str, str]) -> int:
@@ -139,80 +130,17 @@ class DatabricksConnector(Connector):
         """Name and state of the warehouse."""
         return self.admin.workspace.warehouse(timeout)
 
-    def list_entities(self, timeout: float = 5.0) -> list[Entity]:
-        """Every table of the catalog that the login may see."""
-        return self.admin.entities(timeout)
-
-    def find_entity(self, entity: str, timeout: float = 5.0) -> Entity | None:
-        """The table with columns, key and location."""
-        return self.admin.find(entity, timeout) if name_fault(entity) is None else None
-
-    def incarnation(self, entity: str, timeout: float = 5.0) -> str | None:
-        """The table's id in the catalog."""
-        found = self.admin.info(entity, timeout) if name_fault(entity) is None else None
-        return None if found is None else str(found.table_id)
-
-    def create_entity(
-        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
-    ) -> None:
-        """Refused: a table has columns; see ``create_table``."""
-        raise StoreError(
-            "store-rejected",
-            f"A table of store {self.name} is made of columns, and none were given for {entity}.",
-            hint="CREATE STREAM … AS SELECT and CREATE CHANGELOG … AS SELECT make the table they need.",
-        )
-
-    def create_table(
-        self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float = 10.0
-    ) -> None:
-        """Create the table, and its schema if there is none. A stopped warehouse is started.
-
-        Args:
-            entity: its name.
-            columns: its columns, in this order.
-            primary_key: names of the key's columns; empty = no key.
-            timeout: seconds for the catalog; the warehouse gets at least five minutes.
-        """
-        fault = name_fault(entity)
-        if fault is not None:
-            raise StoreError("store-rejected", f"{entity!r} cannot be the name of a table: {fault}.")
-        found = self.find_entity(entity, timeout)
-        if found is None:
-            self.admin.create(entity, columns, primary_key, timeout)
-        elif found.table is None or not _same(found.table, columns, primary_key):
-            raise StoreError(
-                "entity-conflict",
-                f"Table {entity} exists in store {self.name} with other columns or another key.",
-            )
-
     @classmethod
     def kept_type(cls, kind: DataType) -> DataType:
         """Delta's texts have no length, and it has no TIME."""
         return read_type(column_type(kind))
 
-    def update_entity(
-        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
-    ) -> None:
-        """Nothing: a table has no settings here."""
-        self._table(entity, timeout)
-
-    def drop_entity(self, entity: str, timeout: float = 10.0) -> None:
-        """Take the table out of the catalog; its files stay in the bucket."""
-        if name_fault(entity) is None:
-            self.admin.drop(entity, timeout)
-
     def read_records(
         self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
     ) -> Iterator[Record | None]:
         """The existing rows; a table has no end to wait at, so it ends after them."""
-        table = self._table(entity, 5.0)
+        table = self.existing(entity, 5.0)
         return rows(self.name, self._files(), entity, self._location(entity, table), table.primary_key, limit)
-
-    def _table(self, entity: str, timeout: float) -> Table:
-        found = self.find_entity(entity, timeout)
-        if found is None or found.table is None:
-            raise StoreError("entity-not-found", f"Table {entity} does not exist in store {self.name}.")
-        return found.table
 
     def _files(self) -> DatabricksFiles:
         if self.settings.s3 is None:
@@ -233,7 +161,7 @@ class DatabricksConnector(Connector):
         self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
     ) -> list[Misfit]:
         """Files that the workspace owns, missing columns, types that do not fit, missing keys."""
-        found = misfits(table, columns, primary_key, DatabricksTypes())
+        found = super().table_misfits(table, columns, primary_key)
         fault = _apart(table)
         return found if fault is None else [fault, *found]
 
@@ -242,17 +170,10 @@ class DatabricksConnector(Connector):
         from leatstream.connectors.databricks.sink import DatabricksTableWriter
 
         sink = spec.sink
-        found = self.find_entity(sink.entity, 30.0)
-        if found is None or found.table is None:
-            raise StoreError("store-rejected", f"Table {sink.entity} of store {self.name} is gone.")
-        columns = [Column(c.name, parse_type(c.type), c.not_null) for c in sink.columns]
-        wrong = self.table_misfits(found.table, columns, sink.key_columns)
-        if wrong:
-            shown = "; ".join(one.detail for one in wrong)
-            raise StoreError(
-                "store-rejected", f"Table {sink.entity} of store {self.name} has changed: {shown}."
-            )
-        return DatabricksTableWriter(self.name, self._files(), self._location(sink.entity, found.table), spec)
+        table = self.written_table(sink.entity, sink.columns, sink.key_columns)
+        return DatabricksTableWriter(self.name, self._files(), self._location(sink.entity, table), spec)
+
+    # -- Spark half ------------------------------------------------------------------------------------------
 
 
 def _apart(table: Table) -> Misfit | None:
@@ -265,9 +186,3 @@ def _apart(table: Table) -> Misfit | None:
         f"it is no external Delta table on S3, but {str(kind).lower()}, {str(form).lower()}",
         "Let leatstream create the table, or create one with LOCATION 's3://…'",
     )
-
-
-def _same(table: Table, columns: Sequence[Column], primary_key: Sequence[str]) -> bool:
-    """Whether a table is as it would have been made."""
-    made = [(c.name, column_type(c.type)) for c in columns]
-    return made == [(c.name, c.native) for c in table.columns] and tuple(primary_key) == table.primary_key

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from leatstream.connectors.entities import TableColumn
+from leatstream.connectors.table_fit import TableTypes
 from leatstream.model.types import DataType, from_spark
 
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
@@ -53,23 +53,11 @@ def _plain(text: str) -> str:
     return text.lower().replace(" ", "").replace("`", "")
 
 
-class DatabricksTypes:
-    """Databricks' side of ``table_fit``."""
-
-    server = "Databricks"
-    alter = "ALTER TABLE … ALTER COLUMN {} SET NOT NULL"
-
-    @staticmethod
-    def column_type(kind: DataType) -> str:
-        """See ``column_type``."""
-        return column_type(kind)
-
-    @staticmethod
-    def fits(kind: DataType, column: TableColumn) -> bool:
-        """See ``fits``."""
-        return fits(kind, column.native)
-
-    @staticmethod
-    def readable(kind: DataType, column: TableColumn) -> bool:
-        """Whether a column is declared with its own type."""
-        return kind == column.type
+DATABRICKS_TYPES = TableTypes(
+    server="Databricks",
+    alter="ALTER TABLE … ALTER COLUMN {} SET NOT NULL",
+    column_type=column_type,
+    fits=lambda kind, column: fits(kind, column.native),
+    readable=lambda kind, column: kind == column.type,
+)
+"""Databricks's side of ``table_fit``."""

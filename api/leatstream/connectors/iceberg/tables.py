@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from leatstream.connectors.base import MAX_OFFSETS, Connector
-from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
-from leatstream.connectors.entities import Entity, Misfit, NewRecord, OptionFault, Record, Table
+from leatstream.connectors.base import MAX_OFFSETS
+from leatstream.connectors.capabilities import Capabilities, Guarantee
+from leatstream.connectors.entities import Entity, NewRecord, OptionFault, Record, Table
 from leatstream.connectors.entity_settings import EntitySettings
 from leatstream.connectors.iceberg import names, options, types
 from leatstream.connectors.iceberg.admin import IcebergAdmin
 from leatstream.connectors.iceberg.catalogs import opener_of
 from leatstream.connectors.iceberg.entity import IcebergEntity
 from leatstream.connectors.iceberg.settings import IcebergGlueConfig, IcebergRestConfig
-from leatstream.connectors.table_fit import misfits, read_misfits
+from leatstream.connectors.table_connector import TableConnector
+from leatstream.connectors.table_fit import TableTypes
 from leatstream.connectors.writers import TableReader, TableWriter
 from leatstream.errors import Faults, Position, StoreError
 from leatstream.model.names import quote
 from leatstream.model.objects import Column, Relation, RelationKind
-from leatstream.model.types import DataType, parse_type
+from leatstream.model.types import DataType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,17 +46,17 @@ CAPABILITIES = Capabilities(
 )
 
 
-class IcebergConnector(Connector):
+class IcebergConnector(TableConnector):
     """The Iceberg tables of one catalog; an entity is ``namespace.table``."""
 
-    entity_noun: ClassVar[str] = "table"
     capabilities: ClassVar[Capabilities] = CAPABILITIES
     EntityConfig: ClassVar[type[EntitySettings] | None] = IcebergEntity
     property_families: ClassVar[tuple[str, ...]] = ("iceberg.",)
     table_names: ClassVar[tuple[str, ...]] = names.TABLE_NAMES
     store_names: ClassVar[tuple[str, ...]] = names.CATALOGS
-    tables: ClassVar[bool] = True
     place_members: ClassVar[Mapping[str, str]] = {"file": "STRING", "snapshot": "BIGINT"}
+    types: ClassVar[TableTypes] = types.ICEBERG_TYPES
+    admin: IcebergAdmin
     _fault: ClassVar[Callable[[str], str | None]]
 
     def __init__(self, name: str, config: IcebergRestConfig | IcebergGlueConfig, catalog: str | None) -> None:
@@ -72,15 +74,6 @@ class IcebergConnector(Connector):
     def entity_name_fault(cls, name: str) -> str | None:
         """Why the catalog cannot have a table of this name, or None."""
         return cls._fault(name)
-
-    @classmethod
-    def needed_properties(cls, configs: Mapping[str, str]) -> tuple[EntityProperty, ...]:
-        """None; RequestError for settings that tables do not have."""
-        faults = Faults()
-        for name in sorted(configs):
-            faults.add("invalid-property", f"{name} is no setting of a table.", hint="A table has none.")
-        faults.raise_if_any()
-        return ()
 
     @classmethod
     def relation_options(
@@ -104,70 +97,10 @@ class IcebergConnector(Connector):
         """Log in and list namespaces."""
         self.admin.test(timeout)
 
-    def list_entities(self, timeout: float = 5.0) -> list[Entity]:
-        """Every table of every namespace."""
-        return self.admin.entities(timeout)
-
-    def find_entity(self, entity: str, timeout: float = 5.0) -> Entity | None:
-        """The table with its columns, its identifier fields as key, and the size of its snapshot."""
-        return self.admin.find(entity, timeout) if self.entity_name_fault(entity) is None else None
-
-    def incarnation(self, entity: str, timeout: float = 5.0) -> str | None:
-        """The table's UUID."""
-        return self.admin.identity(entity, timeout) if self.entity_name_fault(entity) is None else None
-
-    def create_entity(
-        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
-    ) -> None:
-        """Refused: a table has columns; see ``create_table``."""
-        raise StoreError(
-            "store-rejected",
-            f"A table of store {self.name} is made of columns, and none were given for {entity}.",
-            hint="CREATE STREAM … AS SELECT and CREATE CHANGELOG … AS SELECT make the table they need.",
-        )
-
-    def create_table(
-        self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float = 10.0
-    ) -> None:
-        """Create the table, and its namespace if there is none."""
-        self._check_new(entity, columns, primary_key)
-        if self.admin.create(entity, columns, primary_key, timeout):
-            return
-        found = self.find_entity(entity, timeout)
-        if found is None or found.table is None or not _same(found.table, columns, primary_key):
-            raise StoreError(
-                "entity-conflict",
-                f"Table {entity} exists in store {self.name} with other columns or another key.",
-            )
-
-    def _check_new(self, entity: str, columns: Sequence[Column], primary_key: Sequence[str]) -> None:
-        fault = self.entity_name_fault(entity)
-        if fault is not None:
-            raise StoreError("store-rejected", f"{entity!r} cannot be the name of a table: {fault}.")
-        for column in columns:
-            if column.name in primary_key and column.type.kind in types.NO_KEYS:
-                raise StoreError(
-                    "store-rejected",
-                    f"Column {column.name} of table {entity} cannot be in the key: it is {column.type}.",
-                    hint=f"Iceberg's identifier fields are not {', '.join(types.NO_KEYS)}; CAST it.",
-                )
-
     @classmethod
     def kept_type(cls, kind: DataType) -> DataType:
         """Iceberg has no small numbers, and no lengths of texts."""
         return types.kept_type(kind)
-
-    def update_entity(
-        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
-    ) -> None:
-        """Nothing of a table changes here."""
-        self.admin.loaded(entity, timeout, f"looking for table {entity}")
-        self.needed_properties(configs)
-
-    def drop_entity(self, entity: str, timeout: float = 10.0) -> None:
-        """Drop the table and its files."""
-        if self.entity_name_fault(entity) is None:
-            self.admin.drop(entity, timeout)
 
     def read_records(
         self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
@@ -183,18 +116,6 @@ class IcebergConnector(Connector):
         from leatstream.connectors.iceberg.records import write
 
         write(self.admin, entity, records, timeout)
-
-    def table_misfits(
-        self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
-    ) -> list[Misfit]:
-        """Missing columns, types that do not fit, keys that are not there."""
-        return misfits(table, columns, primary_key, types.IcebergTypes())
-
-    def read_misfits(
-        self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
-    ) -> list[Misfit]:
-        """Missing columns, types that are read as others, NULLs, keys that are not there."""
-        return read_misfits(table, columns, primary_key, types.IcebergTypes())
 
     # -- Spark half ------------------------------------------------------------------------------------------
 
@@ -246,12 +167,33 @@ class IcebergConnector(Connector):
         key = F.lit(None).cast("binary").alias("key")
         return frame.select(key, "value", "timestamp", place.alias("__leat_rowmeta"))
 
+    def forget_sink(self, query_id: str, entity: str, timeout: float) -> None:
+        """Remove a query's number from its table, and files of attempts that failed."""
+        from leatstream.connectors.iceberg.sink import forget_query
+
+        forget_query(self.admin, entity, query_id, timeout)
+
+    def check_new(self, entity: str, columns: Sequence[Column], primary_key: Sequence[str]) -> None:
+        """Refuse keys that identifier fields cannot be."""
+        for column in columns:
+            if column.name in primary_key and column.type.kind in types.NO_KEYS:
+                raise StoreError(
+                    "store-rejected",
+                    f"Column {column.name} of table {entity} cannot be in the key: it is {column.type}.",
+                    hint=f"Iceberg's identifier fields are not {', '.join(types.NO_KEYS)}; CAST it.",
+                )
+
+    def is_as_made(self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]) -> bool:
+        """Identifier fields have no order."""
+        in_order = [c.name for c in table.columns if c.name in primary_key]
+        as_made = super().is_as_made(replace(table, primary_key=tuple(in_order)), columns, in_order)
+        return as_made and set(primary_key) == set(table.primary_key)
+
     def table_reader(self, spec: LookupSpec) -> TableReader:
         """Look at the table once more."""
         from leatstream.connectors.iceberg.lookup import IcebergTableReader
 
-        columns = [Column(c.name, parse_type(c.type), c.not_null) for c in spec.columns]
-        table = self._fitting(spec.entity, lambda found: self.read_misfits(found, columns, ()))
+        table = self.read_table(spec.entity, spec.columns)
         return IcebergTableReader(self.name, self._settings, spec, table)
 
     def table_writer(self, spec: JobSpec) -> TableWriter:
@@ -259,30 +201,5 @@ class IcebergConnector(Connector):
         from leatstream.connectors.iceberg.sink import IcebergTableWriter
 
         sink = spec.sink
-        columns = [Column(c.name, parse_type(c.type), c.not_null) for c in sink.columns]
-        self._fitting(sink.entity, lambda found: self.table_misfits(found, columns, sink.key_columns))
+        self.written_table(sink.entity, sink.columns, sink.key_columns)
         return IcebergTableWriter(self.admin, spec)
-
-    def _fitting(self, entity: str, misfits_of: Callable[[Table], list[Misfit]]) -> Table:
-        """The table as it is at the start of a job; StoreError where it is gone or does not fit any more."""
-        found = self.find_entity(entity, 30.0)
-        if found is None or found.table is None:
-            raise StoreError("store-rejected", f"Table {entity} of store {self.name} is gone.")
-        wrong = misfits_of(found.table)
-        if wrong:
-            shown = "; ".join(one.detail for one in wrong)
-            detail = f"Table {entity} of store {self.name} has changed: {shown}."
-            raise StoreError("store-rejected", detail)
-        return found.table
-
-    def forget_sink(self, query_id: str, entity: str, timeout: float) -> None:
-        """Remove a query's number from its table, and files of attempts that failed."""
-        from leatstream.connectors.iceberg.sink import forget_query
-
-        forget_query(self.admin, entity, query_id, timeout)
-
-
-def _same(table: Table, columns: Sequence[Column], primary_key: Sequence[str]) -> bool:
-    """Whether a table is as it would have been made; which columns are required may differ."""
-    made = [(c.name, types.column_type(c.type)) for c in columns]
-    return made == [(c.name, c.native) for c in table.columns] and set(primary_key) == set(table.primary_key)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from leatstream.connectors.entities import TableColumn
+from leatstream.connectors.table_fit import TableTypes
 from leatstream.model.names import quote
 from leatstream.model.objects import Column
 from leatstream.model.types import DataType
@@ -239,23 +239,11 @@ def _decimal(kind: DataType) -> tuple[int, int]:
     return precision, scale
 
 
-class IcebergTypes:
-    """Iceberg's side of ``table_fit``."""
-
-    server = "Iceberg"
-    alter = "ALTER TABLE … ALTER COLUMN {} SET NOT NULL"
-
-    @staticmethod
-    def column_type(kind: DataType) -> str:
-        """See ``column_type``."""
-        return column_type(kind)
-
-    @staticmethod
-    def fits(kind: DataType, column: TableColumn) -> bool:
-        """See ``fits``."""
-        return fits(kind, column.native, column.type)
-
-    @staticmethod
-    def readable(kind: DataType, column: TableColumn) -> bool:
-        """See ``readable``."""
-        return readable(kind, column.native, column.type)
+ICEBERG_TYPES = TableTypes(
+    server="Iceberg",
+    alter="ALTER TABLE … ALTER COLUMN {} SET NOT NULL",
+    column_type=column_type,
+    fits=lambda kind, column: fits(kind, column.native, column.type),
+    readable=lambda kind, column: readable(kind, column.native, column.type),
+)
+"""Iceberg's side of ``table_fit``."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from leatstream.connectors.entities import TableColumn
+from leatstream.connectors.table_fit import TableTypes
 from leatstream.model.types import DataType
 
 LONGEST = 4000
@@ -168,23 +168,11 @@ def _holds(numbers: tuple[int, ...], whole: int, scale: int) -> bool:
     return precision - places >= whole and places >= scale
 
 
-class OracleTypes:
-    """Oracle's side of ``table_fit``."""
-
-    server = "Oracle"
-    alter = "ALTER TABLE … MODIFY {} NOT NULL"
-
-    @staticmethod
-    def column_type(kind: DataType) -> str:
-        """See ``column_type``."""
-        return column_type(kind)
-
-    @staticmethod
-    def fits(kind: DataType, column: TableColumn) -> bool:
-        """See ``fits``."""
-        return fits(kind, column.native)
-
-    @staticmethod
-    def readable(kind: DataType, column: TableColumn) -> bool:
-        """See ``readable``."""
-        return readable(kind, column.native)
+ORACLE_TYPES = TableTypes(
+    server="Oracle",
+    alter="ALTER TABLE … MODIFY {} NOT NULL",
+    column_type=column_type,
+    fits=lambda kind, column: fits(kind, column.native),
+    readable=lambda kind, column: readable(kind, column.native),
+)
+"""Oracle's side of ``table_fit``."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from leatstream.connectors.base import Connector
 from leatstream.connectors.capabilities import Capabilities, EntityProperty, Guarantee
-from leatstream.connectors.entities import Entity, Misfit, NewRecord, OptionFault, Record, SourceWatch, Table
+from leatstream.connectors.entities import Entity, NewRecord, OptionFault, Record, SourceWatch
 from leatstream.connectors.entity_settings import EntitySettings
 from leatstream.connectors.postgres import entity as entities
 from leatstream.connectors.postgres.admin import (
@@ -20,16 +19,17 @@ from leatstream.connectors.postgres.admin import (
 from leatstream.connectors.postgres.cdc import check_source, forget, read_changes, waiting_records, watch
 from leatstream.connectors.postgres.records import rows, write
 from leatstream.connectors.postgres.settings import PostgresConfig
-from leatstream.connectors.postgres.types import PostgresTypes, column_type, read_type
+from leatstream.connectors.postgres.types import POSTGRES_TYPES, column_type, read_type
 from leatstream.connectors.postgres.words import PostgresWords
 from leatstream.connectors.settings import StoreSettings
 from leatstream.connectors.store_words import NO_CHOICE, StoreWords
-from leatstream.connectors.table_fit import misfits, read_misfits
+from leatstream.connectors.table_connector import TableConnector
+from leatstream.connectors.table_fit import TableTypes
 from leatstream.connectors.writers import TableReader, TableWriter
-from leatstream.errors import Faults, Position, StoreError
+from leatstream.errors import Faults, Position
 from leatstream.model.names import quote
-from leatstream.model.objects import Column, Relation
-from leatstream.model.types import DataType, parse_type
+from leatstream.model.objects import Relation
+from leatstream.model.types import DataType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,11 +40,10 @@ _IDENTITIES = ("default", "full", "nothing")
 _LONGEST = 63  # bytes
 
 
-class PostgresConnector(Connector):
+class PostgresConnector(TableConnector):
     """The tables of one PostgreSQL database; an entity is ``table`` or ``schema.table``."""
 
     kind: ClassVar[str] = "postgres"
-    entity_noun: ClassVar[str] = "table"
     capabilities: ClassVar[Capabilities] = Capabilities(
         verified_on="a real PostgreSQL server",
         source=True,
@@ -78,7 +77,8 @@ class PostgresConnector(Connector):
             "tls.client.key_file": "users log in with a password",
         },
     )
-    tables: ClassVar[bool] = True
+    types: ClassVar[TableTypes] = POSTGRES_TYPES
+    admin: PostgresAdmin
 
     def __init__(self, name: str, config: StoreSettings) -> None:
         super().__init__(name, config)
@@ -129,44 +129,6 @@ class PostgresConnector(Connector):
         """Server version and ``wal_level``."""
         return self.admin.server(timeout)
 
-    def list_entities(self, timeout: float = 5.0) -> list[Entity]:
-        """Every table of the schemas that the user may use."""
-        return self.admin.entities(timeout)
-
-    def find_entity(self, entity: str, timeout: float = 5.0) -> Entity | None:
-        """The table with columns, keys, estimated rows and size."""
-        return self.admin.find(entity, timeout) if self.entity_name_fault(entity) is None else None
-
-    def incarnation(self, entity: str, timeout: float = 5.0) -> str | None:
-        """The table's object id."""
-        return self.admin.identity(entity, timeout) if self.entity_name_fault(entity) is None else None
-
-    def create_entity(
-        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
-    ) -> None:
-        """Refused: a table has columns; see ``create_table``."""
-        raise StoreError(
-            "store-rejected",
-            f"A table of store {self.name} is made of columns, and none were given for {entity}.",
-            hint="CREATE STREAM … AS SELECT and CREATE CHANGELOG … AS SELECT make the table they need.",
-        )
-
-    def create_table(
-        self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float = 10.0
-    ) -> None:
-        """Create the table, and its schema if there is none."""
-        fault = self.entity_name_fault(entity)
-        if fault is not None:
-            raise StoreError("store-rejected", f"{entity!r} cannot be the name of a table: {fault}.")
-        if self.admin.create(entity, columns, primary_key, timeout):
-            return
-        found = self.find_entity(entity, timeout)
-        if found is None or found.table is None or not _same(found.table, columns, primary_key):
-            raise StoreError(
-                "entity-conflict",
-                f"Table {entity} exists in store {self.name} with other columns or another key.",
-            )
-
     @classmethod
     def kept_type(cls, kind: DataType) -> DataType:
         """PostgreSQL has no TINYINT, MAP or STRUCT, and one precision of times."""
@@ -176,13 +138,8 @@ class PostgresConnector(Connector):
         self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
     ) -> None:
         """Set the replica identity; what is not given goes back to the default."""
-        self._table(entity, timeout)
+        self.existing(entity, timeout)
         self.admin.set_identity(entity, _check_configs(configs), timeout)
-
-    def drop_entity(self, entity: str, timeout: float = 10.0) -> None:
-        """Drop the table."""
-        if self.entity_name_fault(entity) is None:
-            self.admin.drop(entity, timeout)
 
     def property_limits(self, timeout: float = 5.0) -> Mapping[str, int]:
         """None: tables have no such properties."""
@@ -192,17 +149,11 @@ class PostgresConnector(Connector):
         self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
     ) -> Iterator[Record | None]:
         """The rows that are there, by primary key; a table has no end to wait at, so it ends after them."""
-        return rows(self.admin, entity, self._table(entity, 5.0), limit)
+        return rows(self.admin, entity, self.existing(entity, 5.0), limit)
 
     def write_records(self, entity: str, records: Sequence[NewRecord], timeout: float = 10.0) -> None:
         """Write rows in one transaction."""
-        write(self.admin, entity, self._table(entity, timeout), records, timeout)
-
-    def _table(self, entity: str, timeout: float) -> Table:
-        found = self.find_entity(entity, timeout)
-        if found is None or found.table is None:
-            raise StoreError("entity-not-found", f"Table {entity} does not exist in store {self.name}.")
-        return found.table
+        write(self.admin, entity, self.existing(entity, timeout), records, timeout)
 
     def check_source(self, relation: Relation, entity: Entity, position: Position | None = None) -> None:
         """See that the table's changes can be read."""
@@ -226,50 +177,20 @@ class PostgresConnector(Connector):
         """Drop a query's slots and publications."""
         forget(prefix, self.name, self.settings)
 
-    def table_misfits(
-        self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
-    ) -> list[Misfit]:
-        """Missing columns, types that do not fit, keys that are not there."""
-        return misfits(table, columns, primary_key, PostgresTypes())
-
-    def read_misfits(
-        self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
-    ) -> list[Misfit]:
-        """Missing columns, types that are read as others, NULLs, keys that are not there."""
-        return read_misfits(table, columns, primary_key, PostgresTypes())
-
     def table_reader(self, spec: LookupSpec) -> TableReader:
         """Look at the table once more."""
         from leatstream.connectors.postgres.lookup import PostgresTableReader
 
-        found = self.find_entity(spec.entity)
-        if found is None or found.table is None:
-            raise StoreError("store-rejected", f"Table {spec.entity} of store {self.name} is gone.")
-        columns = [Column(c.name, parse_type(c.type), c.not_null) for c in spec.columns]
-        wrong = self.read_misfits(found.table, columns, ())
-        if wrong:
-            shown = "; ".join(one.detail for one in wrong)
-            raise StoreError(
-                "store-rejected", f"Table {spec.entity} of store {self.name} has changed: {shown}."
-            )
-        return PostgresTableReader(self.name, self.settings, spec, found.table)
+        table = self.read_table(spec.entity, spec.columns)
+        return PostgresTableReader(self.name, self.settings, spec, table)
 
     def table_writer(self, spec: JobSpec) -> TableWriter:
         """Look at the table once more, and claim it for this attempt."""
         from leatstream.connectors.postgres.sink import PostgresTableWriter
 
         sink = spec.sink
-        found = self.find_entity(sink.entity)
-        if found is None or found.table is None:
-            raise StoreError("store-rejected", f"Table {sink.entity} of store {self.name} is gone.")
-        columns = [Column(c.name, parse_type(c.type), c.not_null) for c in sink.columns]
-        wrong = self.table_misfits(found.table, columns, sink.key_columns)
-        if wrong:
-            shown = "; ".join(one.detail for one in wrong)
-            raise StoreError(
-                "store-rejected", f"Table {sink.entity} of store {self.name} has changed: {shown}."
-            )
-        return PostgresTableWriter(self.name, self.settings, spec, found.table)
+        table = self.written_table(sink.entity, sink.columns, sink.key_columns)
+        return PostgresTableWriter(self.name, self.settings, spec, table)
 
 
 def _check_configs(configs: Mapping[str, str]) -> str:
@@ -284,9 +205,3 @@ def _check_configs(configs: Mapping[str, str]) -> str:
         )
     faults.raise_if_any()
     return identity
-
-
-def _same(table: Table, columns: Sequence[Column], primary_key: Sequence[str]) -> bool:
-    """Whether a table is as it would have been made."""
-    made = [(c.name, column_type(c.type)) for c in columns]
-    return made == [(c.name, c.native) for c in table.columns] and tuple(primary_key) == table.primary_key

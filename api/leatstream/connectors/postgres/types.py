@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from leatstream.connectors.entities import TableColumn
+from leatstream.connectors.table_fit import TableTypes
 from leatstream.model.types import DataType
 
 # PostgreSQL's name (as format_type writes it) to ours.
@@ -183,23 +183,11 @@ def _holds(numbers: tuple[int, ...], whole: int, scale: int) -> bool:
     return precision - places >= whole and places >= scale
 
 
-class PostgresTypes:
-    """PostgreSQL's side of ``table_fit``."""
-
-    server = "PostgreSQL"
-    alter = "ALTER TABLE … ALTER COLUMN {} SET NOT NULL"
-
-    @staticmethod
-    def column_type(kind: DataType) -> str:
-        """See ``column_type``."""
-        return column_type(kind)
-
-    @staticmethod
-    def fits(kind: DataType, column: TableColumn) -> bool:
-        """See ``fits``."""
-        return fits(kind, column.native, enum=column.enum)
-
-    @staticmethod
-    def readable(kind: DataType, column: TableColumn) -> bool:
-        """See ``readable``."""
-        return readable(kind, column.native)
+POSTGRES_TYPES = TableTypes(
+    server="PostgreSQL",
+    alter="ALTER TABLE … ALTER COLUMN {} SET NOT NULL",
+    column_type=column_type,
+    fits=lambda kind, column: fits(kind, column.native, enum=column.enum),
+    readable=lambda kind, column: readable(kind, column.native),
+)
+"""PostgreSQL's side of ``table_fit``."""

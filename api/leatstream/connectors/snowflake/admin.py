@@ -123,7 +123,7 @@ class SnowflakeAdmin:
 
     def create(
         self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float
-    ) -> None:
+    ) -> bool:
         """Create a table and its schema where there is none of this name.
 
         Args:
@@ -131,6 +131,9 @@ class SnowflakeAdmin:
             columns: its columns.
             primary_key: names of the key's columns; empty = no key.
             timeout: seconds.
+
+        Returns:
+            False: Snowflake does not say whether there was one.
         """
         place = self.place(entity)
         parts = [
@@ -144,6 +147,7 @@ class SnowflakeAdmin:
             if place.schema != PUBLIC and not _has_schema(connection, place):
                 run(connection, f"CREATE SCHEMA IF NOT EXISTS {place.in_schema}")
             run(connection, f"CREATE TABLE IF NOT EXISTS {place.statement} ({', '.join(parts)})")
+        return False
 
     def drop(self, entity: str, timeout: float) -> None:
         """Drop a table; does nothing where there is none."""

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from leatstream.connectors.base import Connector
 from leatstream.connectors.capabilities import Capabilities, Guarantee
-from leatstream.connectors.entities import Entity, Misfit, NewRecord, OptionFault, Record, Table
+from leatstream.connectors.entities import NewRecord, OptionFault, Record, Table
 from leatstream.connectors.entity_settings import EntitySettings
 from leatstream.connectors.settings import StoreSettings
 from leatstream.connectors.snowflake.admin import SnowflakeAdmin
@@ -23,15 +22,16 @@ from leatstream.connectors.snowflake.entity import (
 )
 from leatstream.connectors.snowflake.records import rows, write
 from leatstream.connectors.snowflake.settings import SnowflakeConfig
-from leatstream.connectors.snowflake.types import SnowflakeTypes, column_type, read_type
+from leatstream.connectors.snowflake.types import SNOWFLAKE_TYPES, column_type, read_type
 from leatstream.connectors.snowflake.words import REGION, SnowflakeWords
 from leatstream.connectors.store_words import NO_CHOICE, StoreWords
-from leatstream.connectors.table_fit import misfits, read_misfits
+from leatstream.connectors.table_connector import TableConnector
+from leatstream.connectors.table_fit import TableTypes
 from leatstream.connectors.upper_names import canonical
 from leatstream.connectors.writers import TableReader, TableWriter
 from leatstream.errors import StoreError
 from leatstream.model.objects import Column
-from leatstream.model.types import DataType, parse_type
+from leatstream.model.types import DataType
 from leatstream.plan.job_spec import JobSpec, LookupSpec
 
 BUFFER = "snowflake.buffer.millis"
@@ -41,11 +41,10 @@ _MILLIS = re.compile(r"[0-9]{1,8}\Z")
 _HOUR = 3_600_000
 
 
-class SnowflakeConnector(Connector):
+class SnowflakeConnector(TableConnector):
     """The tables of an account; an entity is ``table``, ``schema.table`` or ``database.schema.table``."""
 
     kind: ClassVar[str] = "snowflake"
-    entity_noun: ClassVar[str] = "table"
     capabilities: ClassVar[Capabilities] = Capabilities(
         sink=True,
         create_as=True,
@@ -80,7 +79,8 @@ class SnowflakeConnector(Connector):
             "tls.ca_cert_file": "Snowflake's certificate is checked with the machine's authorities",
         },
     )
-    tables: ClassVar[bool] = True
+    types: ClassVar[TableTypes] = SNOWFLAKE_TYPES
+    admin: SnowflakeAdmin
 
     def __init__(self, name: str, config: StoreSettings) -> None:
         super().__init__(name, config)
@@ -152,35 +152,23 @@ class SnowflakeConnector(Connector):
         """Snowflake's version."""
         return self.admin.server(timeout)
 
-    def list_entities(self, timeout: float = 5.0) -> list[Entity]:
-        """Every table that the role may see."""
-        return self.admin.entities(timeout)
+    @classmethod
+    def kept_type(cls, kind: DataType) -> DataType:
+        """Snowflake has no FLOAT of 4 bytes, one precision of times, and VARIANT for what is nested."""
+        return read_type(column_type(kind))
 
-    def find_entity(self, entity: str, timeout: float = 5.0) -> Entity | None:
-        """The table with columns, keys, rows and size."""
-        return self.admin.find(entity, timeout) if self.entity_name_fault(entity) is None else None
+    def read_records(
+        self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
+    ) -> Iterator[Record | None]:
+        """The existing rows, by primary key; a table has no end to wait at, so it ends after them."""
+        return rows(self.admin, entity, self.existing(entity, 5.0), limit)
 
-    def incarnation(self, entity: str, timeout: float = 5.0) -> str | None:
-        """When the table was made."""
-        return self.admin.identity(entity, timeout) if self.entity_name_fault(entity) is None else None
+    def write_records(self, entity: str, records: Sequence[NewRecord], timeout: float = 10.0) -> None:
+        """Write rows in one transaction."""
+        write(self.admin, entity, self.existing(entity, timeout), records, timeout)
 
-    def create_entity(
-        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
-    ) -> None:
-        """Refused: a table has columns; see ``create_table``."""
-        raise StoreError(
-            "store-rejected",
-            f"A table of store {self.name} is made of columns, and none were given for {entity}.",
-            hint="CREATE STREAM … AS SELECT and CREATE CHANGELOG … AS SELECT make the table they need.",
-        )
-
-    def create_table(
-        self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float = 10.0
-    ) -> None:
-        """Create the table, and its schema if there is none."""
-        fault = self.entity_name_fault(entity)
-        if fault is not None:
-            raise StoreError("store-rejected", f"{entity!r} cannot be the name of a table: {fault}.")
+    def check_new(self, entity: str, columns: Sequence[Column], primary_key: Sequence[str]) -> None:
+        """Refuse names of columns that would be others there."""
         for column in columns:
             if not _is_name(column.name) or canonical(column.name) != column.name:
                 raise StoreError(
@@ -188,69 +176,19 @@ class SnowflakeConnector(Connector):
                     f"A column of table {entity} cannot be called {column.name}.",
                     hint="Write names in lower case: Snowflake has them in upper case, which means the same.",
                 )
-        self.admin.create(entity, columns, primary_key, timeout)
-        found = self.find_entity(entity, timeout)
-        if found is None or found.table is None or not _same(found.table, columns, primary_key):
-            raise StoreError(
-                "entity-conflict",
-                f"Table {entity} exists in store {self.name} with other columns or another key.",
-            )
 
-    @classmethod
-    def kept_type(cls, kind: DataType) -> DataType:
-        """Snowflake has no FLOAT of 4 bytes, one precision of times, and VARIANT for what is nested."""
-        return read_type(column_type(kind))
-
-    def update_entity(
-        self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
-    ) -> None:
-        """Nothing of a table can be changed here."""
-        self._table(entity, timeout)
-        if configs:
-            super().update_entity(entity, properties, configs, timeout)
-
-    def drop_entity(self, entity: str, timeout: float = 10.0) -> None:
-        """Drop the table."""
-        if self.entity_name_fault(entity) is None:
-            self.admin.drop(entity, timeout)
-
-    def read_records(
-        self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
-    ) -> Iterator[Record | None]:
-        """The existing rows, by primary key; a table has no end to wait at, so it ends after them."""
-        return rows(self.admin, entity, self._table(entity, 5.0), limit)
-
-    def write_records(self, entity: str, records: Sequence[NewRecord], timeout: float = 10.0) -> None:
-        """Write rows in one transaction."""
-        write(self.admin, entity, self._table(entity, timeout), records, timeout)
-
-    def _table(self, entity: str, timeout: float = 5.0) -> Table:
-        found = self.find_entity(entity, timeout)
-        if found is None or found.table is None:
-            raise StoreError("entity-not-found", f"Table {entity} does not exist in store {self.name}.")
-        return found.table
+    def is_as_made(self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]) -> bool:
+        """Compare what types are read back as: Snowflake has several words for one."""
+        made = [(c.name, read_type(column_type(c.type))) for c in columns]
+        return made == [(c.name, c.type) for c in table.columns] and tuple(primary_key) == table.primary_key
 
     # -- Spark half ------------------------------------------------------------------------------------------
-
-    def table_misfits(
-        self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
-    ) -> list[Misfit]:
-        """Missing columns, types that do not fit, keys that are not there."""
-        return misfits(table, columns, primary_key, SnowflakeTypes())
-
-    def read_misfits(
-        self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
-    ) -> list[Misfit]:
-        """Missing columns, types that are read as others, NULLs, keys that are not there."""
-        return read_misfits(table, columns, primary_key, SnowflakeTypes())
 
     def table_reader(self, spec: LookupSpec) -> TableReader:
         """Look at the table once more."""
         from leatstream.connectors.snowflake.lookup import SnowflakeTableReader
 
-        table = self._present(spec.entity)
-        columns = [Column(c.name, parse_type(c.type), c.not_null) for c in spec.columns]
-        self._refuse_change(spec.entity, self.read_misfits(table, columns, ()))
+        table = self.read_table(spec.entity, spec.columns)
         return SnowflakeTableReader(self.name, self.settings, spec, table)
 
     def table_writer(self, spec: JobSpec) -> TableWriter:
@@ -258,28 +196,11 @@ class SnowflakeConnector(Connector):
         from leatstream.connectors.snowflake.sink import SnowflakeTableWriter
 
         sink = spec.sink
-        table = self._present(sink.entity)
-        columns = [Column(c.name, parse_type(c.type), c.not_null) for c in sink.columns]
-        self._refuse_change(sink.entity, self.table_misfits(table, columns, sink.key_columns))
+        table = self.written_table(sink.entity, sink.columns, sink.key_columns)
         return SnowflakeTableWriter(self.name, self.settings, spec, table)
 
-    def _present(self, entity: str) -> Table:
-        found = self.find_entity(entity, 30.0)
-        if found is None or found.table is None:
-            raise StoreError("store-rejected", f"Table {entity} of store {self.name} is gone.")
-        return found.table
-
-    def _refuse_change(self, entity: str, wrong: Sequence[Misfit]) -> None:
-        if wrong:
-            shown = "; ".join(one.detail for one in wrong)
-            raise StoreError("store-rejected", f"Table {entity} of store {self.name} has changed: {shown}.")
+    # -- Spark half ------------------------------------------------------------------------------------------
 
 
 def _is_name(part: str) -> bool:
     return 0 < len(part) <= _LONGEST and '"' not in part and all(ord(c) >= 32 for c in part)
-
-
-def _same(table: Table, columns: Sequence[Column], primary_key: Sequence[str]) -> bool:
-    """Whether a table is as it would have been made."""
-    made = [(c.name, read_type(column_type(c.type))) for c in columns]
-    return made == [(c.name, c.type) for c in table.columns] and tuple(primary_key) == table.primary_key

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from leatstream.connectors.entities import TableColumn
+from leatstream.connectors.table_fit import TableTypes
 from leatstream.model.types import DataType
 
 NESTED = ("ARRAY", "MAP", "STRUCT")
@@ -152,23 +152,11 @@ def fits(kind: DataType, native: str) -> bool:
     return base in _WIDER.get(kind.kind, ())
 
 
-class SnowflakeTypes:
-    """Snowflake's side of ``table_fit``."""
-
-    server = "Snowflake"
-    alter = "ALTER TABLE … ALTER COLUMN {} SET NOT NULL"
-
-    @staticmethod
-    def column_type(kind: DataType) -> str:
-        """See ``column_type``."""
-        return column_type(kind)
-
-    @staticmethod
-    def fits(kind: DataType, column: TableColumn) -> bool:
-        """See ``fits``."""
-        return fits(kind, column.native)
-
-    @staticmethod
-    def readable(kind: DataType, column: TableColumn) -> bool:
-        """See ``readable``."""
-        return readable(kind, column.native)
+SNOWFLAKE_TYPES = TableTypes(
+    server="Snowflake",
+    alter="ALTER TABLE … ALTER COLUMN {} SET NOT NULL",
+    column_type=column_type,
+    fits=lambda kind, column: fits(kind, column.native),
+    readable=lambda kind, column: readable(kind, column.native),
+)
+"""Snowflake's side of ``table_fit``."""
