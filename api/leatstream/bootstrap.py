@@ -21,10 +21,16 @@ from leatstream.engine.loop import ReconcileLoop
 from leatstream.engine.standstill import StandstillWatch
 from leatstream.errors import CatalogError, EngineError, StackError, StoreError
 from leatstream.launching import heaps, open_launcher, slots
+from leatstream.model.access import Scope, TokenRow
 from leatstream.model.objects import Store
 from leatstream.ports import CheckpointFiles, OpenUnit, SecretBox, ViewStore
 from leatstream.services.environment import Environment, Principal, RuntimeSettings
-from leatstream.services.environment.authorization import hash_token, mint_token, well_formed
+from leatstream.services.environment.authorization import (
+    ADMINISTRATOR,
+    hash_token,
+    mint_token,
+    well_formed,
+)
 from leatstream.services.environment.signal import Signal
 from leatstream.services.environment.sole_server import SoleServer
 from leatstream.services.nouns.stores import put_store, resolve_store_secrets
@@ -40,7 +46,6 @@ from leatstream.storage.sharing import common_password, hold, join_servers, prov
 from leatstream.storage.unit_of_work import open_units
 from leatstream.views.stores import open_views
 
-_ADMIN = "admin"
 _SYSADMIN = "sysadmin"
 _TOKEN_VARIABLE = "LEATSTREAM_BOOTSTRAP_TOKEN"  # noqa: S105 - a name
 _TOKEN_FILE = "token"  # noqa: S105 - a file name
@@ -321,8 +326,19 @@ def admin_token(open_unit: OpenUnit, clock: SystemClock, data_dir: Path, *, alon
                 hint=f"Set {_TOKEN_VARIABLE} of every server to one token.",
             )
         _write_private(path, token)
-        unit.tokens.delete_of(_ADMIN)  # a token that was replaced is worth nothing any more
-        unit.tokens.add(token_id, hash_token(token), _ADMIN, _SYSADMIN, created_at=clock.now())
+        unit.tokens.delete_of(ADMINISTRATOR)  # a token that was replaced is worth nothing any more
+        unit.tokens.add(
+            TokenRow(
+                id=token_id,
+                hash=hash_token(token),
+                name=ADMINISTRATOR,
+                principal=ADMINISTRATOR,
+                role=_SYSADMIN,
+                scope=Scope.ADMIN,
+                created_at=clock.now(),
+                created_by=ADMINISTRATOR,
+            )
+        )
         unit.commit()
     return token
 
@@ -343,7 +359,7 @@ def declare_embedded_store(
         config: its settings without secrets.
         secrets: dotted field path to value.
     """
-    principal = Principal(_ADMIN, _SYSADMIN)
+    principal = Principal(ADMINISTRATOR, _SYSADMIN)
     try:
         put_store(env, principal, name, kind, config, secrets or {})
     except CatalogError:  # a store of another kind has taken the name: the user's word counts

@@ -22,7 +22,8 @@ from leatstream.connectors.postgres.types import column_type
 from leatstream.connectors.registry import open_connector, with_secrets
 from leatstream.connectors.settings import StoreSettings
 from leatstream.errors import StoreError
-from leatstream.model.objects import Column, Store
+from leatstream.model.access import Account, AccountKind, TokenRow
+from leatstream.model.objects import Column, Meta, Store
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, ViewSchema
 from leatstream.ports import AnalysisRequest, Sharing
 from leatstream.services.environment import Environment, RuntimeSettings
@@ -190,11 +191,11 @@ class MemoryTables(PostgresConnector):
     def read_records(
         self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
     ) -> Iterator[Record | None]:
-        self._table(entity, 1.0)
+        self.existing(entity, 1.0)
         return iter(())
 
     def write_records(self, entity: str, records: Sequence[NewRecord], timeout: float = 10.0) -> None:
-        self._table(entity, timeout)
+        self.existing(entity, timeout)
 
 
 class FirstViewAnalyzer:
@@ -392,6 +393,28 @@ def _empty_catalog() -> bytes:
         return path.read_bytes()
 
 
+def account(name: str, role: str, now: datetime) -> Account:
+    """A user with one role."""
+    meta = Meta(
+        id=f"acc_{name}", generation=1, created_at=now, updated_at=now, created_by=name, owner="orgadmin"
+    )
+    return Account(meta=meta, name=name, kind=AccountKind.USER, roles=(role,), default_role=role)
+
+
+def token_row(token_id: str, token_hash: str, name: str, role: str, now: datetime) -> TokenRow:
+    """A token of a user, with every scope."""
+    return TokenRow(
+        id=token_id,
+        hash=token_hash,
+        name=f"{name}_token",
+        principal=name,
+        role=role,
+        scope="admin",
+        created_at=now,
+        created_by=name,
+    )
+
+
 def make_world(directory: Path) -> World:
     """Real services and a real catalog over fakes."""
     path = directory / "catalog.db"
@@ -401,8 +424,12 @@ def make_world(directory: Path) -> World:
     reader, reader_id, reader_hash = mint_token()
     with units() as unit:
         now = datetime.now(UTC)
-        unit.tokens.add(token_id, token_hash, "ann", "sysadmin", created_at=now)
-        unit.tokens.add(reader_id, reader_hash, "bob", "reader", created_at=now)
+        for name, role, one, its_hash in (
+            ("ann", "sysadmin", token_id, token_hash),
+            ("bob", "reader", reader_id, reader_hash),
+        ):
+            unit.accounts.add(account(name, role, now))
+            unit.tokens.add(token_row(one, its_hash, name, role, now))
         unit.commit()
     cluster, drivers = Cluster(), TableDrivers()
 

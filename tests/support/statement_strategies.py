@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from query_strategies import NAMES, TEXTS, TYPES, queries
 
 from leatstream.errors import Position
+from leatstream.sql import access_statements as access
 from leatstream.sql import statements as s
 from leatstream.sql.constants import Constant
 from leatstream.sql.parser import parse
@@ -187,7 +188,64 @@ _REGISTERED = (
     *(s.CreateStore, s.CreateSecret, s.CreateSchemaRegistry, s.CreateDescriptorSource),
     s.CreateFunctionSource,
 )
+
+
+def _target(noun: str) -> st.SearchStrategy[access.AccessTarget]:
+    most = {"schema": 2, "relation": 3}.get(noun, 1)
+    named = {"noun": st.just(noun), "name": _name(1, most)}
+    if noun == "store":
+        patterns = TEXTS.map(lambda text: _value(text, "string"))
+        named["entities"] = st.none() | patterns
+    every = [st.just(access.AccessTarget(noun=noun))]
+    if noun in ("schema", "relation"):
+        every.append(_within(noun, ONE, "database"))
+        every.append(_within(noun, UP_TO_TWO, "schema"))
+    return st.one_of(st.builds(access.AccessTarget, **named), *every)
+
+
+def _within(noun: str, names: st.SearchStrategy[s.Name], of: Any) -> st.SearchStrategy[access.AccessTarget]:
+    return st.builds(access.AccessTarget, noun=st.just(noun), within=names, of=st.just(of))
+
+
+_TARGETS = st.one_of(st.just(access.AccessTarget(noun="organization")), *map(_target, access.OBJECTS))
+_PRIVILEGES = st.sampled_from(("select", "insert", "usage", "all", "create_query"))
+_REVOKES = _plain(
+    access.GrantPrivileges,
+    privileges=_tuples(_PRIVILEGES, 1),
+    target=_TARGETS,
+    role=ONE,
+    grant_option=st.just(False),
+    revoke=st.just(True),
+)
+_GRANTS = _plain(
+    access.GrantPrivileges,
+    privileges=_tuples(_PRIVILEGES, 1),
+    target=_TARGETS,
+    role=ONE,
+    grant_option=_FLAG,
+    revoke=st.just(False),
+)
+
+
 STATEMENTS: dict[type[s.Statement], st.SearchStrategy[Any]] = {
+    access.CreateRole: _plain(access.CreateRole, name=ONE, comment=_COMMENTS, if_not_exists=_FLAG),
+    access.CreateAccount: _plain(
+        access.CreateAccount,
+        noun=st.sampled_from(access.ACCOUNTS),
+        name=ONE,
+        properties=MAYBE_GIVEN,
+        comment=_COMMENTS,
+        if_not_exists=_FLAG,
+    ),
+    access.CreateToken: _plain(
+        access.CreateToken, name=ONE, properties=MAYBE_GIVEN, comment=_COMMENTS, if_not_exists=_FLAG
+    ),
+    access.GrantPrivileges: _GRANTS | _REVOKES,
+    access.GrantRole: _plain(
+        access.GrantRole, role=ONE, noun=st.sampled_from(("role", *access.ACCOUNTS)), name=ONE, revoke=_FLAG
+    ),
+    access.CanI: _plain(access.CanI, privilege=_PRIVILEGES, target=_TARGETS),
+    access.ListGrants: _plain(access.ListGrants, role=ONE) | _plain(access.ListGrants, target=_TARGETS),
     **{kind: _made(kind, name=ONE, properties=GIVEN) for kind in _REGISTERED},
     **{
         kind: _as(kind)

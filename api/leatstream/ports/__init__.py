@@ -1,6 +1,7 @@
 """What the services need from the outside, as protocols; ``bootstrap`` chooses who provides it."""
 
 from leatstream.ports.catalog import (
+    AuditRows,
     Clock,
     DriverRow,
     DriverRows,
@@ -19,6 +20,7 @@ from leatstream.ports.views import Freshness, Snapshot, ViewStore
 __all__ = [
     "AnalysisRequest",
     "Analyzer",
+    "AuditRows",
     "CheckpointFiles",
     "Clock",
     "DriverRow",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
 
+from leatstream.model.access import Account, AuditEvent, Role, TokenRow
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.objects import (
     Database,
@@ -126,34 +127,46 @@ class DriverRows(Protocol):
 
 
 class TokenRows(Protocol):
-    """API tokens; only hashes are kept."""
+    """API tokens; only hashes of values are kept. A token that is rotated has two values for a while."""
 
-    def add(
-        self,
-        token_id: str,
-        token_hash: str,
-        principal: str,
-        role: str,
-        *,
-        created_at: datetime,
-        expires_at: datetime | None = None,
-    ) -> None:
-        """Insert a token, or replace the one with the same id.
+    def add(self, row: TokenRow) -> None:
+        """Insert a value, or replace the one with the same id."""
 
-        Args:
-            token_id: opaque id.
-            token_hash: SHA-256 (hex) of the token.
-            principal: whose token it is.
-            role: what it may do.
-            created_at: when it was issued.
-            expires_at: when it ends; None = never.
-        """
+    def list(self, name: str | None = None) -> Sequence[TokenRow]:
+        """Values of one token, or of all, by name and age."""
+
+    def note_use(self, token_id: str, at: datetime) -> None:
+        """Record when a value was used last; idempotent."""
 
     def delete(self, token_id: str) -> None:
-        """Revoke a token; idempotent."""
+        """Revoke a value; idempotent."""
 
     def delete_of(self, principal: str) -> None:
         """Revoke every token of a principal; idempotent."""
+
+
+class AuditRows(Protocol):
+    """The audit log, which is only added to. Each event's hash covers the one before."""
+
+    def add(self, event: AuditEvent) -> None:
+        """Append an event; called inside the transaction of the change that it is about."""
+
+    def page(
+        self, *, before: int | None = None, limit: int = 100, principal: str | None = None
+    ) -> Sequence[AuditEvent]:
+        """Events, newest first.
+
+        Args:
+            before: only events with a smaller number.
+            limit: most events to return.
+            principal: only events of this account.
+        """
+
+    def broken(self) -> int | None:
+        """Number of the first event whose hash does not fit, or None."""
+
+    def delete_until(self, at: datetime) -> int:
+        """Delete the events before a moment; returns how many."""
 
 
 class QueryLogRows(Protocol):
@@ -205,12 +218,19 @@ class UnitOfWork(Protocol):
     secrets: SecretRows
     drivers: DriverRows
     tokens: TokenRows
+    audit: AuditRows
+    roles: Repository[Role]
+    accounts: Repository[Account]
+
+    @property
+    def unfiltered(self) -> UnitOfWork:
+        """The unit as the service itself sees it: with what is hidden from who asks."""
 
     def commit(self) -> None:
         """Make every change of this unit lasting, at once."""
 
-    def find_token(self, token_hash: str) -> tuple[str, str] | None:
-        """Principal name and role of a live API token by its SHA-256, or None."""
+    def find_token(self, token_hash: str) -> TokenRow | None:
+        """The live API token with this SHA-256, or None."""
 
     def waiting_savepoints(self) -> Sequence[Savepoint]:
         """Those still to be copied or removed; cheap where there is none, as it is asked all the time."""

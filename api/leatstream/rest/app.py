@@ -17,6 +17,7 @@ from leatstream.rest.gate import Gate
 from leatstream.rest.loads import Load, Loads
 from leatstream.rest.metrics import RequestTimes
 from leatstream.rest.routes import (
+    access,
     applications,
     databases,
     descriptor_sources,
@@ -68,6 +69,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         objects,
         applications,
         statements,
+        access,
         server,
         drivers,
     )

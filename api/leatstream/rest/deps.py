@@ -46,7 +46,9 @@ NAME_HELP = "Folds to lower case unless it stands in double quotes."
 
 
 async def _environment(request: Request) -> Environment:
-    return cast("Environment", request.app.state.env)
+    env = cast("Environment", request.app.state.env)
+    principal = request.scope.get("leatstream.principal")
+    return env if principal is None else env.seen_by(principal)
 
 
 async def _principal(request: Request) -> Principal:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 import uuid
+from contextlib import suppress
 from urllib.parse import unquote_to_bytes
 
 from anyio import move_on_after, to_thread
@@ -13,12 +14,13 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from leatstream.errors import AccessError, LeatstreamError, RequestError
+from leatstream.errors import AccessError, CatalogAway, LeatstreamError, RequestError
 from leatstream.rest import problem
 from leatstream.rest.loads import UNDERWAY, Loads, Underway
 from leatstream.rest.metrics import RequestTimes
 from leatstream.services.driver_calls import authenticate_driver
 from leatstream.services.environment import Environment, authorization
+from leatstream.services.nouns.audit import note_refusal
 
 MAX_BODY_BYTES = 1024 * 1024
 _MAX_DRAINED_BYTES = 32 * MAX_BODY_BYTES
@@ -79,6 +81,14 @@ class Gate:
                 await reply(scope, receive, tag)
         finally:
             self._times.observe(scope, status, time.perf_counter() - started)
+            if status == 403 and "leatstream.principal" in scope:
+                await run_in_threadpool(self._note_refusal, scope)
+
+    def _note_refusal(self, scope: Scope) -> None:
+        # The answer is sent; a catalog that cannot be written to must not break the connection.
+        with suppress(CatalogAway, LeatstreamError):
+            path = scope["path"].replace(SLASH, "/")
+            note_refusal(self._env, scope["leatstream.principal"], scope["method"], path, "permission-denied")
 
     async def _pass(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         _keep_slashes(scope)
@@ -93,7 +103,14 @@ class Gate:
             await to_thread.run_sync(authenticate_driver, self._env, driver, token, limiter=limiter)
             scope["leatstream.token"] = token
         else:
-            principal = await run_in_threadpool(authorization.authenticate, self._env, token)
+            client = scope.get("client")
+            principal = await run_in_threadpool(
+                authorization.authenticate,
+                self._env,
+                token,
+                scope["leatstream.request_id"],
+                client[0] if client else None,
+            )
             scope["leatstream.principal"] = principal
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > MAX_BODY_BYTES:

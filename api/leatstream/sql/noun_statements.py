@@ -30,6 +30,10 @@ _DROPS = (
     *FUNCTIONS,
     APPLICATION,
     SAVEPOINT,
+    "role",
+    "user",
+    "service_account",
+    "api_token",
 )
 _SYNONYMS = {
     "topic": "entity",
@@ -56,6 +60,10 @@ _LISTS = (
     "function_sources",
     "applications",
     "savepoints",
+    "roles",
+    "users",
+    "service_accounts",
+    "api_tokens",
 )
 _SCHEMA_OR_DATABASE = ("schema", "namespace", "database")
 _WITHIN = {
@@ -165,13 +173,15 @@ class NounStatements(Leat.Parser):
         if not self.take("default"):
             self.refuse("The statement SET", hint="There is SET DEFAULT DATABASE, SCHEMA or STORE.")
         if self.is_word("role"):
-            self.refuse("SET DEFAULT ROLE", hint="A token has one role.")
+            self.refuse("SET DEFAULT ROLE", hint="A token has one role; make another token for another role.")
         noun = self._noun(("database", "schema", "store"), "DATABASE, SCHEMA or STORE")
         name = self._upto(2) if noun == "schema" else self._one()
         return s.SetDefault(**self._base(first), noun=cast(Any, noun), name=name)
 
     def _list_statement(self, first: Token) -> s.Statement:
         self._advance()
+        if self.take("grants"):
+            return self._grants_list(first)
         noun = self._noun(_LISTS, named(_LISTS))
         within, of = None, None
         if self.take("in"):
@@ -189,6 +199,10 @@ class NounStatements(Leat.Parser):
                 self._advance()
             within = self._upto(2)
         return s.ListObjects(**self._base(first), noun=cast(Any, noun), within=within, of=of)
+
+    def _grants_list(self, first: Token) -> s.Statement:
+        """LIST GRANTS, after the noun."""
+        raise NotImplementedError
 
     def _print_statement(self, first: Token) -> s.Statement:
         self._advance()

@@ -9,6 +9,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from leatstream.errors import Faults, RequestError
 from leatstream.sql import statements as s
+from leatstream.sql.access_statements import ACCOUNTS, AccessStatements
 from leatstream.sql.applications import read_statements, split
 from leatstream.sql.dialect import Leat
 from leatstream.sql.lexer import Source, scan
@@ -23,6 +24,7 @@ _DESCRIBES = (
     *FUNCTIONS,
     APPLICATION,
 )
+_ACCESS = ("role", *ACCOUNTS, "api_token")
 _CREATES = (
     "database",
     "schema",
@@ -35,6 +37,7 @@ _CREATES = (
     "index",
     *REGISTERED,
     *FUNCTIONS,
+    *_ACCESS,
 )
 _REGISTERED: dict[str, type[s.CreateRegistered]] = {
     "secret": s.CreateSecret,
@@ -88,7 +91,7 @@ def _parse_inner(tokens: list[Token], source: Source) -> s.Statement:
     return _parse_one(tokens, source, within=True)
 
 
-class StatementParser(RelationStatements):
+class StatementParser(RelationStatements, AccessStatements):
     """Reads one statement."""
 
     within_application = False
@@ -112,6 +115,9 @@ class StatementParser(RelationStatements):
             "rollback": self._rollback_statement,
             "update": self._update_statement,
             "generate": self._generate_statement,
+            "grant": self._grant_statement,
+            "revoke": self._grant_statement,
+            "can": self._can_statement,
         }
         if self.is_word("select", "with") or self.is_mark(TokenType.L_PAREN):
             query = self.query()
@@ -169,6 +175,10 @@ class StatementParser(RelationStatements):
         if noun in FUNCTIONS:
             read = self._create_function if noun == "function" else self._create_function_source
             return read(first, how)
+        if noun in _ACCESS:
+            if replacing:
+                self.refuse(f"CREATE OR REPLACE {noun.upper()}", at=token)
+            return self._create_access(first, noun, optional)
         if noun == "store" or noun in _REGISTERED:
             name, comment = self._one(f"a {noun}'s name"), self._comment()
             self.expect("with")

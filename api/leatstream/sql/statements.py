@@ -368,6 +368,10 @@ class Drop(Statement):
         "function_source",
         "application",
         "savepoint",
+        "role",
+        "user",
+        "service_account",
+        "api_token",
     ]
     name: Name
     store: Name | None = None
@@ -420,6 +424,10 @@ class ListObjects(Statement):
         "function_sources",
         "applications",
         "savepoints",
+        "roles",
+        "users",
+        "service_accounts",
+        "api_tokens",
     ]
     within: Name | None = None
     of: str | None = None

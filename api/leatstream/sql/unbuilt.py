@@ -6,15 +6,12 @@ from __future__ import annotations
 STATEMENTS = {
     "accept": "ACCEPT INVITATION",
     "alter": "ALTER",
-    "can": "CAN I",
     "copy": "COPY",
     "delete": "DELETE",
     "explain": "EXPLAIN (write DESCRIBE before the statement)",
-    "grant": "GRANT",
-    "invite": "INVITE USER",
+    "invite": "INVITE USER (write CREATE USER)",
     "merge": "MERGE",
     "reject": "REJECT INVITATION",
-    "revoke": "REVOKE",
     "start": "START",
     "stop": "STOP",
     "test": "TEST",
@@ -23,8 +20,6 @@ STATEMENTS = {
 
 # Noun after CREATE, DROP, LIST, DESCRIBE or USE -> what to call it.
 CREATES = {
-    "api_token": "API_TOKEN",
-    "api_tokens": "API_TOKENS",
     "application": "APPLICATION (write BEGIN APPLICATION)",
     "compute_pool": "COMPUTE_POOL",
     "compute_pools": "COMPUTE_POOLS",
@@ -33,13 +28,9 @@ CREATES = {
     "metrics": "METRICS INTEGRATION",
     "organization": "ORGANIZATION",
     "organizations": "ORGANIZATIONS",
-    "role": "ROLE",
-    "roles": "ROLES",
     "sandbox": "SANDBOX",
     "security": "SECURITY INTEGRATION",
     "temporary": "TEMPORARY relations",
-    "user": "USER",
-    "users": "USERS",
     "view": "VIEW",
     "virtual": "VIRTUAL relations outside an APPLICATION",
 }

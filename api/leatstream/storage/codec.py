@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import sqlalchemy as sa
 
+from leatstream.model.access import Account, Role
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.names import quote
 from leatstream.model.objects import Database, Meta, Query, Relation, Schema, Store
@@ -43,6 +44,8 @@ T = TypeVar(
     Application,
     Savepoint,
     EntityDrop,
+    Role,
+    Account,
 )
 
 _META = tuple(field.name for field in fields(Meta))
@@ -94,6 +97,8 @@ SAVEPOINTS: Noun[Savepoint] = Noun("savepoint", Savepoint, tables.savepoints, la
 ENTITY_DROPS: Noun[EntityDrop] = Noun(
     "drop of", EntityDrop, tables.entity_drops, lambda d: EntityDrop.key_of(d.store, d.entity)
 )
+ROLES: Noun[Role] = Noun("role", Role, tables.roles, lambda r: r.name)
+ACCOUNTS: Noun[Account] = Noun("account", Account, tables.accounts, lambda a: a.name)
 NOUNS: tuple[Noun[Any], ...] = (
     DATABASES,
     SCHEMAS,
@@ -109,6 +114,8 @@ NOUNS: tuple[Noun[Any], ...] = (
     APPLICATIONS,
     SAVEPOINTS,
     ENTITY_DROPS,
+    ROLES,
+    ACCOUNTS,
 )
 
 

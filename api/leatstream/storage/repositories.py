@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 
 from leatstream.errors import CatalogError
+from leatstream.model.access import Account, Role, TokenRow
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.objects import Database, Query, Relation, Schema, Store
 from leatstream.model.registered import (
@@ -41,6 +42,8 @@ T = TypeVar(
     Application,
     Savepoint,
     EntityDrop,
+    Role,
+    Account,
 )
 
 _LAST = chr(0x10FFFF)
@@ -118,15 +121,53 @@ class SqlRepository(Generic[T]):
 
     def page(self, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[T]:
         """Objects whose key starts with ``prefix`` and is greater than ``after``, ordered by key."""
+        statement = self._range(sa.select(self._noun.table), prefix, after, limit)
+        return [from_row(self._noun, dict(row)) for row in self._connection.execute(statement).mappings()]
+
+    def version(self) -> tuple[object, ...]:
+        """Changes with every change of any of the objects."""
+        c = self._columns
+        counts = sa.select(
+            sa.func.count(), sa.func.sum(c.generation), sa.func.max(c.id), sa.func.max(c.updated_at)
+        )
+        return tuple(self._connection.execute(counts).one())
+
+    def owners(
+        self,
+        *,
+        prefix: str = "",
+        after: str = "",
+        limit: int = 1000,
+        only: tuple[Sequence[str], Sequence[str]] | None = None,
+    ) -> Sequence[tuple[str, str]]:
+        """Key and owner of the objects that ``page`` would give, whose documents are not read.
+
+        Args:
+            prefix: of the keys.
+            after: only keys that are greater.
+            limit: the most objects.
+            only: keys and owners, of which an object has one; None = all objects.
+        """
+        c = self._columns
+        statement = self._range(sa.select(c.key, c.owner), prefix, after, limit)
+        if only is not None:
+            statement = statement.where(sa.or_(c.key.in_(only[0]), c.owner.in_(only[1])))
+        return [(key, owner) for key, owner in self._connection.execute(statement)]
+
+    def find_all(self, keys: Sequence[str]) -> Sequence[T]:
+        """The objects of these keys, ordered by key."""
         key = self._columns.key
-        statement = sa.select(self._noun.table).order_by(key).limit(limit)
+        statement = sa.select(self._noun.table).where(key.in_(keys)).order_by(key)
+        return [from_row(self._noun, dict(row)) for row in self._connection.execute(statement).mappings()]
+
+    def _range(self, statement: Any, prefix: str, after: str, limit: int) -> Any:
+        key = self._columns.key
+        statement = statement.order_by(key).limit(limit)
         if prefix:
             statement = statement.where(key >= prefix)
             end = end_of_prefix(prefix)
             statement = statement if end is None else statement.where(key < end)
-        if after:
-            statement = statement.where(key > after)
-        return [from_row(self._noun, dict(row)) for row in self._connection.execute(statement).mappings()]
+        return statement.where(key > after) if after else statement
 
 
 class SqlSecretRows:
@@ -159,38 +200,33 @@ class SqlTokenRows:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
-    def add(
-        self,
-        token_id: str,
-        token_hash: str,
-        principal: str,
-        role: str,
-        *,
-        created_at: datetime,
-        expires_at: datetime | None = None,
-    ) -> None:
-        """Remember a token; one with the same id is replaced."""
-        self.delete(token_id)
-        row = {
-            "id": token_id,
-            "hash": token_hash,
-            "principal": principal,
-            "role": role,
-            "created_at": created_at,
-            "expires_at": expires_at,
-        }
-        self._connection.execute(sa.insert(tables.tokens), row)
+    def add(self, row: TokenRow) -> None:
+        """Remember a token's value; one with the same id is replaced."""
+        self.delete(row.id)
+        self._connection.execute(sa.insert(tables.tokens), asdict(row))
 
-    def find(self, token_hash: str, at: datetime) -> tuple[str, str] | None:
-        """Principal and role of a token that has not expired at this moment, or None."""
+    def find(self, token_hash: str, at: datetime) -> TokenRow | None:
+        """The value with this hash that has not expired at this moment, or None."""
         c = tables.tokens.c
         live = sa.or_(c.expires_at.is_(None), c.expires_at > at)
-        statement = sa.select(c.principal, c.role).where(c.hash == token_hash, live)
-        row = self._connection.execute(statement).first()
-        return None if row is None else (row[0], row[1])
+        row = self._connection.execute(sa.select(tables.tokens).where(c.hash == token_hash, live)).first()
+        return None if row is None else TokenRow(**row._mapping)
+
+    def list(self, name: str | None = None) -> Sequence[TokenRow]:
+        """Values of one token, or of all, by name and age."""
+        c = tables.tokens.c
+        statement = sa.select(tables.tokens).order_by(c.name, c.created_at, c.id)
+        if name is not None:
+            statement = statement.where(c.name == name)
+        return [TokenRow(**row._mapping) for row in self._connection.execute(statement)]
+
+    def note_use(self, token_id: str, at: datetime) -> None:
+        """Record when a value was used last."""
+        statement = sa.update(tables.tokens).where(tables.tokens.c.id == token_id)
+        self._connection.execute(statement.values(last_used_at=at))
 
     def delete(self, token_id: str) -> None:
-        """Revoke it."""
+        """Revoke a value."""
         self._connection.execute(sa.delete(tables.tokens).where(tables.tokens.c.id == token_id))
 
     def delete_of(self, principal: str) -> None:

@@ -41,6 +41,10 @@ def key_type() -> sa.types.TypeEngine[str]:
     return sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 
+# SQLite counts by itself only where the type is plainly an integer, which has no bound there.
+_COUNTER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
 def _noun(name: str) -> sa.Table:
     return sa.Table(
         name,
@@ -70,6 +74,8 @@ session_defaults = _noun("session_defaults")
 applications = _noun("applications")
 savepoints = _noun("savepoints")
 entity_drops = _noun("entity_drops")
+roles = _noun("roles")
+accounts = _noun("accounts")
 
 secrets = sa.Table(
     "secrets",
@@ -83,10 +89,27 @@ tokens = sa.Table(
     metadata,
     sa.Column("id", sa.Text(), primary_key=True),
     sa.Column("hash", sa.Text(), nullable=False, unique=True),
+    sa.Column("name", key_type(), nullable=False),
     sa.Column("principal", sa.Text(), nullable=False),
     sa.Column("role", sa.Text(), nullable=False),
+    sa.Column("scope", sa.Text(), nullable=False),
     sa.Column("created_at", UtcDateTime(), nullable=False),
+    sa.Column("created_by", sa.Text(), nullable=False),
     sa.Column("expires_at", UtcDateTime(), nullable=True),
+    sa.Column("comment", sa.Text(), nullable=True),
+    sa.Column("last_used_at", UtcDateTime(), nullable=True),
+    sa.Index("ix_tokens_name", "name"),
+)
+
+audit_events = sa.Table(
+    "audit_events",
+    metadata,
+    sa.Column("id", _COUNTER, primary_key=True, autoincrement=True),
+    sa.Column("at", UtcDateTime(), nullable=False),
+    sa.Column("principal", sa.Text(), nullable=False),
+    sa.Column("document", sa.JSON(), nullable=False),
+    sa.Column("hash", sa.Text(), nullable=False),
+    sa.Index("ix_audit_events_principal", "principal", "id"),
 )
 
 drivers = sa.Table(
@@ -118,9 +141,6 @@ query_leases = sa.Table(
     sa.Column("server", sa.Text(), nullable=False),
     sa.Column("expires_at", UtcDateTime(), nullable=False),
 )
-
-# SQLite counts by itself only where the type is plainly an integer, which has no bound there.
-_COUNTER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 query_log = sa.Table(
     "query_log",

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 
 from leatstream.errors import CatalogAway, CatalogBusy, CatalogFull
+from leatstream.model.access import Account, Role, TokenRow
 from leatstream.model.functions import FunctionSource, UserFunction
 from leatstream.model.objects import Database, Query, Relation, Schema, Store
 from leatstream.model.registered import (
@@ -22,8 +23,17 @@ from leatstream.model.registered import (
     Secret,
     SessionDefaults,
 )
-from leatstream.ports import DriverRows, QueryLogRows, Repository, SecretRows, TokenRows, UnitOfWork
+from leatstream.ports import (
+    AuditRows,
+    DriverRows,
+    QueryLogRows,
+    Repository,
+    SecretRows,
+    TokenRows,
+    UnitOfWork,
+)
 from leatstream.storage import codec, tables
+from leatstream.storage.audit_log import SqlAuditRows
 from leatstream.storage.engine import BUSY_SECONDS, WRITE, is_away, is_busy, is_full, make_engine
 from leatstream.storage.query_log import SqlQueryLogRows
 from leatstream.storage.repositories import SqlDriverRows, SqlRepository, SqlSecretRows, SqlTokenRows
@@ -54,16 +64,24 @@ class SqlUnitOfWork:
         self.applications: Repository[Application] = SqlRepository(connection, codec.APPLICATIONS)
         self.savepoints: Repository[Savepoint] = SqlRepository(connection, codec.SAVEPOINTS)
         self.entity_drops: Repository[EntityDrop] = SqlRepository(connection, codec.ENTITY_DROPS)
+        self.roles: Repository[Role] = SqlRepository(connection, codec.ROLES)
+        self.accounts: Repository[Account] = SqlRepository(connection, codec.ACCOUNTS)
         self.secrets: SecretRows = SqlSecretRows(connection)
         self.drivers: DriverRows = SqlDriverRows(connection)
         self.tokens: TokenRows = self._tokens
+        self.audit: AuditRows = SqlAuditRows(connection)
 
     def commit(self) -> None:
         """Make every change of this unit lasting, at once. The unit is over then."""
         self._connection.commit()
 
-    def find_token(self, token_hash: str) -> tuple[str, str] | None:
-        """Principal name and role of a live API token by its SHA-256, or None."""
+    @property
+    def unfiltered(self) -> UnitOfWork:
+        """The unit itself, which shows every object."""
+        return self
+
+    def find_token(self, token_hash: str) -> TokenRow | None:
+        """The live API token with this SHA-256, or None."""
         return self._tokens.find(token_hash, datetime.now(UTC))
 
     def waiting_savepoints(self) -> Sequence[Savepoint]:

@@ -15,12 +15,15 @@ from leatstream_cdktf.l1.data_entity import DataEntity
 from leatstream_cdktf.l1.data_function import DataFunction
 from leatstream_cdktf.l1.data_function_source import DataFunctionSource
 from leatstream_cdktf.l1.data_query import DataQuery
+from leatstream_cdktf.l1.data_role import DataRole
 from leatstream_cdktf.l1.data_schema import DataSchema
 from leatstream_cdktf.l1.data_schema_registry import DataSchemaRegistry
 from leatstream_cdktf.l1.data_secret import DataSecret
+from leatstream_cdktf.l1.data_service_account import DataServiceAccount
 from leatstream_cdktf.l1.data_store import DataStore
 from leatstream_cdktf.l1.data_stream import DataStream
 from leatstream_cdktf.l1.data_table import DataTable
+from leatstream_cdktf.l1.data_user import DataUser
 from leatstream_cdktf.l1.database import Database
 from leatstream_cdktf.l1.descriptor_source import DescriptorSource
 from leatstream_cdktf.l1.entity import (
@@ -46,9 +49,11 @@ from leatstream_cdktf.l1.function import Function, FunctionArgument
 from leatstream_cdktf.l1.function_source import FunctionSource
 from leatstream_cdktf.l1.provider import LeatstreamProvider
 from leatstream_cdktf.l1.query import Query, QueryTimeouts
+from leatstream_cdktf.l1.role import Role, RoleGrant
 from leatstream_cdktf.l1.schema import Schema
 from leatstream_cdktf.l1.schema_registry import SchemaRegistry
 from leatstream_cdktf.l1.secret import Secret
+from leatstream_cdktf.l1.service_account import ServiceAccount
 from leatstream_cdktf.l1.store import (
     Store,
     StoreClickhouse,
@@ -70,6 +75,7 @@ from leatstream_cdktf.l1.store import (
 )
 from leatstream_cdktf.l1.stream import Stream, StreamColumn
 from leatstream_cdktf.l1.table import Table, TableColumn
+from leatstream_cdktf.l1.user import User
 
 __all__ = [
     "Application",
@@ -84,12 +90,15 @@ __all__ = [
     "DataFunction",
     "DataFunctionSource",
     "DataQuery",
+    "DataRole",
     "DataSchema",
     "DataSchemaRegistry",
     "DataSecret",
+    "DataServiceAccount",
     "DataStore",
     "DataStream",
     "DataTable",
+    "DataUser",
     "Database",
     "DescriptorSource",
     "Entity",
@@ -115,9 +124,12 @@ __all__ = [
     "LeatstreamProvider",
     "Query",
     "QueryTimeouts",
+    "Role",
+    "RoleGrant",
     "Schema",
     "SchemaRegistry",
     "Secret",
+    "ServiceAccount",
     "Store",
     "StoreClickhouse",
     "StoreDatabricks",
@@ -139,4 +151,5 @@ __all__ = [
     "StreamColumn",
     "Table",
     "TableColumn",
+    "User",
 ]

@@ -68,7 +68,9 @@ def test_a_slot_that_another_query_reads(deleting: bool, told: str, hint: str) -
     store = {"name": "pg", "config": {"host": "h"}}
     job = {"sources": [{"store": store, "entity": "t", "feed": {"slot": "mine"}}]}
     other = replace(query(QueryState.STOPPED), job=job, deleting=deleting)
-    unit: Any = SimpleNamespace(queries=SimpleNamespace(page=lambda *, limit: [other]))
+    unit: Any = SimpleNamespace(
+        unfiltered=SimpleNamespace(queries=SimpleNamespace(page=lambda *, limit: [other]))
+    )
     planned: Any = SimpleNamespace(model_dump=lambda *, mode: job)
     with pytest.raises(RequestError) as caught:
         refuse_second_readers(unit, planned, None)

@@ -16,6 +16,7 @@ from statement_forms import form
 from statement_strategies import STATEMENTS
 
 from leatstream.errors import RequestError
+from leatstream.sql import access_statements as access
 from leatstream.sql import statements as s
 from leatstream.sql.generation.statements import WRITERS, generate
 from leatstream.sql.generation.words import called, name
@@ -99,7 +100,8 @@ def test_there_is_much_to_say() -> None:
 
 def test_every_statement_can_be_written() -> None:
     """And random ones of every class are tried."""
-    kinds = {kind for kind in vars(s).values() if isinstance(kind, type) and issubclass(kind, s.Statement)}
+    every = [*vars(s).values(), *vars(access).values()]
+    kinds = {kind for kind in every if isinstance(kind, type) and issubclass(kind, s.Statement)}
     assert set(WRITERS) == kinds - {s.Statement, s.CreateRegistered, s.CreateAs}
     assert set(STATEMENTS) == set(WRITERS)
 

@@ -186,7 +186,7 @@ BAD = [
     ("sql-syntax", "SELECT a FROM t JOIN u WITHIN 1 DAY »GRACE 400 DAYS« ON t.a = u.a"),
     ("unsupported", "CREATE »MATERIALIZED« VIEW x (a BIGINT)"),
     ("unsupported", "CREATE »VIRTUAL« STREAM virtual.a.b AS SELECT a FROM t"),
-    ("unsupported", "»GRANT« ROLE x TO USER y"),
+    ("unsupported", "»MERGE« INTO x USING y"),
     ("sql-syntax", "SELECT a FROM TUMBLE(t, »1« MINUTE)"),
     ("sql-syntax", "SELECT a FROM TUMBLE(t, SIZE 1 »FORTNIGHT«)"),
     ("sql-syntax", "SELECT a FROM TUMBLE(t, »SIZE 0 MINUTES«)"),

@@ -82,7 +82,10 @@ def test_a_first_start_may_be_repeated(tmp_path: Path, made: tuple[str, ...]) ->
 
 def test_a_catalog_that_is_there_passes_also_with_a_log(worked: Settings) -> None:
     with closing(sqlite3.connect(worked.data_dir / "catalog.db")) as connection:
-        connection.execute("INSERT INTO tokens VALUES ('t', 'h', 'p', 'r', '2026-01-01', NULL)")
+        connection.execute(
+            "INSERT INTO tokens (id, hash, name, principal, role, scope, created_at, created_by) "
+            "VALUES ('t', 'h', 'n', 'p', 'r', 'read', '2026-01-01', 'p')"
+        )
         connection.commit()
         assert (worked.data_dir / "catalog.db-wal").stat().st_size
         check_catalog(worked.catalog, worked.data_dir, worked.checkpoints)

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leatstream.errors import CatalogAway, CatalogBusy, CatalogError, CatalogFull, StackError
+from leatstream.model.access import TokenRow
 from leatstream.model.objects import Database, Meta, Schema
 from leatstream.ports import DriverRow, OpenUnit, SecretBox, UnitOfWork
 from leatstream.storage import engine as storage_engine
@@ -177,21 +178,37 @@ def test_readers_do_not_wait_for_a_writer(units: SqlUnits) -> None:
             assert reader.databases.find("a") is None
 
 
+def _token(
+    token_id: str, token_hash: str, principal: str, at: datetime, ends: datetime | None = None
+) -> TokenRow:
+    return TokenRow(
+        id=token_id,
+        hash=token_hash,
+        name=principal,
+        principal=principal,
+        role="reader",
+        scope="read",
+        created_at=at,
+        created_by=principal,
+        expires_at=ends,
+    )
+
+
 def test_tokens(units: SqlUnits) -> None:
     """A token is found by hash until it expires or is revoked."""
     now = datetime.now(UTC)
     with units() as unit:
-        unit.tokens.add("t1", "h1", "ann", "sysadmin", created_at=now)
-        unit.tokens.add("t2", "h2", "bob", "public", created_at=now, expires_at=now + timedelta(hours=1))
-        unit.tokens.add("t3", "h3", "eve", "public", created_at=now, expires_at=now - timedelta(seconds=1))
-        assert unit.find_token("h1") == ("ann", "sysadmin")
-        assert unit.find_token("h2") == ("bob", "public")
+        unit.tokens.add(_token("t1", "h1", "ann", now))
+        unit.tokens.add(_token("t2", "h2", "bob", now, now + timedelta(hours=1)))
+        unit.tokens.add(_token("t3", "h3", "eve", now, now - timedelta(seconds=1)))
+        assert unit.find_token("h1") == _token("t1", "h1", "ann", now)
+        assert unit.find_token("h2") == _token("t2", "h2", "bob", now, now + timedelta(hours=1))
         assert unit.find_token("h3") is None
         unit.tokens.delete("t1")
         assert unit.find_token("h1") is None
-        unit.tokens.add("t2", "h4", "bob", "public", created_at=now)
+        unit.tokens.add(_token("t2", "h4", "bob", now))
         assert unit.find_token("h2") is None
-        assert unit.find_token("h4") == ("bob", "public")
+        assert unit.find_token("h4") == _token("t2", "h4", "bob", now)
 
 
 def test_drivers(units: SqlUnits) -> None:

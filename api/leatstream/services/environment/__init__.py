@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -26,20 +26,40 @@ from leatstream.ports import (
     UnitOfWork,
     ViewStore,
 )
+from leatstream.services.environment.rights import Rights, built_in_rights
 from leatstream.services.environment.selections import Selections
 from leatstream.services.environment.signal import Signal
 from leatstream.services.environment.sole_server import SoleServer
 from leatstream.services.environment.turns import Turns
+from leatstream.services.environment.visible import UnitsOf
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who is asking, and in which role."""
+    """Who is asking, and in which role.
+
+    Attributes:
+        name: of the account.
+        role: owns what the principal makes.
+        given: its rights, where they are more or less than those of a built-in role.
+        token: id of the token that it came with, for the audit log.
+        request: id of the request, for the audit log.
+        address: of the client, for the audit log.
+    """
 
     name: str
     role: str
+    given: Rights | None = None
+    token: str | None = None
+    request: str | None = None
+    address: str | None = None
+
+    @property
+    def rights(self) -> Rights:
+        """What it may do."""
+        return self.given if self.given is not None else built_in_rights(self.role)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +230,13 @@ class Environment:
     passes: Passes = field(default_factory=Passes)
     turns: Turns = field(default_factory=Turns)
     staged: bool = False
+
+    def seen_by(self, who: Principal) -> Environment:
+        """The environment of one principal's request: its units show and change what the principal may."""
+        return replace(self, open_unit=UnitsOf(self._whole, who))
+
+    def _whole(self, *, write: bool = True) -> AbstractContextManager[UnitOfWork]:
+        return self.open_unit(write=write)
 
     @contextmanager
     def planning(self) -> Iterator[UnitOfWork]:

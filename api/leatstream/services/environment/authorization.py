@@ -6,21 +6,39 @@ import hashlib
 import hmac
 import secrets
 import zlib
+from contextlib import suppress
+from datetime import timedelta
 
-from leatstream.errors import AccessError
+from leatstream.errors import AccessError, CatalogAway, CatalogBusy, CatalogFull
+from leatstream.model.access import (
+    ORGANIZATION,
+    Privilege,
+    Role,
+    Scope,
+    TokenRow,
+    with_included,
+)
+from leatstream.model.names import quote
+from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, Principal
+from leatstream.services.environment.rights import Rights, rights_of
 
 READ = "read"
 WRITE = "write"
 OPERATE = "operate"
 
-# Two built-in roles until grants exist: one that may do everything, one that may only look.
-_PRIVILEGES = {"sysadmin": {READ, WRITE, OPERATE}, "reader": {READ}}
 _PREFIX = "leat"
+ADMINISTRATOR = "admin"  # of the token that the first start makes
+_NOTE_USE = timedelta(hours=1)
+# The rights of roles, by the version of all roles that they were read at: thousands of grants take long.
+_KNOWN: dict[tuple[str, Scope], tuple[tuple[object, ...], Rights]] = {}
+_MOST_KNOWN = 1000
 
 
 def authorize(principal: Principal, privilege: str, noun: str, name: str = "") -> None:
-    """Let the principal pass or raise.
+    """Let the principal pass or raise: whether its token and role can do such a thing at all.
+
+    What a role with grants may do with one object, the unit of work answers (``visible.py``).
 
     Args:
         principal: who asks.
@@ -31,12 +49,55 @@ def authorize(principal: Principal, privilege: str, noun: str, name: str = "") -
     Raises:
         AccessError: ``permission-denied``.
     """
-    if privilege not in _PRIVILEGES.get(principal.role, set()):
-        target = f"{noun} {name}".strip()
+    rights, target = principal.rights, f"{noun} {name}".strip()
+    if privilege != READ and rights.scope is Scope.READ:
         raise AccessError(
             "permission-denied",
-            f"Role {principal.role} may not {privilege} {target}.",
-            hint="Use a token of a role with this privilege.",
+            f"The token has the scope read, so it may not {privilege} {target}.",
+            hint="Use a token with the scope write.",
+        )
+    if rights.everything or privilege == READ or not rights.looks_only(principal.role):
+        return
+    raise AccessError(
+        "permission-denied",
+        f"Role {principal.role} may not {privilege} {target}.",
+        hint="Use a token of a role with this privilege.",
+    )
+
+
+def require(principal: Principal, privilege: Privilege, doing: str) -> None:
+    """Let the principal pass if it holds a privilege on the organization.
+
+    Args:
+        principal: who asks.
+        privilege: such as ``MANAGE_MEMBERS``.
+        doing: what it is needed for, for the message: ``manage users``.
+
+    Raises:
+        AccessError: ``permission-denied``.
+    """
+    rights = principal.rights
+    if not rights.may(privilege, ORGANIZATION):
+        raise AccessError(
+            "permission-denied",
+            f"Role {principal.role} may not {doing}: it lacks {privilege.value.upper()} on the organization.",
+            hint=f"An orgadmin can run GRANT {privilege.value.upper()} ON ORGANIZATION "
+            f"TO ROLE {quote(principal.role)}.",
+        )
+
+
+def require_admin_scope(principal: Principal, doing: str) -> None:
+    """AccessError unless the token may manage access.
+
+    Args:
+        principal: who asks.
+        doing: what for, for the message: ``manage users``.
+    """
+    if principal.rights.scope is not Scope.ADMIN:
+        raise AccessError(
+            "permission-denied",
+            f"The token has the scope {principal.rights.scope.value}, so it may not {doing}.",
+            hint="Use a token with the scope admin.",
         )
 
 
@@ -63,20 +124,99 @@ def well_formed(token: str) -> bool:
     return body.startswith(f"{_PREFIX}_") and hmac.compare_digest(f"{zlib.crc32(body.encode()):08x}", check)
 
 
-def authenticate(env: Environment, token: str) -> Principal:
+def authenticate(
+    env: Environment, token: str, request: str | None = None, address: str | None = None
+) -> Principal:
     """The principal of a bearer token.
+
+    Args:
+        env: the environment.
+        token: as it was sent.
+        request: id of the request.
+        address: of the client.
 
     Raises:
         AccessError: ``unauthenticated``; the text does not tell which part was wrong.
     """
-    found = None
+    row, found = None, None
     if token.isascii() and well_formed(token):
         with env.open_unit(write=False) as unit:
-            found = unit.find_token(hash_token(token))
-    if found is None:
+            row = unit.find_token(hash_token(token))
+            found = principal_of(unit, row, request, address) if row is not None else None
+    if row is None or found is None:
         raise AccessError(
             "unauthenticated",
             "The bearer token is missing, mistyped or no longer valid.",
             hint="Send 'Authorization: Bearer leat_…'; `leat dev` prints where its token is.",
         )
-    return Principal(*found)
+    _note_use(env, row)
+    return found
+
+
+def principal_of(
+    unit: UnitOfWork, row: TokenRow, request: str | None = None, address: str | None = None
+) -> Principal | None:
+    """Who a token stands for, with the rights of this moment; None if its account is gone or disabled.
+
+    Args:
+        unit: an open unit.
+        row: the token.
+        request: id of the request.
+        address: of the client.
+
+    Raises:
+        AccessError: permission-denied, the account no longer has the token's role.
+    """
+    if row.principal == ADMINISTRATOR:
+        # Everything is its to do; what it makes belongs to sysadmin, as it does for every administrator.
+        return Principal(row.principal, row.role, rights_of(["orgadmin"]), row.id, request, address)
+    account = unit.accounts.find(row.principal)
+    if account is None or account.disabled:
+        return None
+    if row.role not in account.roles:
+        raise AccessError(
+            "permission-denied",
+            f"{quote(account.name)} no longer has role {quote(row.role)}, for which the token was made.",
+            hint=f"Make a new token, or: GRANT ROLE {quote(row.role)} TO …",
+        )
+    rights = rights_in(unit, row.role, Scope(row.scope))
+    return Principal(row.principal, row.role, rights, row.id, request, address)
+
+
+def rights_in(unit: UnitOfWork, role: str, scope: Scope = Scope.ADMIN) -> Rights:
+    """The rights of a role, with what it inherits, as they are now.
+
+    Args:
+        unit: an open unit.
+        role: its name.
+        scope: of the token.
+    """
+    version = unit.roles.version() if hasattr(unit.roles, "version") else None
+    known = _KNOWN.get((role, scope))
+    if known is not None and known[0] == version:
+        return known[1]
+    found: dict[str, Role | None] = {}
+    waiting = [role, "public"]
+    while waiting:
+        for one in with_included(waiting.pop()):
+            if one not in found:
+                stored = unit.roles.find(one)
+                found[one] = stored
+                waiting += stored.inherits if stored is not None else ()
+    grants = [grant for one in found.values() if one is not None for grant in one.grants]
+    rights = rights_of(found, grants, scope)
+    if version is not None:
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        _KNOWN[role, scope] = (version, rights)
+    return rights
+
+
+def _note_use(env: Environment, row: TokenRow) -> None:
+    now = env.clock.now()
+    if row.principal == ADMINISTRATOR or (row.last_used_at and now - row.last_used_at < _NOTE_USE):
+        return
+    # Nobody waits for the note, and nobody is refused because the catalog is full or busy.
+    with suppress(CatalogBusy, CatalogFull, CatalogAway), env.open_unit() as unit:
+        unit.tokens.note_use(row.id, now)
+        unit.commit()

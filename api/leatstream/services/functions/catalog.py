@@ -120,7 +120,7 @@ def put_function(
 
         old = unit.functions.find(name)
         if old is not None and replace(make(old.meta, old), comment=old.comment) != old:
-            refuse_dependents(f"function {quote(name)}", callers(unit, name))
+            refuse_dependents(f"function {quote(name)}", callers(unit, name), unit)
         stored = upsert(env, principal, unit.functions, name, "function", "fn", pre, make)
         unit.commit()
     return stored
@@ -215,14 +215,14 @@ def _offered(language: str, content: str, file: str, handler: str, arguments: in
 
 def functions_of(unit: UnitOfWork, source: str) -> list[UserFunction]:
     """The functions that stand on a source."""
-    return [f for f in unit.functions.page(limit=100_000) if f.source == source]
+    return [f for f in unit.unfiltered.functions.page(limit=100_000) if f.source == source]
 
 
 def callers(unit: UnitOfWork, name: str) -> list[str]:
     """The queries that call a function, as messages name them."""
     return [
         f"query {quote(q.name)}"
-        for q in unit.queries.page(limit=100_000)
+        for q in unit.unfiltered.queries.page(limit=100_000)
         if any(f["function"] == name for f in q.job.get("functions") or ())
     ]
 

@@ -16,7 +16,6 @@ from leatstream.model.objects import Query
 from leatstream.plan.job_spec import FunctionSpec
 from leatstream.plan.logical import FunctionUse
 from leatstream.ports import UnitOfWork
-from leatstream.services.functions.catalog import require_source
 from leatstream.services.functions.java_source import class_names
 from leatstream.services.staging.catalog_view import CatalogView
 
@@ -30,7 +29,7 @@ def function_specs(
     jars: dict[str, FunctionSource] = {}
     for use in uses:
         function = use.function
-        source = view.find_source(function.source) or require_source(view.unit, function.source)
+        source = view.source_of(function)
         code[source.digest] = source.content
         if source.language == JAVA:
             jars[source.digest] = source

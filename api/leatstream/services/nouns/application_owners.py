@@ -21,7 +21,7 @@ def relation_owner(unit: UnitOfWork, fqn: Fqn) -> str | None:
 
 
 def _owner(unit: UnitOfWork, has: Callable[[Application], bool]) -> str | None:
-    apps = unit.applications.page(limit=100_000)
+    apps = unit.unfiltered.applications.page(limit=100_000)
     return next((app.name for app in apps if has(app) and not app.deleting), None)
 
 

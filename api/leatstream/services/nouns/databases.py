@@ -65,14 +65,14 @@ def create_database(
 
 def _dependents(unit: UnitOfWork, database: Database) -> list[str]:
     prefix = f"{quote(database.name)}."
-    relations = unit.relations.page(prefix=prefix, limit=20)
-    schemas = unit.schemas.page(prefix=prefix, limit=20)
+    relations = unit.unfiltered.relations.page(prefix=prefix, limit=20)
+    schemas = unit.unfiltered.schemas.page(prefix=prefix, limit=20)
     found = [f"stream {r.fqn}" for r in relations]
     return found + [f"schema {prefix}{quote(s.name)}" for s in schemas if s.name != PUBLIC]
 
 
 def _release(unit: UnitOfWork, database: Database) -> None:
-    for schema in unit.schemas.page(prefix=f"{quote(database.name)}."):
+    for schema in unit.unfiltered.schemas.page(prefix=f"{quote(database.name)}."):
         unit.schemas.delete(schema.meta.id)
 
 

@@ -3,19 +3,52 @@
 from __future__ import annotations
 
 from leatstream.errors import CatalogError, Fault, sentence
+from leatstream.ports import UnitOfWork
+from leatstream.services.environment.visible import desk_of
+
+# How messages begin that name an object, and its kind in grants.
+_KINDS = {
+    "stream ": "relation",
+    "query ": "query",
+    "schema registry ": "schema_registry",
+    "schema ": "schema",
+    "store ": "store",
+    "function ": "function",
+}
 
 
-def refuse_dependents(what: str, dependents: list[str]) -> None:
-    """Raise ``has-dependents`` naming each, if there are any."""
-    if dependents:
-        faults = [
-            Fault(sentence(f"{d} depends on {what}"), "has-dependents", sqlstate="2BP01") for d in dependents
-        ]
-        others = " and others" if len(dependents) > 5 else ""
-        raise CatalogError(
-            "has-dependents",
-            sentence(f"{what} is used by {', '.join(dependents[:5])}{others}"),
-            faults=faults,
-            hint="Drop those first.",
-            dependents=dependents,
-        )
+def refuse_dependents(what: str, dependents: list[str], unit: UnitOfWork) -> None:
+    """Raise ``has-dependents`` naming each, if there are any; hidden ones are counted.
+
+    Args:
+        what: is to be deleted.
+        dependents: as messages name them, such as ``query q``.
+        unit: of the principal.
+    """
+    if not dependents:
+        return
+    seen = [one for one in dependents if _is_seen(unit, one)]
+    hidden = len(dependents) - len(seen)
+    named = seen + ([f"{hidden} that the role may not see"] if hidden else [])
+    faults = [
+        Fault(sentence(f"{one} depends on {what}"), "has-dependents", sqlstate="2BP01") for one in named
+    ]
+    others = " and others" if len(named) > 5 else ""
+    raise CatalogError(
+        "has-dependents",
+        sentence(f"{what} is used by {', '.join(named[:5])}{others}"),
+        faults=faults,
+        hint="Drop those first.",
+        dependents=named,
+    )
+
+
+def _is_seen(unit: UnitOfWork, dependent: str) -> bool:
+    desk = desk_of(unit)
+    if desk is None:
+        return True
+    for word, kind in _KINDS.items():
+        if dependent.startswith(word):
+            name = dependent.removeprefix(word)
+            return desk.rights.sees(kind, name, desk.owner(kind, name))
+    return True

@@ -85,7 +85,7 @@ def read_descriptor_set(text: str) -> tuple[bytes, tuple[MessageType, ...]]:
 def _dependents(unit: UnitOfWork, source: DescriptorSource) -> list[str]:
     return [
         f"stream {r.fqn}"
-        for r in unit.relations.page(limit=100_000)
+        for r in unit.unfiltered.relations.page(limit=100_000)
         if r.find_property("value.descriptor.source") == source.name
     ]
 

@@ -36,7 +36,9 @@ def relations_on(unit: UnitOfWork, store: str, entity: str) -> list[Relation]:
         store: name of the entity's store.
         entity: its name.
     """
-    return [r for r in unit.relations.page(limit=100_000) if (r.store, r.entity) == (store, entity)]
+    return [
+        r for r in unit.unfiltered.relations.page(limit=100_000) if (r.store, r.entity) == (store, entity)
+    ]
 
 
 def drop_unless_used(

@@ -76,7 +76,7 @@ def put_secret(
 
 def _connect_anew(unit: UnitOfWork, name: str) -> list[Store]:
     changed = []
-    for store in unit.stores.page(limit=100_000):
+    for store in unit.unfiltered.stores.page(limit=100_000):
         if name in store.secret_names.values():
             state = StoreState.PENDING
             store = replace(store, secret_changes=store.secret_changes + 1, state=state)
@@ -87,8 +87,10 @@ def _connect_anew(unit: UnitOfWork, name: str) -> list[Store]:
 
 def secret_dependents(unit: UnitOfWork, name: str) -> list[str]:
     """Stores and schema registries that use the secret, for messages."""
-    stores = [s for s in unit.stores.page(limit=100_000) if name in s.secret_names.values()]
-    registries = [r for r in unit.schema_registries.page(limit=100_000) if name in r.secret_names.values()]
+    stores = [s for s in unit.unfiltered.stores.page(limit=100_000) if name in s.secret_names.values()]
+    registries = [
+        r for r in unit.unfiltered.schema_registries.page(limit=100_000) if name in r.secret_names.values()
+    ]
     found = [f"store {quote(s.name)}" for s in stores]
     return found + [f"schema registry {quote(r.name)}" for r in registries]
 

@@ -13,6 +13,7 @@ from leatstream.ports import Repository, UnitOfWork
 from leatstream.services.environment import Environment, Page, Precondition, Principal
 from leatstream.services.environment.authorization import READ, WRITE, authorize
 from leatstream.services.environment.pages import repository_page
+from leatstream.services.environment.visible import require_ownership
 from leatstream.services.nouns.dependents import refuse_dependents
 
 
@@ -104,7 +105,8 @@ class NounService(Generic[T]):
         with env.open_unit() as unit:
             item = self.require(unit, name)
             pre.check(item.meta.generation, self.noun, name)
-            refuse_dependents(f"{self.noun} {quote(name)}", self.dependents(unit, item))
+            require_ownership(self.repository(unit), item)
+            refuse_dependents(f"{self.noun} {quote(name)}", self.dependents(unit, item), unit)
             self.release(unit, item)
             self.repository(unit).delete(item.meta.id)
             unit.commit()

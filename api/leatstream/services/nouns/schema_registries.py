@@ -200,7 +200,11 @@ class RegistryStatus:
 
 def registry_dependents(unit: UnitOfWork, name: str) -> list[str]:
     """Stores that name the registry, for messages."""
-    return [f"store {quote(s.name)}" for s in unit.stores.page(limit=100_000) if s.schema_registry == name]
+    return [
+        f"store {quote(s.name)}"
+        for s in unit.unfiltered.stores.page(limit=100_000)
+        if s.schema_registry == name
+    ]
 
 
 def _release(unit: UnitOfWork, registry: SchemaRegistry) -> None:

@@ -10,6 +10,7 @@ from leatstream.services.environment import Environment, Page, Precondition, Pri
 from leatstream.services.environment.authorization import READ, WRITE, authorize
 from leatstream.services.environment.pages import repository_page
 from leatstream.services.environment.upsert import upsert
+from leatstream.services.environment.visible import require_ownership
 from leatstream.services.nouns.databases import require_database
 from leatstream.services.nouns.dependents import refuse_dependents
 
@@ -123,7 +124,8 @@ def delete_schema(
         schema = require_schema(unit, database, name)
         key = schema_key(database, name)
         pre.check(schema.meta.generation, "schema", key)
-        relations = unit.relations.page(prefix=f"{key}.", limit=20)
-        refuse_dependents(f"schema {key}", [f"stream {r.fqn}" for r in relations])
+        require_ownership(unit.schemas, schema)
+        relations = unit.unfiltered.relations.page(prefix=f"{key}.", limit=20)
+        refuse_dependents(f"schema {key}", [f"stream {r.fqn}" for r in relations], unit)
         unit.schemas.delete(schema.meta.id)
         unit.commit()

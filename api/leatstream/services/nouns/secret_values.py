@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from leatstream.errors import Faults, InternalError
-from leatstream.model.registered import SecretName
+from leatstream.model.access import Privilege
+from leatstream.model.names import quote
+from leatstream.model.registered import Secret, SecretName
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment
+from leatstream.services.environment.visible import desk_of
 
 SecretValue = str | SecretName | None  # None keeps the value that is stored
 
@@ -97,7 +100,7 @@ def settle(
     known, new, names, shared = {}, {}, {}, {}
     for path, value in given.items():
         if isinstance(value, SecretName):
-            secret = unit.named_secrets.find(value.name)
+            secret = _usable(unit, value.name)
             if secret is None:
                 place = f"{pointer}/{path.replace('.', '/')}_secret"
                 hint = "CREATE SECRET first; a value of its own stands in single quotes"
@@ -189,8 +192,16 @@ def planned_value(env: Environment, unit: UnitOfWork, value: SecretValue) -> str
     """
     if not isinstance(value, SecretName):
         return value
-    secret = unit.named_secrets.find(value.name)
+    secret = _usable(unit, value.name)
     return None if secret is None else stored_value(env, unit, secret.reference)
+
+
+def _usable(unit: UnitOfWork, name: str) -> Secret | None:
+    """The secret, where the principal may use it: who may only change it must not send it anywhere."""
+    found, desk = unit.named_secrets.find(name), desk_of(unit)
+    if found is None or desk is None or desk.may(Privilege.USAGE, "secret", quote(name), found.meta.owner):
+        return found
+    return None
 
 
 def _open(env: Environment, unit: UnitOfWork, reference: str) -> str:

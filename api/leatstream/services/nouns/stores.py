@@ -279,7 +279,7 @@ def ask_store(env: Environment, store: Store) -> Store:
 
 
 def _dependents(unit: UnitOfWork, store: Store) -> list[str]:
-    return [f"stream {r.fqn}" for r in unit.relations.page(limit=100_000) if r.store == store.name]
+    return [f"stream {r.fqn}" for r in unit.unfiltered.relations.page(limit=100_000) if r.store == store.name]
 
 
 def _release(unit: UnitOfWork, store: Store) -> None:

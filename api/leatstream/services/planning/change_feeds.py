@@ -86,7 +86,7 @@ def refuse_second_readers(unit: UnitOfWork, job: JobSpec, own: Query | None) -> 
     if not wanted:
         return
     faults = Faults()
-    for query in unit.queries.page(limit=100_000):
+    for query in unit.unfiltered.queries.page(limit=100_000):
         if own is not None and query.meta.id == own.meta.id:
             continue
         for slot in sorted(wanted.keys() & _named_slots(query.job).keys()):

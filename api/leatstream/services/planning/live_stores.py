@@ -40,8 +40,7 @@ class LiveStores:
 
     def registry(self, store: str) -> SchemaRegistry | None:
         """The schema registry that the store names, or None."""
-        name = self.store(store).schema_registry
-        return self.view.find_registry(name) if name is not None else None
+        return self.view.registry_of(self.store(store))
 
     def registry_client(self, store: str, format_: str, position: Position | None = None) -> RegistryClient:
         """A client of the store's schema registry.

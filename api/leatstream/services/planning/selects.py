@@ -14,6 +14,7 @@ from leatstream.plan.job_spec import READER_KIND, ColumnSpec, JobSpec, SinkSpec,
 from leatstream.plan.logical import LogicalPlan
 from leatstream.services.environment import Context, Environment
 from leatstream.services.functions.jobs import function_specs
+from leatstream.services.planning.access import require_reading
 from leatstream.services.planning.analysis import analyze, check_lookup_types, typed_plan, with_places
 from leatstream.services.planning.draft import require_sources
 from leatstream.services.planning.job import plan_job
@@ -71,6 +72,7 @@ def plan_select(env: Environment, view: CatalogView, statement: Select, context:
     logical = typed_plan(
         env, lambda settled: with_places(env, view, _bind_select(statement, view, context, settled))
     )
+    require_reading(view.unit, [scan.relation for scan in logical.scans])
     analyzed = analyze(env, logical)
     require_sources(live, view, logical)
     check_lookup_types(env, logical)

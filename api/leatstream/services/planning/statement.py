@@ -14,6 +14,7 @@ from leatstream.model.objects import QueryKind, Relation, RelationKind
 from leatstream.plan.logical import LogicalPlan
 from leatstream.services.environment import Context, Environment
 from leatstream.services.functions.jobs import function_specs
+from leatstream.services.planning.access import require_new_relation, require_reading, require_writing
 from leatstream.services.planning.analysis import analyze, check_lookup_types, typed_plan, with_places
 from leatstream.services.planning.binding import ContinuousStatement, bind_statement
 from leatstream.services.planning.changelog_inserts import check_upserts
@@ -53,7 +54,11 @@ def plan_statement(
     draft = Draft(env, view, statement, context)
     for stage in _STAGES:
         stage(draft)
-    return _with_functions(draft, _plan(draft))
+    planned = _with_functions(draft, _plan(draft))
+    if planned.kind.makes_sink:
+        creates = planned.entity_action == "create"
+        require_new_relation(view.unit, planned.sink, creates=creates, written=True, query=True)
+    return planned
 
 
 def _bind(draft: Draft) -> None:
@@ -83,7 +88,20 @@ def _check_sources(draft: Draft) -> None:
     check_lookup_types(draft.env, draft.logical)
 
 
-_STAGES: tuple[Callable[[Draft], None], ...] = (_bind, _read_properties, _analyze, _check_sources)
+def _require_privileges(draft: Draft) -> None:
+    relations = [scan.relation for scan in draft.logical.scans]
+    require_reading(draft.view.unit, relations)
+    if isinstance(draft.statement, InsertInto):
+        require_writing(draft.view.unit, draft.view.resolve(draft.statement.name, draft.context))
+
+
+_STAGES: tuple[Callable[[Draft], None], ...] = (
+    _bind,
+    _require_privileges,
+    _read_properties,
+    _analyze,
+    _check_sources,
+)
 
 
 def _plan(draft: Draft) -> PlannedQuery:

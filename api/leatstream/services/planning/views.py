@@ -96,7 +96,7 @@ def stored_view(draft: Draft, fqn: Fqn, given: ViewProperties) -> str:
     if (why := connector.entity_name_fault(entity)) is not None:
         detail = f"Store {quote(store.name)} cannot have a view '{entity}': {why}."
         faults.add("invalid-property", detail, position=named)
-    relations = draft.view.unit.relations.page(limit=100_000)
+    relations = draft.view.unit.unfiltered.relations.page(limit=100_000)
     taken = [r for r in relations if (r.store, r.entity) == (store.name, entity) and r.fqn != fqn]
     if taken or draft.live.entity(store.name, entity) is not None:
         owner = f", of {taken[0].fqn}" if taken else ""

@@ -33,7 +33,7 @@ def refuse_alone(unit: UnitOfWork, query: Query) -> None:
     """CatalogError invalid-transition for a query that cannot change, stop or start without others."""
     if leader_of(query) is None and not query.job.get("leads"):
         return
-    apps = unit.applications.page(limit=100_000)
+    apps = unit.unfiltered.applications.page(limit=100_000)
     owner = quote(next((a.name for a in apps if query.name in a.queries), ""))
     raise CatalogError(
         "invalid-transition",

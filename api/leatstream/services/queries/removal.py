@@ -29,6 +29,7 @@ from leatstream.services.environment import (
     view_table,
 )
 from leatstream.services.environment.authorization import WRITE, authorize
+from leatstream.services.environment.visible import require_ownership
 from leatstream.services.nouns.application_owners import query_owner
 from leatstream.services.nouns.dependents import refuse_dependents
 from leatstream.services.nouns.entity_drops import drop_unless_used, relations_on
@@ -107,7 +108,7 @@ def _remove_checkpoints(env: Environment, query: Query) -> None:
 
 def _end_application(unit: UnitOfWork, name: str) -> None:
     """The last query of an application that shall go takes it along."""
-    for application in unit.applications.page(limit=100_000):
+    for application in unit.unfiltered.applications.page(limit=100_000):
         if application.deleting and name in application.queries:
             left = [q for q in map(unit.queries.find, application.queries) if q is not None and q.deleting]
             if not left:
@@ -209,6 +210,7 @@ def delete_query(
     with env.open_unit() as unit:
         query = require_query(unit, name)
         pre.check(query.meta.generation, "query", name)
+        require_ownership(unit.queries, query)
         owner = query_owner(unit, name)
         if owner is not None:
             raise CatalogError(
@@ -218,7 +220,7 @@ def delete_query(
             )
         if query.kind.makes_sink and query.beside is None:
             others = [d for d in query_dependents(unit, Fqn.parse(query.sink)) if d != f"query {query.name}"]
-            refuse_dependents(f"{query.sink}, which query {quote(name)} makes,", others)
+            refuse_dependents(f"{query.sink}, which query {quote(name)} makes,", others, unit)
             if delete_entity or query.delete_sink_entity:
                 _refuse_shared_entity(unit, query)
         before = query
@@ -258,4 +260,4 @@ def _refuse_shared_entity(unit: UnitOfWork, query: Query) -> None:
     if mine is None or mine.kind is RelationKind.MATERIALIZED_VIEW:
         return
     others = [r for r in relations_on(unit, mine.store, mine.entity) if r != mine]
-    refuse_dependents(f"topic {mine.entity}", [f"stream {r.fqn}" for r in others])
+    refuse_dependents(f"topic {mine.entity}", [f"stream {r.fqn}" for r in others], unit)

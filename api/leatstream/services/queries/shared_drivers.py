@@ -48,7 +48,7 @@ def sharing_of(unit: UnitOfWork, query: Query) -> Sharing | None:
     """With whom it shares: queries of one application are in one driver, as long as it has room."""
     if not shares(query):
         return None
-    for application in unit.applications.page(limit=100_000):
+    for application in unit.unfiltered.applications.page(limit=100_000):
         if query.name in application.queries:
             others = (unit.queries.find(name) for name in application.queries if name != query.name)
             near = (q.status.driver_id for q in others if q is not None and shares(q))
@@ -195,7 +195,7 @@ def is_the_silent_one(unit: UnitOfWork, query: Query, settings: RuntimeSettings,
         return False
     others = [
         q
-        for q in unit.queries.page(limit=100_000)
+        for q in unit.unfiltered.queries.page(limit=100_000)
         if q.status.driver_id == query.status.driver_id and q.meta.id != query.meta.id
     ]
     heard = (q.status.heartbeat_at for q in others)

@@ -73,7 +73,7 @@ def is_view(env: Environment, principal: Principal, fqn: Fqn, statement: ast.Dro
 
 def keeper(unit: UnitOfWork, relation: Relation) -> Query:
     """The query that keeps a view."""
-    found = unit.queries.find_by_id(relation.created_by_query or "")
+    found = unit.unfiltered.queries.find_by_id(relation.created_by_query or "")
     if found is None:
         raise CatalogError("not-found", f"The query that keeps {relation.fqn} does not exist.", noun="query")
     return found
@@ -104,7 +104,7 @@ def index_fqn(statement: ast.CreateIndex, context: Context) -> Fqn:
 def find_index(unit: UnitOfWork, fqn: Fqn) -> tuple[Relation, ViewIndex] | None:
     """The index of this name and its view, or None."""
     prefix = f"{quote(fqn.database)}.{quote(fqn.schema)}."
-    for relation in unit.relations.page(prefix=prefix, limit=100_000):
+    for relation in unit.unfiltered.relations.page(prefix=prefix, limit=100_000):
         for index in relation.indexes:
             if index.name == fqn.name:
                 return relation, index

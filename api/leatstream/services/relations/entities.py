@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from leatstream.connectors.base import Connector
@@ -10,10 +10,12 @@ from leatstream.connectors.entities import Entity, Record
 from leatstream.connectors.registry import kinds_that
 from leatstream.errors import Faults, RequestError, StoreError
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
+from leatstream.model.access import ENTITY_PRIVILEGES, Privilege
 from leatstream.model.names import quote
 from leatstream.services.environment import Environment, Page, Principal, Stored
 from leatstream.services.environment.authorization import READ, WRITE, authorize
 from leatstream.services.environment.pages import make_page
+from leatstream.services.environment.visible import desk_of, require_on_entity
 from leatstream.services.nouns.dependents import refuse_dependents
 from leatstream.services.nouns.entity_drops import drop_unless_used
 from leatstream.services.nouns.stores import get_store
@@ -39,6 +41,18 @@ def _of(connector: Connector, entity: Entity) -> Entity:
     return replace(entity, kind=connector.kind)
 
 
+def _readable(env: Environment, store: str) -> Callable[[str], bool]:
+    """Which entities of a store the principal sees: those on which it has any privilege."""
+    with env.open_unit(write=False) as unit:
+        desk, found = desk_of(unit), unit.stores.find(store)
+    if desk is None or found is None:
+        return lambda _: True
+    rights, owner = desk.rights, found.meta.owner
+    return lambda entity: any(
+        rights.may_entity(one, quote(store), entity, owner) for one in ENTITY_PRIVILEGES
+    )
+
+
 def list_entities(
     env: Environment, principal: Principal, store: str, page_size: int = 100, page_token: str | None = None
 ) -> Page[Entity]:
@@ -53,7 +67,9 @@ def list_entities(
     """
     authorize(principal, READ, "entities")
     connector = _connect(env, principal, store)
-    entities = [_of(connector, e) for e in connector.list_entities(env.settings.store_timeout)]
+    may_read = _readable(env, store)
+    live = connector.list_entities(env.settings.store_timeout)
+    entities = [_of(connector, e) for e in live if may_read(e.name)]
     found = sorted(entities, key=lambda e: e.name)
     return make_page(
         lambda after, limit: [e for e in found if e.name > after][:limit],
@@ -75,6 +91,8 @@ def get_entity(env: Environment, principal: Principal, store: str, entity: str) 
     """
     authorize(principal, READ, "entity", entity)
     connector = _connect(env, principal, store)
+    if not _readable(env, store)(entity):
+        raise StoreError("entity-not-found", f"Store {quote(store)} has no entity '{entity}'.")
     found = connector.find_entity(connector.canonical_entity(entity), env.settings.store_timeout)
     if found is None:
         raise StoreError("entity-not-found", f"Store {quote(store)} has no entity '{entity}'.")
@@ -109,6 +127,7 @@ def put_entity(
     """
     authorize(principal, WRITE, "entity", entity)
     connector = _connect(env, principal, store)
+    require_on_entity(env, store, entity, Privilege.CREATE_ENTITY)
     _require(connector, "create_entity", "nothing can be created or changed in")
     entity = connector.canonical_entity(entity)
     timeout = env.settings.store_timeout
@@ -163,6 +182,7 @@ def check_entity(
     """
     authorize(principal, WRITE, "entity", entity)
     connector = _connect(env, principal, store)
+    require_on_entity(env, store, entity, Privilege.CREATE_ENTITY)
     _require(connector, "create_entity", "nothing can be created or changed in")
     entity = connector.canonical_entity(entity)
     timeout = env.settings.store_timeout
@@ -244,11 +264,14 @@ def delete_entity(env: Environment, principal: Principal, store: str, entity: st
     """
     authorize(principal, WRITE, "entity", entity)
     get_entity(env, principal, store, entity)
+    require_on_entity(env, store, entity, Privilege.DROP_ENTITY)
     connector = _connect(env, principal, store)
     _require(connector, "create_entity", "nothing can be deleted in")
     entity = connector.canonical_entity(entity)
     used = drop_unless_used(env, store, entity, lambda: connector.drop_entity(entity))
-    refuse_dependents(f"entity {quote(entity)}", [f"stream {r.fqn}" for r in used])
+    if used:
+        with env.open_unit(write=False) as unit:
+            refuse_dependents(f"entity {quote(entity)}", [f"stream {r.fqn}" for r in used], unit)
 
 
 def read_records(
@@ -273,6 +296,7 @@ def read_records(
     """
     authorize(principal, READ, "entity", entity)
     get_entity(env, principal, store, entity)
+    require_on_entity(env, store, entity, Privilege.READ_ENTITY)
     connector = _connect(env, principal, store)
     _require(connector, "print_records", "records cannot be shown of")
     records = connector.read_records(

@@ -38,6 +38,7 @@ from leatstream.services.environment import (
 from leatstream.services.environment.authorization import READ, WRITE, authorize
 from leatstream.services.environment.pages import repository_page
 from leatstream.services.environment.upsert import upsert
+from leatstream.services.environment.visible import require_ownership
 from leatstream.services.nouns.application_owners import refuse_relation_alone
 from leatstream.services.nouns.dependents import refuse_dependents
 from leatstream.services.nouns.entity_drops import (
@@ -50,6 +51,7 @@ from leatstream.services.nouns.entity_drops import (
 from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.services.nouns.schemas import require_schema, schema_key
 from leatstream.services.nouns.stores import require_store
+from leatstream.services.planning.access import require_new_relation
 from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.record_places import headers_column, key_only
 from leatstream.services.planning.record_schemas import with_columns
@@ -110,6 +112,11 @@ def put_relation(
     if old is not None:
         pre.check(old.meta.generation, "relation", str(fqn))
         _refuse_replacement(old, draft.relation)
+    with env.open_unit(write=False) as unit:
+        if old is None:
+            require_new_relation(
+                unit, draft.relation, creates=not draft.entity_exists, written=False, query=False
+            )
     made = ensure_entity(env, store, draft)
     try:
         return _store_relation(env, principal, draft, pre, within, seen, application)
@@ -170,7 +177,7 @@ def _store_relation(
         if old is not None and stored.changed and not compatible(old, stored.item):
             own = {f"query {name}" for name in within}
             others = [d for d in shape_dependents(unit, old, stored.item) if d not in own]
-            refuse_dependents(f"the shape of {noun} {fqn}", others)
+            refuse_dependents(f"the shape of {noun} {fqn}", others, unit)
         unit.commit()
     env.changed.notify()
     return stored
@@ -294,7 +301,7 @@ def list_relations(
 def query_dependents(unit: UnitOfWork, fqn: Fqn) -> list[str]:
     """Queries that read or write the relation, for messages; not those that only stand beside its own."""
     name = str(fqn)
-    queries = [q for q in unit.queries.page(limit=100_000) if not q.deleting]
+    queries = [q for q in unit.unfiltered.queries.page(limit=100_000) if not q.deleting]
     return [f"query {q.name}" for q in queries if name in q.sources or (name == q.sink and not q.beside)]
 
 
@@ -315,7 +322,7 @@ def shape_dependents(unit: UnitOfWork, old: Relation, new: Relation) -> list[str
     if not by_name or not compatible(replace(old, columns=kept), new):
         return query_dependents(unit, old.fqn)
     names = [c.name for c in gone]
-    queries = unit.queries.page(limit=100_000)
+    queries = unit.unfiltered.queries.page(limit=100_000)
     readers = {f"query {q.name}" for q in queries if str(old.fqn) == q.sink or _names(q.job, names)}
     return [d for d in query_dependents(unit, old.fqn) if d in readers]
 
@@ -350,8 +357,9 @@ def delete_relation(
         pre.check(relation.meta.generation, "relation", str(fqn))
         if relation.created_by_query is not None and unit.queries.find_by_id(relation.created_by_query):
             raise _made_by_query(unit, relation)
+        require_ownership(unit.relations, relation)
         refuse_relation_alone(unit, fqn)
-        refuse_dependents(f"{relation.kind.value} {fqn}", query_dependents(unit, fqn))
+        refuse_dependents(f"{relation.kind.value} {fqn}", query_dependents(unit, fqn), unit)
         unit.relations.delete(relation.meta.id)
         unit.commit()
     env.changed.notify()

@@ -22,6 +22,7 @@ from leatstream.ports import Freshness, Snapshot
 from leatstream.services.environment import Context, Environment, Principal, view_table
 from leatstream.services.environment.authorization import READ, authorize
 from leatstream.services.environment.results import StatementResult
+from leatstream.services.planning.access import require_reading
 from leatstream.services.queries.views import keeper, shown_kind
 from leatstream.services.staging.catalog_view import CatalogView
 from leatstream.sql import statements as ast
@@ -160,6 +161,7 @@ def select(
         if not reads_views(view, statement.select, context):
             return None
         made, found = _compile(env, view, statement, context)
+        require_reading(unit, [relation for relation, _ in found])
     # The rows may take long: the catalog's connections are for those who need them.
     for relation, _ in found:
         authorize(principal, READ, "materialized view", str(relation.fqn))

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from leatstream.connectors.entities import Entity
-from leatstream.errors import MISSING, LeatstreamError, RequestError, sentence
+from leatstream.errors import MISSING, LeatstreamError, RequestError, not_found, sentence
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
 from leatstream.model.functions import (
     DEFAULT_TIMEOUT_SECONDS,
@@ -204,6 +204,8 @@ class CatalogView:
         self.functions: dict[str, UserFunction] = {}
         self.faulty: dict[str, LeatstreamError] = {}  # planned relations that cannot be as they are planned
         self._late: Callable[[Fqn], Relation | None] | None = None
+        # Stores of relations that were resolved: who may read a relation need not see its store.
+        self._behind: set[str] = set()
 
     def plan_late(self, late: Callable[[Fqn], Relation | None]) -> None:
         """Ask ``late`` for relations that are neither planned nor stored: a planned query may make them."""
@@ -211,12 +213,28 @@ class CatalogView:
 
     def find_store(self, name: str) -> Store | None:
         """The planned or stored store."""
-        return self.stores.get(name) or self.unit.stores.find(name)
+        unit = self.unit.unfiltered if name in self._behind else self.unit
+        return self.stores.get(name) or unit.stores.find(name)
 
     def find_registry(self, name: str) -> SchemaRegistry | None:
         """The planned or stored schema registry."""
         planned = self.assumed.registries.get(name)
         return planned[0] if planned is not None else self.unit.schema_registries.find(name)
+
+    def registry_of(self, store: Store) -> SchemaRegistry | None:
+        """The registry that a usable store names, or None; who uses the store need not see it."""
+        if store.schema_registry is None:
+            return None
+        planned = self.find_registry(store.schema_registry)
+        return planned or self.unit.unfiltered.schema_registries.find(store.schema_registry)
+
+    def source_of(self, function: UserFunction | FunctionDefinition) -> FunctionSource:
+        """The source of a usable function; who uses the function need not see it. CatalogError not-found."""
+        name = function.source
+        found = self.find_source(name) or self.unit.unfiltered.function_sources.find(name)
+        if found is None:
+            raise not_found("function source", quote(name))
+        return found
 
     def open_registry(self, env: Environment, registry: SchemaRegistry) -> RegistryClient:
         """A client of a planned or stored schema registry."""
@@ -339,6 +357,7 @@ class CatalogView:
                 hint=did_you_mean(fqn.name, names),
                 fqn=str(fqn),
             )
+        self._behind.add(found.store)
         return found
 
 

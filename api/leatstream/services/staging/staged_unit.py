@@ -7,7 +7,7 @@ the statements may run again, because they have had no effect.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -15,8 +15,9 @@ from leatstream.connectors.base import Connector
 from leatstream.connectors.registry import with_secrets
 from leatstream.errors import CatalogError, RequestError, already_exists
 from leatstream.model.objects import Query, Store
-from leatstream.ports import UnitOfWork
+from leatstream.ports import OpenUnit, UnitOfWork
 from leatstream.services.environment import Environment
+from leatstream.services.environment.visible import staged_over, whole_units
 from leatstream.services.nouns.stores import resolve_store_secrets
 from leatstream.services.staging.catalog_view import CatalogView
 
@@ -180,6 +181,11 @@ class StagedUnit:
                 self._made[noun] = _Noted(noun, base, self._staging)
         return self._made[noun]
 
+    @property
+    def unfiltered(self) -> StagedUnit:
+        """The unit itself, which shows every object."""
+        return self
+
     def commit(self) -> None:
         """Keep what this unit did for those after it."""
         self._shared.changes = self._staging.changes
@@ -218,13 +224,15 @@ def staged(env: Environment, planned: CatalogView | None = None) -> tuple[Enviro
     """
     staging = Staging()
 
-    @contextmanager
-    def units(write: bool) -> Iterator[UnitOfWork]:
-        with env.open_unit(write=False) as base:
-            yield cast("UnitOfWork", StagedUnit(base, staging, planned))
+    def over(whole: OpenUnit) -> OpenUnit:
+        @contextmanager
+        def units() -> Iterator[UnitOfWork]:
+            with whole(write=False) as base:
+                yield cast("UnitOfWork", StagedUnit(base, staging, planned))
 
-    def open_unit(*, write: bool = True) -> AbstractContextManager[UnitOfWork]:
-        return units(write)
+        return lambda *, write=True: units()
+
+    open_unit = staged_over(env.open_unit, over)
 
     def connect(store: Store) -> Connector:
         if store.meta.generation and any(reference in staging.values for reference in store.secrets.values()):
@@ -243,7 +251,8 @@ def keep(env: Environment, staging: Staging) -> None:
     Raises:
         CatalogError: stale, if something that was read has been changed meanwhile; nothing is kept then.
     """
-    with env.open_unit() as unit:
+    # What was staged has been checked; what was read is compared with what is there, hidden or not.
+    with whole_units(env.open_unit)() as unit:
         moved = any(
             _seen(look(getattr(unit, noun), how, tuple(what))) != seen
             for (noun, how, *what), seen in staging.read.items()

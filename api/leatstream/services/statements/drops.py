@@ -17,6 +17,7 @@ from leatstream.services.queries.checkpoints import savepoints
 from leatstream.services.queries.removal import delete_query
 from leatstream.services.relations import entities, relations
 from leatstream.services.staging.catalog_view import qualify
+from leatstream.services.statements import access as access_statements
 from leatstream.services.statements import secrets_and_registries as registered
 from leatstream.services.statements.functions import drop_function
 from leatstream.sql import statements as ast
@@ -29,6 +30,7 @@ _BY_NAME: dict[str, Callable[[Environment, Principal, str], object]] = {
     "query": delete_query,
     "savepoint": savepoints.delete_savepoint,
     **registered.DELETE,
+    **access_statements.DELETE,
 }
 
 

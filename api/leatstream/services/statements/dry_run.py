@@ -15,12 +15,13 @@ from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.environment.authorization import READ, authorize
 from leatstream.services.environment.results import kind_of
-from leatstream.services.functions.catalog import make_function, make_source, require_source
+from leatstream.services.functions.catalog import make_function, make_source
 from leatstream.services.nouns.application_owners import refuse_changed_alone
 from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.services.nouns.secret_values import planned_value
 from leatstream.services.nouns.session_defaults import with_defaults
 from leatstream.services.nouns.stores import check_config, split_secrets
+from leatstream.services.planning.access import require_new_relation
 from leatstream.services.planning.change_feeds import refuse_second_readers
 from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.query import PlannedQuery
@@ -260,7 +261,7 @@ def build_view(env: Environment, unit: UnitOfWork, assumed: Assumed, context: Co
     for name, (file, content) in assumed.function_sources.items():
         view.function_sources[name] = make_source(assumed_meta(now, name), name, file, content)
     for name, function in assumed.functions.items():
-        source = view.find_source(function.source) or require_source(unit, function.source)
+        source = view.source_of(function)
         view.functions[name] = make_function(assumed_meta(now, name), name, function, source)
     for text, body in assumed.relations.items():
         try:
@@ -310,4 +311,8 @@ def _draft(env: Environment, view: CatalogView, fqn: Fqn, body: RelationDefiniti
     store = view.require_store(read.store or env.settings.default_store or "")
     meta = assumed_meta(env.clock.now(), str(fqn))
     body = with_columns(LiveStores(env, view), store.name, fqn.name, body, read)
-    return draft_relation(env, store, fqn, body, read, meta, view.planned_entity).relation
+    draft = draft_relation(env, store, fqn, body, read, meta, view.planned_entity)
+    if view.unit.relations.find(str(fqn)) is None:
+        creates = not draft.entity_exists
+        require_new_relation(view.unit, draft.relation, creates=creates, written=False, query=False)
+    return draft.relation

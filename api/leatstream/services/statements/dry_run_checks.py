@@ -42,6 +42,7 @@ from leatstream.services.staging.catalog_view import (
     planned_registry,
     qualify,
 )
+from leatstream.services.statements import access as access_statements
 from leatstream.services.statements import applications as application_statements
 from leatstream.services.statements import secrets_and_registries_checks as registered_checks
 from leatstream.services.statements.function_listings import find_builtin
@@ -54,6 +55,7 @@ from leatstream.services.statements.functions import (
 from leatstream.services.statements.inserted_values import check_json, check_values
 from leatstream.services.statements.restarts import check_all, check_start
 from leatstream.services.statements.secrets_and_registries import NOUN_OF
+from leatstream.sql import access_statements as access
 from leatstream.sql import statements as ast
 from leatstream.sql.noun_statements import RELATIONS
 from leatstream.sql.registered_properties import read_registry_properties
@@ -245,8 +247,9 @@ def _exists(env: Environment, view: CatalogView, noun: str, s: Any, context: Con
         refuse_other_kind(view.resolve(s.name, context), noun, verb, s.name.position)
     elif noun == "index":
         require_index(view.unit, qualify(s.name, context))
-    elif noun == "role":
-        return
+    elif noun in access_statements.DELETE:
+        if isinstance(s, ast.Drop):
+            access_statements.exists(view, noun, single(s.name))
     elif noun == "function":
         _function_exists(view, s)
     elif noun == "function_source":
@@ -298,16 +301,18 @@ def _drop(env: Environment, view: CatalogView, s: ast.Drop, context: Context) ->
         kept = found is not None and found.kind is RelationKind.MATERIALIZED_VIEW and own is not None
         mine = f"query {own.name}" if own is not None and kept else ""
         used = [d for d in query_dependents(view.unit, fqn) if d != mine]
-        refuse_dependents(f"{found.kind.value.replace('_', ' ') if found else s.noun} {fqn}", used)
+        refuse_dependents(f"{found.kind.value.replace('_', ' ') if found else s.noun} {fqn}", used, view.unit)
     elif s.noun == "function":
-        refuse_dependents(f"function {quote(single(s.name))}", callers(view.unit, single(s.name)))
+        refuse_dependents(f"function {quote(single(s.name))}", callers(view.unit, single(s.name)), view.unit)
     elif s.noun == "function_source":
         made = [f"function {quote(f.name)}" for f in functions_of(view.unit, single(s.name))]
-        refuse_dependents(f"function source {quote(single(s.name))}", made)
+        refuse_dependents(f"function source {quote(single(s.name))}", made, view.unit)
     elif s.noun == "store":
         name = single(s.name)
-        used = [f"stream {r.fqn}" for r in view.unit.relations.page(limit=100_000) if r.store == name]
-        refuse_dependents(f"store {quote(name)}", used)
+        used = [
+            f"stream {r.fqn}" for r in view.unit.unfiltered.relations.page(limit=100_000) if r.store == name
+        ]
+        refuse_dependents(f"store {quote(name)}", used, view.unit)
     elif s.noun in registered_checks.REQUIRE:
         registered_checks.refuse_used(view, s.noun, single(s.name))
 
@@ -425,4 +430,9 @@ _CHECKS: dict[type[ast.Statement], _Check] = {
     ast.RestartQueries: _restart_queries,
     ast.RollbackQuery: _of_query,
     ast.Select: _select,
+    access.CreateRole: access_statements.check,
+    access.CreateAccount: access_statements.check,
+    access.CreateToken: access_statements.check,
+    access.GrantPrivileges: access_statements.check,
+    access.CanI: access_statements.check,
 }

@@ -11,12 +11,15 @@ from leatstream.errors import Faults, Position, RequestError
 from leatstream.formats.described import FORMATS
 from leatstream.formats.json_faults import faults_of
 from leatstream.formats.json_writing import check_type
+from leatstream.model.access import Privilege
 from leatstream.model.names import quote
 from leatstream.model.objects import Column, Query, QueryState, Relation, RelationKind
 from leatstream.plan.job_spec import ColumnSpec
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.environment.authorization import WRITE, authorize
-from leatstream.services.nouns.stores import get_store
+from leatstream.services.environment.visible import require_on_entity
+from leatstream.services.nouns.stores import get_store, require_store
+from leatstream.services.planning.access import require_writing
 from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.record_places import headers_column, key_columns, key_only
 from leatstream.services.relations.described_records import make_records
@@ -82,11 +85,13 @@ def insert_values(env: Environment, principal: Principal, statement: InsertValue
     authorize(principal, WRITE, "stream", str(qualify(statement.name, context)))
     with env.open_unit(write=False) as unit:
         relation = CatalogView(unit).resolve(statement.name, context)
+        require_writing(unit, relation)
+        store = require_store(unit.unfiltered, relation.store) if relation.store else None
     described = relation.value_format in FORMATS or relation.key_format in FORMATS
     # Schemas of records are asked for and registered.
     with env.planning() if described else env.open_unit(write=False) as unit:
         relation, records = check_values(env, CatalogView(unit), statement, context, register=True)
-    connector = env.connect(get_store(env, principal, relation.store))
+    connector = env.connect(store or get_store(env, principal, relation.store))
     connector.write_records(relation.entity, records, _WRITE_TIMEOUT)
     return str(relation.fqn)
 
@@ -112,6 +117,7 @@ def insert_json(
     """
     record = check_json(s)
     authorize(principal, WRITE, "entity", entity)
+    require_on_entity(env, store, entity, Privilege.WRITE_ENTITY)
     get_entity(env, principal, store, entity)
     env.connect(get_store(env, principal, store)).write_records(entity, [record], _WRITE_TIMEOUT)
     return _unreadable(env, store, entity, record.value or b"")
@@ -121,10 +127,10 @@ def _unreadable(env: Environment, store: str, entity: str, value: bytes) -> list
     with env.open_unit(write=False) as unit:
         over = [
             relation
-            for relation in unit.relations.page(limit=10_000)
+            for relation in unit.unfiltered.relations.page(limit=10_000)
             if (relation.store, relation.entity, relation.value_format) == (store, entity, "json")
         ]
-        queries = unit.queries.page(limit=100_000) if over else ()
+        queries = unit.unfiltered.queries.page(limit=100_000) if over else ()
     found = []
     for relation in over:
         elsewhere = (*key_only(relation), headers_column(relation))

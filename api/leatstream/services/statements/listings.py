@@ -21,6 +21,7 @@ from leatstream.services.queries.checkpoints import savepoints
 from leatstream.services.queries.views import refuse_other_kind
 from leatstream.services.relations import entities, relations
 from leatstream.services.staging.catalog_view import qualify
+from leatstream.services.statements import access as access_statements
 from leatstream.services.statements import applications as application_statements
 from leatstream.services.statements import secrets_and_registries as registered_statements
 from leatstream.services.statements.function_listings import (
@@ -94,6 +95,8 @@ def listed(env: Environment, who: Principal, s: ast.ListObjects, context: Contex
         return registered_statements.listed(env, who, s)
     if s.noun == "function_sources":
         return listed_sources(env, who)
+    if s.noun in ("roles", "users", "service_accounts", "api_tokens"):
+        return access_statements.listed(env, who, s)
     return _relations(env, who, s, context)
 
 

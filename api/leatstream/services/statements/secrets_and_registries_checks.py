@@ -121,6 +121,6 @@ def refuse_used(view: CatalogView, noun: str, name: str) -> None:
         name: of the object.
     """
     if noun == "secret":
-        refuse_dependents(f"secret {quote(name)}", secret_dependents(view.unit, name))
+        refuse_dependents(f"secret {quote(name)}", secret_dependents(view.unit, name), view.unit)
     elif noun == "schema_registry":
-        refuse_dependents(f"schema registry {quote(name)}", registry_dependents(view.unit, name))
+        refuse_dependents(f"schema registry {quote(name)}", registry_dependents(view.unit, name), view.unit)

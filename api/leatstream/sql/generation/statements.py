@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from leatstream.sql import access_statements as access
 from leatstream.sql import statements as s
 from leatstream.sql.constants import Constant
 from leatstream.sql.generation.queries import QueryGenerator
@@ -219,6 +220,46 @@ def _named(verb: str) -> Callable[[Any], str]:
     return lambda x: f"{verb} {dotted(x.name)}"
 
 
+def _account(statement: access.CreateAccount) -> str:
+    created = _create(statement.noun.upper(), statement, comment=statement.comment)
+    return _words(created, _with(statement.properties))
+
+
+def _token(statement: access.CreateToken) -> str:
+    return _words(_create("API_TOKEN", statement, comment=statement.comment), _with(statement.properties))
+
+
+def _target(target: access.AccessTarget) -> str:
+    noun = target.noun.upper()
+    if target.noun == "organization":
+        return noun
+    if target.name is None:
+        plural = noun[:-1] + "IES" if noun.endswith("Y") else f"{noun}S"
+        within = f"IN {target.of.upper()} {dotted(target.within)}" if target.of and target.within else ""
+        return _words("ALL", plural, within)
+    entities = f"ENTITIES {value(target.entities)}" if target.entities is not None else ""
+    return _words(noun, dotted(target.name), entities)
+
+
+def _grant(statement: access.GrantPrivileges) -> str:
+    verb, to = ("REVOKE", "FROM") if statement.revoke else ("GRANT", "TO")
+    option = "WITH GRANT OPTION" if statement.grant_option else ""
+    privileges = ", ".join(one.upper() for one in statement.privileges)
+    target = _target(statement.target)
+    return _words(verb, privileges, "ON", target, to, "ROLE", dotted(statement.role), option)
+
+
+def _grant_role(statement: access.GrantRole) -> str:
+    verb, to = ("REVOKE", "FROM") if statement.revoke else ("GRANT", "TO")
+    return _words(verb, "ROLE", dotted(statement.role), to, statement.noun.upper(), dotted(statement.name))
+
+
+def _list_grants(statement: access.ListGrants) -> str:
+    if statement.role is not None:
+        return f"LIST GRANTS TO ROLE {dotted(statement.role)}"
+    return "LIST GRANTS ON " + (_target(statement.target) if statement.target is not None else "")
+
+
 WRITERS: dict[type[s.Statement], Callable[[Any], str]] = {
     s.CreateDatabase: _database,
     s.CreateSchema: _schema,
@@ -262,4 +303,11 @@ WRITERS: dict[type[s.Statement], Callable[[Any], str]] = {
     s.RestartQueries: _restart_failed,
     s.RollbackQuery: _named("ROLLBACK QUERY"),
     s.Select: lambda x: _QUERIES.query(x.select),
+    access.CreateRole: lambda x: _create("ROLE", x, comment=x.comment),
+    access.CreateAccount: _account,
+    access.CreateToken: _token,
+    access.GrantPrivileges: _grant,
+    access.GrantRole: _grant_role,
+    access.CanI: lambda x: f"CAN I {x.privilege.upper()} ON {_target(x.target)}",
+    access.ListGrants: _list_grants,
 }

@@ -249,7 +249,7 @@ def delete_savepoint(
     with env.open_unit() as unit:
         found = require_savepoint(unit, name)
         pre.check(found.meta.generation, "savepoint", name)
-        for query in unit.queries.page(limit=100_000):
+        for query in unit.unfiltered.queries.page(limit=100_000):
             if query.origin is not None and query.origin.path == savepoint_path(found):
                 if not awaits_checkpoint(query):
                     continue

@@ -28,6 +28,7 @@ from leatstream.services.queries.reconcile.store_steps import (
 )
 from leatstream.services.queries.replace.catch_up import take_over
 from leatstream.services.queries.retries import DRIVER_NOT_STARTED, after_loss, age, ended
+from leatstream.services.queries.rights import revoked
 from leatstream.services.queries.save import keep_query
 from leatstream.services.queries.shared_drivers import (
     APART,
@@ -43,7 +44,7 @@ from leatstream.services.queries.shared_drivers import (
     starts_in_turn,
     turn_of,
 )
-from leatstream.services.queries.update import update_query, update_status
+from leatstream.services.queries.update import not_started, update_query, update_status
 
 _log = logging.getLogger(__name__)
 _STRAY_SECONDS = 15.0
@@ -306,9 +307,13 @@ def _launch(env: Environment, query: Query, aside: Aside) -> None:
         return
     now = env.clock.now()
     with env.open_unit(write=False) as unit:
+        refused = revoked(unit, query)
         sharing = sharing_of(unit, query)
         # All queries are read for the few that need it only: hundreds may wait here in one pass.
         first = turn_of(query, unit.queries.page(limit=100_000), now) if starts_in_turn(query) else None
+    if refused is not None:
+        not_started(env, query, refused)
+        return
     try:
         driver = env.drivers.assign(query.meta.id, sharing) if first is None else None
         why = env.drivers.why_none()

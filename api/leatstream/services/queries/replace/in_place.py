@@ -89,7 +89,7 @@ def check_replacement(
             hint="Delete it and create it again.",
         )
     others = _holders(unit, old, planned, within)
-    refuse_dependents(f"the shape of {old.sink}", others)
+    refuse_dependents(f"the shape of {old.sink}", others, unit)
     change = replacement(unit, old, planned, within)
     if change.kind == "refused":
         raise CatalogError(

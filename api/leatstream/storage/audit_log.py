@@ -1,0 +1,83 @@
+"""The audit log: rows that are only added to, each with a hash over the one before."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from leatstream.model.access import AuditEvent
+from leatstream.storage import tables
+
+_COLUMNS = ("number", "hash", "at", "principal")
+
+
+class SqlAuditRows:
+    """Events over one open connection (``ports.AuditRows``)."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def add(self, event: AuditEvent) -> None:
+        """Append an event. Write units exclude each other, so the last row is the one before."""
+        c = tables.audit_events.c
+        last = self._connection.execute(sa.select(c.hash).order_by(c.id.desc()).limit(1)).scalar()
+        document = _document(event)
+        row = {
+            "at": event.at,
+            "principal": event.principal,
+            "document": document,
+            "hash": _hash(last or "", event.at, event.principal, document),
+        }
+        self._connection.execute(sa.insert(tables.audit_events), row)
+
+    def page(
+        self, *, before: int | None = None, limit: int = 100, principal: str | None = None
+    ) -> Sequence[AuditEvent]:
+        """Events, newest first."""
+        c = tables.audit_events.c
+        statement = sa.select(tables.audit_events).order_by(c.id.desc()).limit(limit)
+        if before is not None:
+            statement = statement.where(c.id < before)
+        if principal is not None:
+            statement = statement.where(c.principal == principal)
+        return [_event(dict(row)) for row in self._connection.execute(statement).mappings()]
+
+    def broken(self) -> int | None:
+        """Number of the first event whose hash does not fit; the oldest one that is kept counts as true."""
+        before: str | None = None
+        rows = self._connection.execute(sa.select(tables.audit_events).order_by(tables.audit_events.c.id))
+        for row in rows.mappings():
+            if before is not None and row["hash"] != _hash(
+                before, row["at"], row["principal"], row["document"]
+            ):
+                return int(row["id"])
+            before = row["hash"]
+        return None
+
+    def delete_until(self, at: datetime) -> int:
+        """Delete the events before a moment; the newest one stays, as the next one's hash covers it."""
+        c = tables.audit_events.c
+        last = self._connection.execute(sa.select(sa.func.max(c.id))).scalar()
+        statement = sa.delete(tables.audit_events).where(c.at < at, c.id < (last or 0))
+        return int(self._connection.execute(statement).rowcount)
+
+
+def _document(event: AuditEvent) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.to_builtins(event)
+    return {name: value for name, value in found.items() if name not in _COLUMNS and value is not None}
+
+
+def _hash(before: str, at: datetime, principal: str, document: Mapping[str, Any]) -> str:
+    text = msgspec.json.encode([before, at.isoformat(), principal, dict(document)], order="sorted")
+    return hashlib.sha256(text).hexdigest()
+
+
+def _event(row: Mapping[str, Any]) -> AuditEvent:
+    return AuditEvent(
+        number=row["id"], hash=row["hash"], at=row["at"], principal=row["principal"], **row["document"]
+    )

@@ -1,0 +1,448 @@
+"""Who may do what: roles, grants, accounts, tokens, and the audit log, over the REST API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from leatstream.model.access import Scope, TokenRow
+from leatstream.rest.app import create_app
+from leatstream.services.environment.authorization import ADMINISTRATOR, mint_token
+
+Sign = Callable[..., TestClient]
+STREAM = "demo.public.pageviews"
+
+
+@pytest.fixture
+def admin(fresh: Any, pageviews: TestClient) -> Iterator[TestClient]:
+    """A client with the server's own token, over a world with a stream."""
+    token, token_id, token_hash = mint_token()
+    with fresh.units() as unit:
+        unit.tokens.add(
+            TokenRow(
+                id=token_id,
+                hash=token_hash,
+                name=ADMINISTRATOR,
+                principal=ADMINISTRATOR,
+                role="sysadmin",
+                scope=Scope.ADMIN,
+                created_at=datetime.now(UTC),
+                created_by=ADMINISTRATOR,
+            )
+        )
+        unit.commit()
+    headers = {"Authorization": f"Bearer {token}"}
+    with TestClient(pageviews.app, headers=headers, raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture
+def sign_in(admin: TestClient) -> Sign:
+    """Makes a role with grants and an account with it, and gives a client with its token."""
+
+    def make(role: str, *grants: dict[str, Any], scope: str = "write", inherits: Any = None) -> TestClient:
+        if grants or inherits or admin.get(f"/v1/roles/{role}").status_code == 404:
+            body = {"grants": list(grants), "inherits": inherits}
+            assert admin.put(f"/v1/roles/{role}", json=body).status_code in (200, 201)
+        account = f"{role}_{scope}"
+        made = admin.put(f"/v1/service-accounts/{account}", json={"roles": [role]})
+        assert made.status_code in (200, 201), made.text
+        answer = admin.post(f"/v1/tokens/{account}", json={"account": account, "scope": scope})
+        assert answer.status_code == 201, answer.text
+        headers = {"Authorization": f"Bearer {answer.json()['value']}"}
+        return TestClient(admin.app, headers=headers, raise_server_exceptions=False)
+
+    return make
+
+
+def on(privilege: str, kind: str, name: str | None = None, **more: Any) -> dict[str, Any]:
+    """A grant as JSON."""
+    return {"privilege": privilege, "on": kind, "name": name, **more}
+
+
+READ = (
+    on("usage", "database", "demo"),
+    on("usage", "schema", "demo.public"),
+    on("select", "relation", STREAM),
+)
+
+
+def run(client: TestClient, sql: str) -> Any:
+    """The answer to a statement."""
+    return client.post("/v1/statements", json={"sql": sql, "database": "demo", "store": "k"})
+
+
+def code_of(answer: Any) -> str:
+    """The code of a refusal."""
+    return str(answer.json()["code"])
+
+
+class TestVisibility:
+    """What a role has no privilege on does not exist for it."""
+
+    def test_nothing_is_seen_without_a_grant(self, sign_in: Sign) -> None:
+        client = sign_in("nobody")
+        for path in ("databases/demo", "stores/k", f"relations/{STREAM}", "databases/demo/schemas/public"):
+            answer = client.get(f"/v1/{path}")
+            assert (answer.status_code, code_of(answer)) == (404, "not-found"), path
+        for path in ("databases", "stores", "relations", "queries", "secrets", "users"):
+            answer = client.get(f"/v1/{path}")
+            shown = [one for one in answer.json()["items"] if one["name"] != "nobody_write"]
+            assert (answer.status_code, shown) == (200, []), path
+
+    def test_a_hidden_name_is_no_hint(self, sign_in: Sign) -> None:
+        answer = run(sign_in("nobody"), "SELECT * FROM demo.public.pageview")
+        assert answer.status_code == 422
+        assert "pageviews" not in answer.text.replace("pageview.", "").replace("pageview ", "")
+
+    def test_a_relation_shows_its_containers_by_name(self, sign_in: Sign) -> None:
+        client = sign_in("team", on("select", "relation", STREAM))
+        assert client.get("/v1/databases/demo").status_code == 200
+        assert [one["name"] for one in client.get("/v1/relations").json()["items"]] == ["pageviews"]
+        assert client.get("/v1/stores/k").status_code == 404
+
+    def test_pages_stay_full(self, admin: TestClient, sign_in: Sign) -> None:
+        for number in range(30):
+            admin.put(f"/v1/databases/d{number:02}", json={})
+        client = sign_in("few", *(on("usage", "database", f"d{n:02}") for n in range(0, 30, 3)))
+        first = client.get("/v1/databases", params={"page_size": 6}).json()
+        second = client.get(
+            "/v1/databases", params={"page_size": 6, "page_token": first["next_page_token"]}
+        ).json()
+        names = [one["name"] for one in first["items"] + second["items"]]
+        assert names == [f"d{n:02}" for n in range(0, 30, 3)]
+        assert (len(first["items"]), second["next_page_token"]) == (6, None)
+
+    def test_dependents_that_are_hidden_are_not_named(self, admin: TestClient, sign_in: Sign) -> None:
+        client = sign_in("keeper", on("create_database", "organization"))
+        assert client.put("/v1/databases/mine", json={}).status_code == 201
+        assert admin.put("/v1/databases/mine/schemas/canary", json={}).status_code == 201
+        answer = client.delete("/v1/databases/mine")
+        assert (answer.status_code, code_of(answer)) == (409, "has-dependents")
+        assert "canary" not in answer.text
+
+
+class TestStatements:
+    """What each statement needs."""
+
+    def test_select_needs_select_and_its_path(self, sign_in: Sign) -> None:
+        client = sign_in("half", on("insert", "relation", STREAM))
+        answer = run(client, f"CREATE STREAM x AS SELECT userid FROM {STREAM}")
+        assert (answer.status_code, code_of(answer)) == (403, "permission-denied")
+        detail = answer.json()["detail"]
+        assert "SELECT on relation demo.public.pageviews" in detail
+        assert "USAGE on database demo" in detail
+        assert "USAGE on schema demo.public" in detail
+
+    def test_create_stream_as_needs_each_of_its_privileges(self, sign_in: Sign) -> None:
+        whole = (
+            *READ,
+            on("create_relation", "schema", "demo.public"),
+            on("create_query", "organization"),
+            on("usage", "store", "k"),
+            on("create_entity", "store", "k"),
+        )
+        sql = f"CREATE STREAM made AS SELECT userid FROM {STREAM}"
+        for left_out in range(len(whole)):
+            client = sign_in(f"lacks{left_out}", *(g for i, g in enumerate(whole) if i != left_out))
+            answer = run(client, sql)
+            expected = {2: 422, 6: 403}.get(left_out, 403)
+            assert answer.status_code == expected, (whole[left_out], answer.text)
+            # The dry run says the same.
+            checked = client.post(
+                "/v1/statements:validate", json={"sql": sql, "database": "demo", "store": "k"}
+            )
+            told = checked.json() if checked.status_code != 200 else checked.json()["statements"][0]
+            assert checked.status_code == expected or told["problems"], whole[left_out]
+        answer = run(sign_in("whole", *whole), sql)
+        assert answer.status_code == 200, answer.text
+
+    def test_what_a_role_makes_is_its_own(self, admin: TestClient, sign_in: Sign) -> None:
+        client = sign_in(
+            "makers",
+            *READ,
+            on("create_relation", "schema", "demo.public"),
+            on("create_query", "organization"),
+            on("usage", "store", "k"),
+            on("create_entity", "store", "k", entities="made*"),
+        )
+        assert run(client, f"CREATE STREAM other AS SELECT userid FROM {STREAM}").status_code == 403
+        assert run(client, f"CREATE STREAM made AS SELECT userid FROM {STREAM}").status_code == 200
+        assert client.get("/v1/relations/demo.public.made").json()["owner"] == "makers"
+        assert run(client, "TERMINATE QUERY made").status_code == 200
+        assert client.delete(f"/v1/relations/{STREAM}").status_code == 403
+        assert admin.get("/v1/queries/made").json()["owner"] == "makers"
+
+    def test_insert_needs_insert(self, sign_in: Sign) -> None:
+        sql = f"INSERT INTO {STREAM} VALUES (1, 'ann')"
+        assert run(sign_in("reads", *READ), sql).status_code == 403
+        path = (on("usage", "database", "demo"), on("usage", "schema", "demo.public"))
+        assert run(sign_in("writes", on("insert", "relation", STREAM), *path), sql).status_code == 200
+
+    def test_entities_are_seen_by_pattern(self, admin: TestClient, sign_in: Sign) -> None:
+        admin.put("/v1/stores/k/entities/orders", json={"kafka": {"partitions": 1, "replicas": 1}})
+        client = sign_in("topics", on("read_entity", "store", "k", entities="page*"))
+        names = [one["name"] for one in client.get("/v1/stores/k/entities").json()["items"]]
+        assert names == ["pageviews"]
+        assert client.get("/v1/stores/k/entities/orders").status_code == 404
+        assert client.delete("/v1/stores/k/entities/pageviews").status_code == 403
+
+    def test_a_secret_is_used_only_with_usage(self, admin: TestClient, sign_in: Sign) -> None:
+        admin.put("/v1/secrets/pw", json={"value": "s3cret"})
+        body = {
+            "kafka": {
+                "bootstrap_servers": "evil:9092",
+                "sasl": {"mechanism": "plain", "username": "u", "password_secret": "pw"},
+                "security_protocol": "sasl_ssl",
+            }
+        }
+        changes = sign_in("rotates", on("modify", "secret", "pw"), on("create_store", "organization"))
+        assert changes.put("/v1/secrets/pw", json={"value": "new"}).status_code == 200
+        answer = changes.put("/v1/stores/evil", json=body)
+        assert (answer.status_code, code_of(answer)) == (422, "validation")
+
+    def test_sources_of_functions_are_for_sysadmins(self, sign_in: Sign) -> None:
+        client = sign_in("coder", *READ, on("create_function", "organization"))
+        body = {"file": "f.py", "content": "ZGVmIGYoeCk6IHJldHVybiB4"}
+        assert client.put("/v1/function-sources/f", json=body).status_code in (403, 422)
+
+    def test_statements_about_access(self, admin: TestClient) -> None:
+        for sql in (
+            "CREATE ROLE analyst COMMENT 'reads'",
+            f"GRANT SELECT ON STREAM {STREAM} TO ROLE analyst",
+            "GRANT USAGE ON ALL SCHEMAS IN DATABASE demo TO ROLE analyst WITH GRANT OPTION",
+            "CREATE USER \"ann@example.com\" WITH ('roles' = 'analyst')",
+            "CREATE SERVICE_ACCOUNT ci",
+            "GRANT ROLE analyst TO SERVICE_ACCOUNT ci",
+        ):
+            assert run(admin, sql).status_code == 200, sql
+        rows = run(admin, "SHOW GRANTS TO ROLE analyst").json()["results"][0]["rows"]
+        assert rows == [
+            ["analyst", "SELECT", "relation demo.public.pageviews", "false"],
+            ["analyst", "USAGE", "all schemas in database demo", "true"],
+        ]
+        made = run(admin, "CREATE API_TOKEN ci WITH ('account' = 'ci', 'scope' = 'read')").json()["results"][
+            0
+        ]
+        headers = {"Authorization": f"Bearer {made['rows'][0][-1]}"}
+        with TestClient(admin.app, headers=headers, raise_server_exceptions=False) as client:
+            assert run(client, f"CAN I SELECT ON STREAM {STREAM}").json()["results"][0]["rows"] == [["true"]]
+            assert run(client, f"CAN I INSERT ON STREAM {STREAM}").json()["results"][0]["rows"] == [["false"]]
+            assert run(client, "CAN I USAGE ON STORE k").json()["results"][0]["rows"] == [["false"]]
+        run(admin, f"REVOKE SELECT ON STREAM {STREAM} FROM ROLE analyst")
+        assert len(run(admin, "LIST GRANTS TO ROLE analyst").json()["results"][0]["rows"]) == 1
+        answer = run(admin, "DROP ROLE analyst")
+        assert (answer.status_code, code_of(answer)) == (409, "has-dependents")
+        assert run(admin, "DROP API_TOKEN ci").status_code == 200
+
+
+class TestGrants:
+    """Who may give what away."""
+
+    def test_only_owners_and_holders_of_the_option_grant(self, admin: TestClient, sign_in: Sign) -> None:
+        grant = on("select", "relation", STREAM)
+        sign_in("target")
+        plain = sign_in("plain", *READ, scope="admin")
+        assert plain.post("/v1/roles/target:grant", json={"grants": [grant]}).status_code == 403
+        holder = sign_in("holder", {**grant, "grant_option": True}, scope="admin")
+        assert holder.post("/v1/roles/target:grant", json={"grants": [grant]}).status_code == 200
+        granted = admin.get("/v1/roles/target").json()["grants"]
+        assert [one["privilege"] for one in granted] == ["select"]
+        assert holder.post("/v1/roles/target:revoke", json={"grants": [grant]}).status_code == 200
+
+    def test_nobody_gives_a_role_away_that_he_lacks(self, admin: TestClient, sign_in: Sign) -> None:
+        manager = sign_in("members", on("manage_members", "organization"), scope="admin")
+        for role in ("sysadmin", "orgadmin", "reader"):
+            answer = manager.put("/v1/users/eve", json={"roles": [role]})
+            assert (answer.status_code, code_of(answer)) == (403, "permission-denied"), role
+        assert manager.put("/v1/users/eve", json={"roles": ["members"]}).status_code == 201
+        security = sign_in("security", inherits=["securityadmin"], scope="admin")
+        assert security.put("/v1/users/eve", json={"roles": ["sysadmin"]}).status_code == 403
+        assert security.put("/v1/roles/sly", json={"inherits": ["sysadmin"]}).status_code == 403
+        assert security.put("/v1/users/eve", json={"roles": ["reader"]}).status_code == 200
+
+    def test_ownership_moves(self, admin: TestClient, sign_in: Sign) -> None:
+        client = sign_in("heirs")
+        body = {"on": "relation", "name": STREAM, "role": "heirs"}
+        assert client.post("/v1/ownership", json=body).status_code == 403
+        assert admin.post("/v1/ownership", json=body).status_code == 204
+        assert client.get(f"/v1/relations/{STREAM}").json()["owner"] == "heirs"
+        found = client.get("/v1/me/permissions", params={"on": "relation", "name": STREAM}).json()
+        assert "ownership" in found["privileges"]
+
+    def test_grants_on_all_hold_for_later_objects(self, admin: TestClient, sign_in: Sign) -> None:
+        client = sign_in("all", {"privilege": "usage", "on": "database"})
+        admin.put("/v1/databases/later", json={})
+        assert client.get("/v1/databases/later").status_code == 200
+
+    def test_a_role_cannot_inherit_itself(self, admin: TestClient) -> None:
+        admin.put("/v1/roles/a", json={})
+        admin.put("/v1/roles/b", json={"inherits": ["a"]})
+        answer = admin.put("/v1/roles/a", json={"inherits": ["b"]})
+        assert (answer.status_code, code_of(answer)) == (422, "validation")
+
+    def test_grants_that_make_no_sense_are_refused(self, admin: TestClient) -> None:
+        for grant in (
+            on("select", "store", "k"),
+            on("usage", "database", "absent"),
+            on("ownership", "store", "k"),
+            {"privilege": "usage", "on": "store", "in_schema": "demo.public"},
+            on("usage", "database", "Demo"),
+            on("select", "relation", "pageviews"),
+        ):
+            answer = admin.put("/v1/roles/odd", json={"grants": [grant]})
+            assert answer.status_code == 422, grant
+        assert admin.put("/v1/roles/sysadmin", json={}).status_code == 422
+
+
+class TestTokens:
+    """Tokens are bound to a role and a scope, end, are rotated and revoked."""
+
+    def test_scopes(self, sign_in: Sign) -> None:
+        reads = sign_in("scoped", on("create_database", "organization"), scope="read")
+        assert reads.put("/v1/databases/x", json={}).status_code == 403
+        writes = sign_in("scoped", scope="write")
+        assert writes.put("/v1/databases/x", json={}).status_code == 201
+        answer = writes.post("/v1/tokens/more", json={"scope": "admin"})
+        assert (answer.status_code, code_of(answer)) == (403, "permission-denied")
+
+    def test_rotation_keeps_the_old_value_for_a_while(self, admin: TestClient, sign_in: Sign) -> None:
+        old = sign_in("rotated")
+        answer = admin.post("/v1/tokens/rotated_write:rotate", json={"grace_minutes": 60})
+        assert answer.json()["values"] == 2
+        new = {"Authorization": f"Bearer {answer.json()['value']}"}
+        assert (old.get("/v1/me").status_code, old.get("/v1/me", headers=new).status_code) == (200, 200)
+        admin.post("/v1/tokens/rotated_write:rotate", json={"grace_minutes": 0})
+        assert (old.get("/v1/me").status_code, old.get("/v1/me", headers=new).status_code) == (401, 401)
+
+    def test_a_revoked_token_a_disabled_and_a_deleted_account(self, admin: TestClient, sign_in: Sign) -> None:
+        client = sign_in("gone")
+        admin.delete("/v1/tokens/gone_write")
+        assert client.get("/v1/me").status_code == 401
+        for change in ({"roles": ["gone"], "disabled": True}, None):
+            client = sign_in("gone")
+            if change is None:
+                admin.delete("/v1/service-accounts/gone_write")
+            else:
+                admin.put("/v1/service-accounts/gone_write", json=change)
+            assert client.get("/v1/me").status_code == 401
+            admin.delete("/v1/tokens/gone_write")
+
+    def test_a_lost_role_is_said(self, admin: TestClient, sign_in: Sign) -> None:
+        client = sign_in("lost")
+        admin.put("/v1/service-accounts/lost_write", json={"roles": ["reader"]})
+        answer = client.get("/v1/me")
+        assert answer.status_code == 403
+        assert "no longer has role lost" in answer.json()["detail"]
+
+    def test_revoked_grants_count_at_once(self, admin: TestClient, sign_in: Sign) -> None:
+        client = sign_in("brief", *READ)
+        assert client.get(f"/v1/relations/{STREAM}").status_code == 200
+        admin.put("/v1/roles/brief", json={"grants": []})
+        assert client.get(f"/v1/relations/{STREAM}").status_code == 404
+
+    def test_an_expired_token(self, fresh: Any, admin: TestClient, sign_in: Sign) -> None:
+        from dataclasses import replace
+
+        client = sign_in("ended")
+        with fresh.units() as unit:
+            (row,) = unit.tokens.list("ended_write")
+            unit.tokens.add(replace(row, expires_at=datetime.now(UTC) - timedelta(seconds=1)))
+            unit.commit()
+        assert client.get("/v1/me").status_code == 401
+
+    def test_the_last_use_is_noted(self, admin: TestClient, sign_in: Sign) -> None:
+        assert admin.get("/v1/tokens/used_write").status_code == 404
+        sign_in("used").get("/v1/me")
+        assert admin.get("/v1/tokens/used_write").json()["last_used_at"] is not None
+
+    def test_the_servers_own_token_is_not_revoked(self, admin: TestClient) -> None:
+        answer = admin.delete("/v1/tokens/admin")
+        assert (answer.status_code, code_of(answer)) == (409, "invalid-transition")
+
+
+class TestAudit:
+    """Changes and refusals are in the log, each hash over the one before."""
+
+    def test_changes_and_refusals(self, fresh: Any, admin: TestClient, sign_in: Sign) -> None:
+        client = sign_in("watched", *READ)
+        client.delete(f"/v1/relations/{STREAM}")
+        admin.put("/v1/databases/new", json={})
+        found = admin.get("/v1/audit-events", params={"page_size": 2}).json()
+        assert {(one["operation"], one["kind"], one["name"]) for one in found["items"]} == {
+            ("create", "database", "new"),
+            ("create", "schema", "new.public"),
+        }
+        everything = admin.get("/v1/audit-events", params={"page_size": 1000}).json()["items"]
+        denied = [one for one in everything if one["outcome"] == "denied"]
+        assert denied[0]["principal"] == "watched_write"
+        assert (denied[0]["operation"], denied[0]["name"]) == ("delete", f"/v1/relations/{STREAM}")
+        assert {one["kind"] for one in everything} >= {"role", "account", "token", "database"}
+        assert admin.get("/v1/audit-events", params={"account": "watched_write"}).json()["items"]
+        with fresh.units(write=False) as unit:
+            assert unit.audit.broken() is None
+
+    def test_a_changed_event_is_found(self, fresh: Any, admin: TestClient) -> None:
+        import sqlalchemy as sa
+
+        from leatstream.storage import tables
+
+        for number in range(3):
+            admin.put(f"/v1/databases/n{number}", json={})
+        with fresh.units() as unit:
+            numbers = [event.number for event in unit.audit.page()]
+            table = tables.audit_events
+            changed = sa.update(table).where(table.c.id == numbers[1]).values(principal="somebody")
+            unit._connection.execute(changed)
+            assert unit.audit.broken() == numbers[1]
+
+    def test_only_auditors_read_it(self, sign_in: Sign) -> None:
+        assert sign_in("curious", *READ).get("/v1/audit-events").status_code == 403
+        assert sign_in("auditor", on("audit", "organization")).get("/v1/audit-events").status_code == 200
+
+    def test_a_refused_change_is_not_noted_as_made(self, admin: TestClient) -> None:
+        admin.put("/v1/databases/once", json={})
+        before = len(admin.get("/v1/audit-events", params={"page_size": 1000}).json()["items"])
+        assert admin.put("/v1/databases/once", json={}).status_code == 200  # unchanged
+        after = admin.get("/v1/audit-events", params={"page_size": 1000}).json()["items"]
+        assert len(after) == before
+
+
+def test_every_operation_has_a_principal(fresh: Any) -> None:
+    """Each route but the open ones takes the caller, so that its environment is the caller's."""
+    from leatstream.rest.gate import _OPEN
+
+    app = create_app(fresh.env)
+    for path, item in app.openapi()["paths"].items():
+        for operation in item.values():
+            open_one = path.startswith(_OPEN)
+            assert ("401" in operation["responses"]) is not open_one, operation["operationId"]
+
+
+def test_a_query_starts_with_the_rights_of_its_owner(fresh: Any, admin: TestClient, sign_in: Sign) -> None:
+    """A privilege that was revoked fails the query at its next start, with what is missing."""
+    from leatstream.services.queries.reconcile.reconciler import reconcile_all
+
+    grants = (
+        *READ,
+        on("create_relation", "schema", "demo.public"),
+        on("create_query", "organization"),
+        on("usage", "store", "k"),
+        on("create_entity", "store", "k"),
+    )
+    client = sign_in("runner", *grants)
+    assert run(client, f"CREATE STREAM made AS SELECT userid FROM {STREAM}").status_code == 200
+    admin.put("/v1/roles/runner", json={"grants": [g for g in grants if g["privilege"] != "select"]})
+    for _ in range(3):
+        reconcile_all(fresh.env)
+    status = admin.get("/v1/queries/made").json()["status"]
+    assert (status["state"], status["error"]["code"]) == ("failed", "permission-denied")
+    assert "SELECT on relation demo.public.pageviews" in status["error"]["detail"]
+    admin.put("/v1/roles/runner", json={"grants": list(grants)})
+    assert admin.post("/v1/queries/made:restart", json={}).status_code == 202
+    reconcile_all(fresh.env)
+    assert admin.get("/v1/queries/made").json()["status"]["state"] in ("pending", "starting")
