@@ -14,7 +14,7 @@ REGISTERED = ("secret", "schema_registry", "descriptor_source")
 FUNCTIONS = ("function", "function_source")
 RELATIONS = ("stream", "changelog", "table", "materialized_view", "relation")
 APPLICATION, SAVEPOINT = "application", "savepoint"
-_DROPS = (
+DROPPED = (
     "database",
     "schema",
     "store",
@@ -37,7 +37,7 @@ _SYNONYMS = {
     "topics": "entities",
     "namespaces": "schemas",
 }
-_LISTS = (
+LISTED = (
     "databases",
     "schemas",
     "stores",
@@ -134,7 +134,7 @@ class NounStatements(Leat.Parser):
 
     def _drop_statement(self, first: Token) -> s.Statement:
         self._advance()
-        noun = self._noun(_DROPS, named(_DROPS))
+        noun = self._noun(DROPPED, named(DROPPED))
         optional = self._if("exists")
         name = self.name() if noun == "entity" else self._upto(3)
         store = self._in_store() if noun == "entity" else None
@@ -172,7 +172,7 @@ class NounStatements(Leat.Parser):
 
     def _list_statement(self, first: Token) -> s.Statement:
         self._advance()
-        noun = self._noun(_LISTS, named(_LISTS))
+        noun = self._noun(LISTED, named(LISTED))
         within, of = None, None
         if self.take("in"):
             wanted = _WITHIN.get(noun, ())

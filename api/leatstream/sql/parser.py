@@ -17,13 +17,13 @@ from leatstream.sql.relation_statements import RelationStatements
 from leatstream.sql.tokens_reader import SqlFault
 from leatstream.sql.unbuilt import STATEMENTS
 
-_DESCRIBES = (
+DESCRIBED = (
     *("database", "schema", "store", "entity", *RELATIONS, "query"),
     *REGISTERED,
     *FUNCTIONS,
     APPLICATION,
 )
-_CREATES = (
+CREATED = (
     "database",
     "schema",
     "store",
@@ -93,10 +93,9 @@ class StatementParser(RelationStatements):
 
     within_application = False
 
-    def statement(self) -> s.Statement:
-        """The statement at the cursor."""
-        first = self._curr
-        readers: dict[str, Callable[[Token], s.Statement]] = {
+    def readers(self) -> dict[str, Callable[[Token], s.Statement]]:
+        """The first word of each statement but SELECT, with the method that reads it."""
+        return {
             "begin": self._application_statement,
             "create": self._create_statement,
             "insert": self._insert_statement,
@@ -113,6 +112,11 @@ class StatementParser(RelationStatements):
             "update": self._update_statement,
             "generate": self._generate_statement,
         }
+
+    def statement(self) -> s.Statement:
+        """The statement at the cursor."""
+        first = self._curr
+        readers = self.readers()
         if self.is_word("select", "with") or self.is_mark(TokenType.L_PAREN):
             query = self.query()
             if self.is_word("query"):
@@ -153,7 +157,7 @@ class StatementParser(RelationStatements):
             return self._create_virtual(first)
         replacing = self._or_replace()
         token = self._curr
-        noun = self._noun(_CREATES, named(_CREATES))
+        noun = self._noun(CREATED, named(CREATED))
         optional = self._if_new(replacing)
         how: dict[str, Any] = {"if_not_exists": optional, "or_replace": replacing}
         if noun == "stream":
@@ -243,7 +247,7 @@ class StatementParser(RelationStatements):
                 self.refuse(f"DESCRIBE {self._curr.text.upper()}", hint=hint)
             inner = self.statement()
             return s.DescribeStatement(**self._base(first), statement=inner)
-        noun = self._noun(_DESCRIBES, named(_DESCRIBES))
+        noun = self._noun(DESCRIBED, named(DESCRIBED))
         named_next = self.is_mark(TokenType.VAR, 1) or self.is_mark(TokenType.IDENTIFIER, 1)
         if noun in RELATIONS and self.is_word("columns") and named_next:
             self._advance()  # which is what is shown in any case
