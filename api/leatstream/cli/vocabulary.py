@@ -54,7 +54,7 @@ def _read() -> Vocabulary:
     from leatstream.sql.function_table import functions
     from leatstream.sql.parser import StatementParser
 
-    statements = ("select", "explain", *StatementParser(dialect=Leat()).readers())
+    statements = ("select", *StatementParser(dialect=Leat()).readers())
     return Vocabulary(
         statements=tuple(dict.fromkeys(statements)),
         nouns=_nouns(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any, cast
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -15,7 +16,7 @@ from leatstream.sql.lexer import Source, scan
 from leatstream.sql.noun_statements import APPLICATION, FUNCTIONS, REGISTERED, RELATIONS, named
 from leatstream.sql.relation_statements import RelationStatements
 from leatstream.sql.tokens_reader import SqlFault
-from leatstream.sql.unbuilt import STATEMENTS
+from leatstream.sql.unbuilt import INSTEAD, STATEMENTS
 
 DESCRIBED = (
     *("database", "schema", "store", "entity", *RELATIONS, "query"),
@@ -36,6 +37,8 @@ CREATED = (
     *REGISTERED,
     *FUNCTIONS,
 )
+# What has a plan.
+_EXPLAINED = ("create", "insert", "select", "with", "restart")
 _REGISTERED: dict[str, type[s.CreateRegistered]] = {
     "secret": s.CreateSecret,
     "schema_registry": s.CreateSchemaRegistry,
@@ -105,6 +108,7 @@ class StatementParser(RelationStatements):
             "list": self._list_statement,
             "show": self._list_statement,
             "describe": self._describe_statement,
+            "explain": self._explain_statement,
             "print": self._print_statement,
             "terminate": self._query_statement,
             "restart": self._query_statement,
@@ -126,9 +130,10 @@ class StatementParser(RelationStatements):
         if word in readers:
             return readers[word](first)
         if word in STATEMENTS:
-            self.refuse(f"The statement {STATEMENTS[word]}")
-        known = ", ".join(["SELECT", *(w.upper() for w in readers if w != "show")])
-        self.unexpected(f"a statement ({known})")
+            self.refuse(f"The statement {STATEMENTS[word]}", hint=INSTEAD.get(word))
+        known = ", ".join(["SELECT", *(w.upper() for w in readers if w not in ("show", "explain"))])
+        near = get_close_matches(word, ["select", *readers], n=1, cutoff=0.7)
+        self.unexpected(f"a statement ({known})", f"Did you mean {near[0].upper()}?" if near else None)
 
     def _application_statement(self, first: Token) -> s.Statement:
         self._advance()
@@ -241,8 +246,8 @@ class StatementParser(RelationStatements):
     def _describe_statement(self, first: Token) -> s.Statement:
         self._advance()
         self.take("statement")
-        if self.is_word("create", "insert", "select", "with", "drop", "describe", "restart"):
-            if self.is_word("drop", "describe"):
+        if self.is_word(*_EXPLAINED, "drop", "describe", "explain"):
+            if self.is_word("drop", "describe", "explain"):
                 hint = "CREATE, INSERT, SELECT and RESTART can be described"
                 self.refuse(f"DESCRIBE {self._curr.text.upper()}", hint=hint)
             inner = self.statement()
@@ -256,6 +261,15 @@ class StatementParser(RelationStatements):
         if noun == "query" and len(name.parts) == 1 and self._curr:
             return self._describe_query(first, name)
         return s.Describe(**self._base(first), noun=cast(Any, noun), name=name, store=store)
+
+    def _explain_statement(self, first: Token) -> s.Statement:
+        """EXPLAIN of a statement is DESCRIBE of it; DESCRIBE of an object has no other name."""
+        self._advance()
+        if self.is_word("analyze"):
+            self.refuse("EXPLAIN ANALYZE", hint="DESCRIBE QUERY METRICS shows what a running query does.")
+        if not self.is_word(*_EXPLAINED):
+            self.unexpected("CREATE, INSERT, SELECT or RESTART", "DESCRIBE shows objects.")
+        return s.DescribeStatement(**self._base(first), statement=self.statement())
 
     def _describe_query(self, first: Token, what: s.Name) -> s.Statement:
         """DESCRIBE QUERY STATE name: what was read as a name is the aspect."""
