@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from leatstream import __version__
 from leatstream.cli import applications, catalog, embedded, queries, records, server, sql, terraform
 from leatstream.cli.connection import NoServer
+from leatstream.cli.examples import add_examples
 from leatstream.cli.exits import Exit, status_of
 from leatstream.cli.nouns import NOUNS, make_app
 from leatstream.cli.output import Output, printable, stderr
@@ -76,6 +77,7 @@ app.add_typer(queries.app, name="query")
 app.add_typer(applications.app, name="application")
 app.add_typer(catalog.app, name="catalog")
 app.add_typer(terraform.app, name="terraform")
+add_examples(app)
 
 
 def run(argv: Sequence[str]) -> int:

@@ -19,6 +19,7 @@ from leatstream.cli.sql import run
 if TYPE_CHECKING:
     from leatstream.cli.sql import Context
 
+_FOR_TAB = 3.0  # seconds
 # No statement is one of these words alone, and who types one does not think of a semicolon.
 _PLAIN = {"exit": "\\q", "quit": "\\q", "help": "\\?", "?": "\\?"}
 
@@ -33,7 +34,15 @@ class Reader(Protocol):
 class Prompt:
     """One sitting. The context lives here, the server keeps no session."""
 
-    def __init__(self, client: Client, names: Context, output: Output, reader: Reader | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        names: Context,
+        output: Output,
+        reader: Reader | None = None,
+        *,
+        wide: bool = False,
+    ) -> None:
         """Prepare.
 
         Args:
@@ -41,12 +50,14 @@ class Prompt:
             names: the context to begin with.
             output: form of results.
             reader: None = the terminal.
+            wide: whether lists may be wider than the terminal.
         """
         self._client = client
-        self._offered = ServerNames(Client(client.connection), lambda: self._names)
+        self._offered = ServerNames(Client(client.connection, timeout=_FOR_TAB), lambda: self._names)
         self._reader = reader
         self._names = names
         self._output = output
+        self._wide = wide
         self._timing = False
 
     def run(self) -> None:
@@ -108,7 +119,7 @@ class Prompt:
     def _execute(self, text: str) -> None:
         started = time.perf_counter()
         try:
-            self._names = run(self._client, text, self._names, self._output)
+            self._names = run(self._client, text, self._names, self._output, wide=self._wide)
         except ProblemAnswer as failure:
             stderr().print(render(failure.problem, text))
         except Unreachable as failure:
