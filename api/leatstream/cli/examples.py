@@ -12,10 +12,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "doctor": ("doctor", "doctor --tools"),
     "demo": ("demo", "demo --keep"),
     "openapi": ("openapi",),
+    "init": ("init", "init pipeline --form sql"),
+    "open": ("open", "open --no-browser"),
     "capabilities": ("capabilities",),
     "sql": (
         "sql",
         "sql 'LIST QUERIES;'",
+        "sql -f pipeline.sql --dry-run",
         "sql -f pipeline.sql --atomic",
         "sql -o csv 'SELECT * FROM by_region;'",
     ),

@@ -44,6 +44,9 @@ def sql(
     atomic: Annotated[
         bool, typer.Option("--atomic", help="Keep the changes of all statements or of none.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check the statements and show their plans; change nothing.")
+    ] = False,
     allow_files: Annotated[
         list[Path] | None,
         typer.Option(
@@ -57,6 +60,8 @@ def sql(
     if [statements, execute, file].count(None) < 2:
         raise typer.BadParameter("give the statements once: as an argument, with -e or with -f")
     execute = statements if execute is None else execute
+    if dry_run and (wait or atomic):
+        raise typer.BadParameter("nothing is changed: leave --wait and --atomic out", param_hint="--dry-run")
     client = open_client(context)
     names: Context = {"database": database, "schema": schema, "store": store}
     if wait:
@@ -64,6 +69,12 @@ def sql(
     if atomic:
         names["atomic"] = True
     text = checked_argument(execute) if execute is not None else read_text(file)
+    if dry_run:
+        if text is None:
+            raise typer.BadParameter("give the statements", param_hint="--dry-run")
+        from leatstream.cli.dry_run import check
+
+        raise typer.Exit(check(client, text, names, output))
     if text is None:
         from leatstream.cli.prompt import Prompt
 
