@@ -12,9 +12,11 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from leatstream import __version__
-from leatstream.cli import applications, catalog, embedded, queries, records, server, sql, terraform
+from leatstream.cli import applications, catalog, embedded, project, queries, records, server, sql, terraform
 from leatstream.cli.connection import NoServer
+from leatstream.cli.examples import add_examples
 from leatstream.cli.exits import Exit, status_of
+from leatstream.cli.extras import missing
 from leatstream.cli.nouns import NOUNS, make_app
 from leatstream.cli.output import Output, printable, stderr
 from leatstream.cli.session import Session
@@ -66,6 +68,8 @@ app.command()(embedded.token)
 app.command()(embedded.doctor)
 app.command()(embedded.demo)
 app.command()(embedded.openapi)
+app.command()(project.init)
+app.command("open")(server.open_console)
 app.command()(server.capabilities)
 app.command()(sql.sql)
 app.command("print")(records.print_records)
@@ -76,6 +80,7 @@ app.add_typer(queries.app, name="query")
 app.add_typer(applications.app, name="application")
 app.add_typer(catalog.app, name="catalog")
 app.add_typer(terraform.app, name="terraform")
+add_examples(app)
 
 
 def run(argv: Sequence[str]) -> int:
@@ -100,6 +105,11 @@ def run(argv: Sequence[str]) -> int:
         return _fail("No server", str(error), Exit.UNREACHABLE, session)
     except LeatstreamError as error:
         return _fail_known(error, session)
+    except ModuleNotFoundError as error:
+        detail = missing(error)
+        if detail is None:
+            raise
+        return _fail("Not installed", detail, Exit.FAILURE, session)
     except Exception as error:
         return _fail_of_client(error, session)
     return Exit.OK

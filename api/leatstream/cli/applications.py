@@ -10,13 +10,14 @@ import typer
 from leatstream.cli.nouns import NOUNS, YesOption, confirm, make_app
 from leatstream.cli.output import Output, stderr, write_json, write_rows
 from leatstream.cli.session import OutputOption, open_client
+from leatstream.cli.shell_names import object_names
 from leatstream.cli.sql import read_text
 from leatstream.cli.waiting import TimeoutOption, WaitOption, ends_of, refuse_failure, wait_for
 
 _NOUN = next(noun for noun in NOUNS if noun.name == "application")
 app = make_app(_NOUN, with_delete=False)
 
-Name = Annotated[str, typer.Argument(metavar="APPLICATION")]
+Name = Annotated[str, typer.Argument(metavar="APPLICATION", autocompletion=object_names)]
 
 
 @app.command()

@@ -48,14 +48,27 @@ def segment(name: str) -> str:
 class Client:
     """One server, one token."""
 
-    def __init__(self, connection: Connection, transport: httpx2.BaseTransport | None = None) -> None:
-        """Prepare; nothing is sent yet. ``transport`` is for tests."""
+    def __init__(
+        self,
+        connection: Connection,
+        transport: httpx2.BaseTransport | None = None,
+        *,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        """Prepare; nothing is sent yet.
+
+        Args:
+            connection: the server, and the token for it.
+            transport: for tests.
+            timeout: seconds for an answer, and no longer is a refused request sent again.
+        """
         self.connection = connection
+        self._retry_for = min(_RETRY_FOR, timeout)
         headers = {"Authorization": f"Bearer {connection.token}"} if connection.token else {}
         self._http = httpx2.Client(
             base_url=connection.url,
             headers=headers,
-            timeout=httpx2.Timeout(TIMEOUT, connect=5.0),
+            timeout=httpx2.Timeout(timeout, connect=min(5.0, timeout)),
             transport=transport,
             # A proxy for the world must not get the requests to this very machine.
             trust_env=urlsplit(connection.url).hostname not in _LOOPBACK,
@@ -80,7 +93,7 @@ class Client:
             Unreachable: no answer.
         """
         headers = {"Content-Type": content_type} if body is not None else {}
-        end, pause, doubt = time.monotonic() + _RETRY_FOR, 0.25, False
+        end, pause, doubt = time.monotonic() + self._retry_for, 0.25, False
         while True:
             with self._failures():
                 answer = self._http.request(method, path, params=_given(params), json=body, headers=headers)

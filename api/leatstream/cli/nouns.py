@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leatstream.cli.output import Output, stderr, write_items, write_object
-from leatstream.cli.session import OutputOption, open_client
+from leatstream.cli.session import OutputOption, WideOption, open_client
+from leatstream.cli.shell_names import object_names, parent_names
 
 if TYPE_CHECKING:
     from leatstream.cli.client import Client
 
-Name = Annotated[str, typer.Argument(metavar="NAME")]
-Parent = Annotated[str, typer.Argument(metavar="PARENT")]
+Name = Annotated[str, typer.Argument(metavar="NAME", autocompletion=object_names)]
+Parent = Annotated[str, typer.Argument(metavar="PARENT", autocompletion=parent_names)]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
@@ -219,7 +220,7 @@ def make_app(noun: Noun, *, with_delete: bool = True) -> typer.Typer:
         name: Name,
         output: OutputOption = Output.TABLE,
     ) -> None:
-        write_object(open_client(context).call("GET", noun.path(name)), output)
+        write_object(_told_first(open_client(context).call("GET", noun.path(name)), output), output)
 
     if with_delete:
 
@@ -236,6 +237,15 @@ def make_app(noun: Noun, *, with_delete: bool = True) -> typer.Typer:
     return app
 
 
+def _told_first(body: dict[str, Any], output: Output) -> dict[str, Any]:
+    """For people what is asked first stands first: the state of a thing, and its cause."""
+    if output is not Output.TABLE or not isinstance(body.get("status"), dict):
+        return body
+    first = ("state", "since", "message", "error")
+    status = {key: body["status"].get(key) for key in first} | body["status"]
+    return {key: body.get(key) for key in ("name", "kind")} | {"status": status} | body | {"status": status}
+
+
 def confirm(question: str, yes: bool) -> None:
     """Ask a person; a script is taken at its word."""
     if not yes and sys.stdin.isatty():
@@ -244,8 +254,10 @@ def confirm(question: str, yes: bool) -> None:
 
 def _add_list(app: typer.Typer, noun: Noun) -> None:
     @app.command("list", help=f"List {noun.plural}.")
-    def list_all(context: typer.Context, output: OutputOption = Output.TABLE) -> None:
-        write_items(_whole(open_client(context), noun.list_path("")), noun.columns, output)
+    def list_all(
+        context: typer.Context, output: OutputOption = Output.TABLE, wide: WideOption = False
+    ) -> None:
+        write_items(_whole(open_client(context), noun.list_path("")), noun.columns, output, wide=wide)
 
 
 def _add_list_within(app: typer.Typer, noun: Noun, parent_form: str) -> None:
@@ -254,8 +266,9 @@ def _add_list_within(app: typer.Typer, noun: Noun, parent_form: str) -> None:
         context: typer.Context,
         parent: Parent,
         output: OutputOption = Output.TABLE,
+        wide: WideOption = False,
     ) -> None:
-        write_items(_whole(open_client(context), noun.list_path(parent)), noun.columns, output)
+        write_items(_whole(open_client(context), noun.list_path(parent)), noun.columns, output, wide=wide)
 
 
 def _whole(client: Client, path: str) -> dict[str, Any]:

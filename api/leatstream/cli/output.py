@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -14,8 +15,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from leatstream.cli.fitting import fitted, is_origin
+
 # Written to a pipe a table must not be folded at some made-up width.
 _UNFOLDED = 100_000
+# Of a terminal that does not know its own.
+_USUAL = 80
+_ORIGINS = ("property", "value", "origin", "from")
 
 
 class Output(StrEnum):
@@ -73,6 +79,11 @@ def write_ndjson(items: Iterable[Any]) -> None:
         sys.stdout.write(json.dumps(item, ensure_ascii=False) + "\n")
 
 
+def terminal_width() -> int | None:
+    """Columns of the terminal that standard output is; None where it is none."""
+    return (shutil.get_terminal_size((_USUAL, 24)).columns or _USUAL) if sys.stdout.isatty() else None
+
+
 def write_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], output: Output) -> None:
     """A result set as table, CSV or NDJSON objects."""
     if output is Output.NDJSON:
@@ -85,13 +96,36 @@ def write_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], output: Ou
         _print_trimmed(_table(columns, rows))
 
 
-def write_items(answer: Mapping[str, Any], columns: Sequence[str], output: Output) -> None:
+def write_list(heads: Sequence[str], rows: Iterable[Sequence[Any]], output: Output, *, wide: bool) -> None:
+    """Rows of a list: on a terminal as wide as it is, unless it is to be wide."""
+    width = terminal_width()
+    if output is not Output.TABLE or wide or width is None:
+        write_rows(heads, rows, output)
+        return
+    shown, cells, left_out = fitted(heads, [[cell(value) for value in row] for row in rows], width)
+    write_rows(shown, cells, output)
+    if left_out:
+        stderr().print(f"{left_out} more columns: --wide", style="dim", markup=False)
+
+
+def list_table(heads: Sequence[str], rows: Iterable[Sequence[Any]], *, wide: bool) -> Table:
+    """A list as a table for the terminal."""
+    cells = [[cell(value) for value in row] for row in rows]
+    if not wide:
+        heads, cells, _ = fitted(heads, cells, terminal_width() or _UNFOLDED)
+    return _table(heads, cells)
+
+
+def write_items(
+    answer: Mapping[str, Any], columns: Sequence[str], output: Output, *, wide: bool = True
+) -> None:
     """Objects of a list, as the service answers it.
 
     Args:
         answer: they are its ``items``.
         columns: dotted paths for tables and CSV, as ``head=path`` to be named so.
         output: the form.
+        wide: whether a table may be wider than the terminal.
     """
     items: Sequence[Mapping[str, Any]] = answer["items"]
     if output is Output.JSON:
@@ -101,7 +135,7 @@ def write_items(answer: Mapping[str, Any], columns: Sequence[str], output: Outpu
     else:
         named = [(path.partition("=")[0].rsplit(".", 1)[-1], path.rpartition("=")[2]) for path in columns]
         rows = [[_joined(look_up(item, path)) for _, path in named] for item in items]
-        write_rows([head for head, _ in named], rows, output)
+        write_list([head for head, _ in named], rows, output, wide=wide)
 
 
 def _joined(value: Any) -> Any:
@@ -119,20 +153,30 @@ def write_object(body: Mapping[str, Any], output: Output) -> None:
     else:
         console = stdout()
         for depth, label, value in _outline(body, 0):
+            if isinstance(value, Table):
+                _print_trimmed(value, depth)
+                continue
             line = Text.assemble(
                 "  " * depth, (printable(label), "bold"), f" {printable(value)}" if value else ""
             )
             console.print(line, soft_wrap=True)
 
 
-def _outline(value: Any, depth: int) -> Iterator[tuple[int, str, str]]:
-    """Lines of a nested value: depth, label, text. What is null or empty is left out."""
+def _outline(value: Any, depth: int) -> Iterator[tuple[int, str, str | Table]]:
+    """Lines of a nested value: depth, label, text. What is null or empty is left out.
+
+    Properties with their origins are a table below their label.
+    """
     pairs = value.items() if isinstance(value, Mapping) else (("-", item) for item in value)
     for label, item in pairs:
         mark = label if label == "-" else f"{label}:"
         if item is None or item in ({}, []):
             continue
-        if isinstance(item, Mapping) or (
+        if isinstance(item, Mapping) and all(map(is_origin, item.values())):
+            yield depth, mark, ""
+            rows = [(key, one.get("value"), one["origin"], one.get("from")) for key, one in item.items()]
+            yield depth + 1, "", _table(_ORIGINS, rows)
+        elif isinstance(item, Mapping) or (
             isinstance(item, list) and any(isinstance(i, Mapping) for i in item)
         ):
             yield depth, mark, ""
@@ -142,12 +186,12 @@ def _outline(value: Any, depth: int) -> Iterator[tuple[int, str, str]]:
             yield depth, mark, text.replace("\n", "\n" + "  " * (depth + 2))
 
 
-def _print_trimmed(table: Table) -> None:
+def _print_trimmed(table: Table, depth: int = 0) -> None:
     """Without the blanks that fill up the last column."""
-    console = stdout()
+    console, margin = stdout(), "  " * depth
     with console.capture() as captured:
-        console.print(table)
-    sys.stdout.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
+        console.print(table, width=max(20, console.width - len(margin)))
+    sys.stdout.write("".join(f"{margin}{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:

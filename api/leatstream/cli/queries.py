@@ -14,8 +14,10 @@ from leatstream.cli import waiting
 from leatstream.cli.exits import Exit
 from leatstream.cli.nouns import NOUNS, YesOption, confirm, flat, make_app
 from leatstream.cli.output import Output, printable, stderr, write_items
-from leatstream.cli.session import OutputOption, open_client
+from leatstream.cli.session import OutputOption, WideOption, open_client
+from leatstream.cli.shell_names import object_names
 from leatstream.cli.sql import read_text
+from leatstream.cli.top import top
 from leatstream.cli.waiting import TimeoutOption, WaitOption, WaitTimeout
 from leatstream.model.bounds import LOG_LINES
 
@@ -26,7 +28,8 @@ _NOUN = next(noun for noun in NOUNS if noun.name == "query")
 path = flat("queries")
 app = make_app(_NOUN, with_delete=False)
 
-Name = Annotated[str, typer.Argument(metavar="QUERY")]
+Name = Annotated[str, typer.Argument(metavar="QUERY", autocompletion=object_names)]
+app.command()(top)
 
 
 def wait_for(client: Client, name: str, states: Iterable[str], timeout: float) -> dict[str, Any] | None:
@@ -56,27 +59,40 @@ LimitOption = Annotated[int, typer.Option(help="How many of the newest.", min=1,
 
 @app.command()
 def events(
-    context: typer.Context, name: Name, limit: LimitOption = 50, output: OutputOption = Output.TABLE
+    context: typer.Context,
+    name: Name,
+    limit: LimitOption = 50,
+    output: OutputOption = Output.TABLE,
+    wide: WideOption = False,
 ) -> None:
     """Show what happened to the query's job: states, attempts, reasons."""
     answer = open_client(context).call("GET", path(name) + "/events", params={"limit": limit})
-    write_items(answer, ("at", "state", "attempt", "generation", "error", "reason"), output)
+    write_items(answer, ("at", "state", "attempt", "generation", "error", "reason"), output, wide=wide)
 
 
 @app.command()
 def history(
-    context: typer.Context, name: Name, limit: LimitOption = 50, output: OutputOption = Output.TABLE
+    context: typer.Context,
+    name: Name,
+    limit: LimitOption = 50,
+    output: OutputOption = Output.TABLE,
+    wide: WideOption = False,
 ) -> None:
     """Show the query's versions: who wrote what, and what it changed for the job."""
     answer = open_client(context).call("GET", path(name) + "/history", params={"limit": limit})
-    write_items(answer, ("generation", "at", "by", "change", "reason", "sql"), output)
+    write_items(answer, ("generation", "at", "by", "change", "reason", "sql"), output, wide=wide)
 
 
 @app.command()
 def restart(
     context: typer.Context,
     name: Annotated[
-        str | None, typer.Argument(metavar="[QUERY]", help="Left out: every query that one cause has ended.")
+        str | None,
+        typer.Argument(
+            metavar="[QUERY]",
+            help="Left out: every query that one cause has ended.",
+            autocompletion=object_names,
+        ),
     ] = None,
     start: Annotated[
         str | None,

@@ -12,11 +12,12 @@ import typer
 from leatstream.cli.nouns import entity_path
 from leatstream.cli.output import Output, cell, printable
 from leatstream.cli.session import OutputOption, open_client
+from leatstream.cli.shell_names import entity_names
 
 
 def print_records(
     context: typer.Context,
-    entity: Annotated[str, typer.Argument(metavar="STORE/ENTITY")],
+    entity: Annotated[str, typer.Argument(metavar="STORE/ENTITY", autocompletion=entity_names)],
     from_beginning: Annotated[
         bool, typer.Option("--from-beginning", help="All records, not only new ones.")
     ] = False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -35,6 +35,22 @@ def capabilities(context: typer.Context, output: OutputOption = Output.TABLE) ->
             for item in items
         ]
         write_rows(head, rows, output)
+
+
+def open_console(
+    context: typer.Context,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open it, or only print its address.")
+    ] = True,
+) -> None:
+    """Print the address of the server's console, and open it in a browser."""
+    import webbrowser
+
+    # No token in the address: it would be in the browser's history and the server's log.
+    address = f"{open_client(context).connection.url}/ui/"
+    typer.echo(address)
+    if browser and not webbrowser.open(address):
+        stderr().print("No browser could be started here; open the address yourself.")
 
 
 def _write_table(items: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:

@@ -40,6 +40,10 @@ OutputOption = Annotated[
     ),
 ]
 
+WideOption = Annotated[
+    bool, typer.Option("--wide", help="Show every column and text in full; piped lists are wide.")
+]
+
 
 def open_client(context: typer.Context) -> Client:
     """The client for the server that the options, the environment or the running ``leat dev`` name.

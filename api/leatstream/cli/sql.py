@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leatstream.cli.attachments import attachments
-from leatstream.cli.output import Output, printable, write_json, write_ndjson, write_object, write_rows
+from leatstream.cli.output import (
+    Output,
+    printable,
+    write_json,
+    write_list,
+    write_ndjson,
+    write_object,
+    write_rows,
+)
 from leatstream.cli.selecting import follow, is_stream
-from leatstream.cli.session import OutputOption, open_client
+from leatstream.cli.session import OutputOption, WideOption, open_client
 from leatstream.cli.wait_line import WaitLine
 
 if TYPE_CHECKING:
@@ -36,6 +44,9 @@ def sql(
     atomic: Annotated[
         bool, typer.Option("--atomic", help="Keep the changes of all statements or of none.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check the statements and show their plans; change nothing.")
+    ] = False,
     allow_files: Annotated[
         list[Path] | None,
         typer.Option(
@@ -43,11 +54,14 @@ def sql(
         ),
     ] = None,
     output: OutputOption = Output.TABLE,
+    wide: WideOption = False,
 ) -> None:
     """Run SQL statements. Without any, -f or a pipe: a prompt."""
     if [statements, execute, file].count(None) < 2:
         raise typer.BadParameter("give the statements once: as an argument, with -e or with -f")
     execute = statements if execute is None else execute
+    if dry_run and (wait or atomic):
+        raise typer.BadParameter("nothing is changed: leave --wait and --atomic out", param_hint="--dry-run")
     client = open_client(context)
     names: Context = {"database": database, "schema": schema, "store": store}
     if wait:
@@ -55,10 +69,16 @@ def sql(
     if atomic:
         names["atomic"] = True
     text = checked_argument(execute) if execute is not None else read_text(file)
+    if dry_run:
+        if text is None:
+            raise typer.BadParameter("give the statements", param_hint="--dry-run")
+        from leatstream.cli.dry_run import check
+
+        raise typer.Exit(check(client, text, names, output))
     if text is None:
         from leatstream.cli.prompt import Prompt
 
-        Prompt(client, names, output).run()
+        Prompt(client, names, output, wide=wide).run()
         return
     if execute is None:  # who wrote a script need not be who runs it
         piped = file is None or str(file) == "-"
@@ -67,11 +87,17 @@ def sql(
         files = attachments(text, folder, allow_files or (), origin)
     else:
         files = attachments(text)
-    run(client, text, names, output, files)
+    run(client, text, names, output, files, wide=wide)
 
 
 def run(
-    client: Client, text: str, names: Context, output: Output, files: dict[str, str] | None = None
+    client: Client,
+    text: str,
+    names: Context,
+    output: Output,
+    files: dict[str, str] | None = None,
+    *,
+    wide: bool = True,
 ) -> Context:
     """Run statements, write their results, and return the context that USE may have changed.
 
@@ -81,6 +107,7 @@ def run(
         names: the context.
         output: form of the results.
         files: that the statements name, in base64; None = a person has typed them, and may name any.
+        wide: whether a list may be wider than the terminal.
 
     Raises:
         ProblemAnswer: a statement failed; results of those before it have been written.
@@ -95,7 +122,7 @@ def run(
     except ProblemAnswer as failure:
         failure.sql = text
         if output is not Output.JSON:
-            write_results([r for r in failure.problem.get("results") or [] if not is_stream(r)], output)
+            write_results([r for r in failure.problem.get("results") or [] if not is_stream(r)], output, wide)
         raise
     streamed = [is_stream(result) for result in answer["results"]]
     if output is Output.JSON and not (streamed and all(streamed)):
@@ -104,15 +131,15 @@ def run(
         if rows_come:
             follow(client, result, output)
         elif output is not Output.JSON:
-            write_results([result], output)
+            write_results([result], output, wide)
     return {**names, **answer["context"]}
 
 
-def write_results(results: list[dict[str, Any]], output: Output) -> None:
+def write_results(results: list[dict[str, Any]], output: Output, wide: bool = True) -> None:
     """Result sets as such; of the others one line each that says what was done."""
     for result in results:
         if result.get("columns") is not None and result.get("rows") is not None:
-            _write_result_set(result["columns"], result["rows"], output)
+            _write_result_set(result, output, wide)
             if output is Output.TABLE:
                 _write_freshness(result)
         elif output is Output.NDJSON:
@@ -136,10 +163,13 @@ def _warn(thing: dict[str, Any]) -> None:
         typer.echo(printable(warning.rstrip()), err=True)
 
 
-def _write_result_set(columns: list[dict[str, Any]], rows: list[list[Any]], output: Output) -> None:
+def _write_result_set(result: dict[str, Any], output: Output, wide: bool) -> None:
+    columns, rows = result["columns"], result["rows"]
     heads = [column["name"] for column in columns]
     if output is Output.TABLE and len(rows) == 1 and any(column.get("type") == "JSON" for column in columns):
         write_object(dict(zip(heads, rows[0], strict=True)), output)  # a plan is no table
+    elif str(result.get("kind")).startswith("list_"):
+        write_list(heads, rows, output, wide=wide)
     else:
         write_rows(heads, rows, output)
 

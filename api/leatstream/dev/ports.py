@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 
-import psutil
-
 LOOPBACK = "127.0.0.1"
 
 
@@ -45,6 +43,10 @@ def answers(port: int, host: str = LOOPBACK, timeout: float = 0.5) -> bool:
 
 def holder(port: int) -> str | None:
     """Who listens on a port, as ``name (pid 123)``, when the system shows it."""
+    try:
+        import psutil
+    except ModuleNotFoundError:  # `leat doctor` reports that it is missing
+        return None
     with contextlib.suppress(psutil.Error, OSError):
         for connection in psutil.net_connections("tcp"):
             if connection.status != psutil.CONN_LISTEN or tuple(connection.laddr)[1:2] != (port,):

@@ -67,6 +67,9 @@ _OPEN = {
     '"': ("quoted name", 'End it with "; a quote inside is written "".'),
     "`": ("quoted name", "End it with `."),
 }
+# What word processors and chats make of straight quotes.
+_TYPOGRAPHIC = "‘’‚‛“”„‟«»‹›´"
+_STRAIGHT = "Write straight quotes: 'text', \"name\"."
 
 
 class Source:
@@ -148,4 +151,7 @@ def _unexpected(source: Source, at: int) -> RequestError:
             position=source.position(at, at + 2),
             hint="End it with */.",
         )
-    return RequestError("sql-syntax", f"{char!r} has no meaning here.", position=source.position(at, at + 1))
+    advice = _STRAIGHT if char in _TYPOGRAPHIC else None
+    return RequestError(
+        "sql-syntax", f"{char!r} has no meaning here.", position=source.position(at, at + 1), hint=advice
+    )

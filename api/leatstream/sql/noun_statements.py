@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Any, cast
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -14,7 +15,7 @@ REGISTERED = ("secret", "schema_registry", "descriptor_source")
 FUNCTIONS = ("function", "function_source")
 RELATIONS = ("stream", "changelog", "table", "materialized_view", "relation")
 APPLICATION, SAVEPOINT = "application", "savepoint"
-_DROPS = (
+DROPPED = (
     "database",
     "schema",
     "store",
@@ -41,7 +42,7 @@ _SYNONYMS = {
     "topics": "entities",
     "namespaces": "schemas",
 }
-_LISTS = (
+LISTED = (
     "databases",
     "schemas",
     "stores",
@@ -110,7 +111,19 @@ class NounStatements(Leat.Parser):
         if word in CREATES:
             verb = self._tokens[0].text.upper()
             self.refuse(f"{verb} {CREATES[word]}", at=token)
-        self.unexpected(wanted)
+        self.unexpected(wanted, self._meant(known, noun))
+
+    def _meant(self, known: tuple[str, ...], noun: str) -> str | None:
+        """What a noun that is none was to be: another one, or the name that a noun should stand before."""
+        if noun == "materialized":
+            noun = f"materialized_{self._next.text.lower() if self._next else ''}"
+        near = get_close_matches(noun, known, n=1, cutoff=0.65) if noun else []
+        if near:
+            return f"Did you mean {near[0].upper().replace('MATERIALIZED_', 'MATERIALIZED ')}?"
+        verb = self._tokens[0].text.upper()
+        if verb != "DESCRIBE" or self._curr.token_type not in (TokenType.VAR, TokenType.IDENTIFIER):
+            return None
+        return f"Write what it is before the name: DESCRIBE RELATION {self.shown(self._curr)}."
 
     def _if(self, *words: str) -> bool:
         if not self.take("if"):
@@ -142,7 +155,7 @@ class NounStatements(Leat.Parser):
 
     def _drop_statement(self, first: Token) -> s.Statement:
         self._advance()
-        noun = self._noun(_DROPS, named(_DROPS))
+        noun = self._noun(DROPPED, named(DROPPED))
         optional = self._if("exists")
         name = self.name() if noun == "entity" else self._upto(3)
         store = self._in_store() if noun == "entity" else None
@@ -182,7 +195,7 @@ class NounStatements(Leat.Parser):
         self._advance()
         if self.take("grants"):
             return self._grants_list(first)
-        noun = self._noun(_LISTS, named(_LISTS))
+        noun = self._noun(LISTED, named(LISTED))
         within, of = None, None
         if self.take("in"):
             wanted = _WITHIN.get(noun, ())
@@ -207,7 +220,7 @@ class NounStatements(Leat.Parser):
     def _print_statement(self, first: Token) -> s.Statement:
         self._advance()
         if not (self.take("entity") or self.take("topic")):
-            self.unexpected("ENTITY or TOPIC")
+            self.unexpected("ENTITY or TOPIC", "SELECT * FROM name shows the rows of a stream.")
         name, store = self.name("an entity's name"), self._in_store()
         properties = self._with(flags=True)
         return s.Print(**self._base(first), name=name, store=store, properties=properties)

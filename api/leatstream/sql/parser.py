@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any, cast
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -16,16 +17,16 @@ from leatstream.sql.lexer import Source, scan
 from leatstream.sql.noun_statements import APPLICATION, FUNCTIONS, REGISTERED, RELATIONS, named
 from leatstream.sql.relation_statements import RelationStatements
 from leatstream.sql.tokens_reader import SqlFault
-from leatstream.sql.unbuilt import STATEMENTS
+from leatstream.sql.unbuilt import INSTEAD, STATEMENTS
 
-_DESCRIBES = (
+DESCRIBED = (
     *("database", "schema", "store", "entity", *RELATIONS, "query"),
     *REGISTERED,
     *FUNCTIONS,
     APPLICATION,
 )
 _ACCESS = ("role", *ACCOUNTS, "api_token")
-_CREATES = (
+CREATED = (
     "database",
     "schema",
     "store",
@@ -39,6 +40,8 @@ _CREATES = (
     *FUNCTIONS,
     *_ACCESS,
 )
+# What has a plan.
+_EXPLAINED = ("create", "insert", "select", "with", "restart")
 _REGISTERED: dict[str, type[s.CreateRegistered]] = {
     "secret": s.CreateSecret,
     "schema_registry": s.CreateSchemaRegistry,
@@ -96,10 +99,9 @@ class StatementParser(RelationStatements, AccessStatements):
 
     within_application = False
 
-    def statement(self) -> s.Statement:
-        """The statement at the cursor."""
-        first = self._curr
-        readers: dict[str, Callable[[Token], s.Statement]] = {
+    def readers(self) -> dict[str, Callable[[Token], s.Statement]]:
+        """The first word of each statement but SELECT, with the method that reads it."""
+        return {
             "begin": self._application_statement,
             "create": self._create_statement,
             "insert": self._insert_statement,
@@ -109,6 +111,7 @@ class StatementParser(RelationStatements, AccessStatements):
             "list": self._list_statement,
             "show": self._list_statement,
             "describe": self._describe_statement,
+            "explain": self._explain_statement,
             "print": self._print_statement,
             "terminate": self._query_statement,
             "restart": self._query_statement,
@@ -119,6 +122,11 @@ class StatementParser(RelationStatements, AccessStatements):
             "revoke": self._grant_statement,
             "can": self._can_statement,
         }
+
+    def statement(self) -> s.Statement:
+        """The statement at the cursor."""
+        first = self._curr
+        readers = self.readers()
         if self.is_word("select", "with") or self.is_mark(TokenType.L_PAREN):
             query = self.query()
             if self.is_word("query"):
@@ -128,9 +136,10 @@ class StatementParser(RelationStatements, AccessStatements):
         if word in readers:
             return readers[word](first)
         if word in STATEMENTS:
-            self.refuse(f"The statement {STATEMENTS[word]}")
-        known = ", ".join(["SELECT", *(w.upper() for w in readers if w != "show")])
-        self.unexpected(f"a statement ({known})")
+            self.refuse(f"The statement {STATEMENTS[word]}", hint=INSTEAD.get(word))
+        known = ", ".join(["SELECT", *(w.upper() for w in readers if w not in ("show", "explain"))])
+        near = get_close_matches(word, ["select", *readers], n=1, cutoff=0.7)
+        self.unexpected(f"a statement ({known})", f"Did you mean {near[0].upper()}?" if near else None)
 
     def _application_statement(self, first: Token) -> s.Statement:
         self._advance()
@@ -159,7 +168,7 @@ class StatementParser(RelationStatements, AccessStatements):
             return self._create_virtual(first)
         replacing = self._or_replace()
         token = self._curr
-        noun = self._noun(_CREATES, named(_CREATES))
+        noun = self._noun(CREATED, named(CREATED))
         optional = self._if_new(replacing)
         how: dict[str, Any] = {"if_not_exists": optional, "or_replace": replacing}
         if noun == "stream":
@@ -247,13 +256,13 @@ class StatementParser(RelationStatements, AccessStatements):
     def _describe_statement(self, first: Token) -> s.Statement:
         self._advance()
         self.take("statement")
-        if self.is_word("create", "insert", "select", "with", "drop", "describe", "restart"):
-            if self.is_word("drop", "describe"):
+        if self.is_word(*_EXPLAINED, "drop", "describe", "explain"):
+            if self.is_word("drop", "describe", "explain"):
                 hint = "CREATE, INSERT, SELECT and RESTART can be described"
                 self.refuse(f"DESCRIBE {self._curr.text.upper()}", hint=hint)
             inner = self.statement()
             return s.DescribeStatement(**self._base(first), statement=inner)
-        noun = self._noun(_DESCRIBES, named(_DESCRIBES))
+        noun = self._noun(DESCRIBED, named(DESCRIBED))
         named_next = self.is_mark(TokenType.VAR, 1) or self.is_mark(TokenType.IDENTIFIER, 1)
         if noun in RELATIONS and self.is_word("columns") and named_next:
             self._advance()  # which is what is shown in any case
@@ -262,6 +271,15 @@ class StatementParser(RelationStatements, AccessStatements):
         if noun == "query" and len(name.parts) == 1 and self._curr:
             return self._describe_query(first, name)
         return s.Describe(**self._base(first), noun=cast(Any, noun), name=name, store=store)
+
+    def _explain_statement(self, first: Token) -> s.Statement:
+        """EXPLAIN of a statement is DESCRIBE of it; DESCRIBE of an object has no other name."""
+        self._advance()
+        if self.is_word("analyze"):
+            self.refuse("EXPLAIN ANALYZE", hint="DESCRIBE QUERY METRICS shows what a running query does.")
+        if not self.is_word(*_EXPLAINED):
+            self.unexpected("CREATE, INSERT, SELECT or RESTART", "DESCRIBE shows objects.")
+        return s.DescribeStatement(**self._base(first), statement=self.statement())
 
     def _describe_query(self, first: Token, what: s.Name) -> s.Statement:
         """DESCRIBE QUERY STATE name: what was read as a name is the aspect."""

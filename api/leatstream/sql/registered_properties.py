@@ -10,7 +10,7 @@ from leatstream.model.registered import SecretName
 from leatstream.sql.concealing import TELLING
 from leatstream.sql.property_values import Given, PropertyReader
 
-_SECRET_KEYS = ("type", "description", "secret_string")
+SECRET_KEYS = ("type", "description", "secret_string")
 _KINDS = ("confluent", "confluent_cloud", "apicurio")
 _USERS = {
     "confluent": "confluent.username",
@@ -23,7 +23,7 @@ _PASSWORDS = {
     "apicurio": "apicurio.password",
 }
 _CA = "tls.ca_cert_file"
-_REGISTRY_KEYS = ("type", "uris", "description", _CA, *_USERS.values(), *_PASSWORDS.values())
+REGISTRY_KEYS = ("type", "uris", "description", _CA, *_USERS.values(), *_PASSWORDS.values())
 _CLIENT_CERTIFICATE = ("tls.client.cert_file", "tls.client.key_file")
 
 
@@ -63,11 +63,11 @@ def read_secret_properties(given: Given, *, update: bool = False) -> SecretPrope
         reader.faults.add("invalid-property", "A secret needs 'type'.", hint=hint)
     notes: dict[str, str] = {}
     for key in reader.given:
-        if key in _SECRET_KEYS:
+        if key in SECRET_KEYS:
             continue
         # Notes are shown, so a misspelt 'secret_string' must never become one.
-        if get_close_matches(key, _SECRET_KEYS, n=1, cutoff=0.6):
-            reader.unknown(key, _SECRET_KEYS)
+        if get_close_matches(key, SECRET_KEYS, n=1, cutoff=0.6):
+            reader.unknown(key, SECRET_KEYS)
         elif any(word in key for word in TELLING):
             hint = "The value that nobody may read stands in 'secret_string'."
             reader.wrong(key, f"{key!r} would be shown to everyone: it is a note beside the secret.", hint)
@@ -88,8 +88,8 @@ def read_registry_properties(given: Given, kind: str | None = None) -> RegistryP
     for key in reader.given:
         if key in _CLIENT_CERTIFICATE:
             reader.unbuilt(key, "Client certificates are not built yet.")
-        elif key not in _REGISTRY_KEYS:
-            reader.unknown(key, _REGISTRY_KEYS)
+        elif key not in REGISTRY_KEYS:
+            reader.unknown(key, REGISTRY_KEYS)
     word = reader.choice("type", _KINDS)
     if kind is not None and word not in (None, kind):
         reader.wrong("type", "A schema registry's 'type' cannot change.", "Create another one.")

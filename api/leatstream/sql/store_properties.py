@@ -99,6 +99,11 @@ def read_store_update(
     return config
 
 
+def known_properties(connector: type[Connector]) -> tuple[str, ...]:
+    """The properties that CREATE STORE takes for a kind."""
+    return ("type", _REGISTRY, *connector.words.more, *(str(one.key) for one in _settings(connector)))
+
+
 def _settings(connector: type[Connector]) -> tuple[Setting, ...]:
     return tuple(one for one in settings_of(connector.Config) if one.key is not None)
 
@@ -107,7 +112,7 @@ def _read(reader: PropertyReader, connector: type[Connector]) -> dict[str, Any]:
     """Settings, shaped as in REST; faults gather in the reader."""
     words, settings = connector.words, _settings(connector)
     keys = {one.dotted: str(one.key) for one in settings}
-    known = ("type", _REGISTRY, *words.more, *keys.values())
+    known = known_properties(connector)
     for key in reader.given:
         if key in words.unsupported:
             reader.unbuilt(key, words.unsupported[key])

@@ -105,10 +105,10 @@ class TokensReader(SparkParser):
         """
         self.fail(f"{what} is not supported.", code="unsupported", at=at, hint=hint)
 
-    def unexpected(self, wanted: str) -> NoReturn:
+    def unexpected(self, wanted: str, hint: str | None = None) -> NoReturn:
         """Stop because something else was wanted."""
         found = f"found {self.shown(self._curr)}" if self._curr else "the statement ends here"
-        self.fail(f"Expected {wanted}, {found}.")
+        self.fail(f"Expected {wanted}, {found}.", hint=hint)
 
     def shown(self, token: Token) -> str:
         """A token for a message: shortened, values of strings left out (they may be secret)."""
@@ -164,7 +164,9 @@ class TokensReader(SparkParser):
     def expect_end(self) -> None:
         """Stop if anything is left."""
         if self._curr:
-            self.fail(f"Did not expect {self.shown(self._curr)} here.")
+            listed = self.is_mark(TokenType.L_PAREN) and self.is_mark(TokenType.STRING, 1)
+            hint = "Write WITH before the list of properties." if listed else None
+            self.fail(f"Did not expect {self.shown(self._curr)} here.", hint=hint)
 
     def many(self, read: Callable[[], T]) -> list[T]:
         """One or more, parted by commas."""

@@ -8,7 +8,6 @@ STATEMENTS = {
     "alter": "ALTER",
     "copy": "COPY",
     "delete": "DELETE",
-    "explain": "EXPLAIN (write DESCRIBE before the statement)",
     "invite": "INVITE USER (write CREATE USER)",
     "merge": "MERGE",
     "reject": "REJECT INVITATION",
@@ -16,6 +15,13 @@ STATEMENTS = {
     "stop": "STOP",
     "test": "TEST",
     "truncate": "TRUNCATE",
+}
+
+# What to write instead of some of them.
+INSTEAD = {
+    "alter": "CREATE OR REPLACE changes a relation; UPDATE STORE and UPDATE ENTITY change settings.",
+    "stop": "TERMINATE QUERY ends a query; `leat query stop` keeps it.",
+    "start": "`leat query start` starts a stopped query; RESTART QUERY restarts one.",
 }
 
 # Noun after CREATE, DROP, LIST, DESCRIBE or USE -> what to call it.

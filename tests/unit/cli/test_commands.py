@@ -421,25 +421,25 @@ def test_sql_file_that_is_not_there(service: Service, leat: Leat) -> None:
     assert leat("sql", "-f", "/nonexistent.sql").status == 2
 
 
-def test_prompt_runs_until_quit(service: Service, leat: Leat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prompt_shows_the_context_and_runs_until_quit(service: Service) -> None:
     from leatstream.cli.output import Output
     from leatstream.cli.prompt import Prompt
 
     service.answer("POST", "/v1/statements", {"results": [], "context": {**CONTEXT, "store": "k"}})
-    typed = iter(["USE STORE k", ";", "\\s", "\\quit"])
+    typed = iter(["USE STORE k\n;", "\\s", "\\quit"])
     seen: list[str] = []
 
-    def read(label: str) -> str:
-        seen.append(label)
-        return next(typed)
+    class Lines:
+        def read(self, label: str) -> str:
+            seen.append(label)
+            return next(typed)
 
-    monkeypatch.setattr("builtins.input", read)
-    Prompt(service.client(), {"database": None}, Output.TABLE).run()
+    Prompt(service.client(), {"database": None}, Output.TABLE, Lines()).run()
     assert [json.loads(request.content)["sql"] for request in service.requests] == [
         "USE STORE k\n;",
         "LIST STORES;",
     ]
-    assert seen == ["leat> ", "   -> ", "demo.public(k)> ", "demo.public(k)> "]
+    assert seen == ["leat> ", "demo.public(k)> ", "demo.public(k)> "]
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,17 @@ def near_input(wrong: str, inputs: Iterable[Input]) -> str | None:
     return suggestion(wrong, [given.names[-1] for given in inputs if given.names and not given.merged])
 
 
+def _for_text(name: str, known: Sequence[str], source: Source, place: Position) -> str | None:
+    """The hint for a column in double quotes that was perhaps to be a text."""
+    quoted = source.text[place.offset : place.offset + 1] == '"'
+    if not quoted or name.lower() in {one.lower() for one in known}:
+        return None
+    written = name.replace("'", "''")
+    text = f"Text is written in single quotes: '{written}'."
+    column = suggestion(name, known)
+    return f"{column} {text}" if column else text
+
+
 class Columns:
     """Resolves the columns of one SELECT.
 
@@ -70,7 +81,7 @@ class Columns:
                 hint=f"Write {found[0][0].shown}.{quote(names[0])}.",
             )
             return
-        self._unknown(names, place)
+        self._unknown(names, place, source)
 
     def _qualified(self, names: list[str]) -> list[tuple[Input, Output | None, list[str]]]:
         for count in range(min(len(names) - 1, 3), 0, -1):
@@ -95,7 +106,7 @@ class Columns:
             found += [(given, c, names[1:]) for c in given.columns if c.name == names[0]]
         return found
 
-    def _unknown(self, names: list[str], place: Position) -> None:
+    def _unknown(self, names: list[str], place: Position, source: Source) -> None:
         owners = [i for i in self.inputs if i.names[-1:] == (names[0],)]
         if len(names) > 1 and owners:
             owner = owners[0]
@@ -109,7 +120,8 @@ class Columns:
         else:
             known = [c.name for i in self.inputs for c in i.columns or ()]
             detail = f"There is no column {quote(names[0])}."
-            hint = suggestion(names[0], known) or _listed(known)
+            hint = _for_text(names[0], known, source, place)
+            hint = hint or suggestion(names[0], known) or _listed(known)
         self.faults.add("unknown-column", detail, position=place, hint=hint)
 
     def _has(self, name: str) -> bool:

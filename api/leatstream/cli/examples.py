@@ -1,0 +1,86 @@
+"""Examples that ``--help`` shows below each command."""
+
+from __future__ import annotations
+
+import typer
+
+# Command, without ``leat``, to its examples, without it too.
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "dev": ("dev", "dev --kafka-bootstrap localhost:9092 --no-sample"),
+    "serve": ("serve",),
+    "token": ("token",),
+    "doctor": ("doctor", "doctor --tools"),
+    "demo": ("demo", "demo --keep"),
+    "openapi": ("openapi",),
+    "init": ("init", "init pipeline --form sql"),
+    "open": ("open", "open --no-browser"),
+    "capabilities": ("capabilities",),
+    "sql": (
+        "sql",
+        "sql 'LIST QUERIES;'",
+        "sql -f pipeline.sql --dry-run",
+        "sql -f pipeline.sql --atomic",
+        "sql -o csv 'SELECT * FROM by_region;'",
+    ),
+    "print": ("print embedded/pageviews", "print embedded/pageviews --from-beginning --limit 5 -o ndjson"),
+    "query list": ("query list", "query list --wide"),
+    "query get": ("query get enriched",),
+    "query top": ("query top", "query top --once"),
+    "query logs": ("query logs enriched --tail 200", "query logs enriched --follow"),
+    "query events": ("query events enriched",),
+    "query history": ("query history enriched -o json",),
+    "query restart": (
+        "query restart enriched",
+        "query restart enriched --from earliest",
+        "query restart enriched --skip-record pageviews:3:42",
+        "query restart --failed-by source-gone",
+    ),
+    "query replace": ("query replace enriched next.sql",),
+    "query rollback": ("query rollback enriched",),
+    "query stop": ("query stop enriched", "query stop enriched --savepoint before_upgrade"),
+    "query start": ("query start enriched",),
+    "query delete": ("query delete enriched --yes", "query delete enriched --delete-entity"),
+    "application list": ("application list",),
+    "application get": ("application get shop",),
+    "application apply": ("application apply shop -f shop.sql",),
+    "application delete": ("application delete shop --yes",),
+    "catalog migrate": ("catalog migrate",),
+    "terraform install": ("terraform install", "terraform install --uninstall"),
+}
+_NAMES = {
+    "database": ("demo", None),
+    "schema": ("demo.shop", "demo"),
+    "store": ("kafka_store", None),
+    "secret": ("kafka_password", None),
+    "schema-registry": ("registry", None),
+    "descriptor-source": ("shop_types", None),
+    "entity": ("kafka_store/pageviews", "kafka_store"),
+    "relation": ("demo.shop.pageviews", None),
+    "function": ("grade", None),
+    "function-source": ("scores", None),
+    "savepoint": ("before_upgrade", None),
+}
+for _noun, (_name, _parent) in _NAMES.items():
+    _list = f"{_noun} list {_parent}" if _parent else f"{_noun} list"
+    EXAMPLES[f"{_noun} list"] = (_list, f"{_list} -o json")
+    EXAMPLES[f"{_noun} get"] = (f"{_noun} get {_name}",)
+    EXAMPLES[f"{_noun} delete"] = (f"{_noun} delete {_name} --yes",)
+
+
+def add_examples(app: typer.Typer, path: str = "") -> None:
+    """Show its examples below each command's help.
+
+    Args:
+        app: its commands, and those of the groups in it.
+        path: of the group, with a blank behind it.
+    """
+    for command in app.registered_commands:
+        name = command.name or str(getattr(command.callback, "__name__", "")).replace("_", "-")
+        found = EXAMPLES.get(path + name, ())
+        if found:
+            # Blank lines between them: one line would be run into the next.
+            shown = "\n\n".join(f"leat {one}" for one in found)
+            command.epilog = f"{'Examples' if len(found) > 1 else 'Example'}:\n\n{shown}"
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            add_examples(group.typer_instance, f"{path}{group.name} ")

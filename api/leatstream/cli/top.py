@@ -1,0 +1,88 @@
+"""``leat query top``: what every query does now, refreshed until Ctrl-C."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from leatstream.cli.output import Output, list_table, stdout, write_items, write_list
+from leatstream.cli.session import OutputOption, WideOption, open_client
+
+if TYPE_CHECKING:
+    from leatstream.cli.client import Client
+
+_HEADS = ("name", "state", "since", "in/s", "out/s", "lag", "restarts", "message")
+_FIRST = ("failed", "retrying", "starting")
+
+
+def top(
+    context: typer.Context,
+    once: Annotated[bool, typer.Option("--once", help="Show it once and exit, as in a pipe.")] = False,
+    interval: Annotated[
+        float, typer.Option(help="Seconds between two looks.", min=0.5, max=3600, metavar="SECONDS")
+    ] = 2.0,
+    output: OutputOption = Output.TABLE,
+    wide: WideOption = False,
+) -> None:
+    """Show state, rows per second and lag of every query, again and again until Ctrl-C."""
+    client = open_client(context)
+    if once or output is not Output.TABLE or not stdout().is_terminal:
+        items = client.items("/v1/queries")
+        if output in (Output.JSON, Output.NDJSON):
+            write_items({"items": items, "next_page_token": None}, (), output)
+        else:
+            write_list(_HEADS, figures(items), output, wide=wide)
+        return
+    _watch(client, interval, wide=wide)
+
+
+def _watch(client: Client, interval: float, *, wide: bool) -> None:
+    from leatstream.cli.client import Unreachable
+
+    shown: list[tuple[Any, ...]] = []
+    try:
+        with Live(console=stdout(), auto_refresh=False, transient=False) as live:
+            while True:
+                about = f"{client.connection.url}, every {interval:g} s; Ctrl-C ends"
+                try:
+                    shown = figures(client.items("/v1/queries"))
+                except Unreachable as error:  # a server that starts again is no reason to end
+                    about = f"{error}; trying again"
+                live.update(Group(Text(about, "dim"), list_table(_HEADS, shown, wide=wide)), refresh=True)
+                time.sleep(interval)
+    except KeyboardInterrupt:
+        return
+
+
+def figures(items: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    """A row for each query, those in trouble first."""
+    rows = [_row(item) for item in items]
+    return sorted(rows, key=lambda row: (_FIRST.index(row[1]) if row[1] in _FIRST else len(_FIRST), row[0]))
+
+
+def _row(item: Mapping[str, Any]) -> tuple[Any, ...]:
+    status = item["status"]
+    # What a job that has ended reported last is not what happens now.
+    metrics = status.get("metrics") or {} if status["state"] == "running" else {}
+    lags = [source["lag"] for source in metrics.get("sources") or [] if source.get("lag") is not None]
+    error = status.get("error") or {}
+    return (
+        item["name"],
+        status["state"],
+        status.get("since"),
+        _rate(metrics.get("input_rows_per_second")),
+        _rate(metrics.get("output_rows_per_second")),
+        sum(lags) if lags else None,
+        status.get("restarts"),
+        error.get("detail") or status.get("message"),
+    )
+
+
+def _rate(value: float | None) -> str | None:
+    return None if value is None else f"{value:,.1f}" if value < 100 else f"{value:,.0f}"

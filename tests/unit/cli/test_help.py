@@ -1,0 +1,95 @@
+"""What ``--help`` and TAB say about each command."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.main import get_command
+
+from leatstream.cli import shell_names
+from leatstream.cli.app import app
+from leatstream.cli.client import Client
+from leatstream.cli.connection import Connection
+from leatstream.cli.examples import EXAMPLES
+
+if TYPE_CHECKING:
+    from tests.unit.cli.conftest import Result, Service
+
+    Leat = Callable[..., Result]
+
+ROOT: Any = get_command(app)
+
+
+def commands(group: Any = ROOT, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+def test_every_command_has_examples_and_no_other_has() -> None:
+    assert sorted(EXAMPLES) == sorted(name for name, _ in commands())
+
+
+def test_every_example_is_of_its_command_and_can_be_read() -> None:
+    """Read with all of its options and arguments, and not run."""
+    for name, command in commands():
+        for example in EXAMPLES[name]:
+            words, count = shlex.split(example), len(name.split())
+            assert " ".join(words[:count]) == name
+            command.make_context(name, words[count:], parent=ROOT.make_context("leat", list(words)))
+
+
+def test_help_shows_the_examples(leat: Leat) -> None:
+    out = leat("query", "restart", "--help").out
+    assert "leat query restart enriched --skip-record pageviews:3:42" in out
+    assert "Examples:" in out
+
+
+@pytest.fixture
+def tab(service: Service, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """What TAB offers behind the words; the last one is being typed."""
+    monkeypatch.setenv("LEATSTREAM_URL", "http://service.test")
+    monkeypatch.setattr("leatstream.cli.client.Client", lambda *_args, **_options: service.client())
+
+    def press(*words: str) -> list[str]:
+        context = ROOT.make_context("leat", list(words[:-1]), resilient_parsing=True)
+        command = ROOT
+        for word in words[:-1]:
+            command = command.commands[word]
+            context = command.make_context(word, [], parent=context, resilient_parsing=True)
+        argument = next(one for one in command.params if one.param_type_name == "argument")
+        return [item.value for item in argument.shell_complete(context, words[-1])]
+
+    return press
+
+
+def test_tab_offers_names(service: Service, tab: Callable[..., list[str]]) -> None:
+    queries = [{"name": "enriched"}, {"name": "Eins"}, {"name": "other"}]
+    service.answer("GET", "/v1/queries", {"items": queries})
+    service.answer("GET", "/v1/stores", {"items": [{"name": "kafka"}]})
+    service.answer("GET", "/v1/stores/kafka/entities", {"items": [{"name": "a.b"}]})
+    service.answer("GET", "/v1/relations", {"items": [{"fqn": "demo.public.s", "name": "s"}]})
+    assert tab("query", "logs", "") == ["enriched", '"Eins"', "other"]
+    assert tab("query", "restart", "e") == ["enriched"]
+    assert tab("relation", "get", "de") == ["demo.public.s"]
+    assert tab("entity", "list", "") == ["kafka"]
+    assert tab("print", "ka") == ["kafka/"]
+    assert tab("entity", "get", "kafka/a") == ["kafka/a.b"]
+
+
+def test_tab_is_silent_without_a_server(
+    tab: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tab("query", "get", "") == []
+    monkeypatch.setenv("LEATSTREAM_URL", "no URL")
+    assert tab("query", "get", "") == []
+
+
+def test_tab_gives_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Client(Connection("http://service.test", None, "a test"), timeout=shell_names._SECONDS)
+    assert client._retry_for <= 3.0

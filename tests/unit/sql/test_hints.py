@@ -1,0 +1,77 @@
+"""Common slips: each is refused as before, and its hint says what was probably meant."""
+
+from __future__ import annotations
+
+import pytest
+from sql_catalog import bind_text
+
+from leatstream.errors import RequestError
+from leatstream.sql.generation.statements import generate
+from leatstream.sql.parser import parse
+
+
+def hint_of(text: str) -> str | None:
+    with pytest.raises(RequestError) as caught:
+        parse(text)
+    (fault,) = caught.value.faults
+    return fault.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("LIST STREAM;", "Did you mean STREAMS?"),
+        ("LIST QUERY;", "Did you mean QUERIES?"),
+        ("SHOW ENTITY;", "Did you mean ENTITIES?"),
+        ("LIST DATABASE;", "Did you mean DATABASES?"),
+        ("LIST MATERIALIZED VIEW;", "Did you mean MATERIALIZED VIEWS?"),
+        ("DROP STREAMS s;", "Did you mean STREAM?"),
+        ("USE DATABSE d;", "Did you mean DATABASE?"),
+        ("CREAT STREAM s AS SELECT * FROM t;", "Did you mean CREATE?"),
+        ("DESCRIBE pageviews;", "Write what it is before the name: DESCRIBE RELATION pageviews."),
+        ("PRINT pageviews;", "SELECT * FROM name shows the rows of a stream."),
+        ("CREATE STREAM s (a BIGINT) ('topic' = 's');", "Write WITH before the list of properties."),
+        ("SELECT * FROM s WHERE a = ‘x’;", "Write straight quotes: 'text', \"name\"."),
+        ("SELECT “a” FROM s;", "Write straight quotes: 'text', \"name\"."),
+        ("EXPLAIN STREAM s;", "DESCRIBE shows objects."),
+        ("EXPLAIN ANALYZE SELECT * FROM s;", "DESCRIBE QUERY METRICS shows what a running query does."),
+    ],
+)
+def test_the_hint_says_what_was_meant(text: str, hint: str) -> None:
+    assert hint_of(text) == hint
+
+
+def test_alter_names_what_changes_objects() -> None:
+    assert "CREATE OR REPLACE" in str(hint_of("ALTER STREAM s ADD COLUMN a BIGINT;"))
+
+
+@pytest.mark.parametrize("text", ["SELECT a § b FROM s;", "LIST zzzzz;", "FOO;"])
+def test_nothing_is_guessed_without_a_reason(text: str) -> None:
+    assert hint_of(text) is None
+
+
+@pytest.mark.parametrize(
+    ("condition", "hint"),
+    [
+        (
+            'userid = "User_6"',
+            "Did you mean userid? Text is written in single quotes: 'User_6'.",
+        ),
+        ("""userid = "it's far off" """, "Text is written in single quotes: 'it''s far off'."),
+        ("\"UserId\" = 'x'", "Did you mean userid?"),
+        ("usrid = 'x'", "Did you mean userid?"),
+    ],
+)
+def test_double_quotes_around_a_text(condition: str, hint: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        bind_text(f"SELECT pageid FROM pageviews WHERE {condition}")
+    assert [fault.hint for fault in caught.value.faults] == [hint]
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT * FROM s", "CREATE STREAM t AS SELECT * FROM s", "RESTART QUERY q FROM EARLIEST"]
+)
+def test_explain_is_describe(text: str) -> None:
+    (explained,), (described,) = parse(f"EXPLAIN {text};"), parse(f"DESCRIBE {text};")
+    assert generate(explained) == generate(described)
+    assert explained.text.startswith("EXPLAIN")
