@@ -12,7 +12,18 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from leatstream import __version__
-from leatstream.cli import applications, catalog, embedded, project, queries, records, server, sql, terraform
+from leatstream.cli import (
+    access,
+    applications,
+    catalog,
+    embedded,
+    project,
+    queries,
+    records,
+    server,
+    sql,
+    terraform,
+)
 from leatstream.cli.connection import NoServer
 from leatstream.cli.examples import add_examples
 from leatstream.cli.exits import Exit, status_of
@@ -74,10 +85,13 @@ app.command()(server.capabilities)
 app.command()(sql.sql)
 app.command("print")(records.print_records)
 for _noun in NOUNS:
-    if _noun.name not in ("query", "application"):
+    if _noun.name not in ("query", "application", "api-token"):
         app.add_typer(make_app(_noun), name=_noun.name)
 app.add_typer(queries.app, name="query")
 app.add_typer(applications.app, name="application")
+app.add_typer(access.app, name="api-token")
+app.command()(access.whoami)
+app.command()(access.audit)
 app.add_typer(catalog.app, name="catalog")
 app.add_typer(terraform.app, name="terraform")
 add_examples(app)

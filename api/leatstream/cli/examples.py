@@ -44,6 +44,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "application get": ("application get shop",),
     "application apply": ("application apply shop -f shop.sql",),
     "application delete": ("application delete shop --yes",),
+    "api-token create": (
+        "api-token create laptop",
+        "api-token create ci_plan --account ci --scope read --days 30",
+    ),
+    "api-token rotate": ("api-token rotate ci_plan --grace-minutes 60",),
+    "whoami": ("whoami", "whoami -o json"),
+    "audit": ("audit", "audit --account ci --limit 200 -o ndjson"),
     "catalog migrate": ("catalog migrate",),
     "terraform install": ("terraform install", "terraform install --uninstall"),
 }
@@ -59,6 +66,10 @@ _NAMES = {
     "function": ("grade", None),
     "function-source": ("scores", None),
     "savepoint": ("before_upgrade", None),
+    "role": ("analyst", None),
+    "user": ("ann", None),
+    "service-account": ("ci", None),
+    "api-token": ("ci_plan", None),
 }
 for _noun, (_name, _parent) in _NAMES.items():
     _list = f"{_noun} list {_parent}" if _parent else f"{_noun} list"

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 _CLAUSES = """
 after all and as asc before between by case cast columns comment cross cumulate data default define desc
 distinct else empty end escape except exists failed false fetch filter final first for from full grace
-group grouping having hop if ilike in inner intersect interval into is java join key language last lateral
-left like limit match match_recognize matches materialized measures next not null nulls omit on one only
-or order ordinality outer over partition past pattern per period permute placing primary python queries
-query recursive record replace returns right rlike role row rows running savepoint select sets session
-skip statement subset template then to true tumble union unmatched unnest using value values virtual when
-where window with within
+grants group grouping having hop i if ilike in inner intersect interval into is java join key language
+last lateral left like limit match match_recognize matches materialized measures next not null nulls omit
+on one only option or order ordinality organization outer over partition past pattern per period permute
+placing primary python queries query record recursive replace returns right rlike role row rows running
+savepoint select session sets skip statement subset template then to true tumble union unmatched unnest
+using value values virtual when where window with within
 """
 CLAUSES = tuple(_CLAUSES.split())
 
