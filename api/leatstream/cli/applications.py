@@ -15,7 +15,7 @@ from leatstream.cli.sql import read_text
 from leatstream.cli.waiting import TimeoutOption, WaitOption, ends_of, refuse_failure, wait_for
 
 _NOUN = next(noun for noun in NOUNS if noun.name == "application")
-app = make_app(_NOUN, with_delete=False)
+app = make_app(_NOUN, with_delete=False, about="List, show, apply and delete applications.")
 
 Name = Annotated[str, typer.Argument(metavar="APPLICATION", autocompletion=object_names)]
 

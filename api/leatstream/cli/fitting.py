@@ -16,6 +16,8 @@ _TIMES = ("at", "since")
 _QUALIFIED = ("fqn", "sink", "sources", "relations")
 # What a list shows only when it is asked for everything.
 _ASIDE = ("owner", "created_at", "updated_at")
+# Texts that say less than the others, and so are cut before them.
+_CUT_FIRST = ("sql", "properties", "configs", "comment")
 _UNITS = ((60, "s"), (3600, "m"), (86_400, "h"))
 _MONTH = 60 * 86_400
 
@@ -57,7 +59,7 @@ def fitted(
     cells = [[_short(heads[at], row[at], now) for at in kept] for row in rows]
     if sum(_widths(names, cells)) + GAP * (len(names) - 1) > width:
         cells = _unqualified(names, cells)
-    widths = _shrunk(_widths(names, cells), [cell_len(name) for name in names], width)
+    widths = _shrunk(names, _widths(names, cells), width)
     shown = len(widths)
     pairs = [[_cut(text, size) for text, size in zip(row, widths, strict=False)] for row in cells]
     return names[:shown], pairs, len(names) - shown
@@ -72,15 +74,16 @@ def _widths(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
     return [max(map(cell_len, (head, *(row[at] for row in rows)))) for at, head in enumerate(heads)]
 
 
-def _shrunk(widths: list[int], least: list[int], width: int) -> list[int]:
+def _shrunk(heads: Sequence[str], widths: list[int], width: int) -> list[int]:
     """Widths that fit: long texts are cut first, then columns at the end left out. The first one stays."""
-    widths = list(widths)
+    least = [max(_LEAST, cell_len(head)) for head in heads]
     while sum(widths) + GAP * (len(widths) - 1) > width:
         over = sum(widths) + GAP * (len(widths) - 1) - width
-        loose = {at: size for at, size in enumerate(widths) if at and size > max(_LEAST, least[at])}
+        loose = [at for at, size in enumerate(widths) if at and size > least[at]]
         if loose:
-            at = max(loose, key=lambda one: loose[one])
-            widths[at] = max(_LEAST, least[at], widths[at] - max(1, over // len(loose)))
+            loose = [at for at in loose if heads[at] in _CUT_FIRST] or loose
+            at = max(loose, key=lambda one: widths[one])
+            widths[at] = max(least[at], widths[at] - max(1, over // len(loose)))
         elif len(widths) > 1:
             widths.pop()
         else:

@@ -238,9 +238,15 @@ NOUNS = (
 )
 
 
-def make_app(noun: Noun, *, with_delete: bool = True) -> typer.Typer:
-    """The commands of a noun."""
-    app = typer.Typer(no_args_is_help=True, help=f"List, show and delete {noun.plural}.")
+def make_app(noun: Noun, *, with_delete: bool = True, about: str | None = None) -> typer.Typer:
+    """The commands of a noun.
+
+    Args:
+        noun: the noun.
+        with_delete: whether it is deleted as most nouns are.
+        about: for the help, where there are more commands than for most nouns.
+    """
+    app = typer.Typer(no_args_is_help=True, help=about or f"List, show and delete {noun.plural}.")
     if noun.parent is None:
         _add_list(app, noun)
     else:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 _NOUN = next(noun for noun in NOUNS if noun.name == "query")
 path = flat("queries")
-app = make_app(_NOUN, with_delete=False)
+app = make_app(
+    _NOUN, with_delete=False, about="List, show, watch, start, stop, restart, replace and delete queries."
+)
 
 Name = Annotated[str, typer.Argument(metavar="QUERY", autocompletion=object_names)]
 app.command()(top)

@@ -119,6 +119,13 @@ def test_long_texts_are_cut_and_wide_letters_counted() -> None:
     assert sum(max(map(cell_len, pair)) for pair in zip(heads, *rows, strict=True)) + GAP <= 40
 
 
+def test_the_statement_is_cut_before_the_cause() -> None:
+    cause = "record 3:42 cannot be read"
+    _, rows, _ = fitted(("name", "message", "sql"), [["q", cause, "SELECT " + "a, " * 30]], 60, NOW)
+    assert rows[0][1] == cause
+    assert rows[0][2].startswith("SELECT")
+
+
 def test_columns_that_do_not_fit_are_counted() -> None:
     heads = [f"column_{number}" for number in range(9)]
     shown, rows, left_out = fitted(heads, [["x"] * 9], 40, NOW)
