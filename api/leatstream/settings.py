@@ -91,6 +91,7 @@ class Settings(BaseSettings):
         lease_seconds: how long a server that is silent keeps its queries, beyond driver_orphan_seconds.
         stop_grace_seconds: how long the jobs of a server that is stopped may take to end their batches.
         keep_replaced_seconds: how long a query is kept after a blue-green replacement.
+        audit_days: how long an event of the audit log is kept.
         keep_checkpoints_seconds: how long a query's old checkpoints are kept once its present one is at work.
         warm_up_kafka: broker that drivers warm up against.
         default_store: store of statements that name none.
@@ -145,6 +146,7 @@ class Settings(BaseSettings):
     stop_grace_seconds: float = Field(default=30.0, ge=0, le=3_600, allow_inf_nan=False)
     keep_replaced_seconds: float = Field(default=86_400.0, ge=0, le=31_536_000, allow_inf_nan=False)
     keep_checkpoints_seconds: float = Field(default=86_400.0, ge=600, le=31_536_000, allow_inf_nan=False)
+    audit_days: int = Field(default=400, ge=1, le=36_500)
     warm_up_kafka: str | None = None
     default_store: str | None = None
     watermark_delay_ms: int = Field(default=10_000, ge=0)

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import fakes
 import pytest
 from starlette.testclient import TestClient
 
-from leatstream.model.access import Scope, TokenRow
 from leatstream.rest.app import create_app
-from leatstream.services.environment.authorization import ADMINISTRATOR, mint_token
 
 Sign = Callable[..., TestClient]
 STREAM = "demo.public.pageviews"
@@ -20,21 +19,7 @@ STREAM = "demo.public.pageviews"
 @pytest.fixture
 def admin(fresh: Any, pageviews: TestClient) -> Iterator[TestClient]:
     """A client with the server's own token, over a world with a stream."""
-    token, token_id, token_hash = mint_token()
-    with fresh.units() as unit:
-        unit.tokens.add(
-            TokenRow(
-                id=token_id,
-                hash=token_hash,
-                name=ADMINISTRATOR,
-                principal=ADMINISTRATOR,
-                role="sysadmin",
-                scope=Scope.ADMIN,
-                created_at=datetime.now(UTC),
-                created_by=ADMINISTRATOR,
-            )
-        )
-        unit.commit()
+    token = fakes.administrator(fresh)
     headers = {"Authorization": f"Bearer {token}"}
     with TestClient(pageviews.app, headers=headers, raise_server_exceptions=False) as client:
         yield client
@@ -446,3 +431,44 @@ def test_a_query_starts_with_the_rights_of_its_owner(fresh: Any, admin: TestClie
     assert admin.post("/v1/queries/made:restart", json={}).status_code == 202
     reconcile_all(fresh.env)
     assert admin.get("/v1/queries/made").json()["status"]["state"] in ("pending", "starting")
+
+
+def test_old_events_are_deleted_and_the_chain_holds(fresh: Any, admin: TestClient) -> None:
+    from dataclasses import replace
+
+    from leatstream.services.nouns.audit import forget_old_events
+
+    for number in range(3):
+        admin.put(f"/v1/databases/n{number}", json={})
+    forget_old_events(fresh.env)
+    before = len(admin.get("/v1/audit-events", params={"page_size": 1000}).json()["items"])
+    assert before >= 6
+    fresh.env.settings = replace(fresh.env.settings, keep_events=0.0)
+    forget_old_events(fresh.env)
+    admin.put("/v1/databases/last", json={})
+    with fresh.units(write=False) as unit:
+        assert len(unit.audit.page()) == 3
+        assert unit.audit.broken() is None
+
+
+def test_an_owner_changes_its_function(admin: TestClient, sign_in: Sign) -> None:
+    """Kinds without MODIFY are changed by their owner."""
+    code = "def grade(x: int) -> int:\n    return x\n"
+    assert admin.put("/v1/function-sources/f", json={"file": "f.py", "content": code}).status_code == 201
+    client = sign_in("coders", on("usage", "function_source", "f"), on("create_function", "organization"))
+    body = {
+        "arguments": [{"name": "x", "type": "BIGINT"}],
+        "returns": "BIGINT",
+        "source": "f",
+        "handler": "grade",
+    }
+    made = client.put("/v1/functions/grade", json=body)
+    assert made.status_code == 201, made.text
+    assert client.put("/v1/functions/grade", json={**body, "timeout_seconds": 5}).status_code == 200
+    other = sign_in("users", on("usage", "function", "grade"))
+    assert other.put("/v1/functions/grade", json={**body, "timeout_seconds": 6}).status_code in (403, 422)
+
+
+def test_metrics_need_monitor(sign_in: Sign) -> None:
+    assert sign_in("blind", *READ).get("/metrics").status_code == 403
+    assert sign_in("watching", on("monitor", "organization")).get("/metrics").status_code == 200

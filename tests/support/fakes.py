@@ -27,7 +27,7 @@ from leatstream.model.objects import Column, Meta, Store
 from leatstream.plan.logical import AnalysisFailure, AnalyzedColumn, FunctionShape, ViewSchema
 from leatstream.ports import AnalysisRequest, Sharing
 from leatstream.services.environment import Environment, RuntimeSettings
-from leatstream.services.environment.authorization import mint_token
+from leatstream.services.environment.authorization import ADMINISTRATOR, mint_token
 from leatstream.services.nouns.stores import resolve_store_secrets
 from leatstream.storage.checkpoint_directory import CheckpointDirectory
 from leatstream.storage.migrate import migrate
@@ -413,6 +413,16 @@ def token_row(token_id: str, token_hash: str, name: str, role: str, now: datetim
         created_at=now,
         created_by=name,
     )
+
+
+def administrator(world: World) -> str:
+    """The value of a token as the server's own, which has every privilege."""
+    token, token_id, token_hash = mint_token()
+    row = token_row(token_id, token_hash, ADMINISTRATOR, "sysadmin", datetime.now(UTC))
+    with world.units() as unit:
+        unit.tokens.add(replace(row, name=ADMINISTRATOR))
+        unit.commit()
+    return token
 
 
 def make_world(directory: Path) -> World:

@@ -165,6 +165,9 @@ class AuditRows(Protocol):
     def broken(self) -> int | None:
         """Number of the first event whose hash does not fit, or None."""
 
+    def oldest(self) -> datetime | None:
+        """When the oldest event was; None of an empty log."""
+
     def delete_until(self, at: datetime) -> int:
         """Delete the events before a moment; returns how many."""
 

@@ -59,6 +59,11 @@ class SqlAuditRows:
             before = row["hash"]
         return None
 
+    def oldest(self) -> datetime | None:
+        """When the oldest event was."""
+        c = tables.audit_events.c
+        return self._connection.execute(sa.select(c.at).order_by(c.id).limit(1)).scalar()
+
     def delete_until(self, at: datetime) -> int:
         """Delete the events before a moment; the newest one stays, as the next one's hash covers it."""
         c = tables.audit_events.c

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from leatstream.errors import FAMILIES, CatalogError
+from leatstream.model.access import Privilege
 from leatstream.rest import metrics
 from leatstream.rest.answers import READING, problems
 from leatstream.rest.deps import Caller, Env
@@ -21,7 +22,7 @@ from leatstream.rest.schemas.server import (
     ReadinessView,
     ServerView,
 )
-from leatstream.services.environment.authorization import READ, authorize
+from leatstream.services.environment.authorization import require
 from leatstream.services.nouns import server as service
 
 router = APIRouter(tags=["server"])
@@ -56,10 +57,11 @@ async def get_readiness(env: Env, request: Request, response: Response) -> Readi
 
 
 @router.get("/metrics", response_class=PlainTextResponse, responses=problems())
-def get_metrics(env: Env, caller: Caller, request: Request) -> Response:
+def get_metrics(caller: Caller, request: Request) -> Response:
     """Metrics in Prometheus' text format. Needs a token, as they name queries."""
-    authorize(caller, READ, "metrics")
-    text = metrics.render(env, request.app.state.times)
+    require(caller, Privilege.MONITOR, "read metrics")
+    # They are of all queries, whatever else the role may see.
+    text = metrics.render(request.app.state.env, request.app.state.times)
     return Response(text, media_type=metrics.CONTENT_TYPE)
 
 

@@ -147,6 +147,7 @@ class RuntimeSettings:
         backoff_jitter: share of such a pause that chance may take off it.
         keep_replaced: seconds that a query is kept after another has taken over from it.
         keep_checkpoints: seconds that a query's old checkpoints are kept once its present one is at work.
+        keep_events: seconds that an event of the audit log is kept.
         max_restarts: restarts in a row before a query is given up as failed.
         default_store: store taken when neither statement nor context names one.
         error_excerpts: whether errors may show short pieces of a record's values.
@@ -168,6 +169,7 @@ class RuntimeSettings:
     max_restarts: int = 8
     keep_replaced: float = 86_400.0
     keep_checkpoints: float = 86_400.0
+    keep_events: float = 34_560_000.0
     default_store: str | None = None
     error_excerpts: bool = True
 

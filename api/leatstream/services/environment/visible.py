@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from leatstream.errors import AccessError, sentence
 from leatstream.model.access import (
     CREATE_ON,
+    OBJECT_PRIVILEGES,
     ORGANIZATION,
     Privilege,
 )
@@ -228,7 +229,10 @@ class _Rows:
             state = {field: getattr(old, field) for field in kept if hasattr(old, field)}
             return Privilege.OPERATE if replace(new, **state) == old else Privilege.OWNERSHIP
         # What a store answered is noted without a new generation.
-        return Privilege.MODIFY if new.meta.generation != old.meta.generation else None
+        if new.meta.generation == old.meta.generation:
+            return None
+        modifiable = Privilege.MODIFY in OBJECT_PRIVILEGES[self._kind]
+        return Privilege.MODIFY if modifiable else Privilege.OWNERSHIP
 
     def _name(self, item: Any) -> str:
         return name_of(self._kind, self.key(item))

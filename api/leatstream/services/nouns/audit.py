@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from leatstream.errors import RequestError
 from leatstream.model.access import AuditEvent, Privilege
 from leatstream.services.environment import Environment, Page, Principal
@@ -37,6 +39,17 @@ def list_events(
         found = list(unit.audit.page(before=before, limit=page_size + 1, principal=account))
     items = found[:page_size]
     return Page(items, str(items[-1].number) if len(found) > page_size else None)
+
+
+def forget_old_events(env: Environment) -> None:
+    """Delete events that are older than ``keep_events``; the server calls it from time to time."""
+    until = env.clock.now() - timedelta(seconds=env.settings.keep_events)
+    with env.open_unit(write=False) as unit:
+        oldest = unit.audit.oldest()
+    if oldest is not None and oldest < until:
+        with env.open_unit() as unit:
+            unit.audit.delete_until(until)
+            unit.commit()
 
 
 def note_refusal(env: Environment, principal: Principal, method: str, path: str, code: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from leatstream.errors import CatalogError, RequestError, not_found
+from leatstream.model.access import Privilege
 from leatstream.model.names import quote
 from leatstream.model.objects import CheckpointOrigin, Query, QueryKind, QueryState
 from leatstream.model.registered import Savepoint, SavepointState
@@ -13,6 +14,7 @@ from leatstream.plan.change import classify, keeps_state
 from leatstream.plan.job_spec import JobSpec
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment
+from leatstream.services.environment.visible import desk_of
 from leatstream.services.queries.checkpoints.files import copy_offsets, last_commit
 from leatstream.services.queries.update import update_query
 from leatstream.sql.statements import Properties, Value
@@ -141,6 +143,10 @@ def origin_of(unit: UnitOfWork, properties: Properties, job: JobSpec) -> Checkpo
     if query is None:
         detail = f"Query {quote(name)} does not exist."
         raise CatalogError("not-found", detail, noun="query", **given.place)
+    # A checkpoint holds rows: to see the query's state is not enough.
+    desk = desk_of(unit)
+    if desk is not None:
+        desk.require((Privilege.OPERATE, "query", quote(query.name), query.meta.owner))
     refuse_kind(query)
     old = JobSpec.model_validate(query.job)
     _check_fit(given, f"query {quote(name)}", old, job)
