@@ -182,7 +182,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    """Serve until the process is ended, or whoever started it is."""
+    """Serve until this process or its parent ends."""
     directory, user, password = sys.argv[1:]
     Handler.engine, Handler.login = Engine(directory), (user, password)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
