@@ -247,8 +247,10 @@ def delete_entity(env: Environment, principal: Principal, store: str, entity: st
     connector = _connect(env, principal, store)
     _require(connector, "create_entity", "nothing can be deleted in")
     entity = connector.canonical_entity(entity)
-    used = drop_unless_used(env, store, entity, lambda: connector.drop_entity(entity))
-    refuse_dependents(f"entity {quote(entity)}", [f"stream {r.fqn}" for r in used])
+    used = drop_unless_used(
+        env, store, entity, lambda: connector.drop_entity(entity), view_rows=connector.view_rows
+    )
+    refuse_dependents(f"entity {quote(entity)}", [f"{r.kind.value.replace('_', ' ')} {r.fqn}" for r in used])
 
 
 def read_records(
