@@ -165,9 +165,9 @@ def check_config(env: Environment, kind: str, config: Mapping[str, Any], secrets
         faults = Faults()
         for item in error.errors(include_input=False, include_url=False, include_context=False):
             path = [str(part) for part in item["loc"]]
-            said = sentence(item["msg"].removeprefix("Value error, "))
             # A plan shows the sentence alone, without the pointer.
-            detail = f"{'.'.join(path)}: {said}" if path else said
+            member = f"{'.'.join(path)}: " if path else ""
+            detail = sentence(f"{member}{item['msg'].removeprefix('Value error, ')}")
             faults.add("validation", detail, pointer="/".join(["#", kind, *path]))
         faults.raise_if_any()
 
