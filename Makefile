@@ -112,7 +112,7 @@ TABLES := --extra iceberg --extra clickhouse --extra snowflake --extra databrick
 # It imports modules that version 5 of the connector has no more.
 FAKESNOW := 'fakesnow[server]==0.12.1' 'snowflake-connector-python==4.8.1'
 lock: ## Resolve the dependencies anew (needs uv)
-	@$(UV_COMPILE) --extra server --extra spark --extra kafka --extra avro --extra kinesis --extra terraform --extra dev \
+	@$(UV_COMPILE) --extra server --extra spark --extra kafka --extra avro --extra kinesis --extra terraform --extra dev --extra dev-clickhouse \
 		$(TABLES) --extra cdktf --extra cdktn --group test --group check -o requirements.lock
 	@$(UV_COMPILE) --extra server --extra spark --extra kafka --extra avro --extra kinesis --extra s3 --extra jars $(TABLES) \
 		--constraint requirements.lock -o deploy/requirements.lock

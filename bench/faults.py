@@ -22,17 +22,27 @@ def main() -> int:
     parser.add_argument("--round", type=int, default=100, help="faults between two comparisons")
     parser.add_argument("--seed", type=int, default=None, help="of the first round; by chance if not given")
     parser.add_argument("--pause", type=float, default=4.0, help="longest pause between two faults, seconds")
-    parser.add_argument("--brief", action="store_true", help="as the test: no query reads Kinesis")
+    parser.add_argument(
+        "--brief",
+        action="store_true",
+        help="as the test: without Kinesis as a source, and changelogs in tables",
+    )
     parser.add_argument("--json", type=Path, help="write what was seen to this file")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.randrange(1 << 30)
     outcomes: list[Outcome] = []
+    whole = not options.brief
     left = options.count
     while left > 0:
         with tempfile.TemporaryDirectory(prefix="leat-faults-", ignore_cleanup_errors=True) as directory:
             count = min(left, options.round)
             one = run_faults(
-                Path(directory), seed=seed, count=count, longest_pause=options.pause, copied=not options.brief
+                Path(directory),
+                seed=seed,
+                count=count,
+                longest_pause=options.pause,
+                copied=whole,
+                keyed=whole,
             )
         outcomes.append(one)
         left, seed = left - count, seed + 1

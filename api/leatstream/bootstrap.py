@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from leatstream.connectors.base import Connector
 from leatstream.connectors.registry import connector_classes, open_connector
@@ -348,7 +348,7 @@ def declare_embedded_store(
     env: Environment,
     name: str,
     kind: str,
-    config: Mapping[str, str],
+    config: Mapping[str, Any],
     secrets: Mapping[str, str | None] | None = None,
 ) -> None:
     """Declare a part of the embedded stack as a store, so that the first statement has somewhere to go.

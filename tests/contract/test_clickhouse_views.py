@@ -84,6 +84,9 @@ def test_a_view_lives_in_the_store_that_is_named(
     assert "Query v in the store itself" in problem["errors"][0]["hint"]
     assert sql(client, "CREATE INDEX i ON v (userid)", 422)["code"] == "unsupported"
     assert sql(client, "DROP STORE ch", 409)["code"] == "has-dependents"
+    problem = sql(client, "DROP ENTITY v_rows IN STORE ch", 409)
+    assert (problem["code"], problem["dependents"]) == ("has-dependents", ["materialized view demo.public.v"])
+    assert clickhouse.rows(tables) == [["v", "View"], ["v_rows", "ReplacingMergeTree"]]
     problem = sql(
         client,
         f"CREATE MATERIALIZED VIEW w WITH ('store' = 'ch', 'clickhouse.table.name' = 'v') AS {GROUPS}",

@@ -1,11 +1,9 @@
-"""A ClickHouse server of the tests' own: chdb's engine behind the HTTP interface, in a process of its own."""
+"""The ClickHouse of ``leat dev --clickhouse`` for tests, over a temporary directory."""
 
 from __future__ import annotations
 
 import contextlib
 import shutil
-import subprocess
-import sys
 import tempfile
 import urllib.parse
 import urllib.request
@@ -14,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from leatstream.dev.local_clickhouse import LocalClickHouse
+
 USER, PASSWORD = "leat", "correct horse"
-_PROGRAM = Path(__file__).with_name("clickhouse_facade.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +48,15 @@ class ClickHouseServer:
 
 @contextlib.contextmanager
 def clickhouse_server() -> Iterator[ClickHouseServer]:
-    """Start a server on a free port, over a temporary directory."""
-    directory = tempfile.mkdtemp(prefix="leat-clickhouse-")
-    command = [sys.executable, str(_PROGRAM), directory, USER, PASSWORD]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)
+    """Start a server on a free port."""
+    directory = Path(tempfile.mkdtemp(prefix="leat-clickhouse-"))
+    started = LocalClickHouse(directory / "log", directory / "data", user=USER, password=PASSWORD)
     try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line, "the ClickHouse facade did not start"
-        server = ClickHouseServer(int(line))
+        started.start()
+        server = ClickHouseServer(started.port)
         # The engine's own database has no UUIDs for its tables.
         server.run("CREATE DATABASE shop ENGINE = Atomic")
         yield server
     finally:
-        process.kill()
-        process.communicate()
+        started.stop()
         shutil.rmtree(directory, ignore_errors=True)

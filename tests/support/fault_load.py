@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from aws_server import REGION, bucket
 from playground import Playground
@@ -12,6 +14,7 @@ from postgres_server import PASSWORD, PostgresServer
 
 KEYS, WINDOW_MS, SPACE_MS, BEGIN_MS = 7, 10_000, 5, 1_767_225_600_000
 BUCKET = "faults"
+KEYED = "_totals"
 COLUMNS = "n BIGINT, k VARCHAR, at BIGINT"
 
 
@@ -36,20 +39,30 @@ class Places:
     back: str
 
 
-def declare(play: Playground, postgres: PostgresServer, aws: str, *, copied: bool) -> Places:
+def declare(
+    play: Playground,
+    postgres: PostgresServer,
+    aws: str,
+    tables: Mapping[str, Mapping[str, Any]],
+    *,
+    copied: bool,
+    keyed: bool,
+) -> Places:
     """Create streams and start all queries; returns when they run.
 
     Args:
         play: where.
         postgres: a sink.
         aws: the address of S3 and Kinesis.
+        tables: settings of the stores of tables, by kind.
         copied: whether a query reads the stream of Kinesis, too. Its reader is a Python process that has ten
             seconds to connect, by Spark's will: a machine that is busy enough never gets it to run.
+        keyed: whether changelogs are written into the stores of tables, too.
     """
     numbers, others = (play.topic(name, 2) for name in ("numbers", "others"))
     play.stream("numbers", COLUMNS, topic=numbers, timestamp="at")
     play.stream("others", "n BIGINT, v VARCHAR, at BIGINT", topic=others, timestamp="at")
-    _declare_stores(play, postgres, aws)
+    _declare_stores(play, postgres, aws, tables)
     written = (
         f"{play.name}.{name}" for name in ("kept", "once", "windows", "joined", "files", "shards", "back")
     )
@@ -57,6 +70,8 @@ def declare(play: Playground, postgres: PostgresServer, aws: str, *, copied: boo
     statements, delivered = _statements(play, places), {}
     if not copied:
         del statements["back"]
+    if not keyed:
+        statements = {name: sql for name, sql in statements.items() if not name.endswith(KEYED)}
     for name, sql in statements.items():
         answer = play.http.put(f"/v1/queries/{play.name}_{name}", json={"sql": sql, **play.context})
         assert answer.status_code == 201, answer.text
@@ -65,19 +80,26 @@ def declare(play: Playground, postgres: PostgresServer, aws: str, *, copied: boo
         assert made["status"]["state"] == "running", made["status"]
         delivered[name] = made["plan"]["delivery"]
     exactly = {name for name, delivery in delivered.items() if delivery == "exactly_once"}
-    assert exactly == {"once", "rows", "view", "files", "back"} & statements.keys(), delivered
+    assert (
+        exactly
+        == {"once", "rows", "view", "files", "back", *tables, *(f"{kind}{KEYED}" for kind in tables)}
+        & statements.keys()
+    ), delivered
     return places
 
 
-def _declare_stores(play: Playground, postgres: PostgresServer, aws: str) -> None:
+def _declare_stores(
+    play: Playground, postgres: PostgresServer, aws: str, tables: Mapping[str, Mapping[str, Any]]
+) -> None:
     play.sql(
         f"CREATE STORE {play.name}_pg WITH ('type'=POSTGRESQL, 'uris'='postgresql://127.0.0.1:{postgres.port}/shop',"
         f" 'tls.disabled'=TRUE, 'postgres.username'='shop', 'postgres.password'='{PASSWORD}')"
     )
     bucket(aws, BUCKET)
     access = {"region": REGION, "endpoint_url": aws, "access_key_id": "LOCAL", "secret_access_key": "local"}
-    for name, body in (("s3", {"s3": access | {"bucket": BUCKET}}), ("kinesis", {"kinesis": access})):
-        answer = play.http.put(f"/v1/stores/{play.name}_{name}", json=body)
+    settings = {"s3": access | {"bucket": BUCKET}, "kinesis": access, **tables}
+    for kind, given in settings.items():
+        answer = play.http.put(f"/v1/stores/{play.name}_{kind}", json={kind: given})
         assert answer.json()["status"]["state"] == "ready", answer.text
 
 
@@ -86,6 +108,9 @@ def _statements(play: Playground, places: Places) -> dict[str, str]:
     table = f"'store'='{play.name}_pg', 'postgresql.schema.name'='{play.name}'"
     files = f"'store'='{play.name}_s3', 'topic'='{places.files}', 's3.interval.millis'=1000"
     shards = f"'store'='{play.name}_kinesis', 'topic'='{places.shards}', 'topic.shards'=2"
+    lake = f"'store'='{play.name}_iceberg_rest', 'iceberg.namespace'='faults', 'iceberg.interval.millis'=1000"
+    house = f"'store'='{play.name}_clickhouse'"
+    flake = f"'store'='{play.name}_snowflake', 'snowflake.buffer.millis'=1000"
     exactly = "'delivery.guarantee'='exactly_once'"
     back = f"'topic'='{places.back}', 'topic.partitions'=2, 'topic.replicas'=1, {exactly}"
     shared = "QUERY WITH ('query.driver'='shared')"
@@ -101,6 +126,18 @@ def _statements(play: Playground, places: Places) -> dict[str, str]:
         "view": "CREATE MATERIALIZED VIEW totals AS SELECT k, count(*) AS c, sum(n) AS s FROM numbers GROUP BY k",
         "files": f"CREATE STREAM files WITH ({files}) AS SELECT n, k FROM numbers {shared}",
         "shards": f"CREATE STREAM shards WITH ({shards}) AS SELECT n, k FROM numbers WHERE n % 5 = 0 {shared}",
+        "iceberg_rest": f"CREATE STREAM lake WITH ({lake}) AS SELECT n, k FROM numbers {shared}",
+        "clickhouse": f"CREATE STREAM house WITH ({house}) AS SELECT n, k FROM numbers {shared}",
+        "snowflake": f"CREATE STREAM flake WITH ({flake}) AS SELECT n, k FROM numbers WHERE n % 5 = 0 {shared}",
+        **{
+            f"{kind}{KEYED}": f"CREATE CHANGELOG {name} WITH ({properties}) AS SELECT k, count(*) AS c, "
+            f"sum(n) AS s FROM numbers WHERE k IS NOT NULL GROUP BY k {shared}"
+            for kind, name, properties in (
+                ("iceberg_rest", "lake_totals", lake),
+                ("clickhouse", "house_totals", house),
+                ("snowflake", "flake_totals", flake),
+            )
+        },
         "back": f"CREATE STREAM back WITH ({back}) AS SELECT n, k FROM shards "
         f"WITH ('starting.position'='earliest') {shared}",
     }

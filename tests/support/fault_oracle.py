@@ -14,6 +14,7 @@ from typing import Any
 from aws_server import kinesis_of, s3_of
 from deadlines import patient
 from fault_load import BEGIN_MS, BUCKET, KEYS, SPACE_MS, WINDOW_MS, Places
+from fault_tables import Tables
 from playground import Playground
 from postgres_server import PostgresServer
 
@@ -78,7 +79,9 @@ class Oracle:
     play: Playground
     postgres: PostgresServer
     aws: str
+    tables: Tables
     copied: bool
+    keyed: bool
 
     def faults(self) -> list[str]:
         """What is not as it must be; empty in the end."""
@@ -93,9 +96,15 @@ class Oracle:
             "join": lambda: differences(
                 Counter((n, f"v{n}") for n in range(0, self.count, 5)), self._joined(), once=False
             ),
+            "iceberg": lambda: differences(all_numbers + self._strange(), self.tables.lake.rows(), once=True),
+            "clickhouse": lambda: differences(all_numbers, self.tables.clickhouse_rows(), once=True),
+            "snowflake": lambda: differences(
+                Counter(range(0, self.count, 5)), self.tables.snowflake_rows(), once=True
+            ),
             "files": lambda: differences(all_numbers, self._lines(), once=True),
             "shards": lambda: differences(Counter(range(0, self.count, 5)), self._shards(), once=False),
             "back": lambda: self._copied() if self.copied else "",
+            "keyed": lambda: self._keyed() if self.keyed else "",
             "window": lambda: _state(self._windows(), self._upserted()),
             "view": lambda: _state(self._totals(), self._viewed()),
         }
@@ -112,6 +121,14 @@ class Oracle:
 
     def _shards(self) -> Counter[Any]:
         return Counter(value["n"] for value in read_shards(self.aws, self.places.shards))
+
+    def _strange(self) -> Counter[Any]:
+        return Counter(range(-self.tables.lake.strange, 0))
+
+    def _keyed(self) -> str:
+        wanted = self._totals()
+        found = {kind: _state(wanted, rows) for kind, rows in self.tables.totals().items()}
+        return "; ".join(f"{kind}: {said}" for kind, said in found.items() if said)
 
     def _copied(self) -> str:
         """What stands in the stream twice is copied twice, no more and no less."""

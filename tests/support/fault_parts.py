@@ -65,11 +65,17 @@ class Part:
         self.start()
         self._thread.start()
 
-    def strike(self, down_for: float) -> None:
-        """Kill it, and have it stay away for so many seconds."""
+    def strike(self, down_for: float, pick: float = 0.0) -> str:
+        """Kill it, and have it stay away for so many seconds; what was done, for people.
+
+        Args:
+            down_for: seconds.
+            pick: in [0, 1), chooses where there are several faults.
+        """
         self.down_for = down_for
         self._strikes += 1
         self.kill()
+        return "killed"
 
     def release(self) -> None:
         """Keep it alive no longer."""

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 from deadlines import patient
@@ -20,12 +19,13 @@ from fault_aws import AwsPart
 from fault_load import SteadyFeed, declare
 from fault_oracle import Oracle
 from fault_parts import START_SECONDS, KafkaPart, Part, PostgresPart, ServerPart, until
+from fault_tables import Tables, fault_tables
 from fault_watcher import Outcome, Watcher
 from playground import playground
-from postgres_server import postgres_server
+from postgres_server import PostgresServer, postgres_server
 
-KINDS = ("driver", "jvm", "api", "broker", "postgres", "aws")
-WEIGHTS = (0.32, 0.12, 0.2, 0.12, 0.14, 0.1)
+KINDS = ("driver", "jvm", "api", "broker", "postgres", "aws", "iceberg", "clickhouse", "snowflake")
+WEIGHTS = (0.24, 0.08, 0.14, 0.08, 0.1, 0.08, 0.1, 0.09, 0.09)
 # A query that is killed so often without having run in between would be given up, and rightly.
 MOST_IN_A_ROW = 3
 SETTLE_SECONDS = 600.0  # those that share a driver start one after another once it has died twice
@@ -37,7 +37,7 @@ class Fault:
 
     Attributes:
         pause: seconds since the one before.
-        pick: chooses among the drivers.
+        pick: chooses among the drivers, or among the faults of a part.
         down_for: seconds that a part stays away.
     """
 
@@ -69,21 +69,22 @@ def run_faults(
     longest_pause: float = 4.0,
     per_second: int = 400,
     copied: bool = False,
+    keyed: bool = False,
     say: Callable[[str], None] = print,
 ) -> Outcome:
-    """One run: start all, break it ``count`` times, let it come to rest, compare; ``copied``: as of ``declare``."""
+    """One run: start all, break it ``count`` times, let it come to rest, compare; flags as of ``declare``."""
     outcome, began = Outcome(seed), time.monotonic()
-    with _stack(directory) as (kafka, postgres_part, aws, api, postgres):
+    with _stack(directory) as (kafka, postgres_part, aws, api, postgres, tables):
         with playground(api.server, "faults") as play:
-            places = declare(play, postgres, aws.address, copied=copied)
+            places = declare(play, postgres, aws.address, tables.stores(), copied=copied, keyed=keyed)
             feed = SteadyFeed(kafka.address, places, per_second)
             watcher = Watcher(api, f"{play.name}_", outcome)
             watcher.start()
-            parts: dict[str, Part] = {p.name: p for p in (kafka, postgres_part, aws, api)}
+            parts: dict[str, Part] = {p.name: p for p in (kafka, postgres_part, aws, api, *tables.parts)}
             say(f"seed {seed}: running after {time.monotonic() - began:.0f} s")
             for number, fault in enumerate(plan(seed, count, longest_pause)):
-                _strike(fault, parts, watcher, outcome)
-                say(f"{time.monotonic() - began:6.1f} s  fault {number + 1}: {fault.kind}")
+                done = _strike(fault, parts, watcher, outcome)
+                say(f"{time.monotonic() - began:6.1f} s  fault {number + 1}: {fault.kind} {done}")
                 if outcome.wrong:
                     break
             settle(watcher, parts, outcome, say)
@@ -91,7 +92,17 @@ def run_faults(
                 outcome.records = feed.stop()
             except AssertionError as error:
                 outcome.wrong.append(str(error))
-            oracle = Oracle(outcome.records, kafka.address, places, play, postgres, aws.quiet_address, copied)
+            oracle = Oracle(
+                outcome.records,
+                kafka.address,
+                places,
+                play,
+                postgres,
+                aws.quiet_address,
+                tables,
+                copied,
+                keyed,
+            )
             outcome.wrong += _wait_for(oracle) if not outcome.wrong else []
             watcher.stop()
         status = api.close()
@@ -102,7 +113,7 @@ def run_faults(
     return outcome
 
 
-def _strike(fault: Fault, parts: dict[str, Part], watcher: Watcher, outcome: Outcome) -> None:
+def _strike(fault: Fault, parts: dict[str, Part], watcher: Watcher, outcome: Outcome) -> str:
     # The pause is the moment that the seed chose; nothing is waited for by it.
     time.sleep(fault.pause)
     if fault.kind in ("driver", "jvm"):
@@ -110,13 +121,15 @@ def _strike(fault: Fault, parts: dict[str, Part], watcher: Watcher, outcome: Out
         watcher.begun(fault.kind, name)
         with contextlib.suppress(psutil.Error):
             process.send_signal(signal.SIGKILL)
+        done = f"of {name}"
     else:
         part = parts[fault.kind]
         until(lambda: part.alive() or part.trouble, START_SECONDS, f"{fault.kind} to be killed")
         watcher.begun(fault.kind, None)
-        part.strike(fault.down_for)
+        done = part.strike(fault.down_for, fault.pick)
     outcome.done[fault.kind] += 1
     outcome.wrong += _given_up(parts)
+    return done
 
 
 def _given_up(parts: dict[str, Part]) -> list[str]:
@@ -174,7 +187,9 @@ def _wait_for(oracle: Oracle, seconds: float = 300.0) -> list[str]:
 
 
 @contextlib.contextmanager
-def _stack(directory: Path) -> Iterator[tuple[KafkaPart, PostgresPart, AwsPart, ServerPart, Any]]:
+def _stack(
+    directory: Path,
+) -> Iterator[tuple[KafkaPart, PostgresPart, AwsPart, ServerPart, PostgresServer, Tables]]:
     kafka, aws = KafkaPart(directory), AwsPart(directory)
     with postgres_server(max_connections="200") as postgres, contextlib.ExitStack() as opened:
         with postgres.connect("postgres") as connection:
@@ -186,13 +201,14 @@ def _stack(directory: Path) -> Iterator[tuple[KafkaPart, PostgresPart, AwsPart, 
         database.open()
         opened.callback(aws.close)
         aws.open()
+        tables = opened.enter_context(fault_tables(aws))
         api = ServerPart(
             directory,
             f"postgresql://leat@127.0.0.1:{postgres.port}/catalog",
             kafka.address,
             LEATSTREAM_WARM_DRIVERS="1",
             # One for each query: all that share a driver may come to be suspected, and set apart.
-            LEATSTREAM_MAX_DRIVERS="9",
+            LEATSTREAM_MAX_DRIVERS="15",
             LEATSTREAM_DRIVER_SLOTS="4",
             LEATSTREAM_WARM_UP_KAFKA=kafka.address,
             LEATSTREAM_WATERMARK_DELAY_MS="3600000",
@@ -201,4 +217,4 @@ def _stack(directory: Path) -> Iterator[tuple[KafkaPart, PostgresPart, AwsPart, 
         opened.callback(api.close)
         api.open()
         until(api.ready, START_SECONDS, "the server is ready")
-        yield kafka, database, aws, api, postgres
+        yield kafka, database, aws, api, postgres, tables

@@ -30,6 +30,16 @@ def dev(
     kinesis: Annotated[
         bool, typer.Option("--kinesis", help="Also start a local Kinesis, with page views in it.")
     ] = False,
+    iceberg: Annotated[
+        bool,
+        typer.Option(
+            "--iceberg", help="Also start an Iceberg catalog, with its files in the data directory."
+        ),
+    ] = False,
+    clickhouse: Annotated[
+        bool,
+        typer.Option("--clickhouse", help="Also start a local ClickHouse, which holds tables and views."),
+    ] = False,
     ready_file: Annotated[
         Path | None, typer.Option(help="Write JSON {url, token, kafka_bootstrap, pid} when all is up.")
     ] = None,
@@ -38,13 +48,14 @@ def dev(
     from leatstream.cli.serving import run_dev
     from leatstream.dev.stack import DevOptions
 
+    stores = {"kinesis": kinesis, "iceberg": iceberg, "clickhouse": clickhouse}
     options = DevOptions(
         ephemeral=ephemeral,
         data_dir=data_dir,
         port=port,
         kafka_bootstrap=kafka_bootstrap,
         sample=sample,
-        kinesis=kinesis,
+        stores=tuple(name for name, wanted in stores.items() if wanted),
         ready_file=ready_file,
     )
     raise typer.Exit(run_dev(options))

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from leatstream.settings import Settings
 
 EMBEDDED_STORE = "embedded"
-EMBEDDED_KINESIS = "embedded_kinesis"
 _log = logging.getLogger("leatstream.serving")
 
 
@@ -92,7 +91,7 @@ def with_extras(settings: Settings, jars: tuple[Path, ...]) -> tuple[Path, ...]:
 def build_app(stack: DevSettings) -> ServedApp:
     """The API of the embedded stack."""
     from leatstream.bootstrap import declare_embedded_store, open_runtime
-    from leatstream.dev import local_kinesis
+    from leatstream.dev.local_stores import declaration
     from leatstream.launching import SMALL_JVM
     from leatstream.rest.app import create_app
 
@@ -108,18 +107,9 @@ def build_app(stack: DevSettings) -> ServedApp:
     archive, environment = with_archive(stack.java, found)
     runtime = open_runtime(settings, stack.url, environment)
     declare_embedded_store(runtime.env, EMBEDDED_STORE, "kafka", {"bootstrap_servers": stack.kafka_bootstrap})
-    if stack.kinesis_endpoint is not None:
-        declare_embedded_store(
-            runtime.env,
-            EMBEDDED_KINESIS,
-            "kinesis",
-            {
-                "region": local_kinesis.REGION,
-                "endpoint_url": stack.kinesis_endpoint,
-                "access_key_id": local_kinesis.ACCESS_KEY_ID,
-            },
-            {"secret_access_key": local_kinesis.SECRET_ACCESS_KEY},
-        )
+    for name, address in stack.stores.items():
+        store = declaration(name, address)
+        declare_embedded_store(runtime.env, store.name, store.kind, store.config, store.secrets)
     app = create_app(runtime.env)
     settle_memory()
     archive.make_behind(runtime.warm)

@@ -257,6 +257,11 @@ class Connector(ABC):
         raise StoreError("store-rejected", f"Stores of kind {self.kind} hold no materialized views.")
 
     @classmethod
+    def view_rows(cls, entity: str) -> str:
+        """The entity with a view's rows: the view itself, unless a kind keeps them apart."""
+        return entity
+
+    @classmethod
     def kept_type(cls, kind: DataType) -> DataType:
         """The type that a column of a new table is read back with."""
         return kind

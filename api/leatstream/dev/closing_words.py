@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from leatstream.dev.local_stores import LOCAL_STORES
 from leatstream.dev.samples import SAMPLE_SQL
 
 if TYPE_CHECKING:
@@ -33,12 +34,12 @@ def closing_words(settings: DevSettings, ready_file: Path, sample: bool) -> Text
         ("API", settings.url),
         ("Token", f"in {ready_file}"),
         ("Kafka", settings.kafka_bootstrap),
-        *([("Kinesis", settings.kinesis_endpoint)] if settings.kinesis_endpoint else []),
+        *((LOCAL_STORES[name].name, address) for name, address in settings.stores.items()),
         ("Logs", str(settings.log_dir)),
         ("Stop", f"Ctrl-C; {stays}"),
     )
     text = Text()
     for name, value in rows:
-        text.append(f"{name:<8}", style="bold").append(f"{value}\n")
+        text.append(f"{name:<11}", style="bold").append(f"{value}\n")
     text.append(f"\nTry it, in another terminal: {program()} sql\n", style="bold")
     return text.append(SAMPLE_SQL if sample else _WITHOUT_SAMPLE, style="cyan")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,7 +23,8 @@ from leatstream.dev.closing_words import closing_words
 from leatstream.dev.display import Display
 from leatstream.dev.java import Java, find_java
 from leatstream.dev.kinesis_samples import KinesisOutlet
-from leatstream.dev.local_kinesis import LocalKinesis
+from leatstream.dev.local_server import LocalServer
+from leatstream.dev.local_stores import LOCAL_STORES, local_store
 from leatstream.dev.samples import PAGEVIEWS, SampleOptions, SampleProducer
 from leatstream.dev.signals import Ended, Signals
 from leatstream.dev.workspace import READY_FILE, Workspace, write_private
@@ -48,9 +49,9 @@ class DevOptions:
         kafka_port: of the embedded broker; 0 = that of the last run, else any free one.
         sample: produce sample records.
         sample_options: how many.
-        kinesis: start a local Kinesis too, with page views in it.
+        stores: local stores to start too: ``kinesis``, with page views in it, ``iceberg``, ``clickhouse``.
         ready_file: where to write ``{url, token, kafka_bootstrap, pid}`` when all is up, and
-            ``kinesis_endpoint`` where there is one.
+            ``<store>_endpoint`` for each local store.
         log_dir: default ``<data_dir>/logs``.
     """
 
@@ -62,7 +63,7 @@ class DevOptions:
     kafka_port: int = 0
     sample: bool = True
     sample_options: SampleOptions = field(default_factory=SampleOptions)
-    kinesis: bool = False
+    stores: tuple[str, ...] = ()
     ready_file: Path | None = None
     log_dir: Path | None = None
 
@@ -79,7 +80,7 @@ class DevSettings:
         spark_jars: absolute paths for ``spark.jars``.
         java: for ``java_environment``.
         ephemeral: whether ``data_dir`` is removed at the end.
-        kinesis_endpoint: address of the local Kinesis, if there is one.
+        stores: addresses of the local stores.
     """
 
     url: str
@@ -89,7 +90,7 @@ class DevSettings:
     spark_jars: tuple[Path, ...]
     java: Java
     ephemeral: bool
-    kinesis_endpoint: str | None = None
+    stores: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +178,16 @@ class DevStack:
         watched: dict[str, Callable[[], bool]] = {}
         with self._display as display:
             java = _need_java()
+            for name in options.stores:
+                LOCAL_STORES[name].require()
             spark_jars = self._libraries()
             kafka = self._kafka(parts, workspace.path / "kafka", log_dir / "kafka.log", watched)
-            kinesis = self._kinesis(parts, log_dir / "kinesis.log", watched)
+            stores = {
+                name: self._store(parts, local_store(name, workspace.path, log_dir), watched)
+                for name in options.stores
+            }
             settings = DevSettings(
-                url, workspace.path, log_dir, kafka, tuple(spark_jars), java, options.ephemeral, kinesis
+                url, workspace.path, log_dir, kafka, tuple(spark_jars), java, options.ephemeral, stores
             )
             with display.part("Catalog and API") as note:
                 with signals.held_back():  # half-built, it could not be ended
@@ -192,7 +198,7 @@ class DevStack:
                 server.start()
                 watched["The API"] = lambda: server.running
                 note(url)
-            self._sample(parts, kafka, kinesis)
+            self._sample(parts, kafka, stores.get("kinesis"))
             with display.part("Spark driver") as note:
                 app.wait_warm(WARM_TIMEOUT)
                 note("warm")
@@ -226,16 +232,11 @@ class DevStack:
             note(broker.bootstrap_servers)
             return broker.bootstrap_servers
 
-    def _kinesis(
-        self, parts: ExitStack, log_file: Path, watched: dict[str, Callable[[], bool]]
-    ) -> str | None:
-        if not self._options.kinesis:
-            return None
-        with self._display.part("Kinesis") as note:
-            server = LocalKinesis(log_file)
+    def _store(self, parts: ExitStack, server: LocalServer, watched: dict[str, Callable[[], bool]]) -> str:
+        with self._display.part(server.name) as note:
             parts.callback(server.stop)
             server.start()
-            watched["Kinesis"] = lambda: server.running
+            watched[server.name] = lambda: server.running
             note(server.endpoint)
             return server.endpoint
 
@@ -257,8 +258,7 @@ class DevStack:
     def _announce(self, parts: ExitStack, started: _Started) -> None:
         settings = started.settings
         ready = {"url": settings.url, "token": started.token, "kafka_bootstrap": settings.kafka_bootstrap}
-        if settings.kinesis_endpoint is not None:
-            ready["kinesis_endpoint"] = settings.kinesis_endpoint
+        ready |= {f"{name}_endpoint": address for name, address in settings.stores.items()}
         ready_file = settings.data_dir / READY_FILE
         for path in filter(None, (ready_file, self._options.ready_file)):
             parts.callback(path.unlink, missing_ok=True)

@@ -122,11 +122,7 @@ def from_validation(
         hint = "Send the header Content-Type: application/json."
         faults = [Fault("The request body is not JSON.", "validation", hint=hint, sqlstate="22023")]
     first = faults[0]
-    detail = (
-        sentence(f"{_subject(errors[0])}{first.detail}")
-        if len(faults) == 1
-        else f"{len(faults)} values are not valid."
-    )
+    detail = first.detail if len(faults) == 1 else f"{len(faults)} values are not valid."
     return RequestError("validation", detail, faults=faults)
 
 
@@ -144,7 +140,8 @@ def _validation_fault(item: Mapping[str, Any]) -> Fault:
         return Fault(f"The request body is not valid JSON{at}: {reason}.", "validation", sqlstate="22023")
     if place == "body":
         pointer = "#" + "".join(f"/{_escape(str(part))}" for part in path)
-        return Fault(text, "validation", pointer, sqlstate="22023")
+        # With its subject: a client may show the sentence without the pointer.
+        return Fault(sentence(f"{_subject(item)}{text}"), "validation", pointer, sqlstate="22023")
     name = ".".join(str(part) for part in path)
     return Fault(sentence(f"{place} parameter {name}: {text}"), "validation", sqlstate="22023")
 

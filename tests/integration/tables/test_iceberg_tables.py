@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import pytest
-from lakes import Lake
+from lakes import Lake, read_by_duckdb
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -280,6 +280,22 @@ def _crash(*_: Any) -> bool:
 
 class TestIcebergRest(IcebergSuite):
     lake_name: ClassVar = "iceberg_rest"
+
+    @pytest.mark.parametrize("keys", [(), ("id",)])
+    def test_another_engine_reads_the_same_rows(
+        self, writers: Callable[..., Writers], lake: Lake, keys: tuple[str, ...]
+    ) -> None:
+        """Appended, repeated, replaced and deleted ones; the reader shares no code with the writer."""
+        there = writers(*keys)
+        writer = there.open()
+        writer.write(there.frame(*range(50)), 0)
+        writer.write(there.frame(*range(50)), 0)
+        writer.write(there.frame(*range(40, 60), name="b"), 1)
+        wanted = [(i, "a") for i in range(50)] + [(i, "b") for i in range(40, 60)]
+        if keys:
+            writer.write(there.frame(5, 55, deleted=True), 2)
+            wanted = list({i: (i, name) for i, name in wanted if i not in (5, 55)}.values())
+        assert read_by_duckdb(lake, there.entity) == sorted(wanted)
 
     def test_an_answer_that_was_lost_is_looked_for(
         self, writers: Callable[..., Writers], lake: Lake, monkeypatch: pytest.MonkeyPatch

@@ -45,6 +45,16 @@ def test_the_servers_own_sentence_is_passed_on_where_no_rows_are() -> None:
     assert detail.endswith("was refused: Cannot add column x: it exists (ILLEGAL_COLUMN).")
 
 
+def test_a_proxy_that_answers_for_the_server_is_named() -> None:
+    text = (
+        "HTTP driver received HTTP status 502, server response: <html>sesame</html> (for url http://h:8123)"
+    )
+    code, detail = told(DatabaseError(text))
+    assert code == "store-unreachable"
+    assert "http://h:8123 answered writing to table t with HTTP status 502" in detail
+    assert "sesame" not in detail
+
+
 def test_errors_without_a_code() -> None:
     assert told(OperationalError("Error Connection refused executing HTTP request"))[0] == "store-unreachable"
     assert "encryption failed" in told(OperationalError("SSLError: WRONG_VERSION_NUMBER"))[1]

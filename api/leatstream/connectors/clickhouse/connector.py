@@ -123,6 +123,11 @@ class ClickHouseConnector(TableConnector):
         views.drop(self.admin, entity, timeout)
 
     @classmethod
+    def view_rows(cls, entity: str) -> str:
+        """The table that the view reads."""
+        return views.rows_entity(entity)
+
+    @classmethod
     def kept_type(cls, kind: DataType) -> DataType:
         """ClickHouse keeps every type; times have one precision."""
         return kept_type(kind)

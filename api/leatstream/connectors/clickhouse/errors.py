@@ -19,6 +19,7 @@ UNKNOWN_TABLE, UNKNOWN_DATABASE = 60, 81
 # Timeouts, memory, too many queries or parts, read-only replicas, Keeper, sockets.
 _BUSY = (159, 160, 202, 203, 209, 210, 225, 241, 242, 252, 279, 319, 364, 439, 745, 999)
 _ENCRYPTION = re.compile(r"\b(SSL|TLS|certificate)", re.I)
+_STATUS = re.compile(r"received HTTP status (\d{3})")
 _REASON = re.compile(r"DB::Exception: (.*?)\s*(?:\(([A-Z][A-Z0-9_]+)\))?\s*(?:\(version .*)?\Z", re.S)
 # Codes that say what is wrong with a value.
 VALUES = {
@@ -107,6 +108,12 @@ def _connection_error(store: str, what: str, error: Error, where: str, timeout: 
     text = " ".join(f"{error} {error.__cause__ or ''}".split())
     if not isinstance(error, OperationalError) and "HTTP" not in text:
         return StoreError("store-rejected", f"Store {store}: {what}: {type(error).__name__} of the client.")
+    if found := _STATUS.search(text):
+        return StoreError(
+            "store-unreachable",
+            f"Store {store}: {where} answered {what} with HTTP status {found[1]}, not as ClickHouse.",
+            hint="Check host and port, and the proxy or load balancer before the server.",
+        )
     why, hint = "", "Check host and port, and that the address can be reached from here."
     if _ENCRYPTION.search(text):
         why = ": encryption failed"

@@ -32,7 +32,7 @@ class DatabricksWords(AwsWords):
         return found | {"s3": {key: value for key, value in files.items() if value is not None}}
 
     def keep(self, given: WithList, kept: dict[str, Any], present: Mapping[str, Any]) -> None:
-        """A token takes the place of a service principal, and the other way round; a region of a region.
+        """Drop kept properties that a new one replaces: a token or a service principal, and the region.
 
         Args:
             given: the update's list.

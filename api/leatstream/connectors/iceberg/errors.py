@@ -7,6 +7,7 @@ the others the first line.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 
 from leatstream.connectors.aws import errors as aws
@@ -24,6 +25,8 @@ _BUSY = (
     "TooManyRequestsError",
 )
 _LONGEST = 300
+# Of a proxy or load balancer, which knows nothing of the protocol: its page is of no use.
+_NOT_OF_A_CATALOG = re.compile(r"RESTError (\d{3}): (?:Received unexpected|Could not decode)")
 
 
 @contextlib.contextmanager
@@ -86,7 +89,7 @@ def _of_iceberg(store: str, what: str, name: str, error: Exception) -> StoreErro
     if name in _GONE:
         return StoreError("entity-not-found", f"Store {store}: {what}: it does not exist.")
     if name in _BUSY:
-        detail = f"Store {store}: the catalog puts off {what}: {_first(error)} ({name})."
+        detail = f"Store {store}: the catalog failed at {what}: {_first(error)} ({name})."
         return StoreError(
             "store-unreachable", detail, hint="Others write there, or it is disturbed; try again."
         )
@@ -135,5 +138,7 @@ def _of_files(store: str, what: str, error: OSError) -> StoreError:
 
 
 def _first(error: Exception) -> str:
+    if found := _NOT_OF_A_CATALOG.match(str(error)):
+        return f"HTTP status {found[1]}"
     lines = str(error).strip().splitlines()
     return lines[0][:_LONGEST].rstrip(".") if lines else type(error).__name__

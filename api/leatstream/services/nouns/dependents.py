@@ -9,6 +9,9 @@ from leatstream.services.environment.visible import desk_of
 # How messages begin that name an object, and its kind in grants.
 _KINDS = {
     "stream ": "relation",
+    "changelog ": "relation",
+    "table ": "relation",
+    "materialized view ": "relation",
     "query ": "query",
     "schema registry ": "schema_registry",
     "schema ": "schema",

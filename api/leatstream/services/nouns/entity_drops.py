@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 from leatstream.errors import CatalogAway, CatalogError, LeatstreamError
 from leatstream.model.names import quote
-from leatstream.model.objects import Meta, Relation
+from leatstream.model.objects import Meta, Relation, RelationKind
 from leatstream.model.registered import EntityDrop
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, new_id, next_meta
@@ -41,8 +41,21 @@ def relations_on(unit: UnitOfWork, store: str, entity: str) -> list[Relation]:
     ]
 
 
+def _users(unit: UnitOfWork, store: str, entity: str, view_rows: Callable[[str], str]) -> list[Relation]:
+    """The relations that stand on an entity, and the materialized views whose rows it holds."""
+    views = [r for r in unit.relations.page(limit=100_000) if r.kind is RelationKind.MATERIALIZED_VIEW]
+    held = [r for r in views if (r.store, view_rows(r.entity)) == (store, entity)]
+    found = relations_on(unit, store, entity)
+    return found + [view for view in held if view not in found]
+
+
 def drop_unless_used(
-    env: Environment, store: str, entity: str, drop: Callable[[], None], own: Relation | None = None
+    env: Environment,
+    store: str,
+    entity: str,
+    drop: Callable[[], None],
+    own: Relation | None = None,
+    view_rows: Callable[[str], str] = str,
 ) -> list[Relation]:
     """Drop an entity, unless relations other than ``own`` stand on it: those are given, and nothing is done.
 
@@ -52,13 +65,14 @@ def drop_unless_used(
         entity: its name.
         drop: drops it in the store.
         own: a relation on it that does not count.
+        view_rows: gives the entity that holds the rows of a materialized view.
 
     Raises:
         StoreError: what ``drop`` raises.
         CatalogAway: nothing was noted, and so nothing dropped.
     """
     with env.open_unit() as unit:
-        others = [one for one in relations_on(unit, store, entity) if one != own]
+        others = [one for one in _users(unit, store, entity, view_rows) if one != own]
         if others:
             return others
         _forget_old(unit, env.clock.now())

@@ -164,12 +164,11 @@ def check_config(env: Environment, kind: str, config: Mapping[str, Any], secrets
     except ValidationError as error:
         faults = Faults()
         for item in error.errors(include_input=False, include_url=False, include_context=False):
-            path = "/".join(str(part) for part in item["loc"])
-            faults.add(
-                "validation",
-                sentence(item["msg"].removeprefix("Value error, ")),
-                pointer=f"#/{kind}/{path}".rstrip("/"),
-            )
+            path = [str(part) for part in item["loc"]]
+            # A plan shows the sentence alone, without the pointer.
+            member = f"{'.'.join(path)}: " if path else ""
+            detail = sentence(f"{member}{item['msg'].removeprefix('Value error, ')}")
+            faults.add("validation", detail, pointer="/".join(["#", kind, *path]))
         faults.raise_if_any()
 
 

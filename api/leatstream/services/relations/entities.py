@@ -268,10 +268,13 @@ def delete_entity(env: Environment, principal: Principal, store: str, entity: st
     connector = _connect(env, principal, store)
     _require(connector, "create_entity", "nothing can be deleted in")
     entity = connector.canonical_entity(entity)
-    used = drop_unless_used(env, store, entity, lambda: connector.drop_entity(entity))
+    used = drop_unless_used(
+        env, store, entity, lambda: connector.drop_entity(entity), view_rows=connector.view_rows
+    )
     if used:
         with env.open_unit(write=False) as unit:
-            refuse_dependents(f"entity {quote(entity)}", [f"stream {r.fqn}" for r in used], unit)
+            named = [f"{r.kind.value.replace('_', ' ')} {r.fqn}" for r in used]
+            refuse_dependents(f"entity {quote(entity)}", named, unit)
 
 
 def read_records(

@@ -1,7 +1,7 @@
 """ClickHouse's HTTP interface over the engine of chdb: what clickhouse-connect needs of it, and no more.
 
-A program of its own, as the engine is one for a process: ``clickhouse_facade.py DIRECTORY USER PASSWORD``
-prints its port. There are no users, no replicas and no asynchronous inserts; statements run one by one.
+A program of its own, as the engine is one for a process: ``clickhouse_http PORT DIRECTORY``. Its one
+user is in the environment. There are no replicas and no asynchronous inserts; statements run one by one.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from typing import Any
 import chdb.session
 import lz4.frame
 
+from leatstream.dev.local_clickhouse import DATABASE
+from leatstream.dev.ports import LOOPBACK
+
 # Of the HTTP interface, or of users that are not there: the engine does not know them as settings.
 _INTERFACE = (
     *("query", "database", "default_format", "query_id", "session_id", "session_timeout", "session_check"),
@@ -34,6 +37,8 @@ _INTERFACE = (
 )
 _DATA = re.compile(rb"\s*INSERT\s.*?\sFORMAT\s+(\w+)\s*?\n", re.I | re.S)
 _FORMAT = re.compile(r"\sFORMAT\s+(\w+)\s*\Z", re.I)
+LOGIN = "LEAT_CLICKHOUSE_LOGIN"
+"""The variable with the user and the password, joined by a colon."""
 _STATUS = {"60": 404, "81": 404, "516": 403, "497": 403}
 
 
@@ -41,8 +46,9 @@ class Engine:
     """The one session of the process."""
 
     def __init__(self, directory: str) -> None:
+        """Open the data in a directory."""
         self.directory = directory
-        self._session = chdb.session.Session(directory)
+        self._session: Any = chdb.session.Session(directory)  # type: ignore[no-untyped-call]
         self._lock = threading.Lock()
 
     def run(
@@ -156,9 +162,10 @@ class Handler(BaseHTTPRequestHandler):
         parts = email.message_from_bytes(head + body).get_payload()
         found: dict[str, str] = {}
         for part in parts if isinstance(parts, list) else []:
-            assert isinstance(part, email.message.Message)
+            if not isinstance(part, email.message.Message):
+                continue
             name = part.get_param("name", header="content-disposition")
-            found[str(name)] = bytes(part.get_payload(decode=True) or b"").decode()  # type: ignore[arg-type]
+            found[str(name)] = bytes(part.get_payload(decode=True) or b"").decode()
         return found
 
     def _user(self, given: dict[str, str]) -> tuple[str, str]:
@@ -182,16 +189,15 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    """Serve until the process is ended, or whoever started it is."""
-    directory, user, password = sys.argv[1:]
+    """Serve on PORT the data in DIRECTORY, until the process is ended."""
+    port, directory = sys.argv[1:]
+    user, _, password = os.environ[LOGIN].partition(":")
     Handler.engine, Handler.login = Engine(directory), (user, password)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    # The engine's own database has no UUIDs for its tables.
+    Handler.engine.run(f"CREATE DATABASE IF NOT EXISTS {DATABASE} ENGINE = Atomic", "Null", {}, {}, "")
+    server = ThreadingHTTPServer((LOOPBACK, int(port)), Handler)
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    print(server.server_address[1], flush=True)
-    sys.stdin.read()
-    # The engine's own threads would keep the process.
-    os._exit(0)
+    server.serve_forever()
 
 
 if __name__ == "__main__":
