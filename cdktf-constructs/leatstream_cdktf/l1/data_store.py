@@ -54,7 +54,7 @@ class DataStoreClickhouseReference(Reference):
 
 
 class DataStoreDatabricksS3Reference(Reference):
-    """Tokens for bucket where the files of new tables lie, which are external then."""
+    """Tokens for bucket where the files of new tables lie, which are then external."""
 
     @property
     def access_key_id(self) -> str:
@@ -122,7 +122,7 @@ class DataStoreDatabricksReference(Reference):
 
     @property
     def s3(self) -> DataStoreDatabricksS3Reference:
-        """Bucket where the files of new tables lie, which are external then."""
+        """Bucket where the files of new tables lie, which are then external."""
         return DataStoreDatabricksS3Reference(self._owner, f"{self._path}.s3")
 
     @property
@@ -132,7 +132,7 @@ class DataStoreDatabricksReference(Reference):
 
     @property
     def volume(self) -> str:
-        """Volume's folder, where rows wait for the warehouse. Without `s3` new tables are managed."""
+        """Folder of a volume where rows wait for the warehouse. Without `s3` tables are managed."""
         return self._string("volume")
 
     @property

@@ -104,11 +104,11 @@ class DatabricksConfig(StoreSettings):
     ] = Field(
         None,
         pattern=_VOLUME,
-        description="Volume's folder, where rows wait for the warehouse. Without `s3` new tables are managed.",
+        description="Folder of a volume where rows wait for the warehouse. Without `s3` tables are managed.",
         examples=["/Volumes/main/default/staging"],
     )
     s3: DatabricksFiles | None = Field(
-        None, description="Bucket where the files of new tables lie, which are external then."
+        None, description="Bucket where the files of new tables lie, which are then external."
     )
 
     @field_validator("host")
