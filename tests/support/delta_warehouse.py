@@ -88,10 +88,6 @@ def _session(folder: str) -> Any:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "900m",
         "spark.driver.extraJavaOptions": _java_options(),
-        "spark.sql.adaptive.enabled": "false",
-        "spark.default.parallelism": "1",
-        "spark.databricks.delta.merge.materializeSource": "none",
-        "spark.databricks.delta.stats.skipping": "false",
         # Rows are few: compiling Java for each statement would be most of its time.
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
