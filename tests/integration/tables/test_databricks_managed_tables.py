@@ -223,33 +223,3 @@ def test_a_managed_table_is_shown_and_dropped_with_its_folder(
     rows.connector.drop_entity(rows.entity)
     assert rows.connector.find_entity(rows.entity) is None
     assert not any(identity in path for path in databricks.managed.files())
-
-
-@pytest.mark.long
-def test_a_write_under_way_fails_when_a_property_is_set(
-    table: Callable[..., Table], databricks: DatabricksServer
-) -> None:
-    """What Databricks documents, and what a new attempt relies on, holds in open Delta Lake."""
-    rows = table("id")
-    name = f"`main`.`default`.`{rows.entity}`"
-    failed: list[str] = []
-
-    def slow() -> None:
-        sleep = "reflect('java.lang.Thread', 'sleep', CAST(8000 AS BIGINT))"
-        source = f"SELECT 'a' AS id, 1 AS n FROM range(1) WHERE {sleep} IS NULL OR true"
-        try:
-            databricks.execute(
-                f"MERGE INTO {name} t USING ({source}) s ON t.id = s.id"
-                " WHEN NOT MATCHED THEN INSERT (id, n) VALUES (s.id, s.n)"
-            )
-        except ValueError as error:
-            failed.append(str(error))
-
-    writing = threading.Thread(target=slow)
-    writing.start()
-    writing.join(3)
-    databricks.execute(f"ALTER TABLE {name} SET TBLPROPERTIES ('leatstream.q' = 'attempt 2')")
-    assert writing.is_alive(), "the MERGE was too fast to be disturbed"
-    writing.join()
-    assert "DELTA_METADATA_CHANGED" in failed[0]
-    assert rows.rows() == []
