@@ -15,6 +15,8 @@ from databricks_server import DatabricksServer
 from deltalake import write_deltalake
 
 from leatstream.connectors.base import Connector
+from leatstream.connectors.databricks.errors import LostStatementError
+from leatstream.connectors.databricks.statements import Warehouse
 from leatstream.connectors.entities import NewRecord
 from leatstream.connectors.registry import open_connector
 from leatstream.errors import StoreError
@@ -32,6 +34,7 @@ class TestDatabricks(ConnectorConformance):
     configs: ClassVar = {}
     remote_calls = ("test", "list_entities", "about")
     writes = False
+    kind_of_table: ClassVar[str] = "EXTERNAL"
 
     @pytest.fixture
     def connector(self, databricks: DatabricksServer) -> Connector:
@@ -83,7 +86,7 @@ class TestDatabricks(ConnectorConformance):
             ("l", "ARRAY<VARCHAR>", False),
         ]
         assert found.table.primary_key == ("k",)
-        assert found.table.details["type"] == "EXTERNAL"
+        assert found.table.details["type"] == self.kind_of_table
         assert entity in [e.name for e in connector.list_entities()]
         first = connector.incarnation(entity)
         assert first
@@ -111,7 +114,7 @@ class TestDatabricks(ConnectorConformance):
             assert connector.find_entity(name) is None
         assert isinstance(connector, Connector)
         with pytest.raises(StoreError, match="Syntax error") as caught:
-            connector.admin.workspace.execute("SELEC 1", "trying", 10)  # type: ignore[attr-defined]
+            connector.admin.warehouse.run("SELEC 1", "trying", 10)  # type: ignore[attr-defined]
         assert caught.value.code == "store-rejected"
 
     def test_what_a_statement_writes_is_there(self, connector: Connector, entity: str) -> None:
@@ -150,12 +153,12 @@ class TestDatabricks(ConnectorConformance):
         self, connector: Connector, databricks: DatabricksServer
     ) -> None:
         databricks.register("main.default.managed", "s3://databricks-own/t", kind="MANAGED")
-        with pytest.raises(StoreError, match="no external Delta table on S3, but managed"):
-            list(connector.read_records("managed", from_beginning=True, limit=1, idle_timeout=1))
         found = connector.find_entity("managed")
         assert found is not None
         assert found.table is not None
-        assert any("no external" in one.detail for one in connector.table_misfits(found.table, [], []))
+        (misfit,) = connector.table_misfits(found.table, [], [])
+        assert "managed by the workspace" in misfit.detail
+        assert "'databricks.volume'" in misfit.hint
         connector.drop_entity("managed")
 
     def test_a_schema_is_made_and_named(self, connector: Connector, databricks: DatabricksServer) -> None:
@@ -169,7 +172,7 @@ class TestDatabricks(ConnectorConformance):
     def test_a_warehouse_that_starts_is_waited_for(
         self, connector: Connector, entity: str, databricks: DatabricksServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("leatstream.connectors.databricks.workspace._POLL", 0.01)
+        monkeypatch.setattr("leatstream.connectors.databricks.statements._POLLS", (0.01, 0.01))
         monkeypatch.setattr(databricks, "slow", 3)
         self.make(connector, entity)
         assert connector.find_entity(entity) is not None
@@ -179,7 +182,7 @@ class TestDatabricks(ConnectorConformance):
     ) -> None:
         files: dict[str, Any] = databricks.config()["s3"]
         for config, word in (
-            ({"s3": None}, "names no bucket"),
+            ({"s3": None}, "neither a volume nor a bucket"),
             ({"s3": files | {"bucket": "no-such-bucket"}}, "bucket does not exist"),
         ):
             given = {k: v for k, v in databricks.config(**config).items() if v is not None}
@@ -192,3 +195,53 @@ class TestDatabricks(ConnectorConformance):
         with pytest.raises(StoreError, match="no SQL warehouse nope") as caught:
             other.test(5)
         assert caught.value.code == "store-rejected"
+
+    def test_a_busy_workspace_is_asked_again(
+        self, connector: Connector, databricks: DatabricksServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("leatstream.connectors.databricks.statements._BUSY", 0.01)
+        monkeypatch.setattr(databricks, "busy", 2)
+        assert warehouse(connector).run(NOTHING, "trying", 30) == []
+        assert databricks.busy == 0
+
+    def test_a_statement_whose_answer_is_lost_is_not_sent_again(
+        self, connector: Connector, databricks: DatabricksServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(databricks, "lost", 1)
+        sent = len(databricks.statements)
+        with pytest.raises(LostStatementError) as caught:
+            warehouse(connector).run(NOTHING, "trying", 30)
+        assert caught.value.code == "store-unreachable"
+        assert databricks.statements[sent:] == [NOTHING]
+
+    def test_a_statement_is_asked_for_by_its_id_after_a_fault(
+        self, connector: Connector, databricks: DatabricksServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(databricks, "slow", 2)
+        sent, plain = len(databricks.statements), Warehouse._outcome
+
+        def break_off(self: Warehouse, answer: Any, what: str, end: float) -> Any:
+            databricks.busy = 1  # the next request is a look at the statement
+            return plain(self, answer, what, end)
+
+        monkeypatch.setattr(Warehouse, "_outcome", break_off)
+        assert warehouse(connector).run(NOTHING, "trying", 30) == []
+        assert databricks.statements[sent:] == [NOTHING]
+
+    def test_a_statement_that_takes_too_long_is_cancelled(
+        self, connector: Connector, databricks: DatabricksServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(databricks, "slow", 1_000_000)
+        with pytest.raises(StoreError, match="did not finish trying within") as caught:
+            warehouse(connector).run(NOTHING, "trying", 0.3)
+        assert caught.value.code == "store-unreachable"
+        assert "CANCELED" in [answer["state"] for answer in databricks.answers.values()]
+
+
+NOTHING = "CREATE SCHEMA IF NOT EXISTS `main`.`default`"
+
+
+def warehouse(connector: Connector) -> Warehouse:
+    found = connector.admin.warehouse  # type: ignore[attr-defined]
+    assert isinstance(found, Warehouse)
+    return found

@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 from leatstream.dev.cache import cache_dir, exclusive
 from leatstream.errors import StackError
 
-JarSet: TypeAlias = Literal["spark", "broker", "msk", "h2"]
+JarSet: TypeAlias = Literal["spark", "broker", "msk", "h2", "delta"]
 Progress: TypeAlias = Callable[[int, int], None]
 
 DOWNLOADS_AT_ONCE = 6

@@ -26,6 +26,8 @@ SPARK = (
 MSK = ("software.amazon.msk:aws-msk-iam-auth:2.3.9", "all")
 # For tests alone: the database behind their double of Oracle.
 H2 = "com.h2database:h2:2.5.252"
+# For tests alone: Delta Lake for PySpark's version, behind their double of a Databricks warehouse.
+DELTA = ("io.delta:delta-spark_4.2_2.13:4.4.0", "io.delta:delta-storage:4.4.0")
 BROKER_CLOSURE = "org.apache.kafka:kafka_2.13:4.1.1"
 # The broker brings slf4j-api 1.7 and log4j-core but no bridge between them: the 1.x one, of log4j's version.
 BROKER_EXTRA = ("org.apache.logging.log4j:log4j-slf4j-impl:2.24.3",)
@@ -37,6 +39,7 @@ def main() -> None:
         write_lock("spark", [_single(scratch, c) for c in SPARK])
         write_lock("msk", [_single(scratch, *MSK)])
         write_lock("h2", [_single(scratch, H2)])
+        write_lock("delta", [_single(scratch, c) for c in DELTA])
         write_lock(
             "broker",
             [

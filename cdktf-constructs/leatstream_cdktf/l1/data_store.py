@@ -54,7 +54,7 @@ class DataStoreClickhouseReference(Reference):
 
 
 class DataStoreDatabricksS3Reference(Reference):
-    """Tokens for bucket where the files of new tables lie."""
+    """Tokens for bucket where the files of new tables lie, which are then external."""
 
     @property
     def access_key_id(self) -> str:
@@ -122,7 +122,7 @@ class DataStoreDatabricksReference(Reference):
 
     @property
     def s3(self) -> DataStoreDatabricksS3Reference:
-        """Bucket where the files of new tables lie."""
+        """Bucket where the files of new tables lie, which are then external."""
         return DataStoreDatabricksS3Reference(self._owner, f"{self._path}.s3")
 
     @property
@@ -131,8 +131,13 @@ class DataStoreDatabricksReference(Reference):
         return self._string("token_secret")
 
     @property
+    def volume(self) -> str:
+        """Folder of a volume where rows wait for the warehouse. Without `s3` tables are managed."""
+        return self._string("volume")
+
+    @property
     def warehouse_id(self) -> str:
-        """SQL warehouse that creates tables; rows are not sent to it."""
+        """SQL warehouse that creates tables, and writes those that have no files in `s3`."""
         return self._string("warehouse_id")
 
 

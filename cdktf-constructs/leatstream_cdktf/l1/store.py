@@ -42,7 +42,7 @@ class StoreClickhouse(TypedDict):
 
 
 class StoreDatabricksS3(TypedDict):
-    """Bucket where the files of new tables lie."""
+    """Bucket where the files of new tables lie, which are then external."""
 
     access_key_id: NotRequired[str]
     """Access key; without one the server's own AWS credentials are used."""
@@ -88,7 +88,7 @@ class StoreDatabricks(TypedDict):
     host: str
     """Address of the workspace."""
     s3: NotRequired[StoreDatabricksS3 | tf.IResolvable]
-    """Bucket where the files of new tables lie."""
+    """Bucket where the files of new tables lie, which are then external."""
     token_secret: NotRequired[str]
     """Name of the secret that holds the access token."""
     token_wo: NotRequired[str]
@@ -98,8 +98,10 @@ class StoreDatabricks(TypedDict):
     """
     token_wo_version: NotRequired[int | float]
     """Change it to send `token_wo` again, for example after a rotation."""
+    volume: NotRequired[str]
+    """Folder of a volume where rows wait for the warehouse. Without `s3` tables are managed."""
     warehouse_id: str
-    """SQL warehouse that creates tables; rows are not sent to it."""
+    """SQL warehouse that creates tables, and writes those that have no files in `s3`."""
 
 
 class StoreIcebergGlue(TypedDict):
@@ -488,7 +490,7 @@ class StoreClickhouseReference(Reference):
 
 
 class StoreDatabricksS3Reference(Reference):
-    """Tokens for bucket where the files of new tables lie."""
+    """Tokens for bucket where the files of new tables lie, which are then external."""
 
     @property
     def access_key_id(self) -> str:
@@ -556,7 +558,7 @@ class StoreDatabricksReference(Reference):
 
     @property
     def s3(self) -> StoreDatabricksS3Reference:
-        """Bucket where the files of new tables lie."""
+        """Bucket where the files of new tables lie, which are then external."""
         return StoreDatabricksS3Reference(self._owner, f"{self._path}.s3")
 
     @property
@@ -565,8 +567,13 @@ class StoreDatabricksReference(Reference):
         return self._string("token_secret")
 
     @property
+    def volume(self) -> str:
+        """Folder of a volume where rows wait for the warehouse. Without `s3` tables are managed."""
+        return self._string("volume")
+
+    @property
     def warehouse_id(self) -> str:
-        """SQL warehouse that creates tables; rows are not sent to it."""
+        """SQL warehouse that creates tables, and writes those that have no files in `s3`."""
         return self._string("warehouse_id")
 
 

@@ -26,7 +26,7 @@ class DatabricksStore(l1.Store):
         token = tf.TerraformVariable(self, "databricks_token", type="string", sensitive=True)
         DatabricksStore(
             self, "lakehouse", host="dbc-1.cloud.databricks.com", warehouse_id="0123456789abcdef",
-            token=token.string_value, s3={"bucket": "acme-lake", "region": "eu-west-1"},
+            token=token.string_value, volume="/Volumes/main/default/staging",
         )
     """
 
@@ -37,6 +37,7 @@ class DatabricksStore(l1.Store):
         *,
         host: str,
         warehouse_id: str,
+        volume: str | None = None,
         s3: Mapping[str, Any] | None = None,
         catalog: str | None = None,
         token: str | None = None,
@@ -54,8 +55,10 @@ class DatabricksStore(l1.Store):
             scope: the stack or construct that it belongs to.
             id_: its name within the scope.
             host: address of the workspace.
-            warehouse_id: SQL warehouse that creates tables.
-            s3: bucket of new tables: bucket, region, prefix, access_key_id, secret_access_key, role_arn, …
+            warehouse_id: SQL warehouse that creates tables, and writes managed ones.
+            volume: folder of a volume, where rows wait for the warehouse; without s3 new tables are managed.
+            s3: bucket of new tables, which are external then: bucket, region, prefix, access_key_id,
+                secret_access_key, role_arn, …
             catalog: the catalog; ``main`` when left out.
             token: access token; write-only, so it stays out of the state.
             token_version: a changed number sends a new token alone.
@@ -83,6 +86,7 @@ class DatabricksStore(l1.Store):
             "client_id": client_id,
             "client_secret_wo": client_secret,
             "client_secret_wo_version": client_secret_version,
+            "volume": volume,
             "s3": None if s3 is None else {_RENAMED.get(key, key): value for key, value in s3.items()},
         }
         super().__init__(

@@ -50,6 +50,10 @@ def written(text: str) -> Any:
         {"s3": FILES | {"bucket": "Acme"}},
         {"s3": FILES | {"prefix": "../up"}},
         {"s3": FILES | {"access_key_id": "AKIA"}},
+        {"volume": "/Volumes/main/default"},
+        {"volume": "s3://acme-lake/staging"},
+        {"volume": "/Volumes/main/default/staging/../other"},
+        {"volume": "/Volumes/main/default/it's"},
     ],
 )
 def test_wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
@@ -93,7 +97,6 @@ def test_a_store_without_a_bucket() -> None:
         (SQL.replace("'databricks.cloud.s3.bucket'='acme-lake',", ""), "bucket"),
         (SQL.replace("'databricks.cloud.region'='AWS eu-west-1',", ""), "AWS region"),
         (SQL.replace("443", "444"), "is 443"),
-        (SQL + ", 'databricks.volume'='/Volumes/a/b/c'", "bucket"),
         (SQL.replace("'databricks.warehouse_id'='abc123',", ""), "needs 'databricks.warehouse_id'"),
     ],
 )
@@ -102,6 +105,13 @@ def test_wrong_stores(text: str, word: str) -> None:
         read_store_properties(written(text))
     assert any(word in f"{fault.detail} {fault.hint}" for fault in caught.value.faults)
     assert "s3cret" not in str(caught.value)
+
+
+def test_a_store_of_managed_tables() -> None:
+    text = SQL.partition(" 'databricks.warehouse_port'")[0] + " 'databricks.volume'='/Volumes/a/b/c/d/'"
+    _, found = read_store_properties(written(text))
+    assert DatabricksConfig.model_validate(found).volume == "/Volumes/a/b/c/d"
+    assert "s3" not in found
 
 
 def test_updates_keep_what_they_do_not_name() -> None:

@@ -6,11 +6,13 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from leatstream.connectors.databricks.errors import file_errors
+from leatstream.connectors.databricks.errors import RefusedStatementError, file_errors
 from leatstream.connectors.databricks.files import storage_options
 from leatstream.connectors.databricks.names import entity_name, full_name, quoted
-from leatstream.connectors.databricks.settings import DatabricksConfig
+from leatstream.connectors.databricks.settings import DatabricksConfig, DatabricksFiles
+from leatstream.connectors.databricks.statements import Warehouse
 from leatstream.connectors.databricks.types import read_type
+from leatstream.connectors.databricks.volume import TOP, remove
 from leatstream.connectors.databricks.workspace import Workspace
 from leatstream.connectors.entities import Entity, Table, TableColumn
 from leatstream.errors import StoreError
@@ -18,6 +20,8 @@ from leatstream.formats.arrow_types import arrow_type
 from leatstream.model.objects import Column
 
 _WAREHOUSE = 300.0  # seconds: one that is stopped takes minutes to start
+_COMMENT = "Made by leatstream."
+_NO_ORDER = ("BOOLEAN", "BYTES", "VARBINARY", "ARRAY", "MAP", "STRUCT")  # no statistics, so no clustering
 
 
 class DatabricksAdmin:
@@ -27,6 +31,7 @@ class DatabricksAdmin:
         self.store = store
         self.config = config
         self.workspace = Workspace(store, config)
+        self.warehouse = Warehouse(self.workspace)
 
     def entities(self, timeout: float) -> list[Entity]:
         """All tables of the catalog by name; views are left out."""
@@ -89,7 +94,7 @@ class DatabricksAdmin:
     def create(
         self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float
     ) -> bool:
-        """Make an empty Delta table in the bucket, and register it in the catalog; whether there was none.
+        """Make an empty Delta table: in the bucket, or managed without one; whether there was no table.
 
         Args:
             entity: the table's name.
@@ -100,36 +105,53 @@ class DatabricksAdmin:
         if self.info(entity, timeout) is not None:
             return False
         files = self.config.s3
-        if files is None:
-            raise no_bucket(self.store)
+        if files is None and self.config.volume is None:
+            raise no_place(self.store)
+        catalog, schema, _ = names = full_name(self.config.catalog, entity).split(".")
+        bound = max(timeout, _WAREHOUSE)
+        self._execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(catalog, schema)}", entity, bound)
+        if files is not None:
+            statements = self._external(entity, files, columns, primary_key)
+        else:
+            statements = [managed_table(names, columns, primary_key)]
+        try:
+            for statement in statements:
+                self._execute(statement, entity, bound)
+        except RefusedStatementError as error:
+            if error.condition.startswith("TABLE_OR_VIEW_ALREADY_EXISTS"):
+                return False
+            raise
+        return True
+
+    def _execute(self, statement: str, entity: str, timeout: float) -> None:
+        self.warehouse.run(statement, f"creating table {entity}", timeout)
+
+    def _external(
+        self, entity: str, files: DatabricksFiles, columns: Sequence[Column], primary_key: Sequence[str]
+    ) -> list[str]:
+        """Make a table's files; the statements that register it."""
         catalog, schema, table = full_name(self.config.catalog, entity).split(".")
         # A dropped table's files stay, as those of every external table: a new one begins without them.
         location = "/".join(
             [f"s3://{files.bucket}", *filter(None, [files.prefix]), schema, f"{table}-{uuid.uuid4().hex[:8]}"]
         )
-        self._make_files(entity, location, columns, primary_key)
+        self._make_files(entity, files, location, columns, primary_key)
         name = quoted(catalog, schema, table)
-        bound = max(timeout, _WAREHOUSE)
-        statements = [
-            f"CREATE SCHEMA IF NOT EXISTS {quoted(catalog, schema)}",
-            f"CREATE TABLE {name} USING DELTA LOCATION '{location}'",
-        ]
+        statements = [f"CREATE TABLE {name} USING DELTA LOCATION '{location}'"]
         if primary_key:
-            keys = ", ".join(quoted(key) for key in primary_key)
-            constraint = quoted(f"{table}_pk")
-            statements.append(f"ALTER TABLE {name} ADD CONSTRAINT {constraint} PRIMARY KEY ({keys})")
-        for statement in statements:
-            self.workspace.execute(statement, f"creating table {entity}", bound)
-        return True
+            statements.append(f"ALTER TABLE {name} ADD {_key(table, primary_key)}")
+        return statements
 
     def _make_files(
-        self, entity: str, location: str, columns: Sequence[Column], primary_key: Sequence[str]
+        self,
+        entity: str,
+        files: DatabricksFiles,
+        location: str,
+        columns: Sequence[Column],
+        primary_key: Sequence[str],
     ) -> None:
         import pyarrow as pa
 
-        files = self.config.s3
-        if files is None:
-            raise no_bucket(self.store)
         fields = [
             pa.field(c.name, arrow_type(c.type), nullable=not (c.not_null or c.name in primary_key))
             for c in columns
@@ -140,19 +162,56 @@ class DatabricksAdmin:
             DeltaTable.create(location, pa.schema(fields), storage_options=storage_options(files))
 
     def drop(self, entity: str, timeout: float) -> None:
-        """Take a table out of the catalog; its files stay. Does nothing where there is none."""
-        if self.info(entity, timeout) is None:
+        """Take a table out of the catalog; an external one's files stay. Does nothing where there is none."""
+        found = self.info(entity, timeout)
+        if found is None:
             return
         with self.workspace.errors(f"dropping table {entity}", timeout):
             self.workspace.client(timeout).tables.delete(full_name(self.config.catalog, entity))
+        if self.config.volume is not None:
+            remove(self.workspace, f"{self.config.volume}/{TOP}/{found.table_id}", timeout)
 
 
-def no_bucket(store: str) -> StoreError:
-    """Files cannot be written without a bucket."""
+def managed_table(
+    names: Sequence[str], columns: Sequence[Column], primary_key: Sequence[str], most: int = 4
+) -> str:
+    """The statement that makes a managed table, with its key at once.
+
+    Args:
+        names: catalog, schema and table.
+        columns: its columns.
+        primary_key: names of the key's columns; a table is clustered by them, so that a merge reads less.
+        most: so many columns at most that it is clustered by.
+    """
+    parts = [
+        f"{quoted(column.name)} {column.type.spark()}"
+        + (" NOT NULL" if column.not_null or column.name in primary_key else "")
+        + (f" COMMENT {_text(column.comment)}" if column.comment else "")
+        for column in columns
+    ]
+    if primary_key:
+        parts.append(_key(names[-1], primary_key))
+    kinds = {column.name: column.type.kind for column in columns}
+    by = [quoted(name) for name in primary_key if kinds[name] not in _NO_ORDER][:most]
+    clustered = f" CLUSTER BY ({', '.join(by)})" if by else ""
+    return f"CREATE TABLE {quoted(*names)} ({', '.join(parts)}) USING DELTA{clustered} COMMENT '{_COMMENT}'"
+
+
+def _key(table: str, primary_key: Sequence[str]) -> str:
+    return f"CONSTRAINT {quoted(f'{table}_pk')} PRIMARY KEY ({', '.join(quoted(key) for key in primary_key)})"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def no_place(store: str) -> StoreError:
+    """Neither leatstream nor the warehouse can write rows."""
     return StoreError(
         "store-rejected",
-        f"Store {store} names no bucket, and tables are written there.",
-        hint="Give the store 's3' with bucket and region ('databricks.cloud.s3.bucket' in SQL).",
+        f"Store {store} names neither a volume nor a bucket, and rows are written there.",
+        hint="Give the store 'volume' for managed tables ('databricks.volume' in SQL), or 's3' for external"
+        " ones ('databricks.cloud.s3.bucket').",
     )
 
 

@@ -1,4 +1,4 @@
-"""Databricks: external Delta tables of a Unity Catalog, written past the warehouse. Experimental."""
+"""Databricks: Delta tables of a Unity Catalog, managed by the workspace or external. Experimental."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from leatstream.connectors.capabilities import Capabilities, Guarantee
 from leatstream.connectors.databricks import entity as entities
-from leatstream.connectors.databricks.admin import DatabricksAdmin, no_bucket
-from leatstream.connectors.databricks.names import DEFAULT, name_fault
-from leatstream.connectors.databricks.records import rows
-from leatstream.connectors.databricks.settings import DatabricksConfig, DatabricksFiles
+from leatstream.connectors.databricks.admin import DatabricksAdmin
+from leatstream.connectors.databricks.names import DEFAULT, full_name, name_fault, quoted
+from leatstream.connectors.databricks.records import rows, selected_rows
+from leatstream.connectors.databricks.settings import DatabricksConfig
 from leatstream.connectors.databricks.types import DATABRICKS_TYPES, column_type, read_type
 from leatstream.connectors.databricks.words import PORT, DatabricksWords
 from leatstream.connectors.entities import Misfit, OptionFault, Record, Table
@@ -20,11 +20,11 @@ from leatstream.connectors.store_words import NO_CHOICE, StoreWords
 from leatstream.connectors.table_connector import TableConnector
 from leatstream.connectors.table_fit import TableTypes
 from leatstream.connectors.writers import TableWriter
-from leatstream.errors import StoreError
 from leatstream.model.objects import Column
 from leatstream.model.types import DataType
 from leatstream.plan.job_spec import JobSpec
 
+_LOOK = 30.0  # seconds
 _REFUSED = {name: hint for name, hint in NO_CHOICE.items() if name != "access_region"}
 
 
@@ -41,11 +41,14 @@ class DatabricksConnector(TableConnector):
         delivery=(
             Guarantee(
                 "exactly_once",
-                "a batch and its number are one version of the Delta table; rows with a key are merged",
+                "external tables: a batch and its number are one version of the Delta table; managed tables: "
+                "rows with a key are merged, others rely on COPY INTO, which loads a file once, and which "
+                "the double of the tests imitates",
             ),
         ),
-        verified_on="delta-rs on moto's S3, and databricks-sdk against a facade of the workspace's API",
-        unverified="a Databricks workspace, Unity Catalog, a SQL warehouse, Amazon S3",
+        verified_on="delta-rs on moto's S3; databricks-sdk against a facade of the workspace's API, over "
+        "Spark with open Delta Lake",
+        unverified="a Databricks workspace: Unity Catalog, a SQL warehouse, COPY INTO, volumes; Amazon S3",
     )
     EntityConfig: ClassVar[type[EntitySettings] | None] = entities.DatabricksEntity
     property_families: ClassVar[tuple[str, ...]] = ("databricks.", "table.data.")
@@ -59,7 +62,6 @@ class DatabricksConnector(TableConnector):
             **_REFUSED,
             "tls.disabled": "the workspace is reached by https://",
             "tls.ca_cert_file": "the machine's own authorities are trusted",
-            "databricks.volume": "new tables lie in a bucket: 'databricks.cloud.s3.bucket'",
         },
     )
     types: ClassVar[TableTypes] = DATABRICKS_TYPES
@@ -139,50 +141,56 @@ class DatabricksConnector(TableConnector):
         self, entity: str, *, from_beginning: bool, limit: int | None, idle_timeout: float | None
     ) -> Iterator[Record | None]:
         """The existing rows; a table has no end to wait at, so it ends after them."""
-        table = self.existing(entity, 5.0)
-        return rows(self.name, self._files(), entity, self._location(entity, table), table.primary_key, limit)
+        table, files = self.existing(entity, 5.0), self.settings.s3
+        if files is not None and _is_external(table):
+            return rows(self.name, files, entity, str(table.details["location"]), table.primary_key, limit)
+        return selected_rows(
+            self.admin.warehouse, entity, self._statement_name(entity), table.primary_key, limit
+        )
 
-    def _files(self) -> DatabricksFiles:
-        if self.settings.s3 is None:
-            raise no_bucket(self.name)
-        return self.settings.s3
-
-    def _location(self, entity: str, table: Table) -> str:
-        fault = _apart(table)
-        if fault is not None:
-            raise StoreError(
-                "store-rejected", f"Table {entity} of store {self.name}: {fault.detail}.", hint=fault.hint
-            )
-        return str(table.details["location"])
+    def _statement_name(self, entity: str) -> str:
+        return quoted(*full_name(self.settings.catalog, entity).split("."))
 
     # -- Spark half ------------------------------------------------------------------------------------------
 
     def table_misfits(
         self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
     ) -> list[Misfit]:
-        """Files that the workspace owns, missing columns, types that do not fit, missing keys."""
+        """Tables that cannot be reached, missing columns, types that do not fit, missing keys."""
         found = super().table_misfits(table, columns, primary_key)
-        fault = _apart(table)
+        fault = self._apart(table)
         return found if fault is None else [fault, *found]
+
+    def _apart(self, table: Table) -> Misfit | None:
+        """Why rows cannot be written to a table, or None."""
+        form = str(table.details.get("format"))
+        if form != "DELTA":
+            return Misfit(f"it is no Delta table, but {form.lower()}", "Let leatstream create the table")
+        if self.settings.volume is not None or (self.settings.s3 is not None and _is_external(table)):
+            return None
+        return Misfit(
+            "it is managed by the workspace, and the store names no volume where rows wait for the warehouse"
+            if table.details.get("type") == "MANAGED"
+            else "the store names neither the bucket of its files nor a volume",
+            "Give the store a volume: 'databricks.volume' = '/Volumes/main/default/staging'",
+        )
 
     def table_writer(self, spec: JobSpec) -> TableWriter:
         """Look at the table once more, and claim it for this attempt."""
+        from leatstream.connectors.databricks.managed_sink import ManagedTableWriter
         from leatstream.connectors.databricks.sink import DatabricksTableWriter
 
-        sink = spec.sink
+        sink, files = spec.sink, self.settings.s3
         table = self.written_table(sink.entity, sink.columns, sink.key_columns)
-        return DatabricksTableWriter(self.name, self._files(), self._location(sink.entity, table), spec)
+        if files is not None and _is_external(table):
+            return DatabricksTableWriter(self.name, files, str(table.details["location"]), spec)
+        identity = str(self.admin.identity(sink.entity, _LOOK))
+        name = self._statement_name(sink.entity)
+        return ManagedTableWriter(self.name, self.settings, spec, table, name, identity)
 
-    # -- Spark half ------------------------------------------------------------------------------------------
 
-
-def _apart(table: Table) -> Misfit | None:
-    """Why a table's files are not for leatstream to touch, or None."""
+def _is_external(table: Table) -> bool:
+    """Whether a table's files are for leatstream to touch."""
     location = str(table.details.get("location") or "")
-    kind, form = table.details.get("type"), table.details.get("format")
-    if (kind, form) == ("EXTERNAL", "DELTA") and location.startswith("s3://"):
-        return None
-    return Misfit(
-        f"it is no external Delta table on S3, but {str(kind).lower()}, {str(form).lower()}",
-        "Let leatstream create the table, or create one with LOCATION 's3://…'",
-    )
+    kind = table.details.get("type"), table.details.get("format")
+    return kind == ("EXTERNAL", "DELTA") and location.startswith("s3://")

@@ -14,10 +14,75 @@ _REFUSED = re.compile(
 )
 _NO_BUCKET = re.compile(r"NoSuchBucket|404 Not Found|does not exist", re.I)
 _AGAIN = "TemporarilyUnavailable", "TooManyRequests", "DeadlineExceeded", "InternalError", "OperationTimeout"
+_CONDITION = re.compile(r"\s*\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)?)\]")
+_GRANTS = "INSUFFICIENT_PERMISSIONS", "PERMISSION_DENIED", "UNAUTHORIZED_ACCESS"
+_CONFLICTS = "DELTA_CONCURRENT", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED"
+_NO_FILE = "PATH_NOT_FOUND", "FAILED_READ_FILE", "FILE_NOT_EXIST", "COPY_INTO_SOURCE_FILE"
+_ROWS = "NOT_NULL", "CONSTRAINT", "CAST_", "NUMERIC_VALUE", "ARITHMETIC", "EXCEED_CHAR", "DATETIME_OVERFLOW"
 _MISSING = (
     "Stores of kind databricks need the Python packages databricks-sdk and deltalake, "
     "which are not installed."
 )
+
+
+class LostStatementError(StoreError):
+    """The answer to a statement was lost: it may have run, may run still, or may never run."""
+
+    def __init__(self, store: str, what: str) -> None:
+        super().__init__(
+            "store-unreachable",
+            f"Store {store}: the connection broke while {what}; what became of it is unknown.",
+            hint="It is settled at the next attempt.",
+        )
+
+
+class RefusedStatementError(StoreError):
+    """The warehouse did not run a statement.
+
+    Attributes:
+        condition: the error's name, such as ``TABLE_OR_VIEW_NOT_FOUND``; empty where it has none.
+    """
+
+    def __init__(self, code: str, detail: str, hint: str | None, condition: str) -> None:
+        super().__init__(code, detail, hint=hint)
+        self.condition = condition
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether another writer was first, so that the statement wrote nothing and may be repeated."""
+        return self.condition.startswith(_CONFLICTS)
+
+    @property
+    def lacks_file(self) -> bool:
+        """Whether a staged file was not there any more."""
+        return self.condition.startswith(_NO_FILE)
+
+
+def refused_statement(store: str, what: str, said: str, *, rows: bool) -> RefusedStatementError:
+    """What a warehouse says about a statement that failed.
+
+    Args:
+        store: the store's name.
+        what: what was tried, such as ``writing to table orders``.
+        said: the warehouse's message.
+        rows: whether it may quote values of rows, so that only its condition is passed on.
+    """
+    found = _CONDITION.match(said)
+    condition = found[1] if found is not None else ""
+    head = f"Store {store}: {what}"
+    if condition.startswith(_GRANTS):
+        hint = "Check the grants of the login in the catalog, and on the volume."
+        return RefusedStatementError("store-auth-failed", f"{head} is not allowed.", hint, condition)
+    if condition.startswith("TABLE_OR_VIEW_NOT_FOUND") and rows:
+        return RefusedStatementError("store-rejected", f"{head} was refused: it is gone.", None, condition)
+    if rows and any(word in condition for word in _ROWS):
+        detail = f"{head} was refused: a value does not fit its column, or breaks a constraint ({condition})."
+        hint = "Look for NULL in NOT NULL columns and for CHECKs."
+        return RefusedStatementError("store-rejected", detail, hint, condition)
+    line = condition if rows else (said.strip().splitlines() or [""])[0][:200].rstrip(".")
+    return RefusedStatementError(
+        "store-rejected", f"{head} was refused: {line or 'no reason'}.", None, condition
+    )
 
 
 def missing_library() -> StoreError:
@@ -48,7 +113,7 @@ def workspace_errors(store: str, host: str, what: str, timeout: float) -> Iterat
         raise StoreError(
             "store-auth-failed",
             f"Store {store}: the workspace at {host} refuses this: {what} ({_code(error)}).",
-            hint="Check the token or service principal, and its grants in the catalog.",
+            hint="Check the token or service principal: its term, and its grants in the catalog.",
         ) from None
     except errors.NotFound as error:
         raise StoreError("entity-not-found", f"Store {store}: {what}: {_said(error)}.") from None

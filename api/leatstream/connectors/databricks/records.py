@@ -1,4 +1,4 @@
-"""A table's rows for people: read from its files."""
+"""A table's rows for people: read from its files, or by the warehouse."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import Any
 
 from leatstream.connectors.databricks.errors import file_errors
 from leatstream.connectors.databricks.files import opened
+from leatstream.connectors.databricks.names import quoted
 from leatstream.connectors.databricks.settings import DatabricksFiles
+from leatstream.connectors.databricks.statements import Warehouse
 from leatstream.connectors.entities import Record
 
 _BATCH = 500
+_READS = 300.0  # seconds, with the start of the warehouse
 
 
 def rows(
@@ -37,6 +40,28 @@ def rows(
                 key = _json({name: row[name] for name in keys}) if keys else None
                 yield Record(key, _json(row), partition=0, offset=number, timestamp=None)
                 number += 1
+
+
+def selected_rows(
+    warehouse: Warehouse, entity: str, name: str, keys: tuple[str, ...], limit: int | None
+) -> Iterator[Record | None]:
+    """The rows of a table as JSON objects, in no order; the warehouse refuses more than 25 MiB.
+
+    Args:
+        warehouse: that reads them.
+        entity: the table.
+        name: the table, as statements write it.
+        keys: names of its key's columns.
+        limit: end after so many rows; None = no limit.
+    """
+    yield None
+    nulls = "map('ignoreNullFields', 'false')"
+    own = f"to_json(struct({', '.join(quoted(key) for key in keys)}), {nulls})" if keys else "NULL"
+    text = f"SELECT {own}, to_json(struct(*), {nulls}) FROM {name}"  # noqa: S608 - our own names
+    text += f" LIMIT {int(limit)}" if limit is not None else ""
+    for number, (key, value) in enumerate(warehouse.run(text, f"reading table {entity}", _READS)):
+        of_key = None if key is None else str(key).encode()
+        yield Record(of_key, str(value).encode(), partition=0, offset=number, timestamp=None)
 
 
 def _json(row: dict[str, Any]) -> bytes:

@@ -1,4 +1,4 @@
-"""A Databricks store's settings: the workspace, and the bucket where tables' files lie."""
+"""A Databricks store's settings: the workspace, and the bucket or volume that rows are written to."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from leatstream.connectors.settings import NAME_PATTERN, Api, Needs, Receives, S
 _HOST = re.compile(r"(?:https://)?([A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?)/?\Z")
 # Tokens are sent there: without encryption to this machine alone.
 _LOCAL = re.compile(r"http://(?:127\.0\.0\.1|localhost)(?::\d{1,5})?/?\Z")
+# It stands in statements between quotation marks.
+_VOLUME = r"^/Volumes/[A-Za-z0-9_-]+/[A-Za-z0-9_-]+/[A-Za-z0-9_-]+(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*/?$"
 _BUCKET = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"
 
 
@@ -70,7 +72,8 @@ class DatabricksConfig(StoreSettings):
         Sql("databricks.warehouse_id", example="'databricks.warehouse_id' = '…'"),
         Api(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$"),
     ] = Field(
-        pattern=r"^[A-Za-z0-9_-]+$", description="SQL warehouse that creates tables; rows are not sent to it."
+        pattern=r"^[A-Za-z0-9_-]+$",
+        description="SQL warehouse that creates tables, and writes those that have no files in `s3`.",
     )
     catalog: Annotated[
         str, Sql("databricks.catalog"), Api(min_length=1, max_length=255, pattern=r"^[^./ \x00-\x1f\x7f]+$")
@@ -94,7 +97,19 @@ class DatabricksConfig(StoreSettings):
         Secret("the secret of the service principal", of="client_id"),
         Api(min_length=1, max_length=4000, pattern=r"^[!-~]+$"),
     ] = Field(None, description="Secret of the service principal")
-    s3: DatabricksFiles | None = Field(None, description="Bucket where the files of new tables lie.")
+    volume: Annotated[
+        str | None,
+        Sql("databricks.volume"),
+        Api(min_length=1, max_length=500, pattern=_VOLUME),
+    ] = Field(
+        None,
+        pattern=_VOLUME,
+        description="Folder of a volume where rows wait for the warehouse. Without `s3` tables are managed.",
+        examples=["/Volumes/main/default/staging"],
+    )
+    s3: DatabricksFiles | None = Field(
+        None, description="Bucket where the files of new tables lie, which are then external."
+    )
 
     @field_validator("host")
     @classmethod
@@ -103,6 +118,11 @@ class DatabricksConfig(StoreSettings):
         if found is None and _LOCAL.match(value) is None:
             raise PydanticCustomError("host", "write the workspace's host name or https:// address")
         return value.rstrip("/") if found is None else f"https://{found[1]}"
+
+    @field_validator("volume")
+    @classmethod
+    def _is_folder(cls, value: str | None) -> str | None:
+        return None if value is None else value.rstrip("/")
 
     @model_validator(mode="after")
     def _one_login(self) -> Self:

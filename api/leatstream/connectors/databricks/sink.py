@@ -94,20 +94,26 @@ class DatabricksTableWriter:
 
     def write(self, frame: DataFrame, number: int) -> Written:
         """Write one micro-batch; returns when it is committed. See ``TableWriter``."""
-        from pyspark.sql import functions as F
+        rows = written_rows(frame, [name for name, _ in self.target.columns], self.target.keys)
+        return write_in_one_task(rows, functools.partial(write_rows, self.target, number))
 
-        keys = {
-            name: f"key.c{i}" for i, (name, _) in enumerate(self.target.columns) if name in self.target.keys
-        }
-        parts = []
-        for i, (name, _) in enumerate(self.target.columns):
-            value = F.col(f"value.c{i}")
-            parts.append(F.coalesce(value, F.col(keys[name])) if name in keys else value)
-        rows = [part.alias(f"c{i}") for i, part in enumerate(parts)]
-        deleted = F.col("value").isNull().alias(_DELETED)
-        return write_in_one_task(
-            frame.select(*rows, deleted), functools.partial(write_rows, self.target, number)
-        )
+
+def written_rows(frame: DataFrame, columns: Sequence[str], keys: Sequence[str]) -> DataFrame:
+    """The rows of a batch: the columns as ``c0``, ``c1``, …, and whether the row of its key is deleted.
+
+    Args:
+        frame: ``key`` and ``value``, as of ``TableWriter.write``.
+        columns: names of the sink's columns.
+        keys: names of those of the key.
+    """
+    from pyspark.sql import functions as F
+
+    values = [
+        F.coalesce(F.col(f"value.c{i}"), F.col(f"key.c{i}")) if name in keys else F.col(f"value.c{i}")
+        for i, name in enumerate(columns)
+    ]
+    rows = [value.alias(f"c{i}") for i, value in enumerate(values)]
+    return frame.select(*rows, F.col("value").isNull().alias(_DELETED))
 
 
 def _claim(target: Target) -> int | None:
@@ -116,7 +122,7 @@ def _claim(target: Target) -> int | None:
         table = opened(target.location, target.files)
         newest = table.transaction_version(target.attempts)
         if newest is not None and newest > target.attempt:
-            raise AttemptBehindError(_fenced(target).detail, newest)
+            raise AttemptBehindError(fenced(target.entity).detail, newest)
         if newest != target.attempt and not _committed(
             functools.partial(table.create_write_transaction, [], "append", table.schema()),
             (target.attempts, target.attempt),
@@ -124,12 +130,12 @@ def _claim(target: Target) -> int | None:
         ):
             continue
         return table.transaction_version(target.batches)
-    raise _fenced(target)
+    raise fenced(target.entity)
 
 
-def _fenced(target: Target) -> StoreError:
+def fenced(entity: str) -> StoreError:
     """A newer attempt writes the table."""
-    return StoreError("store-rejected", f"A newer attempt of the query writes table {target.entity} now.")
+    return StoreError("store-rejected", f"A newer attempt of the query writes table {entity} now.")
 
 
 def write_rows(target: Target, number: int, batches: Batches) -> Batches:
@@ -149,7 +155,7 @@ def _write(target: Target, number: int, batches: Iterator[pa.RecordBatch]) -> Wr
         for again in _tries():
             table = opened(target.location, target.files)
             if table.transaction_version(target.attempts) != target.attempt:
-                raise _fenced(target)
+                raise fenced(target.entity)
             last = table.transaction_version(target.batches)
             if last is not None and last >= number:
                 return Written()
@@ -158,7 +164,7 @@ def _write(target: Target, number: int, batches: Iterator[pa.RecordBatch]) -> Wr
             write = _merge(table, target, rows) if target.keys else _append(table, target, rows)
             if _committed(write, (target.batches, number), again):
                 return Written(rows.num_rows, rows.nbytes)
-    raise _fenced(target)
+    raise fenced(target.entity)
 
 
 def _tries() -> Iterator[bool]:

@@ -1,8 +1,7 @@
-"""The workspace: Unity Catalog by its REST API, statements by the Statement Execution API."""
+"""The workspace: its client, with deadlines and errors of ours."""
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from leatstream.connectors.databricks.errors import workspace_errors
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
     from databricks.sdk import WorkspaceClient
 
-_POLL = 1.0  # seconds
+_ONCE = 1  # second: the client's first pause is longer, so that there is no second try
 
 
 class Workspace:
@@ -28,8 +27,13 @@ class Workspace:
         """The workspace's errors as StoreErrors."""
         return workspace_errors(self.store, self.config.host, what, timeout)
 
-    def client(self, timeout: float) -> WorkspaceClient:
-        """A client that gives up after so many seconds; call it within ``errors``."""
+    def client(self, timeout: float, *, once: bool = False) -> WorkspaceClient:
+        """A client that gives up after so many seconds; call it within ``errors``.
+
+        Args:
+            timeout: seconds.
+            once: whether it sends a request a single time, for what may not be done twice.
+        """
         from databricks.sdk import WorkspaceClient
         from databricks.sdk.core import Config
 
@@ -44,7 +48,10 @@ class Workspace:
         seconds = max(1, int(timeout))
         return WorkspaceClient(
             config=Config(
-                host=config.host, retry_timeout_seconds=seconds, http_timeout_seconds=seconds, **login
+                host=config.host,
+                retry_timeout_seconds=_ONCE if once else seconds,
+                http_timeout_seconds=seconds,
+                **login,
             )
         )
 
@@ -62,41 +69,6 @@ class Workspace:
             "warehouse": str(found.name),
             "warehouse_state": str(found.state.value if found.state else "?"),
         }
-
-    def execute(self, statement: str, what: str, timeout: float) -> None:
-        """Run a statement, and wait until it is complete.
-
-        Args:
-            statement: without values of rows.
-            what: what is tried, for messages.
-            timeout: seconds; then it is cancelled.
-
-        Raises:
-            StoreError: what the warehouse says, or store-unreachable after the deadline.
-        """
-        from databricks.sdk.service.sql import ExecuteStatementRequestOnWaitTimeout, StatementState
-
-        running = (StatementState.PENDING, StatementState.RUNNING)
-        end = time.monotonic() + timeout
-        with self.errors(what, timeout):
-            api = self.client(timeout).statement_execution
-            answer = api.execute_statement(
-                statement=statement,
-                warehouse_id=self.config.warehouse_id,
-                wait_timeout=f"{max(5, min(50, int(timeout)))}s",
-                on_wait_timeout=ExecuteStatementRequestOnWaitTimeout.CONTINUE,
-            )
-            while answer.status is not None and answer.status.state in running:
-                if time.monotonic() > end:
-                    api.cancel_execution(str(answer.statement_id))
-                    raise TimeoutError
-                time.sleep(_POLL)
-                answer = api.get_statement(str(answer.statement_id))
-        status = answer.status
-        if status is None or status.state is not StatementState.SUCCEEDED:
-            said = status.error.message if status and status.error and status.error.message else "no reason"
-            line = said.splitlines()[0][:200].rstrip(".")
-            raise StoreError("store-rejected", f"Store {self.store}: {what} was refused: {line}.")
 
 
 def _secret(value: Any) -> str | None:
