@@ -210,6 +210,14 @@ def get_token(env: Env, caller: Caller, token: NamePath) -> TokenView:
     return TokenView.from_domain(tokens.get_token(env, caller, token))
 
 
+# Before the one that follows: a name in quotes may end in a verb too.
+@router.post("/tokens/{token}:rotate", responses=WRITING)
+def rotate_token(env: Env, caller: Caller, token: NamePath, body: RotationBody) -> NewTokenView:
+    """Give a token a new value; the old one is accepted for the time of grace."""
+    grace = timedelta(minutes=body.grace_minutes)
+    return NewTokenView.with_value(*tokens.rotate_token(env, caller, token, grace))
+
+
 @router.post("/tokens/{token:noun}", status_code=201, responses=WRITING)
 def create_token(
     env: Env, caller: Caller, token: NamePath, body: TokenBody, response: Response
@@ -220,13 +228,6 @@ def create_token(
     )
     response.headers["Location"] = location("tokens", token)
     return NewTokenView.with_value(made, value)
-
-
-@router.post("/tokens/{token}:rotate", responses=WRITING)
-def rotate_token(env: Env, caller: Caller, token: NamePath, body: RotationBody) -> NewTokenView:
-    """Give a token a new value; the old one is accepted for the time of grace."""
-    grace = timedelta(minutes=body.grace_minutes)
-    return NewTokenView.with_value(*tokens.rotate_token(env, caller, token, grace))
 
 
 @router.delete("/tokens/{token:noun}", status_code=204, responses=DELETING)
