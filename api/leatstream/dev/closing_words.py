@@ -27,9 +27,10 @@ def program() -> str:
 
 
 def closing_words(settings: DevSettings, ready_file: Path, sample: bool) -> Text:
-    """URL, where the token is (never the token itself), Kafka, SQL to begin with, how to stop."""
+    """Addresses, where the token is (never the token itself), Kafka, SQL to begin with, how to stop."""
     stays = "nothing is kept" if settings.ephemeral else f"data stays in {settings.data_dir}"
     rows = (
+        ("Console", f"{settings.url}/ui/"),
         ("API", settings.url),
         ("Token", f"in {ready_file}"),
         ("Kafka", settings.kafka_bootstrap),
@@ -39,6 +40,6 @@ def closing_words(settings: DevSettings, ready_file: Path, sample: bool) -> Text
     )
     text = Text()
     for name, value in rows:
-        text.append(f"{name:<8}", style="bold").append(f"{value}\n")
+        text.append(f"{name:<9}", style="bold").append(f"{value}\n")
     text.append(f"\nTry it, in another terminal: {program()} sql\n", style="bold")
     return text.append(SAMPLE_SQL if sample else _WITHOUT_SAMPLE, style="cyan")
