@@ -128,13 +128,15 @@ onTokenChange(() => {
 
 function NotFound(): React.ReactNode {
   return (
-    <Page title="There is no such page">
-      <Text>
-        The address may be of another version of leatstream.{" "}
-        <Anchor component={Link} to="/">
-          Back to the flow
-        </Anchor>
-      </Text>
-    </Page>
+    <main className="alone">
+      <Page title="There is no such page">
+        <Text>
+          The address may be of another version of leatstream.{" "}
+          <Anchor component={Link} to="/" inherit underline="always">
+            Back to the flow
+          </Anchor>
+        </Text>
+      </Page>
+    </main>
   );
 }

@@ -1,6 +1,6 @@
 import createClient, { type Middleware } from "openapi-fetch";
 import type { paths } from "../api";
-import { errorOf, unreachable } from "./problem";
+import { ApiError, errorOf, unreachable } from "./problem";
 import { forgetToken, readToken } from "./token";
 
 const middleware: Middleware = {
@@ -16,8 +16,9 @@ const middleware: Middleware = {
     noteRefusal(response.status, request.headers.get("Authorization"));
     throw await errorOf(response);
   },
-  onError() {
-    return unreachable();
+  onError({ error }) {
+    if (!(error instanceof DOMException && error.name === "AbortError")) return unreachable();
+    return new ApiError("stopped", 0, "You stopped waiting for the answer. The server may have run the statements.");
   },
 };
 

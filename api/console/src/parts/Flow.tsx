@@ -7,6 +7,7 @@ import {
   Controls,
   type Edge,
   Handle,
+  MarkerType,
   type Node,
   type NodeProps,
   Position,
@@ -19,7 +20,7 @@ import { State } from "./State";
 type QueryView = Schemas["QueryView"];
 type Shown = { kind: "relation" | "query"; name: string; below: string; state?: string };
 type FlowNode = Node<Shown, "card">;
-const [WIDTH, HEIGHT] = [210, 62];
+const [WIDTH, HEIGHT] = [190, 60];
 
 /** Relations and the queries between them, from left to right. */
 export default function Flow({ queries }: { queries: readonly QueryView[] }): ReactNode {
@@ -33,7 +34,7 @@ export default function Flow({ queries }: { queries: readonly QueryView[] }): Re
         nodeTypes={TYPES}
         colorMode={scheme}
         fitView
-        fitViewOptions={{ maxZoom: 1, padding: 0.12 }}
+        fitViewOptions={{ maxZoom: 1.15, minZoom: 0.7, padding: 0.04 }}
         minZoom={0.15}
         nodesDraggable={false}
         nodesConnectable={false}
@@ -87,7 +88,9 @@ function draw(queries: readonly QueryView[]): { nodes: FlowNode[]; edges: Edge[]
   const cards = new Map<string, Shown>();
   const edges = new Map<string, Edge>();
   const connect = (source: string, target: string, state: string): void => {
-    edges.set(`${source}→${target}`, { id: `${source}→${target}`, source, target, animated: state === "running" });
+    const id = `${source}→${target}`;
+    const markerEnd = { type: MarkerType.ArrowClosed, color: "var(--leat-rest)" };
+    edges.set(id, { id, source, target, animated: state === "running", markerEnd });
   };
   const relation = (name: string, below: string): string => {
     const id = `relation ${name}`;
@@ -109,7 +112,7 @@ function draw(queries: readonly QueryView[]): { nodes: FlowNode[]; edges: Edge[]
 
 function place(cards: ReadonlyMap<string, Shown>, edges: Edge[]): { nodes: FlowNode[]; edges: Edge[] } {
   const graph = new graphlib.Graph();
-  graph.setGraph({ rankdir: "LR", nodesep: 18, ranksep: 60 });
+  graph.setGraph({ rankdir: "LR", nodesep: 18, ranksep: 40 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const id of cards.keys()) graph.setNode(id, { width: WIDTH, height: HEIGHT });
   for (const { source, target } of edges) graph.setEdge(source, target);

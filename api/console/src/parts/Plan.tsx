@@ -1,4 +1,4 @@
-import { Anchor, List, Stack, Text } from "@mantine/core";
+import { Anchor, Grid, List, Stack, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Schemas } from "../api/problem";
@@ -21,23 +21,34 @@ export function Plan({ plan }: { plan: Schemas["Plan"] }): ReactNode {
   const { sink } = plan;
   return (
     <Stack gap="md">
-      <Facts
-        facts={[
-          ["Mode", [plan.mode.replace("_", " "), plan.mode_reason].filter(Boolean).join(": ")],
-          ["Delivery", plan.delivery?.replaceAll("_", " ")],
-          ["Output", plan.output_mode],
-          ["Driver", plan.driver],
-          ["Change", plan.change && `${plan.change.class}: ${plan.change.reason}`],
-          ["Reads", <Sources key="reads" sources={plan.sources} />],
-          ["Joins", plan.joins.length > 0 && <Joins joins={plan.joins} />],
-          ["Window", plan.window && `${plan.window.kind}, ${plan.window.size_ms} ms`],
-          ["Writes", `${sink.fqn}, ${sink.kind.replace("_", " ")} in ${sink.store} (${sink.store_kind})`],
-          ["Entity", `${sink.entity} (${sink.entity_action === "create" ? "will be created" : "exists, is reused"})`],
-        ]}
-      />
-      <Section title="Properties of the sink">
-        <Properties effective={sink.properties} />
-      </Section>
+      <Grid gap="lg">
+        <Grid.Col span={{ base: 12, md: 6 }}>
+          <Section title="How it runs">
+            <Facts
+              facts={[
+                ["Mode", [plan.mode.replace("_", " "), plan.mode_reason].filter(Boolean).join(": ")],
+                ["Delivery", plan.delivery?.replaceAll("_", " ")],
+                ["Output", plan.output_mode],
+                ["Driver", plan.driver],
+                ["Change", plan.change && `${plan.change.class}: ${plan.change.reason}`],
+                ["Reads", <Sources key="reads" sources={plan.sources} />],
+                ["Joins", plan.joins.length > 0 && <Joins joins={plan.joins} />],
+                ["Window", plan.window && `${plan.window.kind}, ${plan.window.size_ms} ms`],
+                ["Writes", `${sink.fqn}, ${sink.kind.replace("_", " ")} in ${sink.store} (${sink.store_kind})`],
+                [
+                  "Entity",
+                  `${sink.entity} (${sink.entity_action === "create" ? "is created" : "exists, is reused"})`,
+                ],
+              ]}
+            />
+          </Section>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, md: 6 }}>
+          <Section title="Properties of the sink">
+            <Properties effective={sink.properties} />
+          </Section>
+        </Grid.Col>
+      </Grid>
       <Section title="Columns of the sink">
         <Columns columns={sink.columns} keys={sink.primary_key} />
       </Section>
@@ -50,7 +61,6 @@ function Sources({ sources }: { sources: readonly Schemas["PlanSource"][] }): Re
     <List size="sm" listStyleType="none">
       {sources.map((source, index) => (
         // A self join reads one relation twice.
-        // biome-ignore lint/suspicious/noArrayIndexKey: the order is the plan's own
         <List.Item key={`${index} ${source.fqn}`}>
           <Anchor component={Link} to="/relations/$relation" params={{ relation: source.fqn } as never} size="sm">
             {source.fqn}

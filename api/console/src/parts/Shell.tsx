@@ -72,6 +72,7 @@ export function Shell(): ReactNode {
             key={to}
             component={Link}
             to={to}
+            activeOptions={{ exact: to === "/" }}
             label={label}
             leftSection={<Icon size={17} stroke={1.7} aria-hidden />}
             active={to === "/" ? pathname === "/" : isWithin(pathname, to)}

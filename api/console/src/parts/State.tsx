@@ -38,7 +38,15 @@ export function Origin({ origin, from }: { origin: Schemas["Origin"]; from?: str
   return (
     <Group gap={6} wrap="nowrap">
       <Tooltip label={meaning} events={{ hover: true, focus: true, touch: true }}>
-        <Badge className="origin" data-origin={origin} variant="default" tt="none" fw={500} tabIndex={0}>
+        <Badge
+          className="origin"
+          data-origin={origin}
+          variant="default"
+          tt="none"
+          fw={500}
+          tabIndex={0}
+          miw="fit-content"
+        >
           {name}
         </Badge>
       </Tooltip>

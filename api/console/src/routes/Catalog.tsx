@@ -2,6 +2,7 @@ import { Anchor, Button, Grid, NavLink, Text } from "@mantine/core";
 import { Link, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, dataOf } from "../api/client";
+import { asText } from "../api/exact";
 import { PAGE_SIZE, type Pages, usePages } from "../api/pages";
 import type { Schemas } from "../api/problem";
 import { Empty, Page } from "../parts/Page";
@@ -9,6 +10,12 @@ import { Problem } from "../parts/Problem";
 import { type Column, PagedRows, Waiting } from "../parts/Rows";
 
 type RelationView = Schemas["RelationView"];
+const EXACT = { exact: true, includeSearch: true };
+
+/** The topic or table of a relation, given or by default. */
+export function entityOf({ topic, effective }: RelationView): string {
+  return topic ?? asText((effective.topic ?? effective.table ?? effective.entity)?.value);
+}
 
 const COLUMNS: Column<RelationView>[] = [
   {
@@ -21,7 +28,7 @@ const COLUMNS: Column<RelationView>[] = [
   },
   { head: "Kind", width: 140, cell: (relation) => relation.kind.replace("_", " ") },
   { head: "Store", width: 140, cell: (relation) => relation.store },
-  { head: "Entity", cell: (relation) => relation.topic },
+  { head: "Entity", cell: entityOf },
   { head: "Columns", width: 80, cell: (relation) => relation.columns.length },
 ];
 
@@ -77,6 +84,7 @@ function Tree({ databases, chosen, schema }: TreeProps): ReactNode {
         className="place"
         component={Link}
         to="/catalog"
+        activeOptions={EXACT}
         search={{} as never}
         label="All databases"
         active={!chosen}
@@ -87,6 +95,7 @@ function Tree({ databases, chosen, schema }: TreeProps): ReactNode {
           className="place break"
           component={Link}
           to="/catalog"
+          activeOptions={EXACT}
           search={{ database: name } as never}
           label={name}
           active={name === chosen && !schema}
@@ -123,6 +132,7 @@ function SchemasOf({ database, chosen }: { database: string; chosen?: string }):
           className="place break"
           component={Link}
           to="/catalog"
+          activeOptions={EXACT}
           search={{ database, schema: name } as never}
           label={name}
           active={name === chosen}

@@ -35,7 +35,7 @@ export function Home(): ReactNode {
       {found.data && queries.length === 0 && <FirstSteps />}
       {queries.length > 0 && (
         <Grid gap="md">
-          <Grid.Col span={{ base: 12, md: failed.length > 0 ? 8 : 12 }}>
+          <Grid.Col span={{ base: 12, md: failed.length > 0 ? 9 : 12 }}>
             <Boundary>
               <Suspense fallback={<Waiting />}>
                 <Flow queries={queries} />
@@ -43,7 +43,7 @@ export function Home(): ReactNode {
             </Boundary>
           </Grid.Col>
           {failed.length > 0 && (
-            <Grid.Col span={{ base: 12, md: 4 }}>
+            <Grid.Col span={{ base: 12, md: 3 }}>
               <Stack gap="sm">
                 {failed.map((query) => (
                   <Failure key={query.id} query={query} />

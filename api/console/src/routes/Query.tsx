@@ -195,7 +195,7 @@ function Actions({ query, change }: ActionsProps): ReactNode {
   const stopped = query.desired_state === "stopped";
   return (
     <>
-      <Text size="sm" c="dimmed" role="status">
+      <Text size="sm" c="dimmed" role="status" className="said">
         {change.isSuccess && change.variables.said}
       </Text>
       <Button

@@ -11,7 +11,7 @@ import { State } from "../parts/State";
 import { localTime } from "../parts/time";
 
 const POLL_MS = 5_000;
-const LINES = 300;
+const LINES = 200;
 type Of = { query: string };
 
 const EVENTS: Column<Schemas["QueryEventView"]>[] = [
@@ -98,11 +98,13 @@ export function Metrics({ query, metrics }: Of & { metrics: Record<string, unkno
   return (
     <Stack gap="md">
       {found.error && <Problem error={found.error} retry={() => void found.refetch()} />}
-      <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }}>
-        {CHARTS.map(([name, label]) => (
-          <Chart key={name} label={label} values={items.map((item) => item.metrics[name])} />
-        ))}
-      </SimpleGrid>
+      {items.length > 0 && (
+        <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }}>
+          {CHARTS.map(([name, label]) => (
+            <Chart key={name} label={label} values={items.map((item) => item.metrics[name])} />
+          ))}
+        </SimpleGrid>
+      )}
       {now.length === 0 && rest.length === 0 && <Text size="sm">The job has reported no figure yet.</Text>}
       <Facts facts={now.map(([name, value]) => [name.replaceAll("_", " "), asText(value)] as const)} />
       {rest.map(([name, value]) => (

@@ -1,4 +1,4 @@
-import { Anchor, Button, Grid } from "@mantine/core";
+import { Anchor, Button, Grid, Group } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import type { ReactNode } from "react";
@@ -9,6 +9,7 @@ import { Problem } from "../parts/Problem";
 import { Columns, Properties } from "../parts/Properties";
 import { Waiting } from "../parts/Rows";
 import { openText } from "../sql/drafts";
+import { entityOf } from "./Catalog";
 
 /** One stream, changelog, table or materialized view. */
 export function Relation(): ReactNode {
@@ -41,7 +42,21 @@ export function Relation(): ReactNode {
   );
 }
 
+// The API has no list of the queries of a relation: the first page of all is looked through.
+function useUses(fqn: string): { writers: string[]; readers: string[] } {
+  const found = useQuery({
+    queryKey: ["flow"],
+    queryFn: () => dataOf(api.GET("/v1/queries", { params: { query: { page_size: 100 } } })),
+  });
+  const queries = found.data?.items ?? [];
+  return {
+    writers: queries.filter(({ sink }) => sink === fqn).map(({ name }) => name),
+    readers: queries.filter(({ sources }) => sources.includes(fqn)).map(({ name }) => name),
+  };
+}
+
 function Details({ view }: { view: Schemas["RelationView"] }): ReactNode {
+  const uses = useUses(view.fqn);
   return (
     <>
       <Facts
@@ -51,7 +66,8 @@ function Details({ view }: { view: Schemas["RelationView"] }): ReactNode {
           ["Value format", view.value_format],
           ["Key", view.key_format && [view.key_format, view.key_type].filter(Boolean).join(", ")],
           ["Event time", view.timestamp],
-          ["Written by", view.created_by_query && <Writer query={view.created_by_query} />],
+          ["Written by", uses.writers.length > 0 && <QueriesOf key="writers" names={uses.writers} />],
+          ["Read by", uses.readers.length > 0 && <QueriesOf key="readers" names={uses.readers} />],
           ["Owner", view.owner],
           ["Comment", view.comment],
         ]}
@@ -76,21 +92,22 @@ function Details({ view }: { view: Schemas["RelationView"] }): ReactNode {
 }
 
 function Where({ view }: { view: Schemas["RelationView"] }): ReactNode {
+  const entity = entityOf(view);
   return (
     <>
       <Anchor component={Link} to="/stores/$store" params={{ store: view.store } as never} size="sm">
         {view.store}
       </Anchor>
-      {view.topic && (
+      {entity !== "" && (
         <>
           {" / "}
           <Anchor
             component={Link}
             to="/stores/$store/entities/$entity"
-            params={{ store: view.store, entity: view.topic } as never}
+            params={{ store: view.store, entity } as never}
             size="sm"
           >
-            {view.topic}
+            {entity}
           </Anchor>
         </>
       )}
@@ -98,10 +115,14 @@ function Where({ view }: { view: Schemas["RelationView"] }): ReactNode {
   );
 }
 
-function Writer({ query }: { query: string }): ReactNode {
+function QueriesOf({ names }: { names: readonly string[] }): ReactNode {
   return (
-    <Anchor component={Link} to="/queries/$query" params={{ query } as never} size="sm">
-      {query}
-    </Anchor>
+    <Group gap="sm">
+      {names.map((query) => (
+        <Anchor key={query} component={Link} to="/queries/$query" params={{ query } as never} size="sm">
+          {query}
+        </Anchor>
+      ))}
+    </Group>
   );
 }

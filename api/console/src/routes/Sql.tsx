@@ -1,7 +1,7 @@
 import { Autocomplete, Button, Group, Kbd, Tabs, Text, UnstyledButton } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { type ReactNode, useMemo, useState } from "react";
+import { type ReactNode, useMemo, useRef, useState } from "react";
 import { api } from "../api/client";
 import { parseExact } from "../api/exact";
 import { type ApiError, asApiError, type Schemas } from "../api/problem";
@@ -27,11 +27,15 @@ export function Sql(): ReactNode {
   const [text, setText] = useState(readDraft);
   const [past, setPast] = useState(readHistory);
   const [ran, setRan] = useState<Part | null>(null);
+  const waiting = useRef<AbortController | null>(null);
   const names = useNames();
   const checked = useValidation(text, context);
   const show = (value: string): void => void navigate({ search: (old) => ({ ...old, tab: value }), replace: true });
   const run = useMutation({
-    mutationFn: (part: Part) => execute({ sql: part.text, atomic: false, ...context }),
+    mutationFn: (part: Part) => {
+      waiting.current = new AbortController();
+      return execute({ sql: part.text, atomic: false, ...context }, waiting.current.signal);
+    },
     onMutate: (part) => {
       setRan(part);
       show("results");
@@ -62,7 +66,7 @@ export function Sql(): ReactNode {
   const marks = useMemo(() => {
     const found = checked.state === "checked" ? marksOf(checked.faults, checked.text) : [];
     // Until the next check, what the run has said of the same text.
-    if (failure && ran && found.length === 0 && text.includes(ran.text))
+    if (failure && failure.status < 500 && ran && found.length === 0 && text.includes(ran.text))
       return marksOf(failure.faults, ran.text, ran.from);
     return found;
   }, [checked, failure, ran, text]);
@@ -105,7 +109,13 @@ export function Sql(): ReactNode {
           <Plans checked={checked} />
         </Tabs.Panel>
         <Tabs.Panel value="results">
-          <Outcome answer={run.data} failure={failure} running={run.isPending} at={run.submittedAt} />
+          <Outcome
+            answer={run.data}
+            failure={failure}
+            running={run.isPending}
+            at={run.submittedAt}
+            stop={() => waiting.current?.abort()}
+          />
         </Tabs.Panel>
         <Tabs.Panel value="history">
           <History
@@ -122,8 +132,8 @@ export function Sql(): ReactNode {
   );
 }
 
-async function execute(body: Schemas["StatementBody"]): Promise<Answer> {
-  const answer = await api.POST("/v1/statements", { body, parseAs: "text" });
+async function execute(body: Schemas["StatementBody"], signal: AbortSignal): Promise<Answer> {
+  const answer = await api.POST("/v1/statements", { body, signal, parseAs: "text" });
   return parseExact(answer.data as unknown as string) as Answer;
 }
 
@@ -167,15 +177,16 @@ function Plans({ checked }: { checked: Checked }): ReactNode {
   return (
     <>
       {checked.faults.length > 0 && <Faults faults={checked.faults} />}
-      {checked.statements.map((statement, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: statements have no other name than their place
-        <div key={index}>
-          <Text fw={600} size="sm" mt="xs" mb={4}>
-            {`${index + 1}. ${statement.kind.replaceAll("_", " ")}`}
-          </Text>
-          {statement.plan && <AnyPlanView plan={statement.plan} />}
-        </div>
-      ))}
+      {checked.statements.map((statement, index) =>
+        statement.plan ? (
+          <div key={index}>
+            <Text fw={600} size="sm" mt="xs" mb={4}>
+              {`${index + 1}. ${statement.kind.replaceAll("_", " ")}`}
+            </Text>
+            <AnyPlanView plan={statement.plan} />
+          </div>
+        ) : null,
+      )}
     </>
   );
 }
@@ -195,10 +206,27 @@ function Faults({ faults }: { faults: readonly Schemas["ProblemView"][] }): Reac
   );
 }
 
-type OutcomeProps = { answer: Answer | undefined; failure: ApiError | null; running: boolean; at: number };
+type OutcomeProps = {
+  answer: Answer | undefined;
+  failure: ApiError | null;
+  running: boolean;
+  at: number;
+  stop: () => void;
+};
 
-function Outcome({ answer, failure, running, at }: OutcomeProps): ReactNode {
-  if (running) return <Text size="sm">Running…</Text>;
+function Outcome({ answer, failure, running, at, stop }: OutcomeProps): ReactNode {
+  if (running) {
+    return (
+      <Group gap="sm">
+        <Text size="sm" role="status">
+          Running…
+        </Text>
+        <Button size="compact-xs" variant="default" onClick={stop}>
+          Stop waiting
+        </Button>
+      </Group>
+    );
+  }
   if (failure) {
     return (
       <>

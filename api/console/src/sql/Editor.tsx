@@ -19,7 +19,7 @@ type Props = {
 };
 
 const colours = EditorView.theme({
-  "&": { fontSize: "0.87rem", height: "38vh", minHeight: "170px", color: "var(--mantine-color-text)" },
+  "&": { fontSize: "0.87rem", height: "30vh", minHeight: "170px", color: "var(--mantine-color-text)" },
   "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mantine-font-family-monospace)", overflow: "auto" },
   ".cm-content": { caretColor: "var(--mantine-color-text)" },

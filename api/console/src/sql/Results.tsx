@@ -19,7 +19,6 @@ export function Results({ results }: { results: readonly Result[] }): ReactNode 
   return (
     <Stack gap="sm">
       {results.map((result, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: results have no other name than their place
         <One key={index} result={result} />
       ))}
     </Stack>

@@ -1,14 +1,16 @@
 import type { Completion } from "@codemirror/autocomplete";
-import { SQLDialect, StandardSQL } from "@codemirror/lang-sql";
+import { SQLDialect } from "@codemirror/lang-sql";
 import functionList from "../../../leatstream/sql/function_list.txt?raw";
 
-// Words that this dialect has beside those of standard SQL.
 const KEYWORDS = `
+all alter and any as asc between by case cast create cross current_date current_timestamp desc distinct else end escape
+except exists false from full group having ilike in inner insert into intersect is join left like limit natural not null
+on or order outer over primary right rlike rows select set then true union update using values when where with
 after application atomic avro batch beginning bytes changelog changelogs clickhouse cumulate database databases
 delete describe descriptor_source descriptor_sources drop earliest emit entities entity every file function functions
 function_source function_sources grouping header hop hours iceberg if interval json key kinesis kafka latest list lookup
 match_recognize materialized measures milliseconds minutes offset pattern postgres print protobuf queries query
-relations replace resume restart role rowtime savepoint savepoints schema schema_registries schema_registry schemas
+relations replace resume restart role savepoint savepoints schema schema_registries schema_registry schemas
 seconds secret secrets session sets skip store stores stream streams table tables terminate tumble unnest use
 version view views watermark window within
 `;
@@ -22,7 +24,7 @@ export const FUNCTIONS: readonly Completion[] = readFunctions(functionList);
 
 /** What highlighting and completion know of the language. */
 export const dialect = SQLDialect.define({
-  keywords: `${StandardSQL.spec.keywords ?? ""} ${KEYWORDS}`,
+  keywords: KEYWORDS,
   types: TYPES,
   builtin: FUNCTIONS.map(({ label }) => label).join(" "),
   backslashEscapes: false,

@@ -1,1 +1,0 @@
-var e=(e,n,r)=>{let i=r?.source;return typeof n==`number`&&i!==void 0&&!t(n,i)?i:n};function t(e,t){return String(e)===t}function n(t){return JSON.parse(t,e)}function r(e){return e==null?``:typeof e==`string`?e:JSON.stringify(e)}export{n,r as t};
