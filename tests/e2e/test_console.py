@@ -159,11 +159,12 @@ def test_the_sample_is_two_clicks_away(browser: Browser, page: Page, check: Call
         expect(page.get_by_text("No query runs yet")).to_be_visible()
         check()
         page.get_by_role("button", name="Open the sample").click()
-        shown = page.locator(".cm-line").all_inner_texts()
-        assert "\n".join(shown) == SAMPLE_SQL
+        lines = page.locator(".cm-line")
+        expect(lines).to_have_count(len(SAMPLE_SQL.splitlines()))
+        assert "\n".join(lines.all_inner_texts()) == SAMPLE_SQL
         page.get_by_role("button", name="Run").click()
         expect(page.get_by_role("link", name=re.compile("^query "))).to_be_visible()
-        expect(page.get_by_label("Current database")).to_have_value("play")
+        expect(page.get_by_role("combobox", name="Current database")).to_have_value("play")
         page.close()
 
 
@@ -266,8 +267,8 @@ def test_a_query_says_its_cause_first_and_can_be_stopped(
         expect(page.get_by_role("tabpanel")).not_to_be_empty()
         expect(page.get_by_role("alert")).to_have_count(0)
     check()
-    page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_role("button", name="Start")).to_be_visible()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.get_by_role("button", name="Start", exact=True)).to_be_visible()
     assert page.url.endswith("/queries/views_of_b?tab=Versions")
 
 

@@ -64,10 +64,12 @@ function Card({ data }: NodeProps<FlowNode>): ReactNode {
           component={Link}
           to="/relations/$relation"
           params={{ relation: data.name } as never}
+          aria-label={data.name}
+          title={data.name}
           size="sm"
           truncate
         >
-          {data.name}
+          {shortName(data.name)}
         </Anchor>
       )}
       {data.state ? (
@@ -80,6 +82,11 @@ function Card({ data }: NodeProps<FlowNode>): ReactNode {
       <Handle type="source" position={Position.Right} />
     </div>
   );
+}
+
+/** A full name without database and schema; one with quotes stays whole. */
+function shortName(fqn: string): string {
+  return fqn.replace(/^[^."]+\.[^."]+\./, "");
 }
 
 const TYPES = { card: memo(Card) };

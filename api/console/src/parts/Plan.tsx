@@ -62,7 +62,13 @@ function Sources({ sources }: { sources: readonly Schemas["PlanSource"][] }): Re
       {sources.map((source, index) => (
         // A self join reads one relation twice.
         <List.Item key={`${index} ${source.fqn}`}>
-          <Anchor component={Link} to="/relations/$relation" params={{ relation: source.fqn } as never} size="sm">
+          <Anchor
+            component={Link}
+            to="/relations/$relation"
+            params={{ relation: source.fqn } as never}
+            size="sm"
+            underline="always"
+          >
             {source.fqn}
           </Anchor>
           {`, ${source.kind.replace("_", " ")} in ${source.store} (${source.store_kind})`}

@@ -63,13 +63,16 @@ export function Sql(): ReactNode {
     if (part.text.trim() !== "" && !run.isPending) run.mutate(part);
   };
   const failure = run.error === null ? null : asApiError(run.error);
+  // What has been run would mostly fail a second time: that is no fault of the text.
+  const done = run.isSuccess && ran?.text === text;
   const marks = useMemo(() => {
+    if (done) return [];
     const found = checked.state === "checked" ? marksOf(checked.faults, checked.text) : [];
     // Until the next check, what the run has said of the same text.
     if (failure && failure.status < 500 && ran && found.length === 0 && text.includes(ran.text))
       return marksOf(failure.faults, ran.text, ran.from);
     return found;
-  }, [checked, failure, ran, text]);
+  }, [checked, done, failure, ran, text]);
   return (
     <Page title="SQL" actions={<RunButton running={run.isPending} run={() => start(null)} />}>
       <Group gap="xs">
@@ -87,7 +90,7 @@ export function Sql(): ReactNode {
             }
           />
         ))}
-        <Verdict checked={checked} />
+        {done ? <Text size="sm">It has been run.</Text> : <Verdict checked={checked} />}
       </Group>
       <Editor
         text={text}
