@@ -74,7 +74,7 @@ class _Files:
             raise CatalogError(
                 "not-found",
                 "This installation lacks the files of the web console.",
-                hint="Run `make console` in the source tree, then start the server again",
+                hint="Run `make console` in the source tree, then start the server again.",
             )
         path = scope["path"].removeprefix(HOME)
         if path not in self._files:
