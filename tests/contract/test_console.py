@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,6 +67,11 @@ def test_files_have_their_types_and_last(anybody: TestClient) -> None:
         lasting = "public, max-age=31536000, immutable" if "/assets/" in path else "no-cache"
         assert answer.headers["cache-control"] == lasting
         assert len(answer.content) < 500 or answer.headers["content-encoding"] == "gzip"
+
+
+def test_the_first_page_is_small(anybody: TestClient) -> None:
+    scripts = [path for path in assets(anybody) if path.endswith(".js")]
+    assert 0 < sum(len(gzip.compress(anybody.get(path).content)) for path in scripts) <= 180_000
 
 
 def test_the_pages_of_the_application_are_the_index(anybody: TestClient) -> None:

@@ -261,6 +261,8 @@ def test_a_query_says_its_cause_first_and_can_be_stopped(
     page = visit(f"queries/{LONG}")
     expect(page.get_by_role("alert")).to_contain_text("Record pageviews:2:1041 is not JSON")
     check()
+    page.get_by_role("button", name="Restart").click()
+    expect(page.get_by_role("menuitem", name="pageviews:2:1041")).to_be_visible()
     page = visit("queries/views_of_b")
     for tab in ("Plan", "Events", "Metrics", "Logs", "Versions"):
         page.get_by_role("tab", name=tab).click()

@@ -92,6 +92,7 @@ class ConsoleWorld:
             "detail": "Record pageviews:2:1041 is not JSON: it begins with 0x00.",
             "retryable": False,
             "hint": "Skip the record, or correct its producer",
+            "record": {"entity": "pageviews", "partition": "2", "offset": "1041"},
         }
         self.set_status(LONG, state=QueryState.FAILED, since=now - timedelta(minutes=4), error=error)
 

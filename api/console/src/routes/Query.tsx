@@ -186,13 +186,14 @@ function Actions({ query, change }: ActionsProps): ReactNode {
       said,
       call: () => dataOf(api.PATCH("/v1/queries/{query}", { params: path, body: { desired_state } })),
     });
-  const restart = (from: "earliest" | "latest" | undefined, said: string): void =>
+  const restart = (body: Schemas["RestartBody"] | undefined, said: string): void =>
     change.mutate({
       said,
-      call: () =>
-        dataOf(api.POST("/v1/queries/{query}:restart", { params: path, body: from ? { from } : undefined })),
+      call: () => dataOf(api.POST("/v1/queries/{query}:restart", { params: path, body })),
     });
   const stopped = query.desired_state === "stopped";
+  const place = query.status.error?.record;
+  const record = place && `${place.entity}:${place.partition}:${place.offset}`;
   return (
     <>
       <Text size="sm" c="dimmed" role="status" className="said">
@@ -216,10 +217,15 @@ function Actions({ query, change }: ActionsProps): ReactNode {
           <Menu.Item onClick={() => restart(undefined, "It restarts from its checkpoint.")}>
             From its last checkpoint
           </Menu.Item>
-          <Menu.Item onClick={() => restart("earliest", "It restarts from the beginning.")}>
+          {record && (
+            <Menu.Item onClick={() => restart({ skip_record: record }, `It restarts without record ${record}.`)}>
+              {`Without the record that it failed at, ${record}`}
+            </Menu.Item>
+          )}
+          <Menu.Item onClick={() => restart({ from: "earliest" }, "It restarts from the beginning.")}>
             From the beginning of its sources: repeats rows
           </Menu.Item>
-          <Menu.Item onClick={() => restart("latest", "It restarts from the end.")}>
+          <Menu.Item onClick={() => restart({ from: "latest" }, "It restarts from the end.")}>
             From the end of its sources: leaves rows out
           </Menu.Item>
         </Menu.Dropdown>
