@@ -17,7 +17,7 @@ import httpx2
 import uvicorn
 
 from leatstream import http_server
-from leatstream.connectors.entities import Record
+from leatstream.connectors.entities import Entity, Record
 from leatstream.model.objects import QueryState
 from leatstream.rest.app import create_app
 from leatstream.services.queries.save import note_event
@@ -68,8 +68,9 @@ class ConsoleWorld:
         world = self.world
         for name in ("kafka_store", "archive"):
             self.put(f"/v1/stores/{name}", KAFKA)
+        shape = {"topic.partitions": 3, "topic.replicas": 1}
         for entity in ("pageviews", "users", *(f"topic_{n:03}" for n in range(60))):
-            self.put(f"/v1/stores/kafka_store/entities/{entity}", {"kafka": {"partitions": 3, "replicas": 1}})
+            world.cluster.entities[entity] = Entity(entity, shape)
         world.cluster.endless = True
         world.cluster.records["pageviews"] = [record(n) for n in range(40)]
         self.put("/v1/databases/demo", {"comment": "page views of the sample"})
