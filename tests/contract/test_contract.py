@@ -25,7 +25,7 @@ from leatstream.services.nouns import databases, stores
 from leatstream.services.relations import entities, relations
 
 HERE = Path(__file__).parent
-EXAMPLES = int(os.environ.get("LEATSTREAM_CONTRACT_EXAMPLES", "5"))
+EXAMPLES = int(os.environ.get("LEATSTREAM_CONTRACT_EXAMPLES", "3"))
 
 
 def _seed(world: Any) -> None:

@@ -256,6 +256,7 @@ def run_server() -> int:
         logging.getLogger("uvicorn.error").addFilter(no_cut_poll)
         if not ending.asked:
             archive.make_behind(runtime.warm)
+            logging.getLogger("uvicorn.error").info("The web console is at %s/ui/", url)
             server.run(sockets=[listener])
             if not server.started:
                 raise StackError("part-failed", f"The API could not begin to serve at {url}.")

@@ -28,9 +28,10 @@ def program() -> str:
 
 
 def closing_words(settings: DevSettings, ready_file: Path, sample: bool) -> Text:
-    """URL, where the token is (never the token itself), Kafka, SQL to begin with, how to stop."""
+    """Addresses, where the token is (never the token itself), Kafka, SQL to begin with, how to stop."""
     stays = "nothing is kept" if settings.ephemeral else f"data stays in {settings.data_dir}"
     rows = (
+        ("Console", f"{settings.url}/ui/"),
         ("API", settings.url),
         ("Token", f"in {ready_file}"),
         ("Kafka", settings.kafka_bootstrap),

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.routing import APIRoute
 
 from leatstream import __version__
-from leatstream.rest import openapi, problem
+from leatstream.rest import console, openapi, problem
 from leatstream.rest.deps import refuse_unknown_parameters
 from leatstream.rest.gate import Gate
 from leatstream.rest.loads import Load, Loads
@@ -117,6 +117,7 @@ def create_app(env: Environment, *, lifespan: Lifespan | None = None) -> FastAPI
     for router in ROUTERS:
         app.include_router(router, dependencies=[Depends(refuse_unknown_parameters)])
         routes.extend(router.routes)
+    routes.append(console.install(app))
     problem.install(app, routes)
     loads = Loads(
         slow=Load("slow requests", SLOW_OF_A_TOKEN, SLOW_PATIENCE, SLOW_THREADS),

@@ -12,10 +12,11 @@ from anyio import move_on_after, to_thread
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leatstream.errors import AccessError, CatalogAway, LeatstreamError, RequestError
-from leatstream.rest import problem
+from leatstream.rest import console, problem
 from leatstream.rest.loads import UNDERWAY, Loads, Underway
 from leatstream.rest.metrics import RequestTimes
 from leatstream.services.driver_calls import authenticate_driver
@@ -29,7 +30,7 @@ _BODY_SECONDS = 60.0  # a body has, from its first byte to its last
 # A slash inside a path segment (%2F), kept apart from those between segments. No name holds this character.
 SLASH = "\x1f"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
-_OPEN = ("/healthz", "/readyz", "/openapi.json", "/problems/")
+_OPEN = ("/healthz", "/readyz", "/openapi.json", "/problems/", console.HOME)
 _DRIVERS = "/v1/drivers/"
 
 
@@ -94,6 +95,9 @@ class Gate:
         _keep_slashes(scope)
         if scope["path"].startswith(_OPEN):
             await self._app(scope, receive, send)
+            return
+        if console.is_for_browsers(scope, headers):
+            await RedirectResponse(console.HOME)(scope, receive, send)
             return
         token = _bearer(headers)
         if scope["path"].startswith(_DRIVERS):

@@ -122,6 +122,7 @@ class KubernetesPlace(Place):
         return pod is not None and pod["status"]["phase"] in ("Succeeded", "Failed")
 
 
+@pytest.mark.long
 class TestLocal(LauncherConformance):
     """The launcher ``local``."""
 

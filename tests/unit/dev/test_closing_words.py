@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from leatstream.dev.closing_words import program
+from leatstream.dev.closing_words import closing_words, program
+from leatstream.dev.java import Java
+from leatstream.dev.stack import DevSettings
 
 
 def installed(directory: Path) -> Path:
@@ -27,3 +29,12 @@ def test_a_leat_that_is_not_on_path_is_named_by_its_place(
     assert program() == ".venv/bin/leat"
     monkeypatch.setenv("PATH", str(leat.parent))
     assert program() == "leat"
+
+
+def test_the_console_is_named(tmp_path: Path) -> None:
+    java = Java(tmp_path, tmp_path / "java", 17, "PATH")
+    settings = DevSettings(
+        "http://127.0.0.1:1", tmp_path, tmp_path, "localhost:9092", (), java, ephemeral=True
+    )
+    words = closing_words(settings, tmp_path / "ready.json", sample=True).plain
+    assert "http://127.0.0.1:1/ui/\n" in words

@@ -1,0 +1,127 @@
+import {
+  ActionIcon,
+  AppShell,
+  Burger,
+  Group,
+  NavLink,
+  Text,
+  Tooltip,
+  useComputedColorScheme,
+  useMantineColorScheme,
+} from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import {
+  IconDatabase,
+  IconLogout,
+  IconMoon,
+  IconPlayerPlay,
+  IconServer,
+  IconSun,
+  IconTerminal2,
+  IconTopologyStar3,
+} from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link, Outlet, useLocation } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { api, dataOf } from "../api/client";
+import { forgetToken } from "../api/token";
+import { Boundary } from "./Boundary";
+
+const PLACES = [
+  { to: "/", label: "Flow", icon: IconTopologyStar3 },
+  { to: "/sql", label: "SQL", icon: IconTerminal2 },
+  { to: "/queries", label: "Queries", icon: IconPlayerPlay },
+  { to: "/catalog", label: "Catalog", icon: IconDatabase },
+  { to: "/stores", label: "Stores", icon: IconServer },
+] as const;
+
+/** What every page has around it: the way to the others, the colour scheme, sign-out. */
+export function Shell(): ReactNode {
+  const [open, { toggle, close }] = useDisclosure(false);
+  const { pathname } = useLocation();
+  return (
+    <AppShell
+      header={{ height: 48 }}
+      navbar={{ width: 168, breakpoint: "sm", collapsed: { mobile: !open } }}
+      padding="md"
+    >
+      <a className="skip" href="#content">
+        Skip to the content
+      </a>
+      <AppShell.Header>
+        <Group h="100%" px="md" justify="space-between">
+          <Group gap="xs">
+            <Burger opened={open} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" />
+            <img src="/ui/icon.svg" width={22} height={22} alt="" />
+            <Text fw={700}>leatstream</Text>
+            <Version />
+          </Group>
+          <Group gap={6}>
+            <SchemeButton />
+            <Tooltip label="Sign out">
+              <ActionIcon variant="subtle" color="gray" onClick={() => forgetToken()} aria-label="Sign out">
+                <IconLogout size={18} aria-hidden />
+              </ActionIcon>
+            </Tooltip>
+          </Group>
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p={6} aria-label="Main">
+        {PLACES.map(({ to, label, icon: Icon }) => (
+          <NavLink
+            key={to}
+            component={Link}
+            to={to}
+            activeOptions={{ exact: to === "/" }}
+            label={label}
+            leftSection={<Icon size={17} stroke={1.7} aria-hidden />}
+            active={to === "/" ? pathname === "/" : isWithin(pathname, to)}
+            onClick={close}
+            className="place"
+          />
+        ))}
+      </AppShell.Navbar>
+      <AppShell.Main id="content" tabIndex={-1}>
+        <Boundary key={pathname}>
+          <Outlet />
+        </Boundary>
+      </AppShell.Main>
+    </AppShell>
+  );
+}
+
+function isWithin(pathname: string, place: string): boolean {
+  return pathname.startsWith(place) || (place === "/catalog" && pathname.startsWith("/relations"));
+}
+
+function Version(): ReactNode {
+  const server = useQuery({
+    queryKey: ["server"],
+    queryFn: () => dataOf(api.GET("/v1/server")),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return (
+    <Text size="xs" c="dimmed" visibleFrom="xs">
+      {server.data?.version}
+    </Text>
+  );
+}
+
+function SchemeButton(): ReactNode {
+  const { setColorScheme } = useMantineColorScheme();
+  const scheme = useComputedColorScheme("light");
+  const next = scheme === "dark" ? "light" : "dark";
+  const Icon = next === "dark" ? IconMoon : IconSun;
+  return (
+    <Tooltip label={`Use ${next} colours`}>
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        onClick={() => setColorScheme(next)}
+        aria-label={`Use ${next} colours`}
+      >
+        <Icon size={18} aria-hidden />
+      </ActionIcon>
+    </Tooltip>
+  );
+}

@@ -1,0 +1,146 @@
+import { Button, Group, SegmentedControl, Text, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { type ReactNode, useEffect, useState } from "react";
+import { api, dataOf } from "../api/client";
+import { asText } from "../api/exact";
+import type { Schemas } from "../api/problem";
+import { type Numbered, type Stream, useStream } from "../api/stream";
+import { Empty, Facts, Page, Section } from "../parts/Page";
+import { Problem } from "../parts/Problem";
+import { type Column, Rows } from "../parts/Rows";
+import { State } from "../parts/State";
+import { localTime } from "../parts/time";
+import { shape } from "./Store";
+
+type RecordView = Schemas["RecordView"];
+type Shown = Numbered<RecordView>;
+// A busy topic would fill the tab's memory: only the newest are kept.
+const KEPT = 500;
+
+const COLUMNS: Column<Shown>[] = [
+  { head: "Partition", width: 80, cell: ({ item }) => item.partition },
+  { head: "Offset", width: 90, cell: ({ item }) => item.offset },
+  { head: "Time", width: 160, cell: ({ item }) => (item.timestamp ? localTime(item.timestamp) : "") },
+  { head: "Key", width: 160, cell: ({ item }) => <Bytes value={item.key} encoding={item.key_encoding} /> },
+  { head: "Value", cell: ({ item }) => <Bytes value={item.value} encoding={item.value_encoding} /> },
+];
+
+/** One topic, stream or table: what the store reports of it, and its records as they come. */
+export function Entity(): ReactNode {
+  const { store, entity: name } = useParams({ from: "/inside/stores/$store/entities/$entity" });
+  const entity = useQuery({
+    queryKey: ["entity", store, name],
+    queryFn: () =>
+      dataOf(api.GET("/v1/stores/{store}/entities/{entity}", { params: { path: { store, entity: name } } })),
+  });
+  const configs = Object.entries(entity.data?.effective.configs ?? {});
+  return (
+    <Page
+      title={name}
+      crumbs={[
+        { label: "Stores", to: "/stores" },
+        { label: store, to: `/stores/${encodeURIComponent(store)}` },
+      ]}
+    >
+      {entity.error && <Problem error={entity.error} retry={() => void entity.refetch()} />}
+      {entity.data && (
+        <Facts
+          facts={[["Shape", shape(entity.data.effective)], ...configs.map(([key, value]) => [key, value] as const)]}
+        />
+      )}
+      {entity.data && <Records store={store} entity={name} />}
+    </Page>
+  );
+}
+
+function Records({ store, entity }: { store: string; entity: string }): ReactNode {
+  const { from = "latest", q = "" } = useSearch({ from: "/inside/stores/$store/entities/$entity" });
+  const [paused, setPaused] = useState(false);
+  const stream = useStream<RecordView>(KEPT, paused);
+  const { start, cancel } = stream;
+  const path = `/v1/stores/${encodeURIComponent(store)}/entities/${encodeURIComponent(entity)}/records`;
+  useEffect(() => {
+    start(`${path}?from=${from === "beginning" ? "beginning" : "latest"}`);
+    return cancel;
+  }, [path, from, start, cancel]);
+  const wanted = q.toLowerCase();
+  const fits = ({ item }: Shown): boolean =>
+    wanted === "" || `${asText(item.key)} ${asText(item.value)}`.toLowerCase().includes(wanted);
+  const items = stream.items.filter(fits).reverse();
+  return (
+    <Section title="Records">
+      <Controls stream={stream} paused={paused} pause={setPaused} from={from} q={q} />
+      {stream.error && <Problem error={stream.error} retry={() => start(`${path}?from=${from}`)} />}
+      {items.length > 0 ? (
+        <Rows label="Records" columns={COLUMNS} items={items} keyOf={({ number }) => String(number)} />
+      ) : (
+        <Empty title={stream.items.length > 0 ? "No kept record fits the filter" : "No record yet"}>
+          <Text size="sm">
+            {stream.items.length > 0
+              ? `The filter looks at the newest ${KEPT} records, in key and value.`
+              : "New records appear here as they are written. Earlier ones are read from the beginning."}
+          </Text>
+        </Empty>
+      )}
+    </Section>
+  );
+}
+
+type ControlsProps = {
+  stream: Stream<RecordView>;
+  paused: boolean;
+  pause: (paused: boolean) => void;
+  from: string;
+  q: string;
+};
+
+function Controls({ stream, paused, pause, from, q }: ControlsProps): ReactNode {
+  const navigate = useNavigate({ from: "/stores/$store/entities/$entity" });
+  const kept = stream.total > stream.items.length && !paused ? `, the newest ${stream.items.length} kept` : "";
+  return (
+    <Group gap="sm" mb="xs">
+      <SegmentedControl
+        size="xs"
+        aria-label="Where to begin"
+        data={[
+          { value: "latest", label: "New records" },
+          { value: "beginning", label: "From the beginning" },
+        ]}
+        value={from}
+        onChange={(value) => void navigate({ search: (old) => ({ ...old, from: value }), replace: true })}
+      />
+      <Button size="xs" variant="default" disabled={stream.state !== "running"} onClick={() => pause(!paused)}>
+        {paused ? "Resume" : "Pause"}
+      </Button>
+      <TextInput
+        size="xs"
+        aria-label="Filter records"
+        placeholder="Filter key and value"
+        value={q}
+        onChange={(event) => {
+          const value = event.currentTarget.value;
+          void navigate({ search: (old) => ({ ...old, q: value || undefined }), replace: true });
+        }}
+      />
+      <State state={paused && stream.state === "running" ? "paused" : stream.state} />
+      <Text size="sm" c="dimmed" role="status">
+        {stream.total} read{kept}
+      </Text>
+    </Group>
+  );
+}
+
+function Bytes({ value, encoding }: { value: unknown; encoding?: string | null }): ReactNode {
+  if (value === null || value === undefined) return <span className="null">null</span>;
+  return (
+    <span className="mono">
+      {asText(value)}
+      {encoding && (
+        <Text span size="xs" c="dimmed">
+          {` (${encoding})`}
+        </Text>
+      )}
+    </span>
+  );
+}

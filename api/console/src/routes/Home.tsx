@@ -1,0 +1,135 @@
+import { Anchor, Button, Grid, Group, Paper, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { lazy, type ReactNode, Suspense } from "react";
+import { api, dataOf } from "../api/client";
+import type { Schemas } from "../api/problem";
+import { Boundary } from "../parts/Boundary";
+import { Empty, Page, Source } from "../parts/Page";
+import { Problem } from "../parts/Problem";
+import { Waiting } from "../parts/Rows";
+import { State } from "../parts/State";
+import { openText } from "../sql/drafts";
+import { SAMPLE } from "../sql/sample";
+
+const Flow = lazy(() => import("../parts/Flow"));
+const POLL_MS = 5_000;
+// A drawing of more is no help, and lists have pages.
+const MOST = 100;
+type QueryView = Schemas["QueryView"];
+
+/** What flows: stores, queries and sinks as a graph, and what has failed beside it. */
+export function Home(): ReactNode {
+  const found = useQuery({
+    queryKey: ["flow"],
+    queryFn: () => dataOf(api.GET("/v1/queries", { params: { query: { page_size: MOST } } })),
+    refetchInterval: POLL_MS,
+  });
+  const queries = found.data?.items ?? [];
+  const more = Boolean(found.data?.next_page_token);
+  const failed = queries.filter(({ status }) => status.error || status.state === "failed" || status.state === "lost");
+  return (
+    <Page title="Flow" beside={found.data && <Counts queries={queries} more={more} />}>
+      {found.isPending && <Waiting />}
+      {found.error && <Problem error={found.error} retry={() => void found.refetch()} />}
+      {found.data && queries.length === 0 && <FirstSteps />}
+      {queries.length > 0 && (
+        <Grid gap="md">
+          <Grid.Col span={{ base: 12, md: failed.length > 0 ? 9 : 12 }}>
+            <Boundary>
+              <Suspense fallback={<Waiting />}>
+                <Flow queries={queries} />
+              </Suspense>
+            </Boundary>
+          </Grid.Col>
+          {failed.length > 0 && (
+            <Grid.Col span={{ base: 12, md: 3 }}>
+              <Stack gap="sm">
+                {failed.map((query) => (
+                  <Failure key={query.id} query={query} />
+                ))}
+              </Stack>
+            </Grid.Col>
+          )}
+        </Grid>
+      )}
+    </Page>
+  );
+}
+
+function Counts({ queries, more }: { queries: readonly QueryView[]; more: boolean }): ReactNode {
+  const counts = new Map<string, number>();
+  for (const { status } of queries) counts.set(status.state, (counts.get(status.state) ?? 0) + 1);
+  const rate = queries.reduce((sum, { status }) => sum + numberOf(status.metrics.input_rows_per_second), 0);
+  return (
+    <Group gap="md" role="status" aria-label="Queries by state">
+      {[...counts].map(([state, count]) => (
+        <Group gap={6} key={state}>
+          <Text fw={700}>{count}</Text>
+          <Anchor component={Link} to="/queries" search={{ state } as never} underline="hover" c="inherit">
+            <State state={state} />
+          </Anchor>
+        </Group>
+      ))}
+      {rate > 0 && <Text size="sm">{Math.round(rate).toLocaleString("en")} rows read per second</Text>}
+      {more && (
+        <Text size="sm" c="dimmed">
+          the first {MOST} queries
+        </Text>
+      )}
+    </Group>
+  );
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === "number" && Number.isFinite(value) ? value : 0;
+}
+
+function Failure({ query }: { query: QueryView }): ReactNode {
+  const { error, message, state } = query.status;
+  return (
+    <Paper withBorder p="sm" className="problem">
+      <Group justify="space-between" mb={4}>
+        <Anchor
+          component={Link}
+          to="/queries/$query"
+          params={{ query: query.name } as never}
+          fw={600}
+          size="sm"
+          className="break"
+        >
+          {query.name}
+        </Anchor>
+        <State state={state} />
+      </Group>
+      <Text size="sm" className="break">
+        {error?.detail ?? message ?? "It reported no cause; its log may."}
+      </Text>
+      {error?.hint && (
+        <Text size="sm" fw={600} mt={4} className="break">
+          {error.hint}
+        </Text>
+      )}
+    </Paper>
+  );
+}
+
+function FirstSteps(): ReactNode {
+  const navigate = useNavigate();
+  const open = (): void => {
+    openText(SAMPLE);
+    void navigate({ to: "/sql" });
+  };
+  return (
+    <Empty title="No query runs yet">
+      <Text size="sm" mb="sm">
+        A query reads streams from your stores and writes another one, until you stop it. This sample reads the page
+        views that leat dev produces.
+      </Text>
+      <Source text={SAMPLE} label="Sample statements" />
+      <Button mt="md" onClick={open}>
+        Open the sample
+      </Button>
+    </Empty>
+  );
+}

@@ -1,0 +1,114 @@
+import { Anchor, Button, Group, Select, Text, TextInput } from "@mantine/core";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { api, dataOf } from "../api/client";
+import { PAGE_SIZE, usePages } from "../api/pages";
+import type { Schemas } from "../api/problem";
+import { Empty, Page } from "../parts/Page";
+import { type Column, PagedRows } from "../parts/Rows";
+import { State } from "../parts/State";
+import { age, localTime } from "../parts/time";
+
+type Query = Schemas["QueryView"];
+const STATES: Schemas["QueryState"][] = [
+  "running",
+  "failed",
+  "starting",
+  "pending",
+  "stopping",
+  "stopped",
+  "lost",
+  "completed",
+];
+const POLL_MS = 5_000;
+
+const COLUMNS: Column<Query>[] = [
+  {
+    head: "Query",
+    cell: (query) => (
+      <Anchor component={Link} to="/queries/$query" params={{ query: query.name } as never} size="sm">
+        {query.name}
+      </Anchor>
+    ),
+  },
+  { head: "State", width: 110, cell: ({ status }) => <State state={status.state} /> },
+  {
+    head: "Since",
+    width: 80,
+    cell: ({ status }) => <span title={status.since ? localTime(status.since) : ""}>{age(status.since)}</span>,
+  },
+  { head: "Writes", cell: (query) => query.sink },
+  { head: "Restarts", width: 80, cell: ({ status }) => status.restarts },
+  {
+    head: "Note",
+    cell: ({ status }) => (
+      <Text size="sm" lineClamp={2}>
+        {status.error?.detail ?? status.message}
+      </Text>
+    ),
+  },
+];
+
+/** All queries, newest state first to see. */
+export function Queries(): ReactNode {
+  const { state, q } = useSearch({ from: "/inside/queries" });
+  const navigate = useNavigate({ from: "/queries" });
+  const pages = usePages(
+    ["queries"],
+    (token) => dataOf(api.GET("/v1/queries", { params: { query: { page_size: PAGE_SIZE, page_token: token } } })),
+    POLL_MS,
+  );
+  const wanted = q?.toLowerCase() ?? "";
+  const shows = (query: Query): boolean =>
+    (state === undefined || query.status.state === state) &&
+    (wanted === "" || `${query.name} ${query.sink} ${query.sources.join(" ")}`.toLowerCase().includes(wanted));
+  return (
+    <Page title="Queries" actions={<NewQuery />}>
+      <Group gap="sm">
+        <TextInput
+          aria-label="Filter by name, source or sink"
+          placeholder="Filter by name, source or sink"
+          w={260}
+          value={q ?? ""}
+          onChange={(event) => {
+            const value = event.currentTarget.value;
+            void navigate({ search: (old) => ({ ...old, q: value || undefined }), replace: true });
+          }}
+        />
+        <Select
+          aria-label="State"
+          placeholder="Any state"
+          data={STATES}
+          value={state ?? null}
+          clearable
+          w={150}
+          onChange={(value) =>
+            void navigate({ search: (old) => ({ ...old, state: value ?? undefined }), replace: true })
+          }
+        />
+      </Group>
+      <PagedRows
+        label="Queries"
+        columns={COLUMNS}
+        pages={pages}
+        shows={shows}
+        keyOf={(query) => query.id}
+        empty={
+          <Empty title="There is no query yet">
+            <Text size="sm">
+              A query is a statement that runs until it is stopped, such as CREATE STREAM … AS SELECT.
+            </Text>
+          </Empty>
+        }
+      />
+    </Page>
+  );
+}
+
+function NewQuery(): ReactNode {
+  return (
+    <Button component={Link} to="/sql" size="xs">
+      Write SQL
+    </Button>
+  );
+}

@@ -1,0 +1,154 @@
+import { Group, Paper, SimpleGrid, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Fragment, type ReactNode } from "react";
+import { api, dataOf } from "../api/client";
+import { asText } from "../api/exact";
+import type { Schemas } from "../api/problem";
+import { Facts, Source } from "../parts/Page";
+import { Problem } from "../parts/Problem";
+import { type Column, Rows, Waiting } from "../parts/Rows";
+import { State } from "../parts/State";
+import { localTime } from "../parts/time";
+
+const POLL_MS = 5_000;
+const LINES = 200;
+type Of = { query: string };
+
+const EVENTS: Column<Schemas["QueryEventView"]>[] = [
+  { head: "Time", width: 160, cell: (event) => localTime(event.at) },
+  { head: "State", width: 110, cell: (event) => <State state={event.state} /> },
+  { head: "Attempt", width: 80, cell: (event) => event.attempt },
+  { head: "Version", width: 80, cell: (event) => event.generation },
+  { head: "Reason", cell: (event) => event.error ?? event.reason },
+];
+
+/** Changes of the query's state, the newest first. */
+export function Events({ query }: Of): ReactNode {
+  const found = useQuery({
+    queryKey: ["query", query, "events"],
+    queryFn: () =>
+      dataOf(api.GET("/v1/queries/{query}/events", { params: { path: { query }, query: { limit: 100 } } })),
+    refetchInterval: POLL_MS,
+  });
+  if (found.error) return <Problem error={found.error} retry={() => void found.refetch()} />;
+  if (!found.data) return <Waiting />;
+  if (found.data.items.length === 0) return <Text size="sm">Nothing has happened to it yet.</Text>;
+  const items = [...found.data.items].sort((a, b) => b.at.localeCompare(a.at));
+  return <Rows label="Events" columns={EVENTS} items={items} keyOf={(e) => `${e.at} ${e.state} ${e.attempt}`} />;
+}
+
+const VERSIONS: Column<Schemas["QueryVersionView"]>[] = [
+  { head: "Version", width: 80, cell: (version) => version.generation },
+  { head: "Time", width: 160, cell: (version) => localTime(version.at) },
+  { head: "By", width: 120, cell: (version) => version.by },
+  { head: "Change", cell: (version) => [version.change, version.reason].filter(Boolean).join(": ") },
+  { head: "SQL", cell: (version) => <span className="mono">{version.sql}</span> },
+];
+
+/** The statements that the query has had. */
+export function Versions({ query }: Of): ReactNode {
+  const found = useQuery({
+    queryKey: ["query", query, "history"],
+    queryFn: () => dataOf(api.GET("/v1/queries/{query}/history", { params: { path: { query } } })),
+  });
+  if (found.error) return <Problem error={found.error} retry={() => void found.refetch()} />;
+  if (!found.data) return <Waiting />;
+  return <Rows label="Versions" columns={VERSIONS} items={found.data.items} keyOf={(v) => String(v.generation)} />;
+}
+
+/** The last log lines of the query's job. */
+export function Logs({ query }: Of): ReactNode {
+  const found = useQuery({
+    queryKey: ["query", query, "logs"],
+    queryFn: () =>
+      dataOf(api.GET("/v1/queries/{query}/logs", { params: { path: { query }, query: { tail: LINES } } })),
+    refetchInterval: POLL_MS,
+  });
+  if (found.error) return <Problem error={found.error} retry={() => void found.refetch()} />;
+  if (!found.data) return <Waiting />;
+  if (found.data.lines.length === 0) return <Text size="sm">The job has written no line yet.</Text>;
+  return (
+    <Stack gap={4}>
+      <Source text={found.data.lines.join("\n")} label="Log" />
+      <Text size="xs" c="dimmed">
+        The last {found.data.lines.length} lines, read again every {POLL_MS / 1000} s while you look.
+      </Text>
+    </Stack>
+  );
+}
+
+const CHARTS = [
+  ["input_rows_per_second", "Rows read per second"],
+  ["processed_rows_per_second", "Rows processed per second"],
+  ["batch_duration_ms", "Duration of a batch, ms"],
+  ["state_rows", "Rows kept as state"],
+] as const;
+
+/** The figures that the job reports now, and how some of them went. */
+export function Metrics({ query, metrics }: Of & { metrics: Record<string, unknown> }): ReactNode {
+  const found = useQuery({
+    queryKey: ["query", query, "progress"],
+    queryFn: () =>
+      dataOf(api.GET("/v1/queries/{query}/progress", { params: { path: { query }, query: { limit: 200 } } })),
+    refetchInterval: 15_000,
+  });
+  const items = [...(found.data?.items ?? [])].sort((a, b) => a.at.localeCompare(b.at));
+  const now = Object.entries(metrics).filter(([, value]) => value !== null && typeof value !== "object");
+  const rest = Object.entries(metrics).filter(([, value]) => value !== null && typeof value === "object");
+  return (
+    <Stack gap="md">
+      {found.error && <Problem error={found.error} retry={() => void found.refetch()} />}
+      {items.length > 0 && (
+        <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }}>
+          {CHARTS.map(([name, label]) => (
+            <Chart key={name} label={label} values={items.map((item) => item.metrics[name])} />
+          ))}
+        </SimpleGrid>
+      )}
+      {now.length === 0 && rest.length === 0 && <Text size="sm">The job has reported no figure yet.</Text>}
+      <Facts facts={now.map(([name, value]) => [name.replaceAll("_", " "), asText(value)] as const)} />
+      {rest.map(([name, value]) => (
+        <Fragment key={name}>
+          <Text size="sm" fw={600}>
+            {name.replaceAll("_", " ")}
+          </Text>
+          <Source text={JSON.stringify(value, null, 2)} label={name} />
+        </Fragment>
+      ))}
+    </Stack>
+  );
+}
+
+function Chart({ label, values }: { label: string; values: readonly unknown[] }): ReactNode {
+  const numbers = values.filter((value): value is number => typeof value === "number");
+  const [width, height] = [240, 44];
+  const most = Math.max(...numbers, 1e-9);
+  const step = width / Math.max(1, numbers.length - 1);
+  const points = numbers
+    .map((value, index) => `${index * step},${height - 2 - (value / most) * (height - 6)}`)
+    .join(" ");
+  const last = numbers.at(-1);
+  return (
+    <Paper withBorder p="xs">
+      <Group justify="space-between" wrap="nowrap">
+        <Text size="xs" c="dimmed">
+          {label}
+        </Text>
+        <Text size="sm" fw={600}>
+          {last === undefined ? "–" : Math.round(last * 10) / 10}
+        </Text>
+      </Group>
+      <svg
+        viewBox={`0 0 ${width} ${height}`}
+        width="100%"
+        height={height}
+        preserveAspectRatio="none"
+        aria-hidden="true"
+      >
+        {numbers.length > 1 && (
+          <polyline points={points} fill="none" stroke="var(--mantine-color-anchor)" strokeWidth={1.5} />
+        )}
+      </svg>
+    </Paper>
+  );
+}

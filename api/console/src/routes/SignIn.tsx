@@ -1,0 +1,78 @@
+import { Alert, Button, Card, Center, Code, Group, PasswordInput, Stack, Text, Title } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { type FormEvent, type ReactNode, useEffect, useState } from "react";
+import { api, dataOf } from "../api/client";
+import { ApiError, asApiError } from "../api/problem";
+import { keepToken, tokenWasRefused } from "../api/token";
+
+/** Asks for a token and tries it before it is kept. */
+export function SignIn(): ReactNode {
+  const { next } = useSearch({ from: "/sign-in" });
+  const navigate = useNavigate();
+  const [token, setToken] = useState("");
+  useEffect(() => {
+    document.title = "Sign in · leatstream";
+  }, []);
+  const attempt = useMutation({
+    mutationFn: (given: string) => tryToken(given),
+    onSuccess: (given) => {
+      keepToken(given);
+      void navigate({ href: next ?? "/", replace: true });
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    const given = token.trim();
+    if (given !== "") attempt.mutate(given);
+  };
+  return (
+    <Center component="main" mih="100vh" p="md">
+      <Card withBorder padding="xl" w={420}>
+        <form onSubmit={submit}>
+          <Stack>
+            <Group gap="sm">
+              <img src="/ui/icon.svg" width={32} height={32} alt="" />
+              <Title order={1}>leatstream</Title>
+            </Group>
+            {tokenWasRefused() && attempt.isIdle && (
+              <Alert variant="default" className="problem" role="alert" title="You have been signed out">
+                The server no longer accepts the token. Sign in with another one.
+              </Alert>
+            )}
+            <PasswordInput
+              label="Token"
+              placeholder="leat_…"
+              autoFocus
+              autoComplete="off"
+              value={token}
+              onChange={(event) => setToken(event.currentTarget.value)}
+              error={attempt.error ? refusal(asApiError(attempt.error)) : null}
+            />
+            <Button type="submit" loading={attempt.isPending} disabled={token.trim() === ""}>
+              Sign in
+            </Button>
+            <Text size="sm" c="dimmed">
+              <Code>leat dev</Code> prints which file holds your token; of a server, ask who runs it. The token stays
+              in this tab and is forgotten when you close it.
+            </Text>
+          </Stack>
+        </form>
+      </Card>
+    </Center>
+  );
+}
+
+async function tryToken(token: string): Promise<string> {
+  // A header holds no other characters; the browser's own words for that help nobody.
+  if (!/^[\x21-\x7e]+$/.test(token)) {
+    throw new ApiError("unauthenticated", 401, "A token has letters, digits and _ only.");
+  }
+  await dataOf(api.GET("/v1/server", { headers: { Authorization: `Bearer ${token}` } }));
+  return token;
+}
+
+function refusal(error: ApiError): string {
+  if (error.status === 401) return `The server does not know this token. ${error.message}`;
+  return [error.message, error.hint].filter(Boolean).join(" ");
+}

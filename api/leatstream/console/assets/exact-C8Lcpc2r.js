@@ -1,0 +1,1 @@
+var e=(e,t,n)=>{let r=n?.source;return typeof t!=`number`||r===void 0||String(t)===r?t:JSON.rawJSON?.(r)??r};function t(t){return JSON.parse(t,e)}function n(e){return e==null?``:typeof e==`string`?e:JSON.stringify(e)}export{t as n,n as t};

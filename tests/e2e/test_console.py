@@ -1,0 +1,285 @@
+"""The web console in a real browser, on the real REST application over fakes: no Spark, no broker."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from console_world import BIG, LONG, ConsoleWorld, console_world
+from deadlines import patient
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from scratch import memory_directory
+
+from leatstream.dev.samples import SAMPLE_SQL
+
+ROOT = Path(__file__).parents[2]
+# The browser and axe are npm packages of some 150 MB: `make test-long` brings them.
+pytestmark = pytest.mark.long
+OWN = ROOT / ".venv" / "chromium"
+AXE = ROOT / "api" / "console" / "node_modules" / "axe-core" / "axe.min.js"
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+IN_DEMO = "?database=demo&schema=public&store=kafka_store"
+
+
+def chromium() -> tuple[str, dict[str, str]] | None:
+    """A browser: the one that is named, that of the machine, or that of `make .venv/.chromium`."""
+    found = os.environ.get("LEATSTREAM_CHROMIUM") or shutil.which("chromium")
+    if found:
+        return found, {}
+    if not (OWN / "chromium").exists():
+        return None
+    libraries = f"{OWN}:{OWN / 'al2023' / 'lib'}"
+    return str(OWN / "chromium"), {"FONTCONFIG_FILE": str(OWN / "fonts.conf"), "LD_LIBRARY_PATH": libraries}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    found = chromium()
+    if found is None or not AXE.exists():
+        pytest.skip(
+            "There is no Chromium, or no axe-core: run make .venv/.chromium, or set LEATSTREAM_CHROMIUM."
+        )
+    expect.set_options(timeout=patient(10) * 1000)
+    with sync_playwright() as playwright:
+        program, variables = found
+        environment: dict[str, Any] = {**os.environ, **variables}
+        made = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"], env=environment)
+        yield made
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[ConsoleWorld]:
+    """A catalog with something of everything."""
+    with memory_directory() as directory, console_world(Path(directory)) as world:
+        world.fill()
+        yield world
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    made = browser.new_context(locale="en-US", viewport={"width": 1280, "height": 720})
+    made.set_default_timeout(patient(10) * 1000)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    """A new tab; scripts that fail and what the policy refuses fail the test."""
+    made, faults = context.new_page(), list[str]()
+    made.on("pageerror", lambda error: faults.append(str(error)))
+    made.on("console", lambda line: faults.append(line.text) if "Content Security" in line.text else None)
+    yield made
+    assert not faults
+
+
+@pytest.fixture
+def visit(page: Page, served: ConsoleWorld) -> Callable[..., Page]:
+    """Opens a page of the console, signed in."""
+    page.goto(f"{served.url}/ui/sign-in")
+    page.evaluate("token => sessionStorage.setItem('leatstream.token', token)", served.world.token)
+
+    def visited(path: str = "") -> Page:
+        page.goto(f"{served.url}/ui/{path}")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        return page
+
+    return visited
+
+
+@pytest.fixture
+def check(page: Page, tmp_path: Path) -> Callable[[], None]:
+    """Takes a picture, and finds what keeps people from using the page as it is."""
+
+    def checked() -> None:
+        page.screenshot(path=tmp_path / f"{len(list(tmp_path.iterdir()))}.png")
+        call = "axe.run(document, {runOnly: %s}).then(found => found.violations.map(one => [one.id, one.nodes.map(n => n.html)]))"
+        assert page.evaluate(f"{AXE.read_text()};{call % RULES}") == []
+
+    return checked
+
+
+def sign_in(page: Page, token: str) -> None:
+    page.get_by_label("Token", exact=True).fill(token)
+    page.get_by_role("button", name="Sign in").click()
+
+
+def write(page: Page, text: str) -> None:
+    page.get_by_role("textbox", name="SQL").fill(text)
+
+
+def test_the_root_leads_to_the_sign_in_and_a_wrong_token_is_refused(
+    page: Page, served: ConsoleWorld, check: Callable[[], None]
+) -> None:
+    page.goto(served.url)
+    expect(page).to_have_url(re.compile(r"/ui/sign-in"))
+    sign_in(page, "leat_wrong")
+    expect(page.get_by_text("The server does not know this token")).to_be_visible()
+    check()
+    sign_in(page, served.world.token)
+    expect(page.get_by_role("heading", name="Flow")).to_be_visible()
+    assert page.url == f"{served.url}/ui/"
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("Token", exact=True)).to_be_visible()
+    assert page.evaluate("sessionStorage.getItem('leatstream.token')") is None
+
+
+def test_a_refused_token_leads_back_to_where_one_was(visit: Any, served: ConsoleWorld) -> None:
+    page = visit("queries?state=failed")
+    expect(page.get_by_role("link", name=LONG)).to_be_visible()
+    page.evaluate("sessionStorage.setItem('leatstream.token', 'leat_revoked')")
+    expect(page.get_by_text("You have been signed out")).to_be_visible()  # by the list's own next poll
+    sign_in(page, served.world.token)
+    expect(page).to_have_url(f"{served.url}/ui/queries?state=failed")
+
+
+def test_the_flow_shows_queries_and_why_one_has_failed(visit: Any, check: Callable[[], None]) -> None:
+    page = visit()
+    graph = page.get_by_role("region", name="Graph of queries")
+    for name in ("demo.public.pageviews", "views_of_b", "demo.public.views_of_c"):
+        expect(graph.get_by_role("link", name=name, exact=True)).to_be_visible()
+    expect(page.get_by_role("status", name="Queries by state")).to_contain_text("1failed")
+    expect(page.get_by_text("Record pageviews:2:1041 is not JSON")).to_be_visible()
+    expect(page.get_by_text("Skip the record, or correct its producer")).to_be_visible()
+    check()
+    page.emulate_media(color_scheme="dark")
+    check()
+
+
+def test_the_sample_is_two_clicks_away(browser: Browser, page: Page, check: Callable[[], None]) -> None:
+    with memory_directory() as directory, console_world(Path(directory)) as empty:
+        empty.put("/v1/stores/kafka_store", {"kafka": {"bootstrap_servers": "b:1"}})
+        empty.put("/v1/stores/kafka_store/entities/pageviews", {"kafka": {"partitions": 2, "replicas": 1}})
+        page.goto(empty.url)
+        sign_in(page, empty.world.token)
+        expect(page.get_by_text("No query runs yet")).to_be_visible()
+        check()
+        page.get_by_role("button", name="Open the sample").click()
+        lines = page.locator(".cm-line")
+        expect(lines).to_have_count(len(SAMPLE_SQL.splitlines()))
+        assert "\n".join(lines.all_inner_texts()) == SAMPLE_SQL
+        page.get_by_role("button", name="Run").click()
+        expect(page.get_by_role("link", name=re.compile("^query "))).to_be_visible()
+        expect(page.get_by_role("combobox", name="Current database")).to_have_value("play")
+        page.close()
+
+
+def test_an_error_is_underlined_where_it_is_and_the_plan_says_where_values_come_from(
+    visit: Any, check: Callable[[], None]
+) -> None:
+    page = visit(f"sql{IN_DEMO}")
+    # The server counts characters, the browser UTF-16 units: each of the two pictures is two of those.
+    write(page, "-- 🎉🎉\nCREATE STREAM x AS SELECT usrid FROM pageviews;")
+    expect(page.locator(".cm-lintRange-error")).to_have_text("usrid")
+    expect(page.get_by_text("Did you mean userid?")).to_be_visible()
+    check()
+    write(page, "CREATE STREAM x AS SELECT userid FROM pageviews;")
+    expect(page.locator(".cm-lintRange-error")).to_have_count(0)
+    row = page.get_by_role("row", name="topic.partitions")
+    expect(row.get_by_text("left-most source")).to_be_visible()
+    expect(row).to_contain_text("demo.public.pageviews")
+    check()
+
+
+def test_statements_run_and_stay_in_the_history_unless_they_hold_secrets(
+    visit: Any, check: Callable[[], None]
+) -> None:
+    page = visit(f"sql{IN_DEMO}")
+    write(page, "LIST STORES;")
+    page.get_by_role("textbox", name="SQL").press("Control+Enter")
+    expect(page.get_by_role("cell", name="archive")).to_be_visible()
+    write(page, "CREATE SECRET s WITH ('type' = 'generic_string', 'secret_string' = 'hunter2');")
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_text("create secret", exact=True)).to_be_visible()
+    check()
+    page.get_by_role("tab", name="History").click()
+    expect(page.get_by_text("LIST STORES;")).to_be_visible()
+    assert "hunter2" not in page.evaluate("JSON.stringify(localStorage)")
+
+
+def test_rows_of_a_select_come_as_they_are_and_can_be_cancelled(visit: Any, served: ConsoleWorld) -> None:
+    from leatstream.services import driver_calls
+    from leatstream.services.selects import interactive
+
+    env = served.world.env
+    served.world.drivers.tokens["d1"] = "token of d1"
+    page = visit(f"sql{IN_DEMO}")
+    write(page, "SELECT viewtime, userid, pageid FROM pageviews;")
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_role("button", name="Cancel")).to_be_visible()
+    work = driver_calls.poll(env, "d1", {"state": "idle", "pid": 1})
+    assert work is not None
+    row = f'{{"viewtime":{BIG},"userid":"<b>x</b>","pageid":1.10}}'
+    body = {"select": work["spec"]["query_id"], "sequence": 1, "rows": [("+I", row)]}
+    assert interactive.take_rows(env, "d1", body) == {"directive": "continue"}
+    for text in (str(BIG), "<b>x</b>", "1.10"):
+        expect(page.get_by_role("cell", name=text, exact=True)).to_be_visible()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_text("cancelled", exact=True)).to_be_visible()
+
+
+def test_a_store_is_tested_and_its_records_flow(
+    visit: Any, served: ConsoleWorld, check: Callable[[], None]
+) -> None:
+    page = visit("stores")
+    check()
+    page.get_by_role("link", name="kafka_store").click()
+    expect(page.get_by_text("50 shown, there are more")).to_be_visible()
+    page.get_by_role("button", name="Load more").click()
+    expect(page.get_by_role("link", name="topic_059")).to_be_attached()
+    served.world.cluster.up = False
+    page.get_by_role("button", name="Test the connection").click()
+    expect(page.get_by_text("Store kafka_store does not answer.").first).to_be_visible()
+    check()
+    served.world.cluster.up = True
+    page.goto(f"{served.url}/ui/stores/kafka_store/entities/pageviews?from=beginning&q=user_4")
+    expect(page.get_by_text(f'{{"viewtime":{BIG},"userid":"User_4","pageid":"Page_39"}}')).to_be_visible()
+    expect(page.get_by_role("row")).to_have_count(1 + len([n for n in range(40) if n % 7 == 4]))
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_text("paused", exact=True)).to_be_visible()
+    check()
+
+
+def test_the_catalog_leads_to_a_relation(visit: Any, check: Callable[[], None]) -> None:
+    page = visit("catalog")
+    page.get_by_role("link", name="demo", exact=True).click()
+    page.get_by_role("link", name="public", exact=True).click()
+    check()
+    page.get_by_role("link", name="demo.public.views_of_b").click()
+    expect(page.get_by_role("row", name="topic.partitions")).to_contain_text("left-most source")
+    expect(page.get_by_role("link", name="views_of_b", exact=True).first).to_be_visible()
+    check()
+
+
+def test_a_query_says_its_cause_first_and_can_be_stopped(
+    visit: Any, served: ConsoleWorld, check: Callable[[], None]
+) -> None:
+    page = visit(f"queries/{LONG}")
+    expect(page.get_by_role("alert")).to_contain_text("Record pageviews:2:1041 is not JSON")
+    check()
+    page.get_by_role("button", name="Restart").click()
+    expect(page.get_by_role("menuitem", name="pageviews:2:1041")).to_be_visible()
+    page = visit("queries/views_of_b")
+    for tab in ("Plan", "Events", "Metrics", "Logs", "Versions"):
+        page.get_by_role("tab", name=tab).click()
+        expect(page.get_by_role("tabpanel")).not_to_be_empty()
+        expect(page.get_by_role("alert")).to_have_count(0)
+    check()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.get_by_role("button", name="Start", exact=True)).to_be_visible()
+    assert page.url.endswith("/queries/views_of_b?tab=Versions")
+
+
+def test_what_is_missing_is_said(visit: Any, check: Callable[[], None]) -> None:
+    page = visit("queries/none")
+    expect(page.get_by_role("alert")).to_contain_text("Query none does not exist.")
+    check()
+    visit("no/such/page")
+    expect(page.get_by_text("There is no such page")).to_be_visible()
+    check()
