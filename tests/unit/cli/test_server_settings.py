@@ -96,7 +96,8 @@ def test_every_variable_that_something_reads_or_sets_is_known() -> None:
     kinds = {".py", ".sh", ".md", ".yaml", ".tf", ".tpl", ".example", ""}
     places = ("api", "spark_jobs", "provider-schema", "cdktf-constructs", "deploy", "docs", "examples")
     files = [path for place in places for path in (root / place).rglob("*") if path.suffix in kinds]
-    text = "\n".join(path.read_text(encoding="utf-8") for path in files if path.is_file())
+    own = [path for path in files if path.is_file() and "node_modules" not in path.parts]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in own)
     # The last one is a table, in stores that fold names to upper case.
     names = set(re.findall(r"\bLEATSTREAM_[A-Z_]*[A-Z]\b(?![A-Z_*…])", text)) - {"LEATSTREAM_BATCHES"}
     assert len(names) > 50
