@@ -55,6 +55,7 @@ class TestEveryTableSink(_Managed):
     """The suite of all table stores."""
 
 
+@pytest.mark.long
 class TestOneTableSink:
     """Of that suite a case that shows the whole way, through Spark's batches."""
 
@@ -205,6 +206,7 @@ def test_the_last_row_of_a_key_is_merged_and_an_older_attempt_writes_nothing(
     assert rows.rows() == [("b", 4)]
 
 
+@pytest.mark.long
 def test_a_managed_table_is_shown_and_dropped_with_its_folder(
     table: Callable[..., Table], databricks: DatabricksServer
 ) -> None:
