@@ -472,3 +472,25 @@ def test_an_owner_changes_its_function(admin: TestClient, sign_in: Sign) -> None
 def test_metrics_need_monitor(sign_in: Sign) -> None:
     assert sign_in("blind", *READ).get("/metrics").status_code == 403
     assert sign_in("watching", on("monitor", "organization")).get("/metrics").status_code == 200
+
+
+def test_a_topic_that_was_there_before_is_dropped_only_with_drop_entity(
+    admin: TestClient, sign_in: Sign
+) -> None:
+    """A query's own topic goes with it; one that it found needs the privilege."""
+    admin.put("/v1/stores/k/entities/found", json={"kafka": {"partitions": 1, "replicas": 1}})
+    grants = (
+        *READ,
+        on("create_relation", "schema", "demo.public"),
+        on("create_query", "organization"),
+        *(on(p, "store", "k") for p in ("usage", "create_entity", "read_entity", "write_entity")),
+    )
+    client = sign_in("tidy", *grants)
+    for name in ("found", "fresh"):
+        assert run(client, f"CREATE STREAM {name} AS SELECT userid FROM {STREAM}").status_code == 200
+    answers = [
+        client.delete(f"/v1/queries/{name}", params={"delete_entity": "true"}) for name in ("found", "fresh")
+    ]
+    assert answers[0].status_code == 403
+    assert "DROP_ENTITY" in answers[0].json()["detail"]
+    assert answers[1].status_code in (202, 204)

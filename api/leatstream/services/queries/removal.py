@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from leatstream.errors import CatalogError, LeatstreamError
+from leatstream.model.access import Privilege
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import (
     DesiredState,
@@ -29,7 +30,7 @@ from leatstream.services.environment import (
     view_table,
 )
 from leatstream.services.environment.authorization import WRITE, authorize
-from leatstream.services.environment.visible import require_ownership
+from leatstream.services.environment.visible import denied, desk_of, require_ownership
 from leatstream.services.nouns.application_owners import query_owner
 from leatstream.services.nouns.dependents import refuse_dependents
 from leatstream.services.nouns.entity_drops import drop_unless_used, relations_on
@@ -223,6 +224,7 @@ def delete_query(
             refuse_dependents(f"{query.sink}, which query {quote(name)} makes,", others, unit)
             if delete_entity or query.delete_sink_entity:
                 _refuse_shared_entity(unit, query)
+                _require_dropping(unit, query)
         before = query
         query = replace(
             query,
@@ -252,6 +254,19 @@ def _companions(unit: UnitOfWork, query: Query) -> list[Query]:
         return []
     queries = unit.queries.page(prefix=f"{query.name}__", limit=100_000)
     return [one for one in queries if one.beside == query.meta.id and not one.deleting]
+
+
+def _require_dropping(unit: UnitOfWork, query: Query) -> None:
+    """AccessError where the topic was there before the query, and the principal may not drop it."""
+    desk, sink = desk_of(unit), unit.unfiltered.relations.find(query.sink)
+    reused = query.plan.get("sink", {}).get("entity_action") == "reuse"
+    if desk is None or sink is None or not reused:
+        return
+    store = unit.unfiltered.stores.find(sink.store)
+    owner = None if store is None else store.meta.owner
+    missing = desk.missing_on_entity(sink.store, sink.entity, [Privilege.DROP_ENTITY], owner)
+    if missing:
+        raise denied(desk.who.role, missing)
 
 
 def _refuse_shared_entity(unit: UnitOfWork, query: Query) -> None:
