@@ -307,7 +307,11 @@ def test_the_classes_and_their_reasons(bench: Bench) -> None:
     assert not wrong, "\n".join(f"{name}: {what}" for name, what in wrong.items())
 
 
-@pytest.mark.parametrize("name", KEPT)
+# A third of every group is in `make test`: each case takes some seconds.
+SOME = [pytest.param(name, marks=[pytest.mark.long] if at % 3 else []) for at, name in enumerate(KEPT)]
+
+
+@pytest.mark.parametrize("name", SOME)
 def test_what_is_kept_goes_on_as_if_nothing_had_changed(name: str, bench: Bench) -> None:
     case = CASES[name]
     resumed, whole = bench.rest(before(case), after(case), after(case))
