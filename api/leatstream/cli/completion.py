@@ -48,7 +48,7 @@ class Offer:
 
     Attributes:
         text: to insert.
-        replaces: how many characters before the cursor it takes the place of.
+        replaces: number of characters before the cursor that it replaces.
         about: what it is.
     """
 

@@ -64,6 +64,8 @@ class GrantBody(Body):
         places = [one for one in (self.name, self.in_database, self.in_schema) if one is not None]
         if len(places) > 1 or (self.on == ORGANIZATION and places):
             raise PydanticCustomError("grant", "give at most one of name, in_database and in_schema")
+        if self.entities is not None and (self.on != "store" or self.name is None):
+            raise PydanticCustomError("grant", "a pattern of entities belongs to one store, by name")
         for text, parts in (
             (self.name, _PARTS.get(self.on, 1)),
             (self.in_database, 1),
@@ -77,14 +79,13 @@ class GrantBody(Body):
 
     def to_domain(self) -> Grant:
         """The grant."""
-        on = (
-            Target(self.on, "")
-            if self.on == ORGANIZATION
-            else Target(self.on, self.name, entities=self.entities)
-        )
-        if self.on != ORGANIZATION and self.name is None:
+        if self.on == ORGANIZATION:
+            on = Target(self.on, "")
+        elif self.name is not None:
+            on = Target(self.on, self.name, entities=self.entities)
+        else:
             within = "schema" if self.in_schema else "database" if self.in_database else ORGANIZATION
-            on = Target(self.on, None, within, self.in_schema or self.in_database or "", self.entities)
+            on = Target(self.on, None, within, self.in_schema or self.in_database or "")
         return Grant(self.privilege, on, bool(self.grant_option))
 
     @classmethod

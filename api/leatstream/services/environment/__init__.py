@@ -26,7 +26,7 @@ from leatstream.ports import (
     UnitOfWork,
     ViewStore,
 )
-from leatstream.services.environment.rights import Rights, built_in_rights
+from leatstream.services.environment.rights import Rights, built_in_rights, rights_of
 from leatstream.services.environment.selections import Selections
 from leatstream.services.environment.signal import Signal
 from leatstream.services.environment.sole_server import SoleServer
@@ -210,6 +210,7 @@ class Environment:
         leases: which queries this server looks after.
         awaited_copies: ids of new queries that wait for a copy of the checkpoint that they begin with.
         turns: of those who plan; staged environments share them.
+        who: the principal of the request, where it is one.
         staged: whether changes wait for a commit of all, so that nothing outside the catalog may follow yet.
     """
 
@@ -232,10 +233,16 @@ class Environment:
     passes: Passes = field(default_factory=Passes)
     turns: Turns = field(default_factory=Turns)
     staged: bool = False
+    who: Principal | None = None
+
+    @property
+    def caller(self) -> Principal:
+        """Whose request it is; without one the server's own, which has every privilege."""
+        return self.who or Principal("", "sysadmin", rights_of(["orgadmin"]))
 
     def seen_by(self, who: Principal) -> Environment:
         """The environment of one principal's request: its units show and change what the principal may."""
-        return replace(self, open_unit=UnitsOf(self._whole, who))
+        return replace(self, open_unit=UnitsOf(self._whole, who), who=who)
 
     def _whole(self, *, write: bool = True) -> AbstractContextManager[UnitOfWork]:
         return self.open_unit(write=write)

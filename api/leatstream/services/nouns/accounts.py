@@ -63,7 +63,10 @@ def put_account(
         if old is not None and old.kind is not kind:
             raise already_exists(old.kind.value, quote(name))
         refuse_unknown_roles(unit, held)
-        for role in sorted(set(held) ^ set(old.roles if old is not None else ())):
+        before = set(old.roles) if old is not None else set()
+        # Who switches an account on or off gives or takes all of its roles.
+        switched = old is not None and old.disabled is not disabled
+        for role in sorted(set(held) | before if switched else set(held) ^ before):
             refuse_more_rights(unit, principal, role)
 
         def make(meta: Meta, previous: Account | None) -> Account:

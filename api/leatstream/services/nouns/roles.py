@@ -65,7 +65,7 @@ def put_role(
         _check_inherited(unit, name, inherits)
         for role in set(inherits) ^ set(old.inherits if old is not None else ()):
             refuse_more_rights(unit, principal, role)
-        _check_grants(unit, wanted, old.grants if old is not None else ())
+        _check_grants(_as_manager(unit, principal), wanted, old.grants if old is not None else ())
 
         def make(meta: Meta, previous: Role | None) -> Role:
             kept = tuple(dict.fromkeys(inherits))
@@ -229,8 +229,11 @@ def transfer(env: Environment, principal: Principal, kind: str, name: str, role:
         CatalogError: not-found, of the object or the role.
     """
     require_admin_scope(principal, "transfer ownership")
-    with env.open_unit() as unit:
+    with env.open_unit() as seen:
+        unit = _as_manager(seen, principal)
         _require_role(unit, role)
+        # A query runs with the rights of its owner, so ownership is no way to more of them.
+        refuse_more_rights(unit, principal, role)
         rows, key = rows_of(unit, kind), key_of(kind, name)
         found = rows.find(key) if rows is not None else None
         if rows is None or found is None:
@@ -280,7 +283,7 @@ def _change(
         held = found.grants if found is not None else ()
         wanted = tuple(dict.fromkeys(change(held)))
         if new:
-            _check_grants(unit, wanted, held)
+            _check_grants(_as_manager(unit, principal), wanted, held)
 
         def make(meta: Meta, previous: Role | None) -> Role:
             if previous is not None:
@@ -301,16 +304,23 @@ def _require_manager(principal: Principal) -> None:
     require(principal, Privilege.MANAGE_GRANTS, _MANAGE)
 
 
+def _as_manager(unit: UnitOfWork, principal: Principal) -> UnitOfWork:
+    """The unit in which a manager of grants sees every object; that of others as it is."""
+    manages = principal.rights.may(Privilege.MANAGE_GRANTS, ORGANIZATION)
+    return unit.unfiltered if manages else unit
+
+
 def _require_grantor(unit: UnitOfWork, principal: Principal, one: Grant) -> None:
     rights, on = principal.rights, one.on
     if rights.may(Privilege.MANAGE_GRANTS, ORGANIZATION):
         return
     if Grant(one.privilege, on, grant_option=True) in rights.grantable:
         return
-    kind, name = (on.kind, on.name) if on.name is not None else (on.within or ORGANIZATION, on.container)
-    found = object_of(unit, kind, name or "")
-    owner = None if found is None else found.meta.owner
-    if kind != ORGANIZATION and rights.may(Privilege.OWNERSHIP, kind, name or "", owner):
+    # Who owns a schema does not own what others create in it: all of a kind takes more than ownership.
+    if on.kind != ORGANIZATION and rights.everything:
+        return
+    found = object_of(unit, on.kind, on.name) if on.name else None
+    if found is not None and rights.may(Privilege.OWNERSHIP, on.kind, on.name or "", found.meta.owner):
         return
     raise AccessError(
         "permission-denied",

@@ -14,6 +14,7 @@ from leatstream.services.environment import Environment, Page, Principal
 from leatstream.services.environment.audit import event_of
 from leatstream.services.environment.authorization import ADMINISTRATOR, mint_token, require_admin_scope
 from leatstream.services.environment.pages import make_page
+from leatstream.services.nouns.roles import refuse_more_rights
 
 DEFAULT_DAYS, MOST_DAYS = 90, 3650
 GRACE = timedelta(hours=24)
@@ -79,12 +80,7 @@ def create_token(
         if unit.tokens.list(name):
             raise already_exists("token", quote(name))
         chosen = _role_of(found, role)
-        if account == principal.name and chosen not in principal.rights.roles:
-            raise AccessError(
-                "permission-denied",
-                f"This token acts in role {principal.role}, so it cannot make one of role {chosen}.",
-                hint="Use a token of that role, or ask an administrator.",
-            )
+        refuse_more_rights(unit, principal, chosen)
         value, token_id, token_hash = mint_token()
         row = TokenRow(
             id=token_id,
@@ -124,7 +120,7 @@ def rotate_token(
     """
     now = env.clock.now()
     with env.open_unit() as unit:
-        rows = _require_rows(unit, principal, name)
+        rows = _require_changeable(unit, principal, name)
         newest = rows[-1]
         _check_reach(principal, newest.principal, Scope(newest.scope), timedelta(0))
         for old in rows:
@@ -202,14 +198,8 @@ def revoke_token(env: Environment, principal: Principal, name: str) -> None:
         CatalogError: not-found; invalid-transition, the server's own token.
     """
     with env.open_unit() as unit:
-        rows = _require_rows(unit, principal, name)
+        rows = _require_changeable(unit, principal, name)
         _check_reach(principal, rows[-1].principal, Scope.READ, timedelta(0))
-        if rows[-1].principal == ADMINISTRATOR:
-            raise CatalogError(
-                "invalid-transition",
-                "The administrator's token is the server's own.",
-                hint="Set LEATSTREAM_BOOTSTRAP_TOKEN to another one, and start the server again.",
-            )
         for row in rows:
             unit.tokens.delete(row.id)
         unit.audit.add(event_of(principal, "delete", "token", name))
@@ -229,6 +219,19 @@ def _require_rows(unit: UnitOfWork, principal: Principal, name: str) -> Sequence
     rows = [row for row in unit.tokens.list(name) if _sees(principal, row)]
     if not rows:
         raise not_found("token", quote(name))
+    return rows
+
+
+def _require_changeable(unit: UnitOfWork, principal: Principal, name: str) -> Sequence[TokenRow]:
+    """The values of a token of a role that the principal may give; not of the server's own."""
+    rows = _require_rows(unit, principal, name)
+    if rows[-1].principal == ADMINISTRATOR:
+        raise CatalogError(
+            "invalid-transition",
+            "The administrator's token is the server's own.",
+            hint="Set LEATSTREAM_BOOTSTRAP_TOKEN to another one, and start the server again.",
+        )
+    refuse_more_rights(unit, principal, rows[-1].role)
     return rows
 
 

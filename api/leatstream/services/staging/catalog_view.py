@@ -15,6 +15,7 @@ from typing import Any
 from leatstream.connectors.entities import Entity
 from leatstream.errors import MISSING, LeatstreamError, RequestError, not_found, sentence
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
+from leatstream.model.access import Account, AccountKind, Role
 from leatstream.model.functions import (
     DEFAULT_TIMEOUT_SECONDS,
     FunctionDefinition,
@@ -70,6 +71,8 @@ class Assumed:
     store_registries: dict[str, str] = field(default_factory=dict)
     registries: dict[str, tuple[SchemaRegistry, SecretValue]] = field(default_factory=dict)
     descriptor_sets: dict[str, str] = field(default_factory=dict)
+    roles: set[str] = field(default_factory=set)
+    accounts: dict[str, AccountKind] = field(default_factory=dict)
     principal: Principal | None = None
 
     def authorize_place(self, noun: str, name: str) -> None:
@@ -285,6 +288,10 @@ class CatalogView:
         if noun in ("stores", "functions", "function_sources"):
             return getattr(self, noun).get(key)
         now = datetime.now(UTC)
+        if noun == "roles" and key in self.assumed.roles:
+            return Role(meta=assumed_meta(now, key), name=key)
+        if noun == "accounts" and key in self.assumed.accounts:
+            return Account(meta=assumed_meta(now, key), name=key, kind=self.assumed.accounts[key])
         if noun == "databases" and key in self.assumed.databases:
             return Database(meta=assumed_meta(now, key), name=key)
         if noun == "schemas" and key in self.assumed.schemas:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from leatstream.errors import CatalogError, RequestError, already_exists, not_found
+from leatstream.errors import CatalogError, RequestError
 from leatstream.model.access import (
     OBJECT_PRIVILEGES,
     ORGANIZATION,
@@ -22,6 +22,7 @@ from leatstream.services.environment import Context, Environment, Precondition, 
 from leatstream.services.environment.results import Run, StatementResult
 from leatstream.services.nouns import accounts, roles, tokens
 from leatstream.services.nouns.names import qualify_schema, single
+from leatstream.services.staging.atomic import discarded
 from leatstream.services.staging.catalog_view import CatalogView, qualify
 from leatstream.services.statements.result_tables import META, Table, all_pages, meta_cells, text_columns
 from leatstream.sql import access_statements as access
@@ -286,8 +287,19 @@ def _unless_there(optional: bool, create: Callable[[], object]) -> None:
             raise
 
 
+HANDLERS: dict[type[ast.Statement], Callable[[Run, Any], StatementResult]] = {
+    access.CreateRole: create_role,
+    access.CreateAccount: create_account,
+    access.CreateToken: create_token,
+    access.GrantPrivileges: grant,
+    access.GrantRole: grant_role,
+    access.CanI: can_i,
+    access.ListGrants: list_grants,
+}
+
+
 def check(env: Environment, view: CatalogView, s: ast.Statement, context: Context) -> None:
-    """The dry run: what can be said without changing anything.
+    """The dry run: the statement runs on a catalog that is given up afterwards.
 
     Args:
         env: the environment.
@@ -295,38 +307,20 @@ def check(env: Environment, view: CatalogView, s: ast.Statement, context: Contex
         s: the statement.
         context: database, schema and store of the session.
     """
-    unit = view.unit
-    if isinstance(s, access.CreateRole) and not s.if_not_exists and unit.roles.find(single(s.name)):
-        raise already_exists("role", quote(single(s.name)))
-    if isinstance(s, access.CreateAccount):
-        _account_properties(s)
-        if not s.if_not_exists and unit.accounts.find(single(s.name)):
-            raise already_exists(s.noun.replace("_", " "), quote(single(s.name)))
-    if isinstance(s, access.CreateToken):
-        _token_properties(s)
-        if unit.tokens.list(single(s.name)):
-            raise already_exists("token", quote(single(s.name)))
-    if isinstance(s, access.GrantPrivileges) and "ownership" not in s.privileges:
-        privileges_of(s.privileges, target_of(s.target, context), s)
-    if isinstance(s, access.CanI):
-        privileges_of((s.privilege,), target_of(s.target, context), s, single_one=True)
+    handler = HANDLERS[type(s)]
+    discarded(env, lambda inner: handler(Run(inner, env.caller, context, 0.0), s), view)
 
 
-def exists(view: CatalogView, noun: str, name: str) -> None:
-    """CatalogError not-found unless the role, account or token exists.
+def check_drop(env: Environment, view: CatalogView, s: ast.Drop) -> None:
+    """The dry run of DROP ROLE, USER, SERVICE_ACCOUNT or API_TOKEN.
 
     Args:
-        view: the catalog.
-        noun: what it is.
-        name: of the object.
+        env: the environment.
+        view: the catalog, with what is assumed.
+        s: the statement.
     """
-    unit = view.unit
-    found: object
-    if noun == "role":
-        found = unit.roles.find(name)
-    elif noun == "api_token":
-        found = unit.tokens.list(name)
-    else:
-        found = unit.accounts.find(name)
-    if not found:
-        raise not_found(noun, quote(name))
+    try:
+        discarded(env, lambda inner: DELETE[s.noun](inner, env.caller, single(s.name)), view)
+    except CatalogError as error:
+        if not (s.if_exists and error.code == "not-found"):
+            raise

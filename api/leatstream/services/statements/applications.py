@@ -53,7 +53,6 @@ def check(
     Raises:
         LeatstreamError: everything that is wrong with it.
     """
-    who = Principal("", "sysadmin")  # the dry run has asked for its own privilege
     old = view.unit.applications.find(single(s.name))
     if name is not None and name != single(s.name):
         detail = f"The text makes application {single(s.name)}, not {name}."
@@ -64,7 +63,7 @@ def check(
     body = ApplicationDefinition(s.text, context, wanted)
 
     def work(inner: Environment) -> dict[str, Any]:
-        return dict(applications.plan_application(inner, who, s, body, whole_of(s)).plan)
+        return dict(applications.plan_application(inner, env.caller, s, body, whole_of(s)).plan)
 
     try:
         return discarded(env, work, view)

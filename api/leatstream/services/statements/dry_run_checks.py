@@ -8,6 +8,7 @@ from typing import Any
 
 from leatstream.errors import CatalogError, already_exists, not_found
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
+from leatstream.model.access import AccountKind
 from leatstream.model.names import quote
 from leatstream.model.objects import RelationKind
 from leatstream.model.registered import SecretName
@@ -108,6 +109,10 @@ def after(
     elif isinstance(statement, ast.CreateRegistered):
         assumed.registered.add((NOUN_OF[type(statement)], single(statement.name)))
         _assume_registry(assumed, statement)
+    elif isinstance(statement, access.CreateRole):
+        assumed.roles.add(single(statement.name))
+    elif isinstance(statement, access.CreateAccount):
+        assumed.accounts[single(statement.name)] = AccountKind(statement.noun)
     elif isinstance(statement, ast.CreateEntity):
         store = store_of(env, statement.store, context)
         properties, _ = entity_properties(statement.properties)
@@ -247,9 +252,8 @@ def _exists(env: Environment, view: CatalogView, noun: str, s: Any, context: Con
         refuse_other_kind(view.resolve(s.name, context), noun, verb, s.name.position)
     elif noun == "index":
         require_index(view.unit, qualify(s.name, context))
-    elif noun in access_statements.DELETE:
-        if isinstance(s, ast.Drop):
-            access_statements.exists(view, noun, single(s.name))
+    elif noun == "role":
+        return
     elif noun == "function":
         _function_exists(view, s)
     elif noun == "function_source":
@@ -288,6 +292,9 @@ def _create_function(env: Environment, view: CatalogView, s: ast.CreateFunction,
 
 
 def _drop(env: Environment, view: CatalogView, s: ast.Drop, context: Context) -> None:
+    if s.noun in access_statements.DELETE:
+        access_statements.check_drop(env, view, s)
+        return
     if s.if_exists:
         found = view.find_relation(qualify(s.name, context)) if s.noun in RELATIONS else None
         if found is not None:
@@ -430,9 +437,5 @@ _CHECKS: dict[type[ast.Statement], _Check] = {
     ast.RestartQueries: _restart_queries,
     ast.RollbackQuery: _of_query,
     ast.Select: _select,
-    access.CreateRole: access_statements.check,
-    access.CreateAccount: access_statements.check,
-    access.CreateToken: access_statements.check,
-    access.GrantPrivileges: access_statements.check,
-    access.CanI: access_statements.check,
+    **dict.fromkeys(access_statements.HANDLERS, access_statements.check),
 }

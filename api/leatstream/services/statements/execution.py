@@ -41,7 +41,6 @@ from leatstream.services.statements.functions import create_function, create_fun
 from leatstream.services.statements.listings import described, listed, records_table
 from leatstream.services.statements.restarts import described_restart, restart, restart_all
 from leatstream.services.statements.waiting import wait_running
-from leatstream.sql import access_statements as access
 from leatstream.sql import statements as ast
 from leatstream.sql.noun_statements import RELATIONS
 from leatstream.sql.parser import parse
@@ -253,11 +252,5 @@ _HANDLERS: dict[type[ast.Statement], Callable[[Run, Any], StatementResult]] = {
     ast.RestartQueries: restart_all,
     ast.RollbackQuery: rollback,
     ast.Select: _select,
-    access.CreateRole: access_handlers.create_role,
-    access.CreateAccount: access_handlers.create_account,
-    access.CreateToken: access_handlers.create_token,
-    access.GrantPrivileges: access_handlers.grant,
-    access.GrantRole: access_handlers.grant_role,
-    access.CanI: access_handlers.can_i,
-    access.ListGrants: access_handlers.list_grants,
+    **access_handlers.HANDLERS,
 }
