@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 
 import fakes
 import pytest
 from starlette.testclient import TestClient
+
+from leatstream.model.access import OBJECT_PRIVILEGES
+from leatstream.rest.schemas.access import Kind
 
 Sign = Callable[..., TestClient]
 STREAM = "demo.public.pageviews"
@@ -281,6 +284,10 @@ class TestGrants:
             answer = admin.put("/v1/roles/odd", json={"grants": [grant]})
             assert answer.status_code == 422, grant
         assert admin.put("/v1/roles/sysadmin", json={}).status_code == 422
+
+
+def test_the_contract_knows_every_kind() -> None:
+    assert set(get_args(Kind)) == set(OBJECT_PRIVILEGES)
 
 
 class TestTokens:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from query_strategies import NAMES, TEXTS, TYPES, queries
 
 from leatstream.errors import Position
+from leatstream.model.access import KINDS, NAME_PARTS
 from leatstream.sql import access_statements as access
 from leatstream.sql import statements as s
 from leatstream.sql.constants import Constant
@@ -191,8 +192,7 @@ _REGISTERED = (
 
 
 def _target(noun: str) -> st.SearchStrategy[access.AccessTarget]:
-    most = {"schema": 2, "relation": 3}.get(noun, 1)
-    named = {"noun": st.just(noun), "name": _name(1, most)}
+    named = {"noun": st.just(noun), "name": _name(1, NAME_PARTS[noun])}
     if noun == "store":
         patterns = TEXTS.map(lambda text: _value(text, "string"))
         named["entities"] = st.none() | patterns
@@ -207,7 +207,7 @@ def _within(noun: str, names: st.SearchStrategy[s.Name], of: Any) -> st.SearchSt
     return st.builds(access.AccessTarget, noun=st.just(noun), within=names, of=st.just(of))
 
 
-_TARGETS = st.one_of(st.just(access.AccessTarget(noun="organization")), *map(_target, access.OBJECTS))
+_TARGETS = st.one_of(st.just(access.AccessTarget(noun="organization")), *map(_target, KINDS))
 _PRIVILEGES = st.sampled_from(("select", "insert", "usage", "all", "create_query"))
 _REVOKES = _plain(
     access.GrantPrivileges,

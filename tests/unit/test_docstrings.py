@@ -25,7 +25,7 @@ _DONE = (
     "api/leatstream/connectors/base",
 )
 # Functions elsewhere that still have none. Lower it when you add some; never raise it.
-_BUDGET = 355
+_BUDGET = 348
 _LEAST = 3
 
 

@@ -97,7 +97,14 @@ def write_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], output: Ou
 
 
 def write_list(heads: Sequence[str], rows: Iterable[Sequence[Any]], output: Output, *, wide: bool) -> None:
-    """Rows of a list: on a terminal as wide as it is, unless it is to be wide."""
+    """Rows of a list: on a terminal as wide as it is, unless it is to be wide.
+
+    Args:
+        heads: names of the columns.
+        rows: values in the order of ``heads``.
+        output: form.
+        wide: show every column in full.
+    """
     width = terminal_width()
     if output is not Output.TABLE or wide or width is None:
         write_rows(heads, rows, output)
@@ -109,7 +116,13 @@ def write_list(heads: Sequence[str], rows: Iterable[Sequence[Any]], output: Outp
 
 
 def list_table(heads: Sequence[str], rows: Iterable[Sequence[Any]], *, wide: bool) -> Table:
-    """A list as a table for the terminal."""
+    """A list as a table for the terminal.
+
+    Args:
+        heads: names of the columns.
+        rows: values in the order of ``heads``.
+        wide: show every column in full.
+    """
     cells = [[cell(value) for value in row] for row in rows]
     if not wide:
         heads, cells, _ = fitted(heads, cells, terminal_width() or _UNFOLDED)

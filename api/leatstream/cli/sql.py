@@ -136,7 +136,13 @@ def run(
 
 
 def write_results(results: list[dict[str, Any]], output: Output, wide: bool = True) -> None:
-    """Result sets as such; of the others one line each that says what was done."""
+    """Result sets as such; of the others one line each that says what was done.
+
+    Args:
+        results: of the statements, as the service answers them.
+        output: form.
+        wide: show every column in full.
+    """
     for result in results:
         if result.get("columns") is not None and result.get("rows") is not None:
             _write_result_set(result, output, wide)

@@ -34,7 +34,14 @@ class TableAdmin(Protocol):
     def create(
         self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float
     ) -> bool:
-        """Create a table and its schema if there is none; whether it is known to be new."""
+        """Create a table and its schema if there is none; whether it is known to be new.
+
+        Args:
+            entity: the table.
+            columns: its columns.
+            primary_key: names of the key's columns.
+            timeout: seconds.
+        """
 
     def drop(self, entity: str, timeout: float) -> None:
         """Drop a table; idempotent."""
@@ -80,7 +87,17 @@ class TableConnector(Connector):
     def create_entity(
         self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
     ) -> None:
-        """Refused: a table has columns; see ``create_table``."""
+        """Refused: a table has columns; see ``create_table``.
+
+        Args:
+            entity: the table.
+            properties: of the entity; a table has none.
+            configs: settings; a table has none.
+            timeout: seconds.
+
+        Raises:
+            StoreError: store-rejected, always.
+        """
         raise StoreError(
             "store-rejected",
             f"A table of store {self.name} is made of columns, and none were given for {entity}.",
@@ -90,7 +107,17 @@ class TableConnector(Connector):
     def create_table(
         self, entity: str, columns: Sequence[Column], primary_key: Sequence[str], timeout: float = 10.0
     ) -> None:
-        """Create the table, and what it lies in if the store allows it."""
+        """Create the table, and what it lies in if the store allows it.
+
+        Args:
+            entity: the table.
+            columns: its columns.
+            primary_key: names of the key's columns.
+            timeout: seconds.
+
+        Raises:
+            StoreError: store-rejected; entity-conflict, there is another table of this name.
+        """
         fault = self.entity_name_fault(entity)
         if fault is not None:
             raise StoreError("store-rejected", f"{entity!r} cannot be the name of a table: {fault}.")
@@ -129,7 +156,18 @@ class TableConnector(Connector):
     def update_entity(
         self, entity: str, properties: Mapping[str, int], configs: Mapping[str, str], timeout: float = 10.0
     ) -> None:
-        """Nothing of a table changes in place."""
+        """Nothing of a table changes in place.
+
+        Args:
+            entity: the table.
+            properties: of the entity; a table has none.
+            configs: settings; a table has none.
+            timeout: seconds.
+
+        Raises:
+            StoreError: entity-not-found.
+            RequestError: invalid-property, for settings.
+        """
         self.existing(entity, timeout)
         self.needed_properties(configs)
 
@@ -150,13 +188,25 @@ class TableConnector(Connector):
     def table_misfits(
         self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
     ) -> list[Misfit]:
-        """Missing columns, types that do not fit, keys that are not there."""
+        """Missing columns, types that do not fit, keys that are not there.
+
+        Args:
+            table: as it is now.
+            columns: that are written.
+            primary_key: names of the key's columns.
+        """
         return misfits(table, columns, primary_key, self.types)
 
     def read_misfits(
         self, table: Table, columns: Sequence[Column], primary_key: Sequence[str]
     ) -> list[Misfit]:
-        """Missing columns, types that are read as others, NULLs, keys that are not there."""
+        """Missing columns, types that are read as others, NULLs, keys that are not there.
+
+        Args:
+            table: as it is now.
+            columns: that are read.
+            primary_key: names of the key's columns.
+        """
         return read_misfits(table, columns, primary_key, self.types)
 
     def written_table(self, entity: str, columns: Sequence[ColumnSpec], primary_key: Sequence[str]) -> Table:

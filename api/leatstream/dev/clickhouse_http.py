@@ -54,14 +54,29 @@ class Engine:
     def run(
         self, text: str, form: str, settings: dict[str, str], params: dict[str, str], database: str
     ) -> bytes:
-        """Run a statement with settings that are gone afterwards."""
+        """Run a statement with settings that are gone afterwards.
+
+        Args:
+            text: the statement.
+            form: output format, such as ``JSONEachRow``.
+            settings: of this statement.
+            params: values of its ``{name:Type}`` parameters.
+            database: in which unqualified names are; empty = ``default``.
+        """
         with self._lock, self._set(settings):
             self._session.query(f"USE `{database or 'default'}`")
             result = self._session.query(text, form, **({"params": params} if params else {}))
             return bytes(result.bytes() or b"")
 
     def insert(self, text: str, data: bytes, settings: dict[str, str], database: str) -> None:
-        """Run an INSERT whose rows came behind it."""
+        """Run an INSERT whose rows came behind it.
+
+        Args:
+            text: the statement, which ends in the format of the rows.
+            data: the rows.
+            settings: of this statement.
+            database: in which unqualified names are.
+        """
         head, _, form = text.strip().rpartition(" ")
         head = re.sub(r"\sFORMAT\Z", "", head.strip(), flags=re.I)
         with tempfile.NamedTemporaryFile(dir=self.directory, delete=False) as file:

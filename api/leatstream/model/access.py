@@ -71,13 +71,14 @@ OBJECT_PRIVILEGES: dict[str, tuple[Privilege, ...]] = {
     "query": _RUN,
     "application": _RUN,
 }
+KINDS = tuple(kind for kind in OBJECT_PRIVILEGES if kind != ORGANIZATION)
+NAME_PARTS = {kind: {"schema": 2, "relation": 3}.get(kind, 1) for kind in KINDS}
 # What holds objects of a kind, for grants on all of them, now and later.
 CONTAINERS: dict[str, tuple[str, ...]] = {
     kind: {"schema": (ORGANIZATION, "database"), "relation": (ORGANIZATION, "database", "schema")}.get(
         kind, (ORGANIZATION,)
     )
-    for kind in OBJECT_PRIVILEGES
-    if kind != ORGANIZATION
+    for kind in KINDS
 }
 CREATE_ON: dict[str, Privilege] = {
     "database": P.CREATE_DATABASE,
@@ -91,6 +92,11 @@ CREATE_ON: dict[str, Privilege] = {
     "query": P.CREATE_QUERY,
     "application": P.CREATE_APPLICATION,
 }
+
+
+def plural(kind: str) -> str:
+    """``query`` gives ``queries``."""
+    return f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -114,14 +120,11 @@ class Target:
     def __str__(self) -> str:
         if self.kind == ORGANIZATION:
             return "the organization"
-        kind = self.kind.replace("_", " ")
         if self.name is not None:
             entities = f", entities {self.entities}" if self.entities is not None else ""
-            return f"{kind} {self.name}{entities}"
-        plural = kind[:-1] + "ies" if kind.endswith("y") else f"{kind}s"
-        return f"all {plural}" + (
-            "" if self.within == ORGANIZATION else f" in {self.within} {self.container}"
-        )
+            return f"{self.kind.replace('_', ' ')} {self.name}{entities}"
+        where = "" if self.within == ORGANIZATION else f" in {self.within} {self.container}"
+        return f"all {plural(self.kind).replace('_', ' ')}{where}"
 
 
 @dataclass(frozen=True, slots=True, order=True)

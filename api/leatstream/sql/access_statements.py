@@ -7,26 +7,13 @@ from typing import Any, Literal
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from leatstream.model.access import KINDS, NAME_PARTS, plural
 from leatstream.sql import statements as s
 from leatstream.sql.noun_statements import NounStatements, named
 
 ACCOUNTS = ("user", "service_account")
-OBJECTS = (
-    "database",
-    "schema",
-    "relation",
-    "store",
-    "secret",
-    "schema_registry",
-    "descriptor_source",
-    "function_source",
-    "function",
-    "query",
-    "application",
-)
 _RELATIONS = ("stream", "changelog", "table", "materialized_view")
-_PLURALS = {f"{one[:-1]}ies" if one.endswith("y") else f"{one}s": one for one in OBJECTS}
-_PARTS = {"schema": 2, "relation": 3}
+_PLURALS = {plural(kind): kind for kind in KINDS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,9 +183,9 @@ class AccessStatements(NounStatements):
             return AccessTarget(noun="organization")
         if self.take("all"):
             return self._all()
-        noun = self._noun((*OBJECTS, *_RELATIONS), named(("organization", *OBJECTS)))
+        noun = self._noun((*KINDS, *_RELATIONS), named(("organization", *KINDS)))
         kind = "relation" if noun in _RELATIONS else noun
-        name = self._upto(_PARTS.get(kind, 1))
+        name = self._upto(NAME_PARTS[kind])
         pattern = None
         if kind == "store" and self.take("entities"):
             pattern = self._quoted("a name of entities, such as 'orders_*'")
@@ -207,7 +194,7 @@ class AccessStatements(NounStatements):
     def _all(self) -> AccessTarget:
         plurals = tuple(_PLURALS)
         noun = _PLURALS[self._noun(plurals, named(plurals))]
-        if noun not in _PARTS or not self.take("in"):
+        if NAME_PARTS[noun] == 1 or not self.take("in"):
             return AccessTarget(noun=noun)
         if self.take("database"):
             return AccessTarget(noun=noun, within=self._one("a database's name"), of="database")

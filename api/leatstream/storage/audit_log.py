@@ -38,7 +38,13 @@ class SqlAuditRows:
     def page(
         self, *, before: int | None = None, limit: int = 100, principal: str | None = None
     ) -> Sequence[AuditEvent]:
-        """Events, newest first."""
+        """Events, newest first.
+
+        Args:
+            before: only events with a smaller number.
+            limit: the most events.
+            principal: only events of this account.
+        """
         c = tables.audit_events.c
         statement = sa.select(tables.audit_events).order_by(c.id.desc()).limit(limit)
         if before is not None:

@@ -34,7 +34,7 @@ from leatstream.rest.schemas.access import (
     UserBody,
 )
 from leatstream.services.environment import Environment, Precondition, Principal
-from leatstream.services.nouns import accounts, audit, roles, tokens
+from leatstream.services.nouns import accounts, audit, grants, roles, tokens
 
 router = APIRouter(prefix="/v1", tags=["access"])
 
@@ -77,20 +77,20 @@ def delete_role(env: Env, caller: Caller, role: NamePath, pre: PreMatch) -> None
 def grant_privileges(env: Env, caller: Caller, role: NamePath, body: GrantsBody) -> RoleView:
     """Add grants to a role."""
     given = [one.to_domain() for one in body.grants]
-    return RoleView.from_domain(roles.grant(env, caller, role, given))
+    return RoleView.from_domain(grants.grant(env, caller, role, given))
 
 
 @router.post("/roles/{role}:revoke", responses=WRITING)
 def revoke_privileges(env: Env, caller: Caller, role: NamePath, body: GrantsBody) -> RoleView:
     """Take grants from a role."""
     taken = [one.to_domain() for one in body.grants]
-    return RoleView.from_domain(roles.revoke(env, caller, role, taken))
+    return RoleView.from_domain(grants.revoke(env, caller, role, taken))
 
 
 @router.post("/ownership", status_code=204, responses=WRITING)
 def transfer_ownership(env: Env, caller: Caller, body: OwnershipBody) -> None:
     """Give an object to another role."""
-    roles.transfer(env, caller, body.on, body.name, body.role)
+    grants.transfer(env, caller, body.on, body.name, body.role)
 
 
 def _put_account(
@@ -260,7 +260,7 @@ def get_permissions(
     """Show what the caller may do with an object."""
     if (name is None) != (on == ORGANIZATION):
         raise RequestError("validation", "An object has a name; the organization has none.")
-    found = roles.privileges_on(env, caller, on, name or "")
+    found = grants.privileges_on(env, caller, on, name or "")
     if found is None:
         raise not_found(on, name or "")
     return PermissionsView(on=on, name=name, privileges=sorted(found))

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from leatstream.model.access import (
+    NAME_PARTS,
     ORGANIZATION,
     Account,
     AuditEvent,
@@ -24,7 +25,6 @@ from leatstream.rest.schemas.base import Body, Comment, Name, ObjectView, View, 
 from leatstream.services.environment import Page, Principal
 from leatstream.services.nouns.tokens import DEFAULT_DAYS, MOST_DAYS, Token
 
-_PARTS = {"schema": 2, "relation": 3}
 _SqlName = Annotated[str, Field(min_length=1, max_length=800, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Kind = Literal[
     "organization",
@@ -67,7 +67,7 @@ class GrantBody(Body):
         if self.entities is not None and (self.on != "store" or self.name is None):
             raise PydanticCustomError("grant", "a pattern of entities belongs to one store, by name")
         for text, parts in (
-            (self.name, _PARTS.get(self.on, 1)),
+            (self.name, NAME_PARTS.get(self.on, 1)),
             (self.in_database, 1),
             (self.in_schema, 2),
         ):

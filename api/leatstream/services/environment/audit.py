@@ -9,26 +9,12 @@ from leatstream.model.access import AuditEvent
 from leatstream.model.objects import Query
 from leatstream.model.registered import Application
 from leatstream.ports import UnitOfWork
+from leatstream.services.environment.desk import NOUNS
 
 if TYPE_CHECKING:
     from leatstream.services.environment import Principal
 
-_KINDS = {
-    "databases": "database",
-    "schemas": "schema",
-    "relations": "relation",
-    "stores": "store",
-    "named_secrets": "secret",
-    "schema_registries": "schema_registry",
-    "descriptor_sources": "descriptor_source",
-    "function_sources": "function_source",
-    "functions": "function",
-    "queries": "query",
-    "applications": "application",
-    "savepoints": "savepoint",
-    "roles": "role",
-    "accounts": "account",
-}
+_KINDS = {**NOUNS, "savepoints": "savepoint", "roles": "role", "accounts": "account"}
 
 
 def event_of(who: Principal, operation: str, kind: str, name: str, **more: Any) -> AuditEvent:

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from leatstream.errors import AccessError, sentence
+from leatstream.errors import AccessError
 from leatstream.model.access import (
     CREATE_ON,
     OBJECT_PRIVILEGES,
-    ORGANIZATION,
     Privilege,
 )
 from leatstream.model.names import quote
@@ -24,146 +23,23 @@ from leatstream.model.objects import Query
 from leatstream.model.registered import Application, Savepoint
 from leatstream.ports import OpenUnit, UnitOfWork
 from leatstream.services.environment.audit import AuditedUnit
-from leatstream.services.environment.rights import Rights, containers_of
+from leatstream.services.environment.desk import NOUNS, Desk, key_of, name_of
+from leatstream.services.environment.rights import containers_of
 
 if TYPE_CHECKING:
-    from leatstream.services.environment import Environment, Principal
+    from leatstream.services.environment import Principal
 
-KINDS = {
-    "databases": "database",
-    "schemas": "schema",
-    "relations": "relation",
-    "stores": "store",
-    "named_secrets": "secret",
-    "schema_registries": "schema_registry",
-    "descriptor_sources": "descriptor_source",
-    "function_sources": "function_source",
-    "functions": "function",
-    "queries": "query",
-    "applications": "application",
-}
 _PAGE = 900  # SQLite takes 999 parameters in one statement
 # What a query or an application is, as against what happens to it.
 _STATE_OF_QUERY = ("meta", "desired_state", "status", "effective", "plan", "job", "code")
 _STATE_OF_APPLICATION = ("meta", "desired_state", "status")
 
 
-def name_of(kind: str, key: str) -> str:
-    """The name of an object in grants, from its key in the catalog."""
-    return key if kind in ("schema", "relation") else quote(key)
-
-
-def denied(role: str, wanted: Sequence[tuple[Privilege, str]]) -> AccessError:
-    """The refusal that names every missing privilege.
-
-    Args:
-        role: that the principal acts in.
-        wanted: privileges and what they are missing on, as people name it.
-    """
-    missing = " and ".join(f"{p.value.upper()} on {what}" for p, what in dict.fromkeys(wanted))
-    first, what = wanted[0]
-    return AccessError(
-        "permission-denied",
-        sentence(f"Role {role} lacks {missing}"),
-        hint=f"Its owner can run GRANT {first.value.upper()} ON {_sql_name(what)} TO ROLE {quote(role)}.",
-    )
-
-
-def _sql_name(what: str) -> str:
-    kind, _, name = what.partition(" ")
-    return "ORGANIZATION" if what == "the organization" else f"{kind.upper()} {name}"
-
-
-@dataclass(slots=True)
-class Desk:
-    """Answers for one unit what the principal may do with the objects in it."""
-
-    who: Principal
-    unit: UnitOfWork
-
-    @property
-    def rights(self) -> Rights:
-        """The principal's."""
-        return self.who.rights
-
-    def owner(self, kind: str, name: str) -> str | None:
-        """The role that owns a container or store, where it exists."""
-        for noun, its in KINDS.items():
-            if its == kind:
-                key = name if kind in ("schema", "relation") else _unquoted(name)
-                found = getattr(self.unit, noun).find(key)
-                return None if found is None else str(found.meta.owner)
-        return None
-
-    def may(self, privilege: Privilege, kind: str, name: str = "", owner: str | None = None) -> bool:
-        """Whether a privilege is held; the owner is looked up where it is not given.
-
-        Args:
-            privilege: that is needed.
-            kind: of the object.
-            name: as SQL writes it, or empty for the organization.
-            owner: the role that owns it.
-        """
-        if owner is None and kind != ORGANIZATION and not self.rights.everything:
-            owner = self.owner(kind, name)
-        return self.rights.may(privilege, kind, name, owner)
-
-    def missing(
-        self, wanted: Sequence[tuple[Privilege, str, str, str | None]]
-    ) -> list[tuple[Privilege, str]]:
-        """Which of (privilege, kind, name, owner) are missing, as people name them."""
-        return [
-            (privilege, f"{kind} {name}" if kind != ORGANIZATION else "the organization")
-            for privilege, kind, name, owner in wanted
-            if not self.may(privilege, kind, name, owner)
-        ]
-
-    def require(self, *wanted: tuple[Privilege, str, str, str | None]) -> None:
-        """AccessError naming every missing one of (privilege, kind, name, owner)."""
-        missing = self.missing(wanted)
-        if missing:
-            raise denied(self.who.role, missing)
-
-    def missing_on_entity(
-        self, store: str, entity: str, privileges: Sequence[Privilege], owner: str | None
-    ) -> list[tuple[Privilege, str]]:
-        """Which privileges on an entity are missing, as people name them.
-
-        Args:
-            store: name of its store.
-            entity: its name.
-            privileges: that are needed.
-            owner: the role that owns the store.
-        """
-        name = quote(store)
-        return [
-            (one, f"store {name} entities '{entity}'")
-            for one in privileges
-            if not self.rights.may_entity(one, name, entity, owner)
-        ]
-
-    def path(self, kind: str, name: str) -> list[tuple[Privilege, str, str, str | None]]:
-        """USAGE on what a relation or schema is in."""
-        return [
-            (Privilege.USAGE, within, container, None)
-            for within, container in containers_of(kind, name)
-            if within != ORGANIZATION
-        ]
-
-
-def _key_of(kind: str, name: str) -> str:
-    return name if kind in ("schema", "relation") else _unquoted(name)
-
-
-def _unquoted(name: str) -> str:
-    return name[1:-1].replace('""', '"') if name.startswith('"') else name
-
-
 class _Rows:
     """A repository as one principal sees it (``ports.Repository``)."""
 
     def __init__(self, noun: str, base: Any, desk: Desk) -> None:
-        self._kind, self._base, self._desk = KINDS[noun], base, desk
+        self._kind, self._base, self._desk = NOUNS[noun], base, desk
 
     def key(self, item: Any) -> str:
         return cast("str", self._base.key(item))
@@ -245,7 +121,7 @@ class _Rows:
         names = self._desk.rights.names(self._kind)
         if names is None or len(names) > _PAGE - 50:
             return None
-        return [_key_of(self._kind, name) for name in names], sorted(self._desk.rights.roles)
+        return [key_of(self._kind, name) for name in names], sorted(self._desk.rights.roles)
 
     def _sees(self, item: Any) -> bool:
         # What is only planned is the caller's own.
@@ -293,7 +169,7 @@ class VisibleUnit:
     def __getattr__(self, noun: str) -> Any:
         if noun not in self._made:
             base = getattr(self.unfiltered, noun)
-            if noun in KINDS:
+            if noun in NOUNS:
                 base = _Rows(noun, base, self.desk)
             elif noun == "savepoints":
                 base = _Savepoints(base, self.desk)
@@ -341,43 +217,6 @@ class UnitsOf:
         if rights.everything or (rights.reads and rights.looks_only(self.who.role)):
             return unit
         return cast("UnitOfWork", VisibleUnit(unit, self.who))
-
-
-def require_on_entity(env: Environment, store: str, entity: str, *privileges: Privilege) -> None:
-    """Privileges on one entity of a store that the principal sees.
-
-    Args:
-        env: of the principal.
-        store: name of the store.
-        entity: its name.
-        *privileges: that are needed.
-
-    Raises:
-        AccessError: permission-denied, naming everything that is missing.
-    """
-    with env.open_unit(write=False) as unit:
-        desk, found = desk_of(unit), unit.stores.find(store)
-    if desk is not None and found is not None:
-        missing = desk.missing_on_entity(store, entity, privileges, found.meta.owner)
-        if missing:
-            raise denied(desk.who.role, missing)
-
-
-def require_ownership(rows: object, item: object) -> None:
-    """AccessError unless the principal owns an object: before it learns what depends on it.
-
-    Args:
-        rows: the repository, of the principal's unit.
-        item: the object.
-    """
-    check = getattr(rows, "require_ownership", None)
-    if check is not None:
-        check(item)
-
-
-def desk_of(unit: UnitOfWork) -> Desk | None:
-    """Who answers for the unit's principal; None where everything is open to it."""
-    return getattr(unit, "desk", None)
 
 
 def staged_over(open_unit: OpenUnit, over: Callable[[OpenUnit], OpenUnit]) -> OpenUnit:

@@ -16,7 +16,8 @@ from leatstream.services.environment.authorization import (
 )
 from leatstream.services.environment.pages import make_page
 from leatstream.services.environment.upsert import upsert
-from leatstream.services.nouns.roles import refuse_more_rights, refuse_unknown_roles
+from leatstream.services.nouns.grants import refuse_more_rights
+from leatstream.services.nouns.roles import refuse_unknown_roles
 
 _MANAGE = "manage users and service accounts"
 

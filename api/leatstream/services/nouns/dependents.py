@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from leatstream.errors import CatalogError, Fault, sentence
 from leatstream.ports import UnitOfWork
-from leatstream.services.environment.visible import desk_of
+from leatstream.services.environment.desk import desk_of
 
 # How messages begin that name an object, and its kind in grants.
 _KINDS = {

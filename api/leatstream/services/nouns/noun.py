@@ -12,8 +12,8 @@ from leatstream.model.objects import Meta
 from leatstream.ports import Repository, UnitOfWork
 from leatstream.services.environment import Environment, Page, Precondition, Principal
 from leatstream.services.environment.authorization import READ, WRITE, authorize
+from leatstream.services.environment.desk import require_ownership
 from leatstream.services.environment.pages import repository_page
-from leatstream.services.environment.visible import require_ownership
 from leatstream.services.nouns.dependents import refuse_dependents
 
 

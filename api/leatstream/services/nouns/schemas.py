@@ -8,9 +8,9 @@ from leatstream.model.objects import Meta, Schema
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, Page, Precondition, Principal, Stored
 from leatstream.services.environment.authorization import READ, WRITE, authorize
+from leatstream.services.environment.desk import require_ownership
 from leatstream.services.environment.pages import repository_page
 from leatstream.services.environment.upsert import upsert
-from leatstream.services.environment.visible import require_ownership
 from leatstream.services.nouns.databases import require_database
 from leatstream.services.nouns.dependents import refuse_dependents
 

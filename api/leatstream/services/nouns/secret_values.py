@@ -12,7 +12,7 @@ from leatstream.model.names import quote
 from leatstream.model.registered import Secret, SecretName
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment
-from leatstream.services.environment.visible import desk_of
+from leatstream.services.environment.desk import desk_of
 
 SecretValue = str | SecretName | None  # None keeps the value that is stored
 

@@ -14,7 +14,7 @@ from leatstream.services.environment import Environment, Page, Principal
 from leatstream.services.environment.audit import event_of
 from leatstream.services.environment.authorization import ADMINISTRATOR, mint_token, require_admin_scope
 from leatstream.services.environment.pages import make_page
-from leatstream.services.nouns.roles import refuse_more_rights
+from leatstream.services.nouns.grants import refuse_more_rights
 
 DEFAULT_DAYS, MOST_DAYS = 90, 3650
 GRACE = timedelta(hours=24)

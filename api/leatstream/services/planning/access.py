@@ -8,7 +8,7 @@ from leatstream.model.access import CREATE_ON, Privilege
 from leatstream.model.names import quote
 from leatstream.model.objects import Relation
 from leatstream.ports import UnitOfWork
-from leatstream.services.environment.visible import Desk, denied, desk_of
+from leatstream.services.environment.desk import Desk, denied, desk_of
 
 Wanted = tuple[Privilege, str, str, str | None]
 

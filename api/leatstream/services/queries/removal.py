@@ -30,7 +30,7 @@ from leatstream.services.environment import (
     view_table,
 )
 from leatstream.services.environment.authorization import WRITE, authorize
-from leatstream.services.environment.visible import denied, desk_of, require_ownership
+from leatstream.services.environment.desk import denied, desk_of, require_ownership
 from leatstream.services.nouns.application_owners import query_owner
 from leatstream.services.nouns.dependents import refuse_dependents
 from leatstream.services.nouns.entity_drops import drop_unless_used, relations_on

@@ -7,7 +7,7 @@ from leatstream.model.objects import Query
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Principal
 from leatstream.services.environment.authorization import rights_in
-from leatstream.services.environment.visible import Desk, denied
+from leatstream.services.environment.desk import Desk, denied
 from leatstream.services.planning.access import Wanted, reading, writing
 
 

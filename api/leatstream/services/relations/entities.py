@@ -14,8 +14,8 @@ from leatstream.model.access import ENTITY_PRIVILEGES, Privilege
 from leatstream.model.names import quote
 from leatstream.services.environment import Environment, Page, Principal, Stored
 from leatstream.services.environment.authorization import READ, WRITE, authorize
+from leatstream.services.environment.desk import desk_of, require_on_entity
 from leatstream.services.environment.pages import make_page
-from leatstream.services.environment.visible import desk_of, require_on_entity
 from leatstream.services.nouns.dependents import refuse_dependents
 from leatstream.services.nouns.entity_drops import drop_unless_used
 from leatstream.services.nouns.stores import get_store

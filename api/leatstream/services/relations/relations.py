@@ -36,9 +36,9 @@ from leatstream.services.environment import (
     new_meta,
 )
 from leatstream.services.environment.authorization import READ, WRITE, authorize
+from leatstream.services.environment.desk import require_ownership
 from leatstream.services.environment.pages import repository_page
 from leatstream.services.environment.upsert import upsert
-from leatstream.services.environment.visible import require_ownership
 from leatstream.services.nouns.application_owners import refuse_relation_alone
 from leatstream.services.nouns.dependents import refuse_dependents
 from leatstream.services.nouns.entity_drops import (

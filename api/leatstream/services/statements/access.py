@@ -20,7 +20,7 @@ from leatstream.model.access import (
 from leatstream.model.names import quote
 from leatstream.services.environment import Context, Environment, Precondition, Principal
 from leatstream.services.environment.results import Run, StatementResult
-from leatstream.services.nouns import accounts, roles, tokens
+from leatstream.services.nouns import accounts, grants, roles, tokens
 from leatstream.services.nouns.names import qualify_schema, single
 from leatstream.services.staging.atomic import discarded
 from leatstream.services.staging.catalog_view import CatalogView, qualify
@@ -90,11 +90,11 @@ def grant(run: Run, s: access.GrantPrivileges) -> StatementResult:
                 position=s.position,
                 hint="GRANT OWNERSHIP ON STORE k TO ROLE r;",
             )
-        roles.transfer(run.env, run.principal, target.kind, target.name, role)
+        grants.transfer(run.env, run.principal, target.kind, target.name, role)
         return StatementResult("grant_ownership", object=thing)
-    grants = [Grant(one, target, s.grant_option) for one in privileges_of(s.privileges, target, s)]
-    change = roles.revoke if s.revoke else roles.grant
-    change(run.env, run.principal, role, grants)
+    wanted = [Grant(one, target, s.grant_option) for one in privileges_of(s.privileges, target, s)]
+    change = grants.revoke if s.revoke else grants.grant
+    change(run.env, run.principal, role, wanted)
     return StatementResult(f"{kind}_privileges", object=thing)
 
 
@@ -126,7 +126,7 @@ def can_i(run: Run, s: access.CanI) -> StatementResult:
     if target.name is None:
         raise RequestError("unsupported", "CAN I asks for one object.", position=s.position)
     (privilege,) = privileges_of((s.privilege,), target, s, single_one=True)
-    found = roles.privileges_on(run.env, run.principal, target.kind, target.name)
+    found = grants.privileges_on(run.env, run.principal, target.kind, target.name)
     answer = "true" if found is not None and privilege in found else "false"
     return StatementResult("can_i", columns=text_columns("allowed"), rows=[[answer]])
 

@@ -17,7 +17,7 @@ from leatstream.model.objects import Column, Query, QueryState, Relation, Relati
 from leatstream.plan.job_spec import ColumnSpec
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.environment.authorization import WRITE, authorize
-from leatstream.services.environment.visible import require_on_entity
+from leatstream.services.environment.desk import require_on_entity
 from leatstream.services.nouns.stores import get_store, require_store
 from leatstream.services.planning.access import require_writing
 from leatstream.services.planning.live_stores import LiveStores

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from leatstream.model.access import plural
 from leatstream.sql import access_statements as access
 from leatstream.sql import statements as s
 from leatstream.sql.constants import Constant
@@ -234,9 +235,8 @@ def _target(target: access.AccessTarget) -> str:
     if target.noun == "organization":
         return noun
     if target.name is None:
-        plural = noun[:-1] + "IES" if noun.endswith("Y") else f"{noun}S"
         within = f"IN {target.of.upper()} {dotted(target.within)}" if target.of and target.within else ""
-        return _words("ALL", plural, within)
+        return _words("ALL", plural(target.noun).upper(), within)
     entities = f"ENTITIES {value(target.entities)}" if target.entities is not None else ""
     return _words(noun, dotted(target.name), entities)
 

@@ -14,7 +14,7 @@ from leatstream.plan.change import classify, keeps_state
 from leatstream.plan.job_spec import JobSpec
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment
-from leatstream.services.environment.visible import desk_of
+from leatstream.services.environment.desk import desk_of
 from leatstream.services.queries.checkpoints.files import copy_offsets, last_commit
 from leatstream.services.queries.update import update_query
 from leatstream.sql.statements import Properties, Value
