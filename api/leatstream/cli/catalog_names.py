@@ -8,22 +8,13 @@ from typing import Any
 
 from leatstream.cli.client import Client, ProblemAnswer, Unreachable, segment
 from leatstream.cli.completion import Relation
+from leatstream.cli.nouns import NOUNS
 from leatstream.model.names import quote, split
 
 _FRESH = 10.0  # seconds
 _MOST = 1_000  # names of a kind: nobody reads more, and the server is not asked for more than a page
-_LISTS = {
-    "database": "databases",
-    "store": "stores",
-    "query": "queries",
-    "secret": "secrets",
-    "schema_registry": "schema-registries",
-    "descriptor_source": "descriptor-sources",
-    "function_source": "function-sources",
-    "function": "functions",
-    "application": "applications",
-    "savepoint": "savepoints",
-}
+# Nouns that stand below nothing else, as SQL writes them, to their lists.
+_LISTS = {noun.name.replace("-", "_"): noun.list_path("") for noun in NOUNS if noun.parent is None}
 
 
 class ServerNames:
@@ -53,7 +44,7 @@ class ServerNames:
         if noun == "entity":
             store = context.get("store")
             return self._names(f"/v1/stores/{segment(quote(store))}/entities") if store else []
-        return self._names(f"/v1/{_LISTS[noun]}") if noun in _LISTS else []
+        return self._names(_LISTS[noun]) if noun in _LISTS else []
 
     def relations(self) -> Iterable[Relation]:
         """The relations: those of the context by their own name, and all by their full name."""
