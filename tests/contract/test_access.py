@@ -461,6 +461,25 @@ class TestEscalation:
         assert security.post("/v1/ownership", json=moved).status_code == 204
         assert security.get(f"/v1/relations/{STREAM}").status_code == 404
 
+    def test_a_plan_connects_to_no_store_that_the_role_may_not_create(
+        self, fresh: Any, admin: TestClient, sign_in: Sign
+    ) -> None:
+        """To plan with a store is to connect to it."""
+        reached: list[str] = []
+        connect = fresh.env.connect
+        fresh.env.connect = lambda store: (reached.append(store.name), connect(store))[1]
+        grants = (*READ, on("create_relation", "schema", "demo.public"), on("create_query", "organization"))
+        body = {
+            "sql": f"CREATE STREAM demo.public.x WITH ('store' = 'chosen') AS SELECT userid FROM {STREAM}",
+            "assume": {"stores": [{"name": "chosen", "kafka": {"bootstrap_servers": "evil:9092"}}]},
+        }
+        told = sign_in("planner", *grants).post("/v1/statements:validate", json=body).json()
+        assert told["statements"][0]["problems"][0]["code"] == "permission-denied"
+        assert "chosen" not in reached
+        creator = sign_in("creator", *grants, on("create_store", "organization"))
+        answer = creator.post("/v1/statements:validate", json=body)
+        assert "chosen" in reached, answer.text
+
     def test_a_dry_run_refuses_what_the_statement_would(self, admin: TestClient, sign_in: Sign) -> None:
         admin.put("/v1/users/canary", json={})
         client = sign_in("plain", *READ, scope="admin")

@@ -26,7 +26,7 @@ from leatstream.ports import (
     UnitOfWork,
     ViewStore,
 )
-from leatstream.services.environment.rights import Rights, built_in_rights, rights_of
+from leatstream.services.environment.rights import Rights, built_in_rights
 from leatstream.services.environment.selections import Selections
 from leatstream.services.environment.signal import Signal
 from leatstream.services.environment.sole_server import SoleServer
@@ -238,7 +238,7 @@ class Environment:
     @property
     def caller(self) -> Principal:
         """Whose request it is; without one the server's own, which has every privilege."""
-        return self.who or Principal("", "sysadmin", rights_of(["orgadmin"]))
+        return self.who or Principal("", "sysadmin", built_in_rights("orgadmin"))
 
     def seen_by(self, who: Principal) -> Environment:
         """The environment of one principal's request: its units show and change what the principal may."""

@@ -21,7 +21,7 @@ from leatstream.model.access import (
 from leatstream.model.names import quote
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, Principal
-from leatstream.services.environment.rights import Rights, rights_of
+from leatstream.services.environment.rights import Rights, built_in_rights, rights_of
 
 READ = "read"
 WRITE = "write"
@@ -169,7 +169,7 @@ def principal_of(
     """
     if row.principal == ADMINISTRATOR:
         # Everything is its to do; what it makes belongs to sysadmin, as it does for every administrator.
-        return Principal(row.principal, row.role, rights_of(["orgadmin"]), row.id, request, address)
+        return Principal(row.principal, row.role, built_in_rights("orgadmin"), row.id, request, address)
     account = unit.accounts.find(row.principal)
     if account is None or account.disabled:
         return None

@@ -15,7 +15,7 @@ from typing import Any
 from leatstream.connectors.entities import Entity
 from leatstream.errors import MISSING, LeatstreamError, RequestError, not_found, sentence
 from leatstream.formats.registry_client import RegistryAddress, RegistryClient
-from leatstream.model.access import Account, AccountKind, Role
+from leatstream.model.access import CREATE_ON, ORGANIZATION, Account, AccountKind, Privilege, Role
 from leatstream.model.functions import (
     DEFAULT_TIMEOUT_SECONDS,
     FunctionDefinition,
@@ -27,8 +27,9 @@ from leatstream.model.objects import Column, Database, Meta, Relation, RelationK
 from leatstream.model.registered import SchemaRegistry, SecretName
 from leatstream.model.types import parse_type
 from leatstream.ports import UnitOfWork
-from leatstream.services.environment import Context, Environment, Principal
+from leatstream.services.environment import Context, Environment
 from leatstream.services.environment.authorization import WRITE, authorize
+from leatstream.services.environment.desk import desk_of, object_of
 from leatstream.services.nouns.descriptor_sources import require_descriptor_source
 from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.services.nouns.schema_registries import check_registry, moved, open_registry, without_blanks
@@ -52,7 +53,6 @@ class Assumed:
 
     Attributes:
         ends: savepoints that statements before make, and queries that they make or stop.
-        principal: who planned them, where nobody has asked yet whether he may: see ``authorize_place``.
     """
 
     stores: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
@@ -73,15 +73,6 @@ class Assumed:
     descriptor_sets: dict[str, str] = field(default_factory=dict)
     roles: set[str] = field(default_factory=set)
     accounts: dict[str, AccountKind] = field(default_factory=dict)
-    principal: Principal | None = None
-
-    def authorize_place(self, noun: str, name: str) -> None:
-        """AccessError unless who planned this store or registry may make it.
-
-        To plan with it is to connect to it: to an address of his choice, with secrets that he may not know.
-        """
-        if self.principal is not None:
-            authorize(self.principal, WRITE, noun, name)
 
     def has(self, noun: str, name: str) -> bool:
         """Whether a secret, schema registry or descriptor source is planned."""
@@ -245,7 +236,7 @@ class CatalogView:
         stored = self.unit.schema_registries.find(registry.name)
         if planned is None or planned[0] is not registry:
             return open_registry(env, self.unit, registry)
-        self.assumed.authorize_place("schema registry", registry.name)
+        authorize_place(env, self.unit, "schema_registry", registry.name)
         if planned[1] is None and stored is not None and not moved(stored, registry):
             # A password that is left out stays, for the place that it was given for.
             registry = replace(registry, secrets=stored.secrets)
@@ -366,6 +357,26 @@ class CatalogView:
             )
         self._behind.add(found.store)
         return found
+
+
+def authorize_place(env: Environment, unit: UnitOfWork, kind: str, name: str) -> None:
+    """AccessError unless who planned a store or registry may make it.
+
+    To plan with it is to connect to it: to an address that the caller chose, with secrets that the caller
+    need not know.
+
+    Args:
+        env: the environment, of the caller.
+        unit: an open unit, of the caller.
+        kind: ``store`` or ``schema_registry``.
+        name: of the object.
+    """
+    authorize(env.caller, WRITE, kind.replace("_", " "), name)
+    desk, found = desk_of(unit), object_of(unit, kind, quote(name))
+    if desk is not None and found is not None and found.meta.generation > 0:
+        desk.require((Privilege.MODIFY, kind, quote(name), found.meta.owner))
+    elif desk is not None:
+        desk.require((CREATE_ON[kind], ORGANIZATION, "", None))
 
 
 def did_you_mean(name: str, names: list[str]) -> str | None:

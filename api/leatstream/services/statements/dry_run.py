@@ -36,7 +36,13 @@ from leatstream.services.queries.definition import parse_continuous, with_proper
 from leatstream.services.queries.replace.in_place import SAME_STATEMENT, keep_origins, replacement
 from leatstream.services.relations.declarations import relation_definition
 from leatstream.services.selects.snapshots import reads_views
-from leatstream.services.staging.catalog_view import Assumed, CatalogView, assumed_meta, qualify
+from leatstream.services.staging.catalog_view import (
+    Assumed,
+    CatalogView,
+    assumed_meta,
+    authorize_place,
+    qualify,
+)
 from leatstream.services.statements import applications as application_statements
 from leatstream.services.statements.dry_run_checks import after, check_statement
 from leatstream.sql import statements as ast
@@ -83,11 +89,11 @@ def validate(
         EngineError: engine-unavailable, too many texts are being planned.
     """
     authorize(principal, READ, "statements")
+    env = replace(env, who=principal)
     found: list[dict[str, Any]] = []
     try:
         statements = parse(sql)
         assumed = Assumed.read(assume)
-        assumed.principal = principal
         own = name if any(isinstance(s, ast.CreateApplication) for s in statements) else None
         application_statements.assume_all(assumed, own)
     except LeatstreamError as error:
@@ -296,7 +302,7 @@ def _assumed_store(env: Environment, unit: UnitOfWork, assumed: Assumed, name: s
     same = stored is not None and stored.kind == kind and dict(stored.config) == plain
     if stored is not None and same and stored.schema_registry == registry:
         return stored
-    assumed.authorize_place("store", name)
+    authorize_place(env, unit, "store", name)
     found = {path: planned_value(env, unit, v) for path, v in secrets.items() if v is not None}
     # Of a secret that is only planned one that fits and opens nothing.
     values = {path: "x" * 40 if value is None else value for path, value in found.items()}

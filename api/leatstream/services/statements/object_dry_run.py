@@ -49,8 +49,8 @@ def check_put(
         LeatstreamError: as putting it would raise.
     """
     authorize(principal, READ, "statements")
+    env = replace(env, who=principal)
     assumed = Assumed.read(assume)
-    assumed.principal = principal
     applications.assume_all(assumed, None)
     with env.planning() as unit:
         view = build_view(env, unit, assumed, Context())
