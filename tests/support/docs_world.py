@@ -196,7 +196,8 @@ def docs_world(directory: Path, spark: Any, servers: Servers) -> Iterator[DocsWo
     try:
         with servers.postgres.connect(database) as connection:
             connection.execute((FIXTURES / "postgresql.sql").read_text(encoding="utf-8"))
-        with TestClient(create_app(env), headers=world.headers) as opened:
+        headers = {"Authorization": f"Bearer {fakes.administrator(world)}"}
+        with TestClient(create_app(env), headers=headers) as opened:
             yield DocsWorld(opened, world)
     finally:
         lakes.close()

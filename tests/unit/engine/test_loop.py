@@ -132,7 +132,7 @@ def test_a_fault_of_our_own_is_told_with_its_place(
 
 def test_old_checkpoints_are_looked_for_at_once_and_then_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter([0.0, 1.0, 1.0, 300.0, 602.0, 602.0, 700.0])
-    swept, passed = [], []
+    swept, passed, forgotten = [], [], []
     env: Any = SimpleNamespace(changed=SimpleNamespace(value=0, wait=lambda seen, _: seen))
     made = ReconcileLoop(env, SimpleNamespace())  # type: ignore[arg-type]
     made._mine = frozenset({"qry_1"})
@@ -146,5 +146,7 @@ def test_old_checkpoints_are_looked_for_at_once_and_then_rarely(monkeypatch: pyt
 
     monkeypatch.setattr(module, "copy_what_waits", copied)
     monkeypatch.setattr(module, "sweep_checkpoints", lambda _env, mine: swept.append((len(passed), mine)))
+    monkeypatch.setattr(module, "forget_old_events", lambda _env: forgotten.append(len(passed)))
     made._copy()
     assert swept == [(1, {"qry_1"}), (3, {"qry_1"})]
+    assert forgotten == [1, 3]
