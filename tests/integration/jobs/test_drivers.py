@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 from confluent_kafka import Producer
 from driver_variables import driver_variables
 from small_api import Pool, SmallApi
@@ -190,6 +191,7 @@ def test_a_join_keeps_only_the_state_it_needs_and_a_forgotten_driver_ends(
     wait_gone(java)
 
 
+@pytest.mark.long  # tests/e2e/test_main_job.py does the same through the server
 def test_an_undecodable_record_fails_the_query_and_is_skipped_if_told_so(
     pool: Pool, job: Any, topic: Callable[..., str], produce: Any, rows: Any, api: SmallApi
 ) -> None:
