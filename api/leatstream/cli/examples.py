@@ -26,6 +26,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "query list": ("query list", "query list --wide"),
     "query get": ("query get enriched",),
     "query top": ("query top", "query top --once"),
+    "query wait": ("query wait enriched --max-lag 1000", "query wait --max-lag 1000 --timeout 900"),
     "query logs": ("query logs enriched --tail 200", "query logs enriched --follow"),
     "query events": ("query events enriched",),
     "query history": ("query history enriched -o json",),

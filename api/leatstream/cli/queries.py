@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leatstream.cli import waiting
+from leatstream.cli.catching_up import wait
 from leatstream.cli.exits import Exit
 from leatstream.cli.nouns import NOUNS, YesOption, confirm, flat, make_app
 from leatstream.cli.output import Output, printable, stderr, write_items
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
 _NOUN = next(noun for noun in NOUNS if noun.name == "query")
 path = flat("queries")
 app = make_app(
-    _NOUN, with_delete=False, about="List, show, watch, start, stop, restart, replace and delete queries."
+    _NOUN, with_delete=False, about="List, show, start, wait for, stop, restart, replace and delete queries."
 )
 
 Name = Annotated[str, typer.Argument(metavar="QUERY", autocompletion=object_names)]
 app.command()(top)
+app.command()(wait)
 
 
 def wait_for(client: Client, name: str, states: Iterable[str], timeout: float) -> dict[str, Any] | None:

@@ -1,0 +1,92 @@
+"""``leat query wait``: for scripts that deploy, until queries run and have read what is there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leatstream.cli import waiting
+from leatstream.cli.nouns import NOUNS
+from leatstream.cli.output import printable, stderr
+from leatstream.cli.session import open_client
+from leatstream.cli.shell_names import object_names
+from leatstream.cli.wait_line import WaitLine
+from leatstream.cli.waiting import TimeoutOption, WaitTimeout
+
+if TYPE_CHECKING:
+    from leatstream.cli.client import Client
+
+_NOUN = next(noun for noun in NOUNS if noun.name == "query")
+_LOOK = 2.0  # seconds between two looks at the lag
+_Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[QUERY]…", autocompletion=object_names, help="Without any: every query that is to run."
+    ),
+]
+_MaxLag = Annotated[
+    int | None,
+    typer.Option(help="Wait also until no query has more records left to read than this.", min=0),
+]
+
+
+def wait(
+    context: typer.Context, names: _Names = None, max_lag: _MaxLag = None, timeout: TimeoutOption = 300.0
+) -> None:
+    """Wait until queries run, and until they have caught up if --max-lag is given."""
+    client = open_client(context)
+    wanted = names or [
+        item["name"] for item in client.items("/v1/queries") if item.get("desired_state") == "running"
+    ]
+    end = time.monotonic() + timeout
+    for name in wanted:
+        found = waiting.wait_for(client, _NOUN, name, waiting.ends_of("running"), _left(end))
+        waiting.refuse_failure(_NOUN, name, "running", found)
+        said = "runs" if max_lag is None else _catch_up(client, name, max_lag, end)
+        stderr().print(printable(f"Query {name} {said}."), markup=False)
+
+
+def _catch_up(client: Client, name: str, max_lag: int, end: float) -> str:
+    """Wait for the lag of one query; what to say of it then."""
+    with WaitLine(f"waiting for query {name} to catch up") as line:
+        while True:
+            query = client.call("GET", _NOUN.path(name))
+            state, left = query["status"]["state"], lag(query)
+            if state == "completed":
+                return "has completed"
+            if state == "failed":
+                waiting.refuse_failure(_NOUN, name, "running", query)
+            if state == "running" and left == "unknown":
+                return "runs; its sources do not report a lag"
+            if state == "running" and isinstance(left, int) and left <= max_lag:
+                return f"has caught up: {left} records are left to read"
+            behind = (
+                f"{left:,} records are left to read" if isinstance(left, int) else "no batch has ended yet"
+            )
+            line.text = f"waiting for query {name} to catch up: {behind}"
+            if not _left(end):
+                raise WaitTimeout(f"Query {name} has not caught up in time: it is {state}, {behind}.")
+            time.sleep(min(_LOOK, _left(end)))
+
+
+def lag(query: Mapping[str, Any]) -> int | str | None:
+    """Records that a query has not read yet.
+
+    Args:
+        query: as the API shows it.
+
+    Returns:
+        The sum over its sources; ``unknown`` if none of them reports one; None before the first report.
+    """
+    sources = (query["status"].get("metrics") or {}).get("sources") or ()
+    if not sources:
+        return None
+    known = [source["lag"] for source in sources if source.get("lag") is not None]
+    return sum(known) if known else "unknown"
+
+
+def _left(end: float) -> float:
+    return max(0.0, end - time.monotonic())
