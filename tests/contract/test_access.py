@@ -301,6 +301,20 @@ class TestTokens:
         answer = writes.post("/v1/tokens/more", json={"scope": "admin"})
         assert (answer.status_code, code_of(answer)) == (403, "permission-denied")
 
+    def test_a_token_that_only_reads_may_plan_what_its_role_may_make(self, sign_in: Sign) -> None:
+        column = {"name": "userid", "type": "VARCHAR"}
+        body = {"columns": [column], "store": "k", "topic": "pageviews", "value_format": "json"}
+        asked = {"path": "/v1/relations/demo.public.again", "body": body}
+        client = sign_in("sysadmin", scope="read")
+        answer = client.post("/v1/objects:validate", json=asked)
+        assert answer.status_code == 200, answer.text
+        assert client.get("/v1/relations/demo.public.again").status_code == 404
+        assert client.put("/v1/relations/demo.public.again", json=body).status_code == 403
+        refused = sign_in("onlooker", *READ, on("usage", "store", "k"), scope="read").post(
+            "/v1/objects:validate", json=asked
+        )
+        assert "CREATE_RELATION" in refused.text
+
     def test_rotation_keeps_the_old_value_for_a_while(self, admin: TestClient, sign_in: Sign) -> None:
         old = sign_in("rotated")
         answer = admin.post("/v1/tokens/rotated_write:rotate", json={"grace_minutes": 60})

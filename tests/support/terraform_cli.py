@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,21 +55,10 @@ class Terraform:
 
     def run(self, *arguments: str, ok: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
         """Run one command; raises ``TerraformError`` with its output when the exit code is not expected."""
-        keep = ("PATH", "LANG", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", MARK)
-        environment = {name: os.environ[name] for name in keep if name in os.environ} | {
-            "HOME": str(self.folder.parent / "home"),
-            "TF_CLI_CONFIG_FILE": str(self.cli_config),
-            "TF_IN_AUTOMATION": "1",
-            "CHECKPOINT_DISABLE": "1",
-            "LEATSTREAM_URL": self.url,
-            "LEATSTREAM_TOKEN": self.token,
-            **self.extra_env,
-        }
-        (self.folder.parent / "home").mkdir(exist_ok=True)
         done = subprocess.run(
             [self.binary, *arguments],
             cwd=self.folder,
-            env=environment,
+            env=self._environment(),
             capture_output=True,
             text=True,
             stdin=subprocess.DEVNULL,
@@ -80,6 +70,39 @@ class Terraform:
                 f"terraform {' '.join(arguments)} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
             )
         return done
+
+    def _environment(self) -> dict[str, str]:
+        keep = ("PATH", "LANG", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", MARK)
+        (self.folder.parent / "home").mkdir(exist_ok=True)
+        return {name: os.environ[name] for name in keep if name in os.environ} | {
+            "HOME": str(self.folder.parent / "home"),
+            "TF_CLI_CONFIG_FILE": str(self.cli_config),
+            "TF_IN_AUTOMATION": "1",
+            "CHECKPOINT_DISABLE": "1",
+            "LEATSTREAM_URL": self.url,
+            "LEATSTREAM_TOKEN": self.token,
+            **self.extra_env,
+        }
+
+    def script(self, path: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run a shell script that finds ``terraform`` and ``leat`` on PATH; whatever its exit status is."""
+        programs = self.folder.parent / "programs"
+        programs.mkdir(exist_ok=True)
+        for name, target in (("terraform", self.binary), ("leat", Path(sys.executable).with_name("leat"))):
+            (programs / name).unlink(missing_ok=True)
+            (programs / name).symlink_to(target)
+        environment = self._environment()
+        environment |= {"PATH": f"{programs}{os.pathsep}{environment['PATH']}", **variables}
+        return subprocess.run(
+            ["bash", path, *arguments],
+            cwd=self.folder.parent,
+            env=environment,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_DEADLINE,
+            check=False,
+        )
 
     def init(self) -> None:
         """Make the folder ready; what a first one was given by Terraform is handed on to all others of the run."""

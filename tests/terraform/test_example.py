@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +34,28 @@ def sample_data(leatstream_server: Any) -> Iterator[None]:
         outcome.result(30)
 
 
-def test_the_example(sample_data: None, terraform: Any, leatstream_server: Any) -> None:
+def test_the_example(sample_data: None, terraform: Any, leatstream_server: Any, tmp_path: Path) -> None:
+    """Deployed, planned and watched by the steps of ``examples/pipelines``."""
     for file in EXAMPLE.glob("*.tf"):
         shutil.copy(file, terraform.folder)
     terraform.extra_env = {
         "TF_VAR_kafka_bootstrap_servers": leatstream_server.kafka_bootstrap,
         "TF_INPUT": "0",
     }
-    terraform.init()
-    terraform.run("validate")
+    shutil.copytree(EXAMPLES / "pipelines", tmp_path / "pipelines")
+    variables = tmp_path / "pipelines" / "environments" / "dev.tfvars"
+    variables.write_text(f'kafka_bootstrap_servers = "{leatstream_server.kafka_bootstrap}"\n')
+
+    def step(name: str, **more: str) -> tuple[int, str]:
+        done = terraform.script(
+            tmp_path / "pipelines" / name, "dev", CONFIGURATION=str(terraform.folder), **more
+        )
+        return done.returncode, done.stdout + done.stderr
+
     try:
-        terraform.apply()
+        status, said = step("deploy.sh", MAX_LAG="100000")
+        assert (status, "| `leatstream_query.enriched` | created |" in said) == (0, True), said
+        assert "Query enriched has caught up" in said
         sink = terraform.output("one_user_sink")
         assert sink["relation"] == "demo.shop.pageviews_one_user"
         assert sink["properties"]["topic.partitions"]["origin"] == "left_most_source"
@@ -53,6 +65,21 @@ def test_the_example(sample_data: None, terraform: Any, leatstream_server: Any) 
         assert {record["userid"] for record in few} == {"User_6"}
         assert all(set(record) == {"userid", "pageid", "regionid", "gender"} for record in enriched)
         terraform.is_settled()
+        with leatstream_server.client() as client, reading_token(client) as token:
+            status, said = step("drift.sh", LEATSTREAM_TOKEN=token)
+            assert (status, "dev is as configured." in said) == (0, True), said
+            main = terraform.folder / "main.tf"
+            text = main.read_text()
+            main.write_text(text.replace("WITHIN 5 MINUTES", "WITHIN 6 MINUTES"))
+            variables.write_text(variables.read_text() + 'userid                  = "User_7"\n')
+            status, said = step("check.sh", LEATSTREAM_TOKEN=token)
+            assert "`leatstream_query.one_user` | the job restarts where it stopped reading" in said, said
+            assert "`leatstream_query.enriched` | **the state is lost**" in said
+            assert (status, "**Refused**" in said) == (1, True)
+            assert (tmp_path / "out" / "review.md").read_text() in said
+            status, said = step("check.sh", LEATSTREAM_TOKEN=token, ALLOW="leatstream_query.enriched")
+            assert (status, "**Refused**" in said) == (0, False), said
+            main.write_text(text)
     finally:
         terraform.destroy()
     with leatstream_server.client() as client:
@@ -100,6 +127,16 @@ def test_the_lakehouse(
     finally:
         terraform.destroy()
     assert not iceberg_rest.catalog.table_exists(("shop", "pageviews_kept"))
+
+
+@contextmanager
+def reading_token(client: Any) -> Iterator[str]:
+    """A token of scope ``read`` in a role that may do everything, as pipelines plan with."""
+    assert client.put("/v1/service-accounts/planner", json={"roles": ["sysadmin"]}).status_code == 201
+    made = client.post("/v1/tokens/planner", json={"account": "planner", "scope": "read"})
+    assert made.status_code == 201, made.text
+    yield made.json()["value"]
+    assert client.delete("/v1/service-accounts/planner").status_code == 204
 
 
 def _records(client: Any, topic: str) -> list[dict[str, Any]]:

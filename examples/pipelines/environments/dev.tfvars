@@ -1,0 +1,2 @@
+kafka_bootstrap_servers = "kafka.dev.example.com:9092"
+userid                  = "User_6"
