@@ -21,7 +21,7 @@ from rich.text import Text
 
 from leatstream.cli.client import Client, ProblemAnswer, Unreachable, segment
 from leatstream.cli.connection import DATA_DIRECTORY, Connection
-from leatstream.cli.demo_deploy import DemoFailure, Deployment, require_tools, tail
+from leatstream.cli.demo_deploy import DemoFailure, Deployment, find_example, require_tools, tail
 from leatstream.cli.exits import Exit
 from leatstream.cli.output import printable, stdout
 from leatstream.cli.problems import render
@@ -76,7 +76,8 @@ class Demo:
     def run(self) -> None:
         """All steps; whatever happens, nothing stays unless ``keep`` and all went well."""
         kept = False
-        require_tools()  # before minutes are spent on what needs them
+        find_example()  # before minutes are spent on what needs it
+        require_tools()
         stack = self._start_stack()
         try:
             client = Client(Connection(stack.ready["url"], stack.ready["token"], "the demo"))

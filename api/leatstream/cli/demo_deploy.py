@@ -54,7 +54,7 @@ class Deployment:
         self._program = work / "cdktf" / "main.py"
         self._program.parent.mkdir()
         # A copy: the example synthesizes beside itself, and the checkout shall stay as it is.
-        shutil.copyfile(_find_example(), self._program)
+        shutil.copyfile(find_example(), self._program)
         self._env = {
             **os.environ,
             "LEATSTREAM_URL": ready["url"],
@@ -198,12 +198,17 @@ def _end_group(process: subprocess.Popen[str]) -> None:
         process.wait()
 
 
-def _find_example() -> Path:
-    """The example's program: below the current directory, or in the checkout this package is run from."""
+def find_example() -> Path:
+    """The example's program: below the current directory, or in the checkout this package is run from.
+
+    Raises:
+        DemoFailure: it is in neither: the package holds no examples.
+    """
     for root in (Path.cwd(), Path(__file__).resolve().parents[3]):
         program = root / "examples" / "multi-store" / "cdktf" / "main.py"
         if program.is_file():
             return program
     raise DemoFailure(
-        "examples/multi-store/cdktf/main.py is not here; run the demo in the project's directory."
+        "The demo deploys examples/multi-store, which is not here. Run it in a clone of the project, "
+        "or start a stack of your own: leat dev."
     )

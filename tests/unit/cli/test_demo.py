@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from leatstream.cli import demo
+from leatstream.cli import demo, demo_deploy
 from leatstream.cli.client import Client
 from leatstream.cli.connection import Connection
 from leatstream.cli.demo_deploy import DemoFailure, Deployment
@@ -105,6 +105,16 @@ def test_all_steps_and_nothing_left(
     out = capsys.readouterr().out
     assert '{"userid": "b"}' in out
     assert "topic.shards = 4, inferred from demo.public.pageviews" in out
+
+
+def test_without_the_example_nothing_is_started(
+    stopped: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo_deploy, "__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
+    assert demo.run_demo(keep=False) == 1
+    assert stopped == []
+    assert "leat dev" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("broken", ["synthesize", "plan_is_refused", "apply", "plan_is_empty", "destroy"])
