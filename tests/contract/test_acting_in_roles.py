@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import fakes
 import pytest
+from scratch import memory_directory
 from starlette.testclient import TestClient
 
 from leatstream.errors import AccessError
 from leatstream.model.access import Scope
+from leatstream.rest.app import create_app
 from leatstream.services.environment import Context, Principal
 from leatstream.services.environment.authorization import rights_in
 from leatstream.services.statements.execution import execute
@@ -18,17 +21,35 @@ from leatstream.services.statements.execution import execute
 CREATES = {"privilege": "create_database", "on": "organization"}
 
 
-@pytest.fixture
-def admin(fresh: Any, client: TestClient) -> Iterator[TestClient]:
+@pytest.fixture(scope="module")
+def world() -> Iterator[Any]:
+    """A new, empty world."""
+    with memory_directory() as directory:
+        made = fakes.make_world(Path(directory))
+        yield made
+        made.units.close()
+
+
+@pytest.fixture(scope="module")
+def whole(world: Any) -> Iterator[TestClient]:
     """The server's own token, in a world with the roles web ⊂ leads, and finance."""
-    headers = {"Authorization": f"Bearer {fakes.administrator(fresh)}"}
-    with TestClient(client.app, headers=headers, raise_server_exceptions=False) as opened:
+    headers = {"Authorization": f"Bearer {fakes.administrator(world)}"}
+    with TestClient(create_app(world.env), headers=headers, raise_server_exceptions=False) as opened:
         for role, inherits in (("web", []), ("leads", ["web"]), ("finance", [])):
             body = {"grants": [CREATES], "inherits": inherits}
             assert opened.put(f"/v1/roles/{role}", json=body).status_code == 201
         body = {"roles": ["leads", "finance"], "default_role": "leads"}
         assert opened.put("/v1/users/lea", json=body).status_code == 201
         yield opened
+
+
+@pytest.fixture
+def admin(whole: TestClient) -> Iterator[TestClient]:
+    """The same; what a test has made is deleted."""
+    yield whole
+    for name in "abcd":
+        whole.delete(f"/v1/databases/{name}")
+    whole.delete("/v1/tokens/t")
 
 
 def with_token(admin: TestClient, **body: Any) -> TestClient:
@@ -89,13 +110,13 @@ def test_a_token_stays_in_its_role_and_what_that_inherits(admin: TestClient, rol
     assert admin.get("/v1/databases/a").status_code == 404
 
 
-def test_who_signed_in_without_a_role_has_those_of_the_account(fresh: Any, admin: TestClient) -> None:
-    with fresh.units(write=False) as unit:
+def test_who_signed_in_without_a_role_has_those_of_the_account(world: Any, admin: TestClient) -> None:
+    with world.units(write=False) as unit:
         lea = Principal("lea", "leads", rights_in(unit, "leads", Scope.WRITE))
-    execute(fresh.env.seen_by(lea), lea, "USE ROLE finance; CREATE DATABASE a", Context())
+    execute(world.env.seen_by(lea), lea, "USE ROLE finance; CREATE DATABASE a", Context())
     assert owner(admin, "a") == "finance"
     with pytest.raises(AccessError, match="lea may not act in role reader"):
-        execute(fresh.env.seen_by(lea), lea, "USE ROLE reader", Context())
+        execute(world.env.seen_by(lea), lea, "USE ROLE reader", Context())
 
 
 def test_a_switch_widens_no_scope(admin: TestClient) -> None:
