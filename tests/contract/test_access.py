@@ -635,3 +635,26 @@ def test_a_topic_that_was_there_before_is_dropped_only_with_drop_entity(
     assert answers[0].status_code == 403
     assert "DROP_ENTITY" in answers[0].json()["detail"]
     assert answers[1].status_code in (202, 204)
+
+
+def test_a_lost_topic_is_made_again_only_by_who_may(fresh: Any, admin: TestClient, sign_in: Sign) -> None:
+    """The store is asked for nothing before it is known that the relation may be changed."""
+    body = {
+        "columns": [{"name": "viewtime", "type": "BIGINT"}, {"name": "userid", "type": "VARCHAR"}],
+        "store": "k",
+        "value_format": "json",
+        "properties": {"topic.partitions": "1", "topic.replicas": "1"},
+    }
+    store = on("usage", "store", "k")
+    clients = {
+        "sees": sign_in("sees", *READ, store, on("create_entity", "store", "k")),
+        "modifies": sign_in("modifies", *READ, store, on("modify", "relation", STREAM)),
+    }
+    del fresh.cluster.entities["pageviews"]
+    for who, client in clients.items():
+        answer = client.put(f"/v1/relations/{STREAM}", json=body)
+        assert (answer.status_code, code_of(answer)) == (403, "permission-denied"), who
+        assert "pageviews" not in fresh.cluster.entities, who
+    both = sign_in("both", *READ, store, on("create_entity", "store", "k"), on("modify", "relation", STREAM))
+    assert both.put(f"/v1/relations/{STREAM}", json=body).status_code == 200
+    assert "pageviews" in fresh.cluster.entities
