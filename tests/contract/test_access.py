@@ -658,3 +658,36 @@ def test_a_lost_topic_is_made_again_only_by_who_may(fresh: Any, admin: TestClien
     both = sign_in("both", *READ, store, on("create_entity", "store", "k"), on("modify", "relation", STREAM))
     assert both.put(f"/v1/relations/{STREAM}", json=body).status_code == 200
     assert "pageviews" in fresh.cluster.entities
+
+
+def test_a_hidden_topic_is_no_hint(admin: TestClient, sign_in: Sign) -> None:
+    """Who declares a stream over a topic that is not there learns only the names that it may see."""
+    for name in ("orders_secret", "orders_mine"):
+        admin.put(f"/v1/stores/k/entities/{name}", json={"kafka": {"partitions": 1, "replicas": 1}})
+    client = sign_in(
+        "declares",
+        on("usage", "database", "demo"),
+        on("usage", "schema", "demo.public"),
+        on("create_relation", "schema", "demo.public"),
+        on("usage", "store", "k"),
+        on("read_entity", "store", "k", entities="orders_m*"),
+    )
+    for near, shown in (("orders_secre", "secret"), ("orders_min", "orders_mine")):
+        sql = f"CREATE STREAM x (n BIGINT) WITH ('topic' = '{near}', 'value.format' = 'json')"
+        answer = run(client, sql)
+        assert answer.status_code in (403, 422)
+        assert (shown in answer.text) == (shown == "orders_mine"), answer.text
+
+
+def test_a_query_over_a_relation_needs_no_privilege_on_its_store(admin: TestClient, sign_in: Sign) -> None:
+    admin.put("/v1/stores/own", json={"kafka": {"bootstrap_servers": "localhost:9092"}})
+    client = sign_in(
+        "elsewhere",
+        *READ,
+        on("create_relation", "schema", "demo.public"),
+        on("create_query", "organization"),
+        on("usage", "store", "own"),
+        on("create_entity", "store", "own"),
+    )
+    answer = run(client, f"CREATE STREAM taken WITH ('store' = 'own') AS SELECT userid FROM {STREAM}")
+    assert answer.status_code == 200, answer.text
