@@ -75,9 +75,10 @@ def _write(
     kept: Private,
 ) -> Applied:
     condition: dict[str, str] = {}
+    shared = any((config or {}).get(name) is None for name in resource.shared)
     if prior is None:
         condition["If-None-Match"] = "*"
-    elif isinstance(prior.get("generation"), int):
+    elif isinstance(prior.get("generation"), int) and not shared:
         condition["If-Match"] = f'"{prior["generation"]}"'
     written = rules.body(resource.attributes, planned, config)
     # What is not known yet is the service's to say.
@@ -86,14 +87,21 @@ def _write(
         **{key: value for key, value in written.items() if value is not UNKNOWN},
     }
     within = time.monotonic() + _limit(kept, "update" if prior else "create")
-    path = fill_path(resource.path, planned)
+    method, path = (resource.create if prior is None else "PUT"), fill_path(resource.path, planned)
+    if prior is not None and resource.rotates:
+        method, path = "POST", f"{path}:rotate"
+        document = {name: document[name] for name in ("grace_minutes",) if name in document}
+    elif resource.rotates:
+        document.pop("grace_minutes", None)
     try:
-        answer = session.service().request("PUT", path, document, condition, within=within).body
+        answer = session.service().request(method, path, document, condition, within=within).body
     except (ProblemError, ServiceDown, Cancelled) as problem:
         doubt = isinstance(problem, Cancelled) or problem.after_doubt
         # Where it cannot be seen, and was kept, the next plan would be empty whatever became of it.
         kept.unsettled = doubt and prior is not None and resource.wait is not None
-        answer = _kept_before(session, resource, prior, planned) if doubt else None
+        # What shows its value once cannot be taken up again.
+        again = doubt and not resource.rotates
+        answer = _kept_before(session, resource, prior, planned) if again else None
         if answer is None:
             raise Failed(*_refused(resource, planned, problem, doubt, prior is None, kept)) from problem
         kept.unsettled = False

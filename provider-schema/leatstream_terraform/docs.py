@@ -77,7 +77,39 @@ _EXAMPLES: dict[str, str] = {
         '  timeouts = { create = "5m" }\n}\n'
     ),
 }
-_SAMPLE = {"store": "events", "database": "demo", "schema": "public"}
+_EXAMPLES |= {
+    "leatstream_grant": (
+        'resource "leatstream_grant" "analysts_read" {\n'
+        "  role      = leatstream_role.analyst.name # a role without `grants`\n"
+        '  privilege = "select"\n'
+        '  on        = "relation"\n'
+        "  in_schema = leatstream_schema.shop.fqn\n}\n"
+    ),
+    "leatstream_role_membership": (
+        'resource "leatstream_role_membership" "ann" {\n'
+        "  role        = leatstream_role.analyst.name\n"
+        '  member_kind = "user"\n'
+        "  member      = leatstream_user.ann.name # a user without `roles`\n}\n"
+    ),
+    "leatstream_token": (
+        'resource "leatstream_token" "ci" {\n'
+        '  name        = "ci"\n'
+        "  account     = leatstream_service_account.ci.name\n"
+        '  rotate_when = "2027-01" # change it for a new value\n}\n'
+    ),
+}
+_SAMPLE = {
+    "store": "events",
+    "database": "demo",
+    "schema": "public",
+    "role": "analyst",
+    "member": "ann",
+    "privilege": "select",
+    "on": "relation",
+    "in_schema": "demo.public",
+    "member_kind": "user",
+}
+_OPTIONAL_SAMPLES = ("in_schema",)
 
 
 def render(document: Mapping[str, Any]) -> dict[str, str]:
@@ -131,8 +163,13 @@ def _resource_page(name: str, resource: Resource) -> str:
     text += "## Example\n\n" + _code(_EXAMPLES[name]) if name in _EXAMPLES else ""
     text += "## Arguments\n\n" + _lines(resource.attributes, lambda item: item.mode == "required")
     text += _lines(resource.attributes, lambda item: item.mode in ("optional", "optional_computed"))
-    text += "## Read-only\n\n" + _lines(resource.attributes, lambda item: item.mode == "computed")
-    sample = {key: _SAMPLE.get(key, f"my_{_short(name)}") for key in resource.key}
+    computed = _lines(resource.attributes, lambda item: item.mode == "computed")
+    text += f"## Read-only\n\n{computed}" if computed.strip() else ""
+    sample = {
+        key: _SAMPLE.get(key, f"my_{_short(name)}")
+        for key in resource.key
+        if resource.attributes[key].mode == "required" or key in _OPTIONAL_SAMPLES
+    }
     example = import_id(resource.import_id, sample)
     text += "## Import\n\nBy id, names exact; a name that holds a separator is written in double quotes:\n\n"
     text += _code(f'import {{\n  to = {name}.example\n  id = "{example}"\n}}\n')

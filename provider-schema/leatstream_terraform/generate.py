@@ -27,8 +27,23 @@ _COPIED = (
     "provider_only",
     "preview",
     "default_from",
+    "unmanaged",
+    "kept",
 )
-_RESOURCE = ("wait", "warn", "assume", "delete_query", "exactly_one_of", "constants", "live", "version")
+_RESOURCE = (
+    "wait",
+    "warn",
+    "assume",
+    "delete_query",
+    "exactly_one_of",
+    "constants",
+    "live",
+    "version",
+    "shared",
+    "excludes",
+    "create",
+    "rotates",
+)
 
 PROVIDER: dict[str, Any] = {
     "attributes": {
@@ -79,14 +94,15 @@ def generate(openapi: dict[str, Any]) -> dict[str, Any]:
     """
     resources = {}
     for path, operations in sorted(openapi.get("paths", {}).items()):
-        operation = operations.get("put")
-        if operation is None:
-            continue
-        schema = resolve(openapi, content(openapi, operation.get("requestBody", {})))
-        hint = schema.get(HINT, {})
-        for one in [hint, *(hint | variant for variant in hint.get("variants", ()))]:
-            if "resource" in one:
-                resources[one["resource"]] = _resource(openapi, path, operation, schema, one)
+        for method in ("put", "post"):
+            operation = operations.get(method, {})
+            schema = resolve(openapi, content(openapi, operation.get("requestBody", {})))
+            hint = schema.get(HINT, {})
+            if hint.get("create", "PUT") != method.upper():
+                continue
+            for one in [hint, *(hint | variant for variant in hint.get("variants", ()))]:
+                if "resource" in one:
+                    resources[one["resource"]] = _resource(openapi, path, operation, schema, one)
     if not resources:
         raise ValueError(f"no PUT body of the OpenAPI document has an {HINT} hint with a resource name")
     return {"format": FORMAT, "provider": PROVIDER, "functions": FUNCTIONS, "resources": resources}
@@ -108,14 +124,13 @@ def _resource(
         if needed not in hint:
             raise ValueError(f"{HINT} of PUT {path} lacks {needed!r}")
     reader = _Reader(openapi, hint.get("attributes", {}), {*hint.get("omit", ()), *hint.get("constants", {})})
-    attributes: dict[str, Any] = {
-        name: {"type": "string", "mode": "required", "path": True, "replace": True, "description": text}
-        for name, text in hint["path_attributes"].items()
-    }
+    attributes = {name: _path_attribute(one, "required") for name, one in hint["path_attributes"].items()}
+    attributes |= {name: _path_attribute(one, "optional") for name, one in hint.get("path_query", {}).items()}
     attributes |= reader.body(schema, ())
     answer = resolve(openapi, content(openapi, success(operation)))
+    written = {item.get("rest", name) for name, item in attributes.items()}
     for name, one in answer.get("properties", {}).items():
-        if name not in attributes and name not in reader.omit and f"{name}_wo" not in attributes:
+        if name not in written and name not in reader.omit and f"{name}_wo" not in attributes:
             computed = reader.computed(name, one, (name,))
             if computed is not None:
                 attributes[name] = computed
@@ -123,6 +138,8 @@ def _resource(
         attributes["timeouts"] = timeouts(hint["timeouts"])
     if hint.get("change"):
         attributes["change"] = CHANGE
+    if hint.get("rotates"):
+        attributes |= ROTATION
     unknown = [one for one in hint.get("attributes", {}) if one not in reader.seen]
     if unknown:
         raise ValueError(
@@ -137,6 +154,12 @@ def _resource(
         **{name: hint[name] for name in _RESOURCE if name in hint},
         "attributes": attributes,
     }
+
+
+def _path_attribute(one: str | Mapping[str, Any], mode: str) -> dict[str, Any]:
+    """An attribute in the path, from its description, or from that and its possible values."""
+    more = {"description": one} if isinstance(one, str) else dict(one)
+    return {"type": "string", "mode": mode, "path": True, "replace": True, **more}
 
 
 #: What the last update did to the job; the provider keeps it, so that policies find it in the plan.
@@ -154,6 +177,24 @@ CHANGE: dict[str, Any] = {
             "start-again (of a job that failed).",
         },
         "reason": {"type": "string", "mode": "computed", "description": "Why, one sentence."},
+    },
+}
+
+
+#: When the service makes a new value of the object; the provider keeps it.
+ROTATION: dict[str, Any] = {
+    "rotate_when": {
+        "type": "string",
+        "mode": "optional",
+        "provider_only": True,
+        "trigger": True,
+        "description": "Change it to have a new value made, for example to the `id` of a `time_rotating`.",
+    },
+    "grace_minutes": {
+        "type": "number",
+        "mode": "optional",
+        "provider_only": True,
+        "description": "Minutes that the old value is accepted after a rotation; default 1440, a day.",
     },
 }
 
@@ -213,7 +254,9 @@ class _Reader:
                 continue
             item = self._shape(one, here, self.body) | _copied(one, hint)
             item["mode"] = hint.get("mode") or ("required" if name in required else "optional")
-            if one.get("default") is not None and item["mode"] != "required":
+            if hint.get("unmanaged"):
+                item["mode"] = "optional_computed"
+            if one.get("default") is not None and item["mode"] != "required" and hint.get("default", True):
                 item |= {"mode": "optional_computed", "default": one["default"]}
             if one.get("writeOnly"):
                 result |= _write_only(name, item)

@@ -11,6 +11,8 @@ from leatstream_terraform.codec import UNKNOWN
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_$]*\Z")
 _HOLDER = re.compile(r"\{(\w+)(?::(raw))?\}")
+#: What names an object beside its path, each part only where it is set: ``{?name,in_schema}`` (RFC 6570).
+_QUERY = re.compile(r"\{\?([\w,]+)\}\Z")
 _PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\s".]+))\s*')
 
 
@@ -42,13 +44,25 @@ def split_fqn(text: str) -> tuple[str, ...] | None:
 
 def fill_path(template: str, value: Mapping[str, Any]) -> str:
     """Put an object's names into a REST path, quoted as SQL names and percent-encoded."""
+    template, given = _split(template, value)
 
     def part(match: re.Match[str]) -> str:
         name, raw = match.groups()
         text = str(value[name])
         return percent(text if raw else quote_ident(text), safe="")
 
-    return _HOLDER.sub(part, template)
+    query = "&".join(f"{name}={percent(text, safe='')}" for name, text in given.items())
+    return _HOLDER.sub(part, template) + (f"?{query}" if query else "")
+
+
+def _split(template: str, value: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+    """The template without its query, and the parts of the query that are set."""
+    found = _QUERY.search(template)
+    if found is None:
+        return template, {}
+    names = found[1].split(",")
+    set_ = {name: str(value[name]) for name in names if value.get(name) not in (None, UNKNOWN)}
+    return template[: found.start()], set_
 
 
 def fill_template(template: str, value: Mapping[str, Any]) -> Any:
@@ -63,7 +77,9 @@ def fill_template(template: str, value: Mapping[str, Any]) -> Any:
 
 def import_id(template: str, value: Mapping[str, Any]) -> str:
     """Write the id that ``terraform import`` takes for an object."""
-    return str(fill_template(template, value))
+    template, given = _split(template, value)
+    query = "&".join(f"{name}={text}" for name, text in given.items())
+    return str(fill_template(template, value)) + (f"?{query}" if query else "")
 
 
 def read_import_id(template: str, text: str) -> dict[str, str] | None:
@@ -73,6 +89,14 @@ def read_import_id(template: str, text: str) -> dict[str, str] | None:
     are needed only around a name that holds a separator; a ``:raw`` part is taken as it is and may hold any
     character.
     """
+    parts: dict[str, str] = {}
+    query = _QUERY.search(template)
+    if query is not None:
+        template = template[: query.start()]
+        text, _, rest = text.partition("?")
+        parts = dict(one.partition("=")[::2] for one in rest.split("&") if rest)
+        if not all(parts.values()) or not set(parts) <= set(query[1].split(",")):
+            return None
     pattern, at = "", 0
     holders = dict(_HOLDER.findall(template))
     # A name that stands alone has no separators to mind.
@@ -85,7 +109,7 @@ def read_import_id(template: str, text: str) -> dict[str, str] | None:
     found = re.fullmatch(pattern + re.escape(template[at:]), text.strip())
     if found is None:
         return None
-    return {name: part if holders[name] else _exact(part) for name, part in found.groupdict().items()}
+    return parts | {name: part if holders[name] else _exact(part) for name, part in found.groupdict().items()}
 
 
 def _exact(part: str) -> str:

@@ -53,7 +53,14 @@ _SPELLINGS: dict[str, Callable[[str], str]] = {"type": _type, "word": lambda tex
 def propose(
     attributes: Mapping[str, Attribute], config: Any, prior: Any, same: Same = same_text
 ) -> dict[str, Any]:
-    """Plan an object from its configuration and prior state (None when it is to be created)."""
+    """Plan an object from its configuration and prior state.
+
+    Args:
+        attributes: schema of the object.
+        config: its configuration.
+        prior: its state before; None when it is to be created.
+        same: whether a configured value means what the prior one means.
+    """
     return {
         name: _propose(
             item,
@@ -111,6 +118,8 @@ def body(attributes: Mapping[str, Attribute], value: Any, config: Any = None) ->
         # Such a value is no reason to write, but is sent with one, so that an import finds it again.
         if item.provider_only and (config is None or item.trigger or item.write_only):
             continue
+        if item.unmanaged and isinstance(config, dict) and config.get(name) is None:
+            continue
         source = config.get(name) if item.write_only and isinstance(config, dict) else value.get(name)
         if source is None:
             continue
@@ -141,6 +150,11 @@ def needs_write(resource: Resource, prior: Mapping[str, Any], planned: Mapping[s
 
     A trigger that appears after an import counts too: nothing shows whether it came with another secret,
     and the service takes an equal one for no change.
+
+    Args:
+        resource: type of the object.
+        prior: its value before.
+        planned: its planned value.
     """
     if body(resource.attributes, prior) != body(resource.attributes, planned):
         return True
@@ -154,7 +168,13 @@ def _triggers(attributes: Mapping[str, Attribute], value: Any) -> dict[Path, Any
 
 
 def replacements(resource: Resource, prior: Mapping[str, Any], planned: Mapping[str, Any]) -> list[Path]:
-    """Paths whose change needs a new object; to write a default out, or leave it out, is no change."""
+    """Paths whose change needs a new object; to write a default out, or leave it out, is no change.
+
+    Args:
+        resource: type of the object.
+        prior: its value before.
+        planned: its planned value.
+    """
 
     def meant(item: Attribute, value: Any, whole: Mapping[str, Any]) -> Any:
         return whole.get(item.default_from) if value is None and item.default_from else value
@@ -166,6 +186,8 @@ def replacements(resource: Resource, prior: Mapping[str, Any], planned: Mapping[
         if item.replace
         and path in before
         and meant(item, value, planned) != before[path]
+        # Nothing shows what an imported object was made with.
+        and not (item.provider_only and before[path] is None)
         # What the service will tell may well be the same; what a configuration will tell may well differ.
         and (item.configurable or value is not UNKNOWN)
     ]
@@ -178,8 +200,20 @@ def templates(resource: Resource, planned: dict[str, Any]) -> None:
             planned[name] = fill_template(item.template, planned)
 
 
-def forget(resource: Resource, planned: dict[str, Any], inferred: bool) -> None:
-    """Make unknown, in place, what a write changes: volatile values and, with the SQL, inferred ones."""
+def forget(
+    resource: Resource, planned: dict[str, Any], inferred: bool, config: Mapping[str, Any] | None = None
+) -> None:
+    """Make unknown, in place, what a write changes: volatile values and, with the SQL, inferred ones.
+
+    Args:
+        resource: type of the object.
+        planned: its planned value.
+        inferred: whether the SQL changes.
+        config: its configuration; what it leaves to others may change until the apply.
+    """
+    for name in resource.shared:
+        if config is not None and config.get(name) is None:
+            planned[name] = UNKNOWN
     for name, item in resource.attributes.items():
         if item.mode == "computed" and (item.volatile or (inferred and item.infer)):
             planned[name] = UNKNOWN

@@ -53,6 +53,8 @@ def plan(
     private.leaving = []
     private.take_timeouts(config)
     problems = [] if session.destroying else check(resource.attributes, config, resource.exactly_one_of)
+    if not session.destroying:
+        problems += session.claims.note(resource, config)
     if has_error(problems):
         # Already reported by validation, but values may have become known since then.
         return Planned(rules.propose(resource.attributes, config, prior), private, [], problems)
@@ -110,7 +112,7 @@ def _update(
         if path not in answer.replace and _at(state, path) != _at(prior, path)
     ]
     changed = any(state.get(name) != prior.get(name) for name in statement.depends_on(resource))
-    rules.forget(resource, state, inferred=changed)
+    rules.forget(resource, state, inferred=changed, config=config)
     if changed:
         impact.set_change(resource, state, UNKNOWN)
     else:

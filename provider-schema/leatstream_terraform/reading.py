@@ -18,6 +18,12 @@ def read(
 ) -> tuple[dict[str, Any] | None, Private]:
     """Read an object again; None when it is gone. Only the service's own "not found" counts as gone.
 
+    Args:
+        session: the configured provider.
+        resource: type of the object.
+        state: its value before.
+        private: what the provider kept with it.
+
     Raises:
         Failed: it cannot be read.
     """
@@ -46,6 +52,11 @@ def import_state(
 ) -> tuple[dict[str, Any], Private]:
     """The state to start an import from: the object's names. Terraform reads the rest.
 
+    Args:
+        resource: type of the object.
+        text: the import id; empty where the identity is given.
+        identity: its names.
+
     Raises:
         Failed: the id does not have the form that the resource takes.
     """
@@ -62,17 +73,21 @@ def import_state(
             )
     else:
         names = {name: (identity or {}).get(name) for name in resource.key}
-        if any(not value for value in names.values()):
+        needed = [name for name in resource.key if resource.attributes[name].mode == "required"]
+        if any(not names[name] for name in needed):
             raise Failed(
-                Diagnostic(
-                    f"The identity of {resource.name} is not complete", f"Give {', '.join(resource.key)}."
-                )
+                Diagnostic(f"The identity of {resource.name} is not complete", f"Give {', '.join(needed)}.")
             )
     return empty(resource.attributes) | dict(names), Private(fresh=True)
 
 
 def read_data(session: Session, resource: Resource, config: Mapping[str, Any]) -> dict[str, Any]:
     """Read a data source.
+
+    Args:
+        session: the configured provider.
+        resource: type of the data source.
+        config: its configuration.
 
     Raises:
         Failed: there is no such object, or it cannot be read.

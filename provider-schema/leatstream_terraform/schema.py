@@ -45,6 +45,8 @@ class Attribute:
             does.
         infer: where ``statements:validate`` returns the value, such as ``plan.sink.fqn``.
         preview: where the plan of a CREATE STREAM has the value that a stream's configuration leaves out.
+        unmanaged: where the configuration leaves it out, others give the value; it is read and not written.
+        kept: only the answer to a write has the value; a later answer without it changes nothing.
         example: a value that matches the pattern, for errors.
         exactly_one_of: of a nested object, names of which exactly one must be set.
     """
@@ -70,6 +72,8 @@ class Attribute:
     template: str | None = None
     infer: str | None = None
     preview: str | None = None
+    unmanaged: bool = False
+    kept: bool = False
     enum: tuple[Any, ...] = ()
     pattern: str | None = None
     example: str | None = None
@@ -102,6 +106,12 @@ class Resource:
         live: the service keeps nothing of what was written and returns what is. What the configuration does
             not name is then not read.
         constants: members of the REST body that are the same for every object of this type.
+        shared: attributes that others give where the configuration leaves them out; a write without one must
+            not fail because another has changed it meanwhile.
+        excludes: attributes of other resources that may not manage the same thing; see
+            ``provider-schema/README.md``.
+        create: method of the request that makes an object.
+        rotates: an update is ``POST <path>:rotate``, which makes a new value.
     """
 
     name: str
@@ -119,6 +129,10 @@ class Resource:
     constants: Mapping[str, Any] = field(default_factory=dict)
     live: bool = False
     version: int = 0
+    shared: tuple[str, ...] = ()
+    excludes: tuple[Mapping[str, Any], ...] = ()
+    create: str = "PUT"
+    rotates: bool = False
 
     def with_semantic(self, kind: str) -> Attribute | None:
         """The first top-level attribute compared in the given way."""
@@ -180,6 +194,8 @@ def _attribute(name: str, raw: Mapping[str, Any]) -> Attribute:
                 "template",
                 "infer",
                 "preview",
+                "unmanaged",
+                "kept",
                 "pattern",
                 "example",
             )
@@ -205,6 +221,10 @@ def _resource(name: str, raw: Mapping[str, Any]) -> Resource:
         constants=raw.get("constants", {}),
         live=raw.get("live", False),
         version=raw.get("version", 0),
+        shared=tuple(raw.get("shared", ())),
+        excludes=tuple(raw.get("excludes", ())),
+        create=raw.get("create", "PUT"),
+        rotates=raw.get("rotates", False),
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from leatstream_terraform.claims import Claims
 from leatstream_terraform.codec import UNKNOWN, Path
 from leatstream_terraform.command import is_destroy
 from leatstream_terraform.diagnostics import Diagnostic, Failed, from_problem
@@ -28,6 +29,7 @@ class Session:
         client: the service; None before it is configured, or while its address is not known yet.
         foreseen: what this process has planned.
         leaving: what this process deletes, or plans to delete.
+        claims: which resource types manage what can be managed by two.
         replaced: labels of objects that the plan replaces.
         destroying: the command destroys everything, so that no configuration is validated.
         assume_refused: the service does not take ``assume`` in ``statements:validate``.
@@ -38,6 +40,7 @@ class Session:
     client: Client | None = None
     foreseen: Foreseen = field(default_factory=Foreseen)
     leaving: Leaving = field(default_factory=Leaving)
+    claims: Claims = field(default_factory=Claims)
     replaced: set[str] = field(default_factory=set)
     destroying: bool = field(default_factory=is_destroy)
     stop: threading.Event = field(default_factory=threading.Event)

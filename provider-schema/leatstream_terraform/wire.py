@@ -68,7 +68,7 @@ def _named(raw: Any, prior: Any) -> Any:
 def _read(item: Attribute, raw: Any, prior: Any, known: bool, live: bool) -> Any:
     if item.write_only:
         return None
-    if item.provider_only and known:
+    if (item.provider_only and known) or (item.kept and raw is None):
         return prior
     if item.path and raw is None:
         return prior

@@ -49,7 +49,11 @@ def identity_message(protocol: Protocol, resource: Resource) -> Any:
     for name in resource.key:
         item = resource.attributes[name]
         result.identity_attributes.add(
-            name=name, type=b'"string"', required_for_import=True, description=item.description
+            name=name,
+            type=b'"string"',
+            required_for_import=item.mode == "required",
+            optional_for_import=item.mode != "required",
+            description=item.description,
         )
     return result
 

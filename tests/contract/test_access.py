@@ -649,3 +649,59 @@ def test_a_topic_that_was_there_before_is_dropped_only_with_drop_entity(
     assert answers[0].status_code == 403
     assert "DROP_ENTITY" in answers[0].json()["detail"]
     assert answers[1].status_code in (202, 204)
+
+
+def test_a_lost_topic_is_made_again_only_by_who_may(fresh: Any, admin: TestClient, sign_in: Sign) -> None:
+    """The store is asked for nothing before it is known that the relation may be changed."""
+    body = {
+        "columns": [{"name": "viewtime", "type": "BIGINT"}, {"name": "userid", "type": "VARCHAR"}],
+        "store": "k",
+        "value_format": "json",
+        "properties": {"topic.partitions": "1", "topic.replicas": "1"},
+    }
+    store = on("usage", "store", "k")
+    clients = {
+        "sees": sign_in("sees", *READ, store, on("create_entity", "store", "k")),
+        "modifies": sign_in("modifies", *READ, store, on("modify", "relation", STREAM)),
+    }
+    del fresh.cluster.entities["pageviews"]
+    for who, client in clients.items():
+        answer = client.put(f"/v1/relations/{STREAM}", json=body)
+        assert (answer.status_code, code_of(answer)) == (403, "permission-denied"), who
+        assert "pageviews" not in fresh.cluster.entities, who
+    both = sign_in("both", *READ, store, on("create_entity", "store", "k"), on("modify", "relation", STREAM))
+    assert both.put(f"/v1/relations/{STREAM}", json=body).status_code == 200
+    assert "pageviews" in fresh.cluster.entities
+
+
+def test_a_hidden_topic_is_no_hint(admin: TestClient, sign_in: Sign) -> None:
+    """Who declares a stream over a topic that is not there learns only the names that it may see."""
+    for name in ("orders_secret", "orders_mine"):
+        admin.put(f"/v1/stores/k/entities/{name}", json={"kafka": {"partitions": 1, "replicas": 1}})
+    client = sign_in(
+        "declares",
+        on("usage", "database", "demo"),
+        on("usage", "schema", "demo.public"),
+        on("create_relation", "schema", "demo.public"),
+        on("usage", "store", "k"),
+        on("read_entity", "store", "k", entities="orders_m*"),
+    )
+    for near, shown in (("orders_secre", "secret"), ("orders_min", "orders_mine")):
+        sql = f"CREATE STREAM x (n BIGINT) WITH ('topic' = '{near}', 'value.format' = 'json')"
+        answer = run(client, sql)
+        assert answer.status_code in (403, 422)
+        assert (shown in answer.text) == (shown == "orders_mine"), answer.text
+
+
+def test_a_query_over_a_relation_needs_no_privilege_on_its_store(admin: TestClient, sign_in: Sign) -> None:
+    admin.put("/v1/stores/own", json={"kafka": {"bootstrap_servers": "localhost:9092"}})
+    client = sign_in(
+        "elsewhere",
+        *READ,
+        on("create_relation", "schema", "demo.public"),
+        on("create_query", "organization"),
+        on("usage", "store", "own"),
+        on("create_entity", "store", "own"),
+    )
+    answer = run(client, f"CREATE STREAM taken WITH ('store' = 'own') AS SELECT userid FROM {STREAM}")
+    assert answer.status_code == 200, answer.text

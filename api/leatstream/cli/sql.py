@@ -38,6 +38,7 @@ def sql(
     database: Annotated[str | None, typer.Option(help="Database of unqualified names.")] = None,
     schema: Annotated[str | None, typer.Option(help="Schema of unqualified names.")] = None,
     store: Annotated[str | None, typer.Option(help="Store of new relations.")] = None,
+    role: Annotated[str | None, typer.Option(help="Role to act in; else the token's.")] = None,
     wait: Annotated[
         int, typer.Option("--wait", help="Seconds to wait for a new query's job to run.", min=0, max=60)
     ] = 0,
@@ -64,6 +65,8 @@ def sql(
         raise typer.BadParameter("nothing is changed: leave --wait and --atomic out", param_hint="--dry-run")
     client = open_client(context)
     names: Context = {"database": database, "schema": schema, "store": store}
+    if role is not None:
+        names["role"] = role
     if wait:
         names["wait_timeout"] = f"{wait}s"
     if atomic:

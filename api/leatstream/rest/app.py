@@ -25,6 +25,7 @@ from leatstream.rest.routes import (
     entities,
     function_sources,
     functions,
+    grants,
     objects,
     queries,
     relations,
@@ -70,6 +71,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         applications,
         statements,
         access,
+        grants,
         server,
         drivers,
     )

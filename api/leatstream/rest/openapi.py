@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from leatstream.rest.answers import TEXTS
+from leatstream.rest.needs import OPERATIONS
 from leatstream.rest.problem import MEDIA_TYPE
 from leatstream.rest.streams import EVENTS, NDJSON
 
@@ -147,6 +148,8 @@ def _mend_operation(path: str, operation: dict[str, Any]) -> None:
     if operation["operationId"] == "patch_query":
         body = operation["requestBody"]["content"]
         body["application/merge-patch+json"] = body["application/json"]
+    if operation["operationId"] in OPERATIONS:
+        operation["x-access"] = OPERATIONS[operation["operationId"]].as_json()
     _mend_headers(path, operation)
 
 

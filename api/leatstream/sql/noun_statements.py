@@ -186,7 +186,7 @@ class NounStatements(Leat.Parser):
         if not self.take("default"):
             self.refuse("The statement SET", hint="There is SET DEFAULT DATABASE, SCHEMA or STORE.")
         if self.is_word("role"):
-            self.refuse("SET DEFAULT ROLE", hint="A token has one role; make another token for another role.")
+            self.refuse("SET DEFAULT ROLE", hint="USE ROLE r, or set 'default.role' of the account.")
         noun = self._noun(("database", "schema", "store"), "DATABASE, SCHEMA or STORE")
         name = self._upto(2) if noun == "schema" else self._one()
         return s.SetDefault(**self._base(first), noun=cast(Any, noun), name=name)

@@ -47,9 +47,11 @@ from leatstream_cdktf.l1.entity import (
 )
 from leatstream_cdktf.l1.function import Function, FunctionArgument
 from leatstream_cdktf.l1.function_source import FunctionSource
+from leatstream_cdktf.l1.grant import Grant
 from leatstream_cdktf.l1.provider import LeatstreamProvider
 from leatstream_cdktf.l1.query import Query, QueryTimeouts
 from leatstream_cdktf.l1.role import Role, RoleGrant
+from leatstream_cdktf.l1.role_membership import RoleMembership
 from leatstream_cdktf.l1.schema import Schema
 from leatstream_cdktf.l1.schema_registry import SchemaRegistry
 from leatstream_cdktf.l1.secret import Secret
@@ -75,6 +77,7 @@ from leatstream_cdktf.l1.store import (
 )
 from leatstream_cdktf.l1.stream import Stream, StreamColumn
 from leatstream_cdktf.l1.table import Table, TableColumn
+from leatstream_cdktf.l1.token import Token
 from leatstream_cdktf.l1.user import User
 
 __all__ = [
@@ -121,11 +124,13 @@ __all__ = [
     "Function",
     "FunctionArgument",
     "FunctionSource",
+    "Grant",
     "LeatstreamProvider",
     "Query",
     "QueryTimeouts",
     "Role",
     "RoleGrant",
+    "RoleMembership",
     "Schema",
     "SchemaRegistry",
     "Secret",
@@ -151,5 +156,6 @@ __all__ = [
     "StreamColumn",
     "Table",
     "TableColumn",
+    "Token",
     "User",
 ]

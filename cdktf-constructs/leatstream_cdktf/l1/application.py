@@ -66,6 +66,7 @@ class Application(Resource):
         comment: str | None = None,
         database: str | None = None,
         desired_state: str | None = None,
+        owner: str | None = None,
         schema: str | None = None,
         store: str | None = None,
         timeouts: ApplicationTimeouts | tf.IResolvable | None = None,
@@ -83,6 +84,7 @@ class Application(Resource):
             database: Database of unqualified names.
             desired_state: Whether its queries should run. One of ``running``, ``stopped``. Default:
                 ``running``.
+            owner: Role that owns the object. Left out = the present one, at first the caller's.
             schema: Schema of unqualified names.
             store: Store of the sinks, where the SQL names none.
             timeouts: How long to wait, such as `"30s"` or `"10m"`; default 10 minutes. Never stored, so a
@@ -99,6 +101,7 @@ class Application(Resource):
                 "comment": comment,
                 "database": database,
                 "desired_state": desired_state,
+                "owner": owner,
                 "schema": schema,
                 "store": store,
                 "timeouts": timeouts,
@@ -138,7 +141,7 @@ class Application(Resource):
 
     @property
     def owner(self) -> str:
-        """Role that owns the object."""
+        """Role that owns the object. Left out = the present one, at first the caller's."""
         return self.get_string_attribute("owner")
 
     @property

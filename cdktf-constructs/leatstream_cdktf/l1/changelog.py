@@ -97,6 +97,7 @@ class Changelog(Resource):
         columns: Sequence[ChangelogColumn] | tf.IResolvable | None = None,
         comment: str | None = None,
         key_format: str | None = None,
+        owner: str | None = None,
         properties: Mapping[str, str] | None = None,
         timestamp: str | None = None,
         timestamp_format: str | None = None,
@@ -118,6 +119,7 @@ class Changelog(Resource):
                 of the store's table.
             comment: Free text.
             key_format: Format of record keys.
+            owner: Role that owns the object. Left out = the present one, at first the caller's.
             properties: Other WITH keys, such as `topic.partitions`.
             timestamp: Column that gives event time.
             timestamp_format: Form that the writer uses for the timestamp column, `sql` or `iso8601`. Kept for
@@ -138,6 +140,7 @@ class Changelog(Resource):
                 "columns": columns,
                 "comment": comment,
                 "key_format": key_format,
+                "owner": owner,
                 "properties": properties,
                 "timestamp": timestamp,
                 "timestamp_format": timestamp_format,
@@ -195,7 +198,7 @@ class Changelog(Resource):
 
     @property
     def owner(self) -> str:
-        """Role that owns the object."""
+        """Role that owns the object. Left out = the present one, at first the caller's."""
         return self.get_string_attribute("owner")
 
     @property

@@ -110,7 +110,7 @@ class DataRole(DataSource):
 
     @property
     def inherits(self) -> list[str]:
-        """Roles whose grants it has too."""
+        """Roles whose grants it has too. Left out = those that it has stay."""
         return self.get_list_attribute("inherits")
 
     @property

@@ -83,5 +83,5 @@ class DataUser(DataSource):
 
     @property
     def roles(self) -> list[str]:
-        """Roles that it may act in."""
+        """Roles that it may act in. Left out = those that it has stay."""
         return self.get_list_attribute("roles")

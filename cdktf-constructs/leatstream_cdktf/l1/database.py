@@ -27,6 +27,7 @@ class Database(Resource):
         *,
         name: str,
         comment: str | None = None,
+        owner: str | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare it.
@@ -36,6 +37,7 @@ class Database(Resource):
             id_: its name within the scope.
             name: Name of the database, exact. A change replaces the object.
             comment: Free text.
+            owner: Role that owns the object. Left out = the present one, at first the caller's.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
         super().__init__(
@@ -44,6 +46,7 @@ class Database(Resource):
             {
                 "name": name,
                 "comment": comment,
+                "owner": owner,
             },
             meta,
         )
@@ -70,5 +73,5 @@ class Database(Resource):
 
     @property
     def owner(self) -> str:
-        """Role that owns the object."""
+        """Role that owns the object. Left out = the present one, at first the caller's."""
         return self.get_string_attribute("owner")

@@ -48,6 +48,7 @@ class DescriptorSource(Resource):
         descriptor_set: str,
         name: str,
         comment: str | None = None,
+        owner: str | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare it.
@@ -59,6 +60,7 @@ class DescriptorSource(Resource):
                 filebase64(…).
             name: Name of the descriptor source, exact. A change replaces the object.
             comment: Free text.
+            owner: Role that owns the object. Left out = the present one, at first the caller's.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
         super().__init__(
@@ -68,6 +70,7 @@ class DescriptorSource(Resource):
                 "descriptor_set": descriptor_set,
                 "name": name,
                 "comment": comment,
+                "owner": owner,
             },
             meta,
         )
@@ -104,7 +107,7 @@ class DescriptorSource(Resource):
 
     @property
     def owner(self) -> str:
-        """Role that owns the object."""
+        """Role that owns the object. Left out = the present one, at first the caller's."""
         return self.get_string_attribute("owner")
 
     @property

@@ -57,6 +57,7 @@ class Function(Resource):
         returns: str,
         source: str,
         comment: str | None = None,
+        owner: str | None = None,
         timeout_seconds: int | float | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
@@ -71,6 +72,7 @@ class Function(Resource):
             returns: SQL type of the result.
             source: Name of the function source.
             comment: Free text.
+            owner: Role that owns the object. Left out = the present one, at first the caller's.
             timeout_seconds: How long its calls in one partition of one batch may take. Default: ``60``.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
@@ -84,6 +86,7 @@ class Function(Resource):
                 "returns": returns,
                 "source": source,
                 "comment": comment,
+                "owner": owner,
                 "timeout_seconds": timeout_seconds,
             },
             meta,
@@ -126,7 +129,7 @@ class Function(Resource):
 
     @property
     def owner(self) -> str:
-        """Role that owns the object."""
+        """Role that owns the object. Left out = the present one, at first the caller's."""
         return self.get_string_attribute("owner")
 
     @property

@@ -30,6 +30,7 @@ class FunctionSource(Resource):
         file: str,
         name: str,
         comment: str | None = None,
+        owner: str | None = None,
         restart_queries: bool | tf.IResolvable | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
@@ -42,6 +43,7 @@ class FunctionSource(Resource):
             file: Name of the file; it ends in `.py`, or in `.jar`.
             name: Name of the function source, exact. A change replaces the object.
             comment: Free text.
+            owner: Role that owns the object. Left out = the present one, at first the caller's.
             restart_queries: Whether running queries that call its functions are restarted, from their
                 checkpoints, when the code changes. Otherwise they keep the old code until they are restarted.
                 Default: ``True``.
@@ -55,6 +57,7 @@ class FunctionSource(Resource):
                 "file": file,
                 "name": name,
                 "comment": comment,
+                "owner": owner,
                 "restart_queries": restart_queries,
             },
             meta,
@@ -102,5 +105,5 @@ class FunctionSource(Resource):
 
     @property
     def owner(self) -> str:
-        """Role that owns the object."""
+        """Role that owns the object. Left out = the present one, at first the caller's."""
         return self.get_string_attribute("owner")

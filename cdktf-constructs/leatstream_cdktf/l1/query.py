@@ -240,6 +240,7 @@ class Query(Resource):
         database: str | None = None,
         delete_sink_entity: bool | tf.IResolvable | None = None,
         desired_state: str | None = None,
+        owner: str | None = None,
         properties: Mapping[str, str] | None = None,
         schema: str | None = None,
         store: str | None = None,
@@ -259,6 +260,7 @@ class Query(Resource):
             delete_sink_entity: Whether destroying the query deletes the sink's topic and its records.
                 Default: ``False``.
             desired_state: Whether the job should run. One of ``running``, ``stopped``. Default: ``running``.
+            owner: Role that owns the object. Left out = the present one, at first the caller's.
             properties: Properties of the query.
             schema: Schema of unqualified names.
             store: Store of the sink, where the SQL names none.
@@ -277,6 +279,7 @@ class Query(Resource):
                 "database": database,
                 "delete_sink_entity": delete_sink_entity,
                 "desired_state": desired_state,
+                "owner": owner,
                 "properties": properties,
                 "schema": schema,
                 "store": store,
@@ -327,7 +330,7 @@ class Query(Resource):
 
     @property
     def owner(self) -> str:
-        """Role that owns the object."""
+        """Role that owns the object. Left out = the present one, at first the caller's."""
         return self.get_string_attribute("owner")
 
     @property

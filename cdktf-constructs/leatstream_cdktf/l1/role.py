@@ -154,7 +154,7 @@ class Role(Resource):
             name: Name of the role, exact. A change replaces the object.
             comment: Free text.
             grants: Its own grants. Left out = those that it has stay.
-            inherits: Roles whose grants it has too.
+            inherits: Roles whose grants it has too. Left out = those that it has stay.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
         super().__init__(
@@ -191,7 +191,7 @@ class Role(Resource):
 
     @property
     def inherits(self) -> list[str]:
-        """Roles whose grants it has too."""
+        """Roles whose grants it has too. Left out = those that it has stay."""
         return self.get_list_attribute("inherits")
 
     @property

@@ -30,6 +30,7 @@ class Schema(Resource):
         database: str,
         name: str,
         comment: str | None = None,
+        owner: str | None = None,
         **meta: Unpack[ResourceMeta],
     ) -> None:
         """Declare it.
@@ -40,6 +41,7 @@ class Schema(Resource):
             database: Name of the database. A change replaces the object.
             name: Name of the schema, exact. A change replaces the object.
             comment: Free text.
+            owner: Role that owns the object. Left out = the present one, at first the caller's.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
         super().__init__(
@@ -49,6 +51,7 @@ class Schema(Resource):
                 "database": database,
                 "name": name,
                 "comment": comment,
+                "owner": owner,
             },
             meta,
         )
@@ -85,5 +88,5 @@ class Schema(Resource):
 
     @property
     def owner(self) -> str:
-        """Role that owns the object."""
+        """Role that owns the object. Left out = the present one, at first the caller's."""
         return self.get_string_attribute("owner")

@@ -38,6 +38,7 @@ class SchemaRegistry(Resource):
         uris: str,
         ca_certificate: str | None = None,
         comment: str | None = None,
+        owner: str | None = None,
         password_secret: str | None = None,
         password_wo: str | None = None,
         password_wo_version: int | float | None = None,
@@ -54,6 +55,7 @@ class SchemaRegistry(Resource):
             uris: Addresses with http:// or https://, joined by commas.
             ca_certificate: PEM of the authority that signed its certificate; left out = the system's.
             comment: Free text.
+            owner: Role that owns the object. Left out = the present one, at first the caller's.
             password_secret: Name of the secret that holds the password.
             password_wo: Password, of Confluent Cloud the API key's secret; left out = the stored one stays.
                 Write-only: sent to the service, never stored in the state. It is sent with every change of
@@ -72,6 +74,7 @@ class SchemaRegistry(Resource):
                 "uris": uris,
                 "ca_certificate": ca_certificate,
                 "comment": comment,
+                "owner": owner,
                 "password_secret": password_secret,
                 "password_wo": password_wo,
                 "password_wo_version": password_wo_version,
@@ -107,7 +110,7 @@ class SchemaRegistry(Resource):
 
     @property
     def owner(self) -> str:
-        """Role that owns the object."""
+        """Role that owns the object. Left out = the present one, at first the caller's."""
         return self.get_string_attribute("owner")
 
     @property

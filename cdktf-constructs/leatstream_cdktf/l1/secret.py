@@ -31,6 +31,7 @@ class Secret(Resource):
         *,
         name: str,
         comment: str | None = None,
+        owner: str | None = None,
         properties: Mapping[str, str] | None = None,
         type: str | None = None,
         value_wo: str | None = None,
@@ -44,6 +45,7 @@ class Secret(Resource):
             id_: its name within the scope.
             name: Name of the secret, exact. A change replaces the object.
             comment: Free text.
+            owner: Role that owns the object. Left out = the present one, at first the caller's.
             properties: Notes beside it. They are not secret and are shown.
             type: Type of the secret. One of ``generic_string``. Default: ``generic_string``.
             value_wo: The secret itself; left out = the stored one stays. Write-only: sent to the service,
@@ -58,6 +60,7 @@ class Secret(Resource):
             {
                 "name": name,
                 "comment": comment,
+                "owner": owner,
                 "properties": properties,
                 "type": type,
                 "value_wo": value_wo,
@@ -88,7 +91,7 @@ class Secret(Resource):
 
     @property
     def owner(self) -> str:
-        """Role that owns the object."""
+        """Role that owns the object. Left out = the present one, at first the caller's."""
         return self.get_string_attribute("owner")
 
     @property

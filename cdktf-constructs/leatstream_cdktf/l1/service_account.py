@@ -43,7 +43,7 @@ class ServiceAccount(Resource):
             comment: Free text.
             default_role: Role of tokens that name none; left out = the only one.
             disabled: Whether its tokens are refused.
-            roles: Roles that it may act in.
+            roles: Roles that it may act in. Left out = those that it has stay.
             **meta: Terraform's own arguments: depends_on, lifecycle, count, for_each, provider, …
         """
         super().__init__(
@@ -96,5 +96,5 @@ class ServiceAccount(Resource):
 
     @property
     def roles(self) -> list[str]:
-        """Roles that it may act in."""
+        """Roles that it may act in. Left out = those that it has stay."""
         return self.get_list_attribute("roles")

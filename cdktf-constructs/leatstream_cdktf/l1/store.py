@@ -1118,6 +1118,7 @@ class Store(Resource):
         kafka: StoreKafka | tf.IResolvable | None = None,
         kinesis: StoreKinesis | tf.IResolvable | None = None,
         oracle: StoreOracle | tf.IResolvable | None = None,
+        owner: str | None = None,
         postgres: StorePostgres | tf.IResolvable | None = None,
         s3: StoreS3 | tf.IResolvable | None = None,
         schema_registry: str | None = None,
@@ -1139,6 +1140,7 @@ class Store(Resource):
             kafka: An Apache Kafka cluster, or one that speaks its protocol.
             kinesis: Kinesis Data Streams of one AWS region.
             oracle: A service of an Oracle database.
+            owner: Role that owns the object. Left out = the present one, at first the caller's.
             postgres: A database of a PostgreSQL server.
             s3: A bucket of S3 or of a server that speaks its protocol, or the part of it below a prefix.
             schema_registry: Name of the schema registry that describes its records.
@@ -1158,6 +1160,7 @@ class Store(Resource):
                 "kafka": kafka,
                 "kinesis": kinesis,
                 "oracle": oracle,
+                "owner": owner,
                 "postgres": postgres,
                 "s3": s3,
                 "schema_registry": schema_registry,
@@ -1230,7 +1233,7 @@ class Store(Resource):
 
     @property
     def owner(self) -> str:
-        """Role that owns the object."""
+        """Role that owns the object. Left out = the present one, at first the caller's."""
         return self.get_string_attribute("owner")
 
     @property

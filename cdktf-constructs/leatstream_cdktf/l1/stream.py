@@ -97,6 +97,7 @@ class Stream(Resource):
         comment: str | None = None,
         key_format: str | None = None,
         key_type: str | None = None,
+        owner: str | None = None,
         properties: Mapping[str, str] | None = None,
         timestamp: str | None = None,
         timestamp_format: str | None = None,
@@ -118,6 +119,7 @@ class Stream(Resource):
             comment: Free text.
             key_format: Format of record keys.
             key_type: SQL type of record keys.
+            owner: Role that owns the object. Left out = the present one, at first the caller's.
             properties: Other WITH keys, such as `topic.partitions`.
             timestamp: Column that gives event time.
             timestamp_format: Form that the writer uses for the timestamp column, `sql` or `iso8601`. Kept for
@@ -138,6 +140,7 @@ class Stream(Resource):
                 "comment": comment,
                 "key_format": key_format,
                 "key_type": key_type,
+                "owner": owner,
                 "properties": properties,
                 "timestamp": timestamp,
                 "timestamp_format": timestamp_format,
@@ -200,7 +203,7 @@ class Stream(Resource):
 
     @property
     def owner(self) -> str:
-        """Role that owns the object."""
+        """Role that owns the object. Left out = the present one, at first the caller's."""
         return self.get_string_attribute("owner")
 
     @property

@@ -90,6 +90,7 @@ class Table(Resource):
         store: str,
         columns: Sequence[TableColumn] | tf.IResolvable | None = None,
         comment: str | None = None,
+        owner: str | None = None,
         primary_key: Sequence[str] | None = None,
         properties: Mapping[str, str] | None = None,
         topic: str | None = None,
@@ -106,6 +107,7 @@ class Table(Resource):
             store: Name of the store. A change replaces the object.
             columns: Columns, in order; left out = those of the store's table.
             comment: Free text.
+            owner: Role that owns the object. Left out = the present one, at first the caller's.
             primary_key: Unique columns by which written rows replace each other; without `columns` those of
                 the store's table.
             properties: Other WITH keys, such as `topic.partitions`.
@@ -123,6 +125,7 @@ class Table(Resource):
                 "store": store,
                 "columns": columns,
                 "comment": comment,
+                "owner": owner,
                 "primary_key": primary_key,
                 "properties": properties,
                 "topic": topic,
@@ -172,7 +175,7 @@ class Table(Resource):
 
     @property
     def owner(self) -> str:
-        """Role that owns the object."""
+        """Role that owns the object. Left out = the present one, at first the caller's."""
         return self.get_string_attribute("owner")
 
     @property

@@ -12,6 +12,7 @@ import yaml
 from openapi_spec_validator import validate
 from pydantic import BaseModel
 
+from leatstream.rest.needs import CHANGES, OPERATIONS
 from leatstream.rest.openapi import render_document
 from leatstream.rest.schemas import databases, entities, queries, relations, statements, stores
 
@@ -84,6 +85,13 @@ def test_only_health_is_open(document: dict[str, Any]) -> None:
 
 def test_internal_routes_are_not_published(document: dict[str, Any]) -> None:
     assert not [path for path in document["paths"] if "drivers" in path]
+
+
+def test_every_operation_says_what_it_needs(document: dict[str, Any]) -> None:
+    """A new operation needs a line in ``rest/needs.py``; tests/contract/test_access_matrix.py compares it."""
+    operations = {one["operationId"] for item in document["paths"].values() for one in item.values()}
+    assert operations == set(OPERATIONS)
+    assert set(CHANGES) <= operations
 
 
 def test_nothing_of_openapi_3_2(text: str) -> None:

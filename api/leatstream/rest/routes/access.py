@@ -34,7 +34,7 @@ from leatstream.rest.schemas.access import (
     UserBody,
 )
 from leatstream.services.environment import Environment, Precondition, Principal
-from leatstream.services.nouns import accounts, audit, grants, roles, tokens
+from leatstream.services.nouns import accounts, audit, grants, ownership, roles, tokens
 
 router = APIRouter(prefix="/v1", tags=["access"])
 
@@ -59,7 +59,7 @@ def put_role(
 ) -> RoleView:
     """Create or replace a role. Changed grants count from the next request on, on every server."""
     grants = None if body.grants is None else [one.to_domain() for one in body.grants]
-    stored = roles.put_role(env, caller, role, body.inherits or (), grants, body.comment, pre)
+    stored = roles.put_role(env, caller, role, body.inherits, grants, body.comment, pre)
     response.status_code = 201 if stored.created else 200
     response.headers["ETag"] = etag.write(stored.item.meta.generation)
     if stored.created:
@@ -90,7 +90,7 @@ def revoke_privileges(env: Env, caller: Caller, role: NamePath, body: GrantsBody
 @router.post("/ownership", status_code=204, responses=WRITING)
 def transfer_ownership(env: Env, caller: Caller, body: OwnershipBody) -> None:
     """Give an object to another role."""
-    grants.transfer(env, caller, body.on, body.name, body.role)
+    ownership.transfer(env, caller, body.on, body.name, body.role)
 
 
 def _put_account(
@@ -107,7 +107,7 @@ def _put_account(
         caller,
         kind,
         name,
-        body.roles or (),
+        body.roles,
         body.default_role,
         bool(body.disabled),
         body.comment,

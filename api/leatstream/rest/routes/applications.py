@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
+from leatstream.model.names import quote
 from leatstream.model.registered import Application
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE
@@ -19,6 +20,7 @@ from leatstream.rest.waiting import WaitFor, WaitTime, look_until
 from leatstream.services.applications import catalog as service
 from leatstream.services.applications import removal
 from leatstream.services.environment import Environment
+from leatstream.services.nouns.ownership import put_owned
 
 router = APIRouter(prefix="/v1", tags=["applications"])
 
@@ -67,7 +69,14 @@ def put_application(
 ) -> ApplicationView:
     """Create or replace an application, all of it or nothing. `plan` says what became of each query."""
     with about_sql():
-        stored = service.put_application(env, caller, application, body.to_domain(), pre)
+        stored = put_owned(
+            env,
+            caller,
+            "application",
+            quote(application),
+            body.owner,
+            lambda: service.put_application(env, caller, application, body.to_domain(), pre),
+        )
     response.status_code = 201 if stored.created else 200
     if stored.created:
         response.headers["Location"] = location("applications", stored.item.name)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fastapi import APIRouter, Response
 
+from leatstream.model.names import quote
 from leatstream.model.objects import Database
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
@@ -11,6 +14,7 @@ from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre
 from leatstream.rest.schemas.databases import DatabaseBody, DatabaseCreation, DatabaseList, DatabaseView
 from leatstream.services.environment import Stored
 from leatstream.services.nouns import databases as service
+from leatstream.services.nouns.ownership import put_owned
 
 router = APIRouter(prefix="/v1", tags=["databases"])
 
@@ -34,7 +38,8 @@ def list_databases(
 @router.post("/databases", status_code=201, responses=WRITING)
 def create_database(env: Env, caller: Caller, body: DatabaseCreation, response: Response) -> DatabaseView:
     """Create a database, which must not exist yet. It gets a schema `public`."""
-    return _answer(service.create_database(env, caller, body.name, body.comment), response)
+    name, make = quote(body.name), partial(service.create_database, env, caller, body.name, body.comment)
+    return _answer(put_owned(env, caller, "database", name, body.owner, make), response)
 
 
 @router.get("/databases/{database}", responses=READING)
@@ -50,7 +55,15 @@ def put_database(
     env: Env, caller: Caller, database: NamePath, body: DatabaseBody, pre: Pre, response: Response
 ) -> DatabaseView:
     """Create or replace a database. A new one gets a schema `public`."""
-    return _answer(service.put_database(env, caller, database, body.comment, pre), response)
+    stored = put_owned(
+        env,
+        caller,
+        "database",
+        quote(database),
+        body.owner,
+        lambda: service.put_database(env, caller, database, body.comment, pre),
+    )
+    return _answer(stored, response)
 
 
 @router.delete("/databases/{database}", status_code=204, responses=DELETING)

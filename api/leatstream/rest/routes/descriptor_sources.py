@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
+from leatstream.model.names import quote
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
 from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
@@ -13,6 +14,7 @@ from leatstream.rest.schemas.registered import (
     DescriptorSourceView,
 )
 from leatstream.services.nouns import descriptor_sources as service
+from leatstream.services.nouns.ownership import put_owned
 
 router = APIRouter(prefix="/v1", tags=["descriptor-sources"])
 
@@ -42,7 +44,14 @@ def put_descriptor_source(
     env: Env, caller: Caller, source: NamePath, body: DescriptorSourceBody, pre: Pre, response: Response
 ) -> DescriptorSourceView:
     """Create or replace a descriptor source; a file that is no descriptor set is refused."""
-    stored = service.put_descriptor_source(env, caller, source, body.descriptor_set, body.comment, pre)
+    stored = put_owned(
+        env,
+        caller,
+        "descriptor_source",
+        quote(source),
+        body.owner,
+        lambda: service.put_descriptor_source(env, caller, source, body.descriptor_set, body.comment, pre),
+    )
     response.status_code = 201 if stored.created else 200
     response.headers["ETag"] = etag.write(stored.item.meta.generation)
     if stored.created:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from leatstream.model.functions import FunctionSource
+from leatstream.model.names import quote
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
 from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
@@ -16,6 +17,7 @@ from leatstream.rest.schemas.functions import (
 )
 from leatstream.services.environment import Precondition, Stored
 from leatstream.services.functions import catalog as service
+from leatstream.services.nouns.ownership import put_owned
 from leatstream.services.queries.restart_callers import restart_callers
 
 router = APIRouter(prefix="/v1", tags=["function-sources"])
@@ -69,8 +71,15 @@ def put_function_source(
     response: Response,
 ) -> FunctionSourceView:
     """Create or replace a function source. Running queries that call its functions are restarted with it."""
-    stored = service.put_function_source(
-        env, caller, function_source, body.file, body.content, body.comment, pre
+    stored = put_owned(
+        env,
+        caller,
+        "function_source",
+        quote(function_source),
+        body.owner,
+        lambda: service.put_function_source(
+            env, caller, function_source, body.file, body.content, body.comment, pre
+        ),
     )
     if body.restart_queries:
         # Also where nothing has changed: an earlier try may have been cut off here.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from leatstream.model.functions import UserFunction
+from leatstream.model.names import quote
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
 from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
 from leatstream.rest.schemas.functions import FunctionBody, FunctionCreation, FunctionList, FunctionView
 from leatstream.services.environment import Precondition, Stored
 from leatstream.services.functions import catalog as service
+from leatstream.services.nouns.ownership import put_owned
 
 router = APIRouter(prefix="/v1", tags=["functions"])
 _NEW = Precondition(must_be_new=True)
@@ -51,7 +53,15 @@ def put_function(
     env: Env, caller: Caller, function: NamePath, body: FunctionBody, pre: Pre, response: Response
 ) -> FunctionView:
     """Create or replace a user's function; one that queries call keeps its arguments and type."""
-    return _answer(service.put_function(env, caller, function, body.to_domain(), pre), response)
+    stored = put_owned(
+        env,
+        caller,
+        "function",
+        quote(function),
+        body.owner,
+        lambda: service.put_function(env, caller, function, body.to_domain(), pre),
+    )
+    return _answer(stored, response)
 
 
 @router.delete("/functions/{function}", status_code=204, responses=DELETING)

@@ -13,6 +13,7 @@ from fastapi.responses import StreamingResponse
 from leatstream.errors import RequestError
 from leatstream.model import objects
 from leatstream.model.bounds import LOG_LINES
+from leatstream.model.names import quote
 from leatstream.model.objects import QueryState
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE
@@ -50,6 +51,7 @@ from leatstream.rest.schemas.queries import (
 from leatstream.rest.streams import EVENTS
 from leatstream.rest.waiting import WaitFor, WaitTime, look_until
 from leatstream.services.environment import Precondition, Stored
+from leatstream.services.nouns.ownership import put_owned
 from leatstream.services.queries import catalog as service
 from leatstream.services.queries import history as query_log
 from leatstream.services.queries import removal as remove
@@ -164,7 +166,14 @@ def put_query(
 ) -> QueryView:
     """Create or replace a query. Its plan is checked whole before anything is kept."""
     with about_sql():
-        stored = service.put_query(env, caller, query, body.to_domain(), pre)
+        stored = put_owned(
+            env,
+            caller,
+            "query",
+            quote(query),
+            body.owner,
+            lambda: service.put_query(env, caller, query, body.to_domain(), pre),
+        )
     return _answer(stored, response)
 
 

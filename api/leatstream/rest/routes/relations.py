@@ -20,6 +20,7 @@ from leatstream.rest.deps import (
 )
 from leatstream.rest.loads import slow
 from leatstream.rest.schemas.relations import RelationBody, RelationList, RelationView
+from leatstream.services.nouns.ownership import put_owned
 from leatstream.services.relations import relations as service
 
 router = APIRouter(prefix="/v1", tags=["relations"])
@@ -54,7 +55,15 @@ def put_relation(
     env: Env, caller: Caller, relation: FqnPath, body: RelationBody, pre: Pre, response: Response
 ) -> RelationView:
     """Create or replace a stream. Its entity is made if the store has none and the properties say how."""
-    stored = service.put_relation(env, caller, read_fqn(relation), body.to_domain(), pre)
+    fqn = read_fqn(relation)
+    stored = put_owned(
+        env,
+        caller,
+        "relation",
+        str(fqn),
+        body.owner,
+        lambda: service.put_relation(env, caller, fqn, body.to_domain(), pre),
+    )
     response.status_code = 201 if stored.created else 200
     response.headers["ETag"] = etag.write(stored.item.meta.generation)
     if stored.created:

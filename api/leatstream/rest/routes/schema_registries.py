@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
+from leatstream.model.names import quote
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING, problems
 from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
@@ -15,6 +16,7 @@ from leatstream.rest.schemas.registered import (
     SchemaRegistryView,
 )
 from leatstream.services.nouns import schema_registries as service
+from leatstream.services.nouns.ownership import put_owned
 
 router = APIRouter(prefix="/v1", tags=["schema-registries"])
 
@@ -50,17 +52,24 @@ def put_schema_registry(
     env: Env, caller: Caller, registry: NamePath, body: SchemaRegistryBody, pre: Pre, response: Response
 ) -> SchemaRegistryView:
     """Create or replace a schema registry."""
-    stored = service.put_registry(
+    stored = put_owned(
         env,
         caller,
-        registry,
-        body.type,
-        body.uris,
-        body.username,
-        body.secrets(),
-        body.comment,
-        pre,
-        body.ca_certificate,
+        "schema_registry",
+        quote(registry),
+        body.owner,
+        lambda: service.put_registry(
+            env,
+            caller,
+            registry,
+            body.type,
+            body.uris,
+            body.username,
+            body.secrets(),
+            body.comment,
+            pre,
+            body.ca_certificate,
+        ),
     )
     response.status_code = 201 if stored.created else 200
     response.headers["ETag"] = etag.write(stored.item.meta.generation)

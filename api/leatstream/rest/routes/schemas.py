@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
+from leatstream.model.names import quote
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
 from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
 from leatstream.rest.schemas.databases import SchemaBody, SchemaList, SchemaView
 from leatstream.services.nouns import schemas as service
+from leatstream.services.nouns.ownership import put_owned
 
 router = APIRouter(prefix="/v1/databases/{database}", tags=["schemas"])
 
@@ -42,7 +44,14 @@ def put_schema(
     response: Response,
 ) -> SchemaView:
     """Create or replace a schema."""
-    stored = service.put_schema(env, caller, database, schema, body.comment, pre)
+    stored = put_owned(
+        env,
+        caller,
+        "schema",
+        f"{quote(database)}.{quote(schema)}",
+        body.owner,
+        lambda: service.put_schema(env, caller, database, schema, body.comment, pre),
+    )
     response.status_code = 201 if stored.created else 200
     response.headers["ETag"] = etag.write(stored.item.meta.generation)
     if stored.created:

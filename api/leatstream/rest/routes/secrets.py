@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
+from leatstream.model.names import quote
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
 from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
 from leatstream.rest.loads import slow
 from leatstream.rest.schemas.registered import SecretBody, SecretList, SecretView
 from leatstream.services.nouns import named_secrets as service
+from leatstream.services.nouns.ownership import put_owned
 
 router = APIRouter(prefix="/v1", tags=["secrets"])
 
@@ -36,8 +38,15 @@ def put_secret(
     env: Env, caller: Caller, secret: NamePath, body: SecretBody, pre: Pre, response: Response
 ) -> SecretView:
     """Create or replace a secret. Stores that use it connect with a new value at once."""
-    stored = service.put_secret(
-        env, caller, secret, body.value, body.type, body.properties, body.comment, pre
+    stored = put_owned(
+        env,
+        caller,
+        "secret",
+        quote(secret),
+        body.owner,
+        lambda: service.put_secret(
+            env, caller, secret, body.value, body.type, body.properties, body.comment, pre
+        ),
     )
     response.status_code = 201 if stored.created else 200
     response.headers["ETag"] = etag.write(stored.item.meta.generation)

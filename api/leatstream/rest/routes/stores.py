@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
+from leatstream.model.names import quote
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING, problems
 from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
 from leatstream.rest.loads import slow
 from leatstream.rest.schemas.stores import StoreBody, StoreList, StoreView
 from leatstream.services.nouns import stores as service
+from leatstream.services.nouns.ownership import put_owned
 
 router = APIRouter(prefix="/v1", tags=["stores"])
 
@@ -45,8 +47,15 @@ def put_store(
     """Create or replace a store and ask it once. One that does not answer is kept; its status says why."""
     connector_class = env.connector_classes.get(body.kind)
     config, secrets = body.settings(connector_class.secret_fields() if connector_class else ())
-    stored = service.put_store(
-        env, caller, store, body.kind, config, secrets, body.comment, pre, body.schema_registry
+    stored = put_owned(
+        env,
+        caller,
+        "store",
+        quote(store),
+        body.owner,
+        lambda: service.put_store(
+            env, caller, store, body.kind, config, secrets, body.comment, pre, body.schema_registry
+        ),
     )
     response.status_code = 201 if stored.created else 200
     response.headers["ETag"] = etag.write(stored.item.meta.generation)

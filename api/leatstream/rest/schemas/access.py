@@ -42,10 +42,9 @@ Kind = Literal[
 ]
 
 
-class GrantBody(Body):
-    """One privilege on one object, or on all objects of a kind, now and later."""
+class GrantedTarget(Body):
+    """The object of a grant, or all objects of a kind; the members that may follow the kind."""
 
-    privilege: Privilege = Field(description="What is granted.")
     on: Kind = Field(description="Kind of the object.")
     name: _SqlName | None = Field(
         None,
@@ -57,10 +56,9 @@ class GrantBody(Body):
     entities: _SqlName | None = Field(
         None, description="Entities of the store that it is for: a name, or the start of names and `*`."
     )
-    grant_option: bool | None = Field(None, description="Whether the role may grant it to others.")
 
     @model_validator(mode="after")
-    def _make_sense(self) -> GrantBody:
+    def _make_sense(self) -> GrantedTarget:
         places = [one for one in (self.name, self.in_database, self.in_schema) if one is not None]
         if len(places) > 1 or (self.on == ORGANIZATION and places):
             raise PydanticCustomError("grant", "give at most one of name, in_database and in_schema")
@@ -77,30 +75,43 @@ class GrantBody(Body):
                 )
         return self
 
+    def target(self) -> Target:
+        """The target of a grant."""
+        if self.on == ORGANIZATION:
+            return Target(self.on, "")
+        if self.name is not None:
+            return Target(self.on, self.name, entities=self.entities)
+        within = "schema" if self.in_schema else "database" if self.in_database else ORGANIZATION
+        return Target(self.on, None, within, self.in_schema or self.in_database or "")
+
+
+class GrantBody(GrantedTarget):
+    """One privilege on one object, or on all objects of a kind, now and later."""
+
+    privilege: Privilege = Field(description="What is granted.")
+    grant_option: bool | None = Field(None, description="Whether the role may grant it to others.")
+
     def to_domain(self) -> Grant:
         """The grant."""
-        if self.on == ORGANIZATION:
-            on = Target(self.on, "")
-        elif self.name is not None:
-            on = Target(self.on, self.name, entities=self.entities)
-        else:
-            within = "schema" if self.in_schema else "database" if self.in_database else ORGANIZATION
-            on = Target(self.on, None, within, self.in_schema or self.in_database or "")
-        return Grant(self.privilege, on, bool(self.grant_option))
+        return Grant(self.privilege, self.target(), bool(self.grant_option))
 
     @classmethod
     def from_domain(cls, one: Grant) -> GrantBody:
         """The grant as it is sent."""
-        on = one.on
-        return cls(
-            privilege=one.privilege,
-            on=on.kind,  # type: ignore[arg-type]
-            name=None if on.kind == ORGANIZATION else on.name,
-            in_database=on.container if on.within == "database" else None,
-            in_schema=on.container if on.within == "schema" else None,
-            entities=on.entities,
-            grant_option=one.grant_option or None,
-        )
+        return cls(**_members_of(one))
+
+
+def _members_of(one: Grant) -> dict[str, Any]:
+    on = one.on
+    return {
+        "privilege": one.privilege,
+        "on": on.kind,
+        "name": None if on.kind == ORGANIZATION else on.name,
+        "in_database": on.container if on.within == "database" else None,
+        "in_schema": on.container if on.within == "schema" else None,
+        "entities": on.entities,
+        "grant_option": one.grant_option or None,
+    }
 
 
 def _canonical(text: str, parts: int) -> str | None:
@@ -124,6 +135,7 @@ class RoleBody(Body):
             resource="leatstream_role",
             path="/v1/roles/{name}",
             key=["name"],
+            shared=["inherits", "grants"],
             path_attributes={"name": "Name of the role, exact."},
             **{"import": "{name}"},
         )
@@ -136,10 +148,14 @@ class RoleBody(Body):
 
     comment: Comment = None
     inherits: Annotated[list[Name] | None, Field(max_length=100)] = Field(
-        None, description="Roles whose grants it has too."
+        None,
+        description="Roles whose grants it has too. Left out = those that it has stay.",
+        json_schema_extra=terraform(unmanaged=True),
     )
     grants: Annotated[list[GrantBody] | None, Field(max_length=5000)] = Field(
-        None, description="Its own grants. Left out = those that it has stay."
+        None,
+        description="Its own grants. Left out = those that it has stay.",
+        json_schema_extra=terraform(unmanaged=True),
     )
 
 
@@ -205,6 +221,7 @@ def _account_terraform(resource: str, path: str, what: str) -> dict[str, Any]:
         path=path,
         key=["name"],
         path_attributes={"name": f"Name of the {what}, exact."},
+        shared=["roles"],
         **{"import": "{name}"},
     )
 
@@ -212,7 +229,9 @@ def _account_terraform(resource: str, path: str, what: str) -> dict[str, Any]:
 class _AccountFields(Body):
     comment: Comment = None
     roles: Annotated[list[Name] | None, Field(max_length=100)] = Field(
-        None, description="Roles that it may act in."
+        None,
+        description="Roles that it may act in. Left out = those that it has stay.",
+        json_schema_extra=terraform(unmanaged=True),
     )
     default_role: Name | None = Field(
         None, description="Role of tokens that name none; left out = the only one."
@@ -277,21 +296,58 @@ class AccountList(View):
 
 
 class TokenBody(Body):
-    """A token to make."""
+    """An API token. Its value is made with it, and again when it is rotated; it is not shown otherwise."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"account": "ci", "scope": "read", "lifetime_days": 30}]}
+        json_schema_extra=terraform(
+            resource="leatstream_token",
+            path="/v1/tokens/{name}",
+            key=["name"],
+            path_attributes={"name": "Name of the token, exact."},
+            create="POST",
+            rotates=True,
+            attributes={
+                "comment": {"replace": True},
+                "value": {
+                    "sensitive": True,
+                    "volatile": True,
+                    "kept": True,
+                    "description": "The bearer token. The service shows it once, so the state keeps it: "
+                    "protect the state. Null after an import, until the next rotation.",
+                },
+                "expires_at": {"volatile": True},
+                **{name: {"omit": True} for name in ("created_at", "created_by", "last_used_at", "values")},
+            },
+            data_source=False,
+            **{"import": "{name}"},
+        )
+        | {"examples": [{"account": "ci", "scope": "read", "lifetime_days": 30}]}
     )
 
-    account: Name | None = Field(None, description="Whose token it is; left out = the caller's own.")
+    account: Name | None = Field(
+        None,
+        description="Whose token it is; left out = the caller's own.",
+        json_schema_extra=terraform(replace=True, mode="optional_computed"),
+    )
     role: Name | None = Field(
-        None, description="Role that it acts in; left out = the account's default role."
+        None,
+        description="Role that it acts in; left out = the account's default role.",
+        json_schema_extra=terraform(replace=True, mode="optional_computed"),
     )
     scope: Scope = Field(
-        Scope.WRITE, description="How far it reaches: read, write, or admin for access itself."
+        Scope.WRITE,
+        description="How far it reaches: read, write, or admin for access itself.",
+        json_schema_extra=terraform(replace=True, name="token_scope"),
     )
     lifetime_days: Annotated[int, Field(ge=1, le=MOST_DAYS)] | None = Field(
-        DEFAULT_DAYS, description="Days until it ends; null = it never does, which needs MANAGE_MEMBERS."
+        DEFAULT_DAYS,
+        description="Days until it ends; null = it never does, which needs MANAGE_MEMBERS.",
+        json_schema_extra=terraform(
+            replace=True,
+            provider_only=True,
+            default=False,
+            description=f"Days until a value ends; default {DEFAULT_DAYS}. A rotation begins them again.",
+        ),
     )
     comment: Comment = None
 

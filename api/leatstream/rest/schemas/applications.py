@@ -5,7 +5,16 @@ from __future__ import annotations
 from pydantic import ConfigDict, Field
 
 from leatstream.model.objects import DesiredState, QueryState
-from leatstream.rest.schemas.base import OMIT, Body, Comment, Name, ObjectView, View, meta_fields, terraform
+from leatstream.rest.schemas.base import (
+    OMIT,
+    Comment,
+    Name,
+    ObjectView,
+    OwnedBody,
+    View,
+    meta_fields,
+    terraform,
+)
 from leatstream.rest.schemas.plans import ApplicationPlan
 from leatstream.rest.schemas.queries import Sql
 from leatstream.services.applications.catalog import ShownApplication
@@ -18,7 +27,7 @@ _EXAMPLE = """BEGIN APPLICATION demo
 END APPLICATION"""
 
 
-class ApplicationBody(Body):
+class ApplicationBody(OwnedBody):
     """An application: queries and streams that are made together, all or none, and go together."""
 
     model_config = ConfigDict(

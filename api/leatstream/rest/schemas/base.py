@@ -32,6 +32,16 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class OwnedBody(Body):
+    """What a client sends of an object that belongs to a role."""
+
+    owner: Name | None = Field(
+        None,
+        description="Role that owns the object. Left out = the present one, at first the caller's.",
+        json_schema_extra=terraform(unmanaged=True),
+    )
+
+
 class View(BaseModel):
     """What the service answers."""
 

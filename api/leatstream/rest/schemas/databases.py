@@ -6,11 +6,11 @@ from pydantic import ConfigDict, Field
 
 from leatstream.model.names import quote
 from leatstream.model.objects import Database, Schema
-from leatstream.rest.schemas.base import Body, Comment, Name, ObjectView, View, meta_fields, terraform
+from leatstream.rest.schemas.base import Comment, Name, ObjectView, OwnedBody, View, meta_fields, terraform
 from leatstream.services.environment import Page
 
 
-class DatabaseBody(Body):
+class DatabaseBody(OwnedBody):
     """A database: a logical grouping of schemas."""
 
     model_config = ConfigDict(
@@ -61,7 +61,7 @@ class DatabaseList(View):
         return cls(items=items, next_page_token=page.next_page_token)
 
 
-class SchemaBody(Body):
+class SchemaBody(OwnedBody):
     """A schema: a namespace of relations inside a database.
 
     Every database has a schema `public` from the start; it is not declared.

@@ -16,7 +16,17 @@ from leatstream.model.functions import (
 )
 from leatstream.model.objects import Column
 from leatstream.model.types import DataType, parse_type
-from leatstream.rest.schemas.base import Body, Comment, Name, ObjectView, View, Word, meta_fields, terraform
+from leatstream.rest.schemas.base import (
+    Body,
+    Comment,
+    Name,
+    ObjectView,
+    OwnedBody,
+    View,
+    Word,
+    meta_fields,
+    terraform,
+)
 from leatstream.services.environment import Page
 
 _SOURCE: dict[str, Any] = {
@@ -32,7 +42,7 @@ _FUNCTION: dict[str, Any] = {
 SqlType = Annotated[str, Field(min_length=1, max_length=4000)]
 
 
-class FunctionSourceBody(Body):
+class FunctionSourceBody(OwnedBody):
     """A function source: a file with functions, and their code."""
 
     model_config = ConfigDict(
@@ -116,7 +126,7 @@ class FunctionArgument(Body):
     )
 
 
-class FunctionBody(Body):
+class FunctionBody(OwnedBody):
     """A function that SQL may call."""
 
     model_config = ConfigDict(

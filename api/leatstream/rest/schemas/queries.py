@@ -16,6 +16,7 @@ from leatstream.rest.schemas.base import (
     EffectiveView,
     Name,
     ObjectView,
+    OwnedBody,
     PositionView,
     Properties,
     View,
@@ -34,7 +35,7 @@ Offset = Annotated[StrictInt, Field(ge=0, le=2**62)]
 Sql = Annotated[str, Field(min_length=1, max_length=500_000)]
 
 
-class QueryBody(Body):
+class QueryBody(OwnedBody):
     """A query: SQL that runs until it is stopped, as a PySpark job of its own."""
 
     model_config = ConfigDict(

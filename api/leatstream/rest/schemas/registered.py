@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 
 from leatstream.errors import RequestError
 from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret, SecretName
-from leatstream.rest.schemas.base import Body, Comment, Name, ObjectView, View, meta_fields, terraform
+from leatstream.rest.schemas.base import Comment, Name, ObjectView, OwnedBody, View, meta_fields, terraform
 from leatstream.services.environment import Page
 from leatstream.services.nouns.schema_registries import RegistryStatus
 from leatstream.services.nouns.secret_values import SecretValue
@@ -21,7 +21,7 @@ _PEM = Annotated[str, Field(min_length=50, max_length=200_000)]
 _BASE64 = Annotated[str, Field(min_length=4, max_length=950_000, pattern=r"^[A-Za-z0-9+/]+={0,2}$")]
 
 
-class SecretBody(Body):
+class SecretBody(OwnedBody):
     """A secret: a value with a name, which is written and never read back."""
 
     model_config = ConfigDict(
@@ -83,7 +83,7 @@ class SecretList(View):
         return cls(items=items, next_page_token=page.next_page_token)
 
 
-class SchemaRegistryBody(Body):
+class SchemaRegistryBody(OwnedBody):
     """A schema registry: where schemas of records are kept. Stores name theirs."""
 
     model_config = ConfigDict(
@@ -182,7 +182,7 @@ class SchemaRegistryList(View):
         return cls(items=items, next_page_token=page.next_page_token)
 
 
-class DescriptorSourceBody(Body):
+class DescriptorSourceBody(OwnedBody):
     """A descriptor source: a compiled set of protobuf message types."""
 
     model_config = ConfigDict(

@@ -16,6 +16,7 @@ from leatstream.rest.schemas.base import (
     EffectiveView,
     Name,
     ObjectView,
+    OwnedBody,
     Properties,
     View,
     Word,
@@ -45,7 +46,7 @@ class ColumnBody(Body):
     comment: Comment = None
 
 
-class RelationBody(Body):
+class RelationBody(OwnedBody):
     """A stream, changelog or table: the relational face of an entity."""
 
     model_config = ConfigDict(

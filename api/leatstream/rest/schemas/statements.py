@@ -26,6 +26,7 @@ class _ContextBody(Body):
     database: Name | None = Field(None, description="Database of unqualified names.")
     schema_: Name | None = Field(None, alias="schema", description="Schema of unqualified names.")
     store: Name | None = Field(None, description="Store, where the SQL names none.")
+    role: Name | None = Field(None, description="Role to act in; left out = the token's.")
 
 
 class StatementBody(_ContextBody):
@@ -38,7 +39,6 @@ class StatementBody(_ContextBody):
     )
 
     sql: Sql = Field(description="Statements, separated by semicolons.")
-    role: Name | None = Field(None, description="Role of the session, as an answer's context returned it.")
     atomic: StrictBool = Field(
         False,
         description="Keep the changes of all statements or of none. A statement with an effect outside the "
@@ -290,7 +290,7 @@ class ValidationBody(_ContextBody):
 
     def context(self) -> Context:
         """What unqualified names mean."""
-        return Context(self.database, self.schema_, self.store)
+        return Context(self.database, self.schema_, self.store, self.role)
 
 
 class StreamPlan(View):

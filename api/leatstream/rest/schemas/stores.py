@@ -13,7 +13,16 @@ from leatstream.connectors.settings import secret_owners
 from leatstream.errors import RequestError
 from leatstream.model.objects import Store, StoreState
 from leatstream.model.registered import SecretName
-from leatstream.rest.schemas.base import OMIT, Body, Comment, Name, ObjectView, View, meta_fields, terraform
+from leatstream.rest.schemas.base import (
+    OMIT,
+    Comment,
+    Name,
+    ObjectView,
+    OwnedBody,
+    View,
+    meta_fields,
+    terraform,
+)
 from leatstream.rest.schemas.kinds import settings_view, store_body, store_view, with_kinds
 from leatstream.services.environment import Page
 from leatstream.services.nouns.secret_values import SecretValue
@@ -26,7 +35,7 @@ class StoreKinds(BaseModel):
     """A typed object per kind; a store has exactly one of them."""
 
 
-class StoreBody(StoreKinds, Body):
+class StoreBody(StoreKinds, OwnedBody):
     """A store: connectivity and access to a system of yours."""
 
     model_config = ConfigDict(

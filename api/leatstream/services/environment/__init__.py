@@ -47,6 +47,7 @@ class Principal:
         token: id of the token that it came with, for the audit log.
         request: id of the request, for the audit log.
         address: of the client, for the audit log.
+        bound: whether it stays in its role and what that inherits, as an API token does.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Principal:
     token: str | None = None
     request: str | None = None
     address: str | None = None
+    bound: bool = False
 
     @property
     def rights(self) -> Rights:
@@ -64,7 +66,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What unqualified names mean. There is no session on the server: clients send it with each statement."""
+    """What unqualified names mean, and the role. No server keeps it: clients send it with each statement."""
 
     database: str | None = None
     schema: str | None = None
@@ -242,7 +244,9 @@ class Environment:
 
     def seen_by(self, who: Principal) -> Environment:
         """The environment of one principal's request: its units show and change what the principal may."""
-        return replace(self, open_unit=UnitsOf(self._whole, who), who=who)
+        # Of an environment that is a principal's already, the units below: who changes its role sees no less.
+        base = self.open_unit.base if isinstance(self.open_unit, UnitsOf) else self._whole
+        return replace(self, open_unit=UnitsOf(base, who), who=who)
 
     def _whole(self, *, write: bool = True) -> AbstractContextManager[UnitOfWork]:
         return self.open_unit(write=write)

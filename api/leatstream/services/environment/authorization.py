@@ -180,7 +180,7 @@ def principal_of(
             hint=f"Make a new token, or: GRANT ROLE {quote(row.role)} TO …",
         )
     rights = rights_in(unit, row.role, Scope(row.scope))
-    return Principal(row.principal, row.role, rights, row.id, request, address)
+    return Principal(row.principal, row.role, rights, row.id, request, address, bound=True)
 
 
 def rights_in(unit: UnitOfWork, role: str, scope: Scope = Scope.ADMIN) -> Rights:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leatstream.errors import AccessError, sentence
-from leatstream.model.access import NAME_PARTS, ORGANIZATION, Privilege
+from leatstream.model.access import ENTITY_PRIVILEGES, NAME_PARTS, ORGANIZATION, Privilege
 from leatstream.model.names import quote
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment.rights import Rights, containers_of
@@ -170,6 +170,23 @@ def require_on_entity(env: Environment, store: str, entity: str, *privileges: Pr
         missing = desk.missing_on_entity(store, entity, privileges, found.meta.owner)
         if missing:
             raise denied(desk.who.role, missing)
+
+
+def visible_entities(env: Environment, store: str) -> Callable[[str], bool]:
+    """Which entities of a store the principal sees: those on which it has any privilege.
+
+    Args:
+        env: of the principal.
+        store: name of the store.
+    """
+    with env.open_unit(write=False) as unit:
+        desk, found = desk_of(unit), unit.stores.find(store)
+    if desk is None or found is None:
+        return lambda _: True
+    rights, owner = desk.rights, found.meta.owner
+    return lambda entity: any(
+        rights.may_entity(one, quote(store), entity, owner) for one in ENTITY_PRIVILEGES
+    )
 
 
 def require_ownership(rows: object, item: object) -> None:

@@ -57,6 +57,7 @@ class Run:
 
     Attributes:
         files: those sent along, by name, in base64.
+        caller: the principal as it signed in, where USE ROLE may have changed its role since.
         length: of all values in the results' tables, in characters.
     """
 
@@ -66,6 +67,7 @@ class Run:
     deadline: float
     results: list[StatementResult] = field(default_factory=list)
     files: Mapping[str, str] = field(default_factory=dict)
+    caller: Principal | None = None
     length: int = 0
 
     def keep(self, result: StatementResult) -> None:

@@ -27,7 +27,7 @@ def put_account(
     principal: Principal,
     kind: AccountKind,
     name: str,
-    roles: Sequence[str] = (),
+    roles: Sequence[str] | None = (),
     default_role: str | None = None,
     disabled: bool = False,
     comment: str | None = None,
@@ -40,7 +40,7 @@ def put_account(
         principal: who asks; needs MANAGE_MEMBERS, and may give no role that has more rights than its own.
         kind: user or service account.
         name: exact name, such as an e-mail address.
-        roles: that it may act in.
+        roles: that it may act in; None leaves those that it has.
         default_role: of tokens that name none; None = the only one.
         disabled: refuse its tokens.
         comment: free text.
@@ -54,15 +54,14 @@ def put_account(
     _require_manager(principal)
     if name == ADMINISTRATOR:
         raise RequestError("validation", "The account admin belongs to the server's own token.")
-    held = tuple(dict.fromkeys(roles))
-    if default_role is not None and default_role not in held:
-        raise RequestError(
-            "validation", f"Default role {default_role} is none of the account's.", pointer="#/default_role"
-        )
     with env.open_unit() as unit:
         old = unit.accounts.find(name)
         if old is not None and old.kind is not kind:
             raise already_exists(old.kind.value, quote(name))
+        held = tuple(dict.fromkeys(roles if roles is not None else old.roles if old is not None else ()))
+        if default_role is not None and default_role not in held:
+            detail = f"Default role {default_role} is none of the account's."
+            raise RequestError("validation", detail, pointer="#/default_role")
         refuse_unknown_roles(unit, held)
         before = set(old.roles) if old is not None else set()
         # Who switches an account on or off gives or takes all of its roles.

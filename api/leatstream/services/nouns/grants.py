@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from leatstream.errors import AccessError, Faults, RequestError, not_found
+from leatstream.errors import AccessError, Faults, RequestError, already_exists, not_found
 from leatstream.model.access import (
     BUILT_IN,
     CONTAINERS,
     ENTITY_PRIVILEGES,
-    KINDS,
     OBJECT_PRIVILEGES,
     ORGANIZATION,
     Grant,
@@ -23,7 +22,7 @@ from leatstream.model.objects import Meta
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, Precondition, Principal
 from leatstream.services.environment.authorization import require_admin_scope, rights_in
-from leatstream.services.environment.desk import object_of, rows_of
+from leatstream.services.environment.desk import object_of
 from leatstream.services.environment.upsert import upsert
 
 
@@ -74,34 +73,78 @@ def revoke(env: Environment, principal: Principal, name: str, grants: Sequence[G
     )
 
 
-def transfer(env: Environment, principal: Principal, kind: str, name: str, role: str) -> None:
-    """Give an object to another role; its owner, or a manager of grants, does so.
+def put_grant(
+    env: Environment,
+    principal: Principal,
+    name: str,
+    one: Grant,
+    pre: Precondition = Precondition(),  # noqa: B008 - immutable
+) -> bool:
+    """Add one grant to a role, or change its grant option; whether it is new.
 
     Args:
         env: the environment.
-        principal: who asks.
-        kind: of the object, such as ``relation``.
-        name: of the object as SQL writes it.
-        role: the new owner.
+        principal: who asks; see ``grant``.
+        name: of the role.
+        one: the grant.
+        pre: whether it must be new.
 
     Raises:
         AccessError: permission-denied.
-        CatalogError: not-found, of the object or the role.
+        RequestError: validation.
+        CatalogError: already-exists; not-found, the role.
     """
-    require_admin_scope(principal, "transfer ownership")
-    with env.open_unit() as seen:
-        unit = as_manager(seen, principal)
-        _require_role(unit, role)
-        # A query runs with the rights of its owner, so ownership is no way to more of them.
-        refuse_more_rights(unit, principal, role)
-        found = object_of(unit, kind, name) if kind in KINDS else None
-        if found is None:
-            raise not_found(kind, name)
-        if found.meta.owner == role:
-            return
-        # The unit asks for ownership where the principal's rights are bounded.
-        rows_of(unit, kind).update(replace(found, meta=replace(found.meta, owner=role)))
-        unit.commit()
+    before: list[Grant] = []
+
+    def change(held: Sequence[Grant]) -> list[Grant]:
+        before[:] = [had for had in held if (had.privilege, had.on) == (one.privilege, one.on)]
+        if before and pre.must_be_new:
+            raise already_exists("grant", _said(one, name))
+        return [*(had for had in held if had not in before), one]
+
+    _change(env, principal, name, [one], change)
+    return not before
+
+
+def delete_grant(env: Environment, principal: Principal, name: str, one: Grant) -> None:
+    """Take one grant from a role.
+
+    Args:
+        env: the environment.
+        principal: who asks; see ``grant``.
+        name: of the role.
+        one: the grant; its grant option does not count.
+
+    Raises:
+        AccessError: permission-denied.
+        CatalogError: not-found, the role or the grant.
+    """
+
+    def change(held: Sequence[Grant]) -> list[Grant]:
+        return [had for had in held if had is not find_grant(held, name, one)]
+
+    _change(env, principal, name, [one], change, new=False)
+
+
+def find_grant(held: Iterable[Grant], name: str, one: Grant) -> Grant:
+    """The grant that a role has of a privilege on a target.
+
+    Args:
+        held: grants of the role.
+        name: of the role.
+        one: privilege and target.
+
+    Raises:
+        CatalogError: not-found.
+    """
+    for had in held:
+        if (had.privilege, had.on) == (one.privilege, one.on):
+            return had
+    raise not_found("grant", _said(one, name))
+
+
+def _said(one: Grant, role: str) -> str:
+    return f"of {one.privilege.value.upper()} on {one.on} to role {quote(role)}"
 
 
 def privileges_on(
@@ -135,7 +178,7 @@ def _change(
     with env.open_unit() as unit:
         found = unit.roles.find(name)
         if found is None and name != "public":
-            _require_role(unit, name)
+            require_role(unit, name)
             raise RequestError("validation", f"Role {name} is built in; it is granted nothing.")
         for one in grants:
             _require_grantor(unit, principal, one)
@@ -220,7 +263,13 @@ def check_grants(unit: UnitOfWork, grants: Sequence[Grant], held: Sequence[Grant
     faults.raise_if_any()
 
 
-def _require_role(unit: UnitOfWork, name: str) -> None:
+def require_role(unit: UnitOfWork, name: str) -> None:
+    """CatalogError not-found unless a role exists.
+
+    Args:
+        unit: an open unit.
+        name: of the role.
+    """
     if name not in BUILT_IN and unit.roles.find(name) is None:
         raise not_found("role", quote(name))
 

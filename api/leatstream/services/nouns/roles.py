@@ -30,7 +30,7 @@ def put_role(
     env: Environment,
     principal: Principal,
     name: str,
-    inherits: Sequence[str] = (),
+    inherits: Sequence[str] | None = (),
     grants: Iterable[Grant] | None = None,
     comment: str | None = None,
     pre: Precondition = Precondition(),  # noqa: B008 - immutable
@@ -41,7 +41,7 @@ def put_role(
         env: the environment.
         principal: who asks; needs MANAGE_GRANTS.
         name: exact name.
-        inherits: roles whose grants it has too.
+        inherits: roles whose grants it has too; None leaves those that it has.
         grants: its own; None leaves those that it has.
         comment: free text.
         pre: precondition.
@@ -57,13 +57,15 @@ def put_role(
     with env.open_unit() as unit:
         old = unit.roles.find(name)
         wanted = old.grants if grants is None and old is not None else tuple(dict.fromkeys(grants or ()))
-        _check_inherited(unit, name, inherits)
-        for role in set(inherits) ^ set(old.inherits if old is not None else ()):
+        if inherits is None:
+            inherits = old.inherits if old is not None else ()
+        kept = tuple(dict.fromkeys(inherits))
+        _check_inherited(unit, name, kept)
+        for role in set(kept) ^ set(old.inherits if old is not None else ()):
             refuse_more_rights(unit, principal, role)
         check_grants(as_manager(unit, principal), wanted, old.grants if old is not None else ())
 
         def make(meta: Meta, previous: Role | None) -> Role:
-            kept = tuple(dict.fromkeys(inherits))
             return Role(meta=meta, name=name, inherits=kept, grants=wanted, comment=comment)
 
         stored = upsert(env, principal, unit.roles, name, "role", "rol", pre, make)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from leatstream.errors import RequestError
 from leatstream.model.objects import Meta
 from leatstream.model.registered import SessionDefaults
 from leatstream.services.environment import Context, Environment, Precondition, Principal
 from leatstream.services.environment.authorization import READ, authorize
 from leatstream.services.environment.upsert import upsert
+from leatstream.services.nouns.acting import require_acting_in
 from leatstream.services.nouns.databases import PUBLIC, get_database, require_database
 from leatstream.services.nouns.names import qualify_schema, single
 from leatstream.services.nouns.schemas import get_schema, require_schema
@@ -84,8 +84,8 @@ def used(env: Environment, principal: Principal, s: Use, context: Context) -> tu
         context: database, schema and store of the session.
 
     Raises:
+        AccessError: permission-denied, a role that the principal may not act in.
         CatalogError: not-found.
-        RequestError: unsupported, another role.
     """
     if s.noun == "database":
         name = get_database(env, principal, single(s.name)).name
@@ -98,8 +98,5 @@ def used(env: Environment, principal: Principal, s: Use, context: Context) -> tu
         name = get_store(env, principal, single(s.name)).name
         return name, replace(context, store=name)
     name = single(s.name)
-    if name != principal.role:
-        raise RequestError(
-            "unsupported", f"Roles cannot be switched yet; the token is of role {principal.role}."
-        )
+    require_acting_in(env, principal, name)
     return name, replace(context, role=name)

@@ -75,6 +75,25 @@ def require_new_relation(
         raise denied(desk.who.role, missing)
 
 
+def require_lost_entity(unit: UnitOfWork, relation: Relation) -> None:
+    """What it takes to make the entity of a relation again, where the store has lost it.
+
+    Args:
+        unit: of the principal.
+        relation: as it is stored.
+
+    Raises:
+        AccessError: permission-denied, naming everything that is missing.
+    """
+    desk = desk_of(unit)
+    if desk is None:
+        return
+    missing = desk.missing([(Privilege.MODIFY, "relation", str(relation.fqn), relation.meta.owner)])
+    missing += _missing_in_store(desk, relation, creates=True, written=False)
+    if missing:
+        raise denied(desk.who.role, missing)
+
+
 def reading(desk: Desk, relation: Relation) -> list[Wanted]:
     """What it takes to read a relation: USAGE on what it is in, and SELECT."""
     return _of_relation(desk, Privilege.SELECT, relation)

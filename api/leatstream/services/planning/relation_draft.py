@@ -23,6 +23,7 @@ from leatstream.model.objects import (
     Store,
 )
 from leatstream.services.environment import Environment
+from leatstream.services.environment.desk import visible_entities
 from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.services.planning.record_places import column_named, record_places
 from leatstream.services.planning.sink_formats import check_map_keys, primary_key_formats
@@ -187,7 +188,7 @@ def _infer(
     declared = connector.needed_properties(read.configs)
     near = None
     if entity is None and any(p.name not in read.entity for p in declared):
-        near = _near_entity(env, connector, name)
+        near = _near_entity(env, connector, store.name, name)
     return infer_sink_properties(
         SinkRequest(
             kind=store.kind,
@@ -203,12 +204,14 @@ def _infer(
     )
 
 
-def _near_entity(env: Environment, connector: Connector, name: str) -> str | None:
+def _near_entity(env: Environment, connector: Connector, store: str, name: str) -> str | None:
     """An entity that may have been meant; None where none is near, or the store does not list them."""
     try:
-        names = [entity.name for entity in connector.list_entities(env.settings.store_timeout)]
+        live = connector.list_entities(env.settings.store_timeout)
     except LeatstreamError:
         return None
+    visible = visible_entities(env, store)
+    names = [entity.name for entity in live if visible(entity.name)]
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     return near[0] if near else None
 

@@ -244,7 +244,11 @@ def require_basis(unit: UnitOfWork, planned: PlannedQuery) -> None:
         relations.append(planned.sink)
     known: list[tuple[str, Meta, Relation | Store | None]] = [
         *((str(r.fqn), r.meta, unit.relations.find(str(r.fqn))) for r in relations),
-        *((s.name, s.meta, unit.stores.find(s.name)) for s in planned.stores.values()),
+        # Who may read a relation needs to see neither its store nor what that is called.
+        *(
+            (s.name if unit.stores.find(s.name) else "A store", s.meta, unit.unfiltered.stores.find(s.name))
+            for s in planned.stores.values()
+        ),
     ]
     for name, meta, now in known:
         if now is None or now.meta != meta:

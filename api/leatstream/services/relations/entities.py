@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from leatstream.connectors.base import Connector
@@ -10,11 +10,11 @@ from leatstream.connectors.entities import Entity, Record
 from leatstream.connectors.registry import kinds_that
 from leatstream.errors import Faults, RequestError, StoreError
 from leatstream.inference.sink_properties import SinkRequest, infer_sink_properties
-from leatstream.model.access import ENTITY_PRIVILEGES, Privilege
+from leatstream.model.access import Privilege
 from leatstream.model.names import quote
 from leatstream.services.environment import Environment, Page, Principal, Stored
 from leatstream.services.environment.authorization import READ, WRITE, authorize
-from leatstream.services.environment.desk import desk_of, require_on_entity
+from leatstream.services.environment.desk import require_on_entity, visible_entities
 from leatstream.services.environment.pages import make_page
 from leatstream.services.nouns.dependents import refuse_dependents
 from leatstream.services.nouns.entity_drops import drop_unless_used
@@ -41,18 +41,6 @@ def _of(connector: Connector, entity: Entity) -> Entity:
     return replace(entity, kind=connector.kind)
 
 
-def _readable(env: Environment, store: str) -> Callable[[str], bool]:
-    """Which entities of a store the principal sees: those on which it has any privilege."""
-    with env.open_unit(write=False) as unit:
-        desk, found = desk_of(unit), unit.stores.find(store)
-    if desk is None or found is None:
-        return lambda _: True
-    rights, owner = desk.rights, found.meta.owner
-    return lambda entity: any(
-        rights.may_entity(one, quote(store), entity, owner) for one in ENTITY_PRIVILEGES
-    )
-
-
 def list_entities(
     env: Environment, principal: Principal, store: str, page_size: int = 100, page_token: str | None = None
 ) -> Page[Entity]:
@@ -67,7 +55,7 @@ def list_entities(
     """
     authorize(principal, READ, "entities")
     connector = _connect(env, principal, store)
-    may_read = _readable(env, store)
+    may_read = visible_entities(env, store)
     live = connector.list_entities(env.settings.store_timeout)
     entities = [_of(connector, e) for e in live if may_read(e.name)]
     found = sorted(entities, key=lambda e: e.name)
@@ -91,7 +79,7 @@ def get_entity(env: Environment, principal: Principal, store: str, entity: str) 
     """
     authorize(principal, READ, "entity", entity)
     connector = _connect(env, principal, store)
-    if not _readable(env, store)(entity):
+    if not visible_entities(env, store)(entity):
         raise StoreError("entity-not-found", f"Store {quote(store)} has no entity '{entity}'.")
     found = connector.find_entity(connector.canonical_entity(entity), env.settings.store_timeout)
     if found is None:

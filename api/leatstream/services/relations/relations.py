@@ -51,7 +51,7 @@ from leatstream.services.nouns.entity_drops import (
 from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.services.nouns.schemas import require_schema, schema_key
 from leatstream.services.nouns.stores import require_store
-from leatstream.services.planning.access import require_new_relation
+from leatstream.services.planning.access import require_lost_entity, require_new_relation
 from leatstream.services.planning.live_stores import LiveStores
 from leatstream.services.planning.record_places import headers_column, key_only
 from leatstream.services.planning.record_schemas import with_columns
@@ -117,6 +117,8 @@ def put_relation(
             require_new_relation(
                 unit, draft.relation, creates=not draft.entity_exists, written=False, query=False
             )
+        elif not draft.entity_exists:
+            require_lost_entity(unit, old)
     made = ensure_entity(env, store, draft)
     try:
         return _store_relation(env, principal, draft, pre, within, seen, application)

@@ -20,7 +20,7 @@ from leatstream.model.access import (
 from leatstream.model.names import quote
 from leatstream.services.environment import Context, Environment, Precondition, Principal
 from leatstream.services.environment.results import Run, StatementResult
-from leatstream.services.nouns import accounts, grants, roles, tokens
+from leatstream.services.nouns import accounts, grants, memberships, ownership, roles, tokens
 from leatstream.services.nouns.names import qualify_schema, single
 from leatstream.services.staging.atomic import discarded
 from leatstream.services.staging.catalog_view import CatalogView, qualify
@@ -90,7 +90,7 @@ def grant(run: Run, s: access.GrantPrivileges) -> StatementResult:
                 position=s.position,
                 hint="GRANT OWNERSHIP ON STORE k TO ROLE r;",
             )
-        grants.transfer(run.env, run.principal, target.kind, target.name, role)
+        ownership.transfer(run.env, run.principal, target.kind, target.name, role)
         return StatementResult("grant_ownership", object=thing)
     wanted = [Grant(one, target, s.grant_option) for one in privileges_of(s.privileges, target, s)]
     change = grants.revoke if s.revoke else grants.grant
@@ -100,22 +100,11 @@ def grant(run: Run, s: access.GrantPrivileges) -> StatementResult:
 
 def grant_role(run: Run, s: access.GrantRole) -> StatementResult:
     """GRANT ROLE and REVOKE ROLE."""
-    env, who, role, name = run.env, run.principal, single(s.role), single(s.name)
-
-    def changed(held: tuple[str, ...]) -> tuple[str, ...]:
-        kept = tuple(one for one in held if one != role)
-        return kept if s.revoke else (*kept, role)
-
-    if s.noun == "role":
-        old = roles.get_role(env, who, name)
-        roles.put_role(env, who, name, changed(old.inherits), None, old.comment)
-    else:
-        kind = AccountKind(s.noun)
-        found = accounts.get_account(env, who, kind, name)
-        default = found.default_role if found.default_role in changed(found.roles) else None
-        accounts.put_account(
-            env, who, kind, name, changed(found.roles), default, found.disabled, found.comment
-        )
+    role, name = single(s.role), single(s.name)
+    if not s.revoke:
+        memberships.put_membership(run.env, run.principal, role, s.noun, name)
+    elif memberships.has_role(run.env, run.principal, role, s.noun, name):
+        memberships.delete_membership(run.env, run.principal, role, s.noun, name)
     verb = "revoke_role" if s.revoke else "grant_role"
     return StatementResult(verb, object={"noun": s.noun, "name": name})
 

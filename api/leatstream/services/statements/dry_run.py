@@ -16,7 +16,9 @@ from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.environment.authorization import READ, authorize
 from leatstream.services.environment.results import kind_of
 from leatstream.services.functions.catalog import make_function, make_source
+from leatstream.services.nouns.acting import in_role
 from leatstream.services.nouns.application_owners import refuse_changed_alone
+from leatstream.services.nouns.names import single
 from leatstream.services.nouns.relation_definition import RelationDefinition
 from leatstream.services.nouns.secret_values import planned_value
 from leatstream.services.nouns.session_defaults import with_defaults
@@ -89,7 +91,8 @@ def validate(
         EngineError: engine-unavailable, too many texts are being planned.
     """
     authorize(principal, READ, "statements")
-    env = replace(env, who=principal)
+    caller = principal
+    env, principal = in_role(replace(env, who=caller), caller, context.role)
     found: list[dict[str, Any]] = []
     try:
         statements = parse(sql)
@@ -112,6 +115,10 @@ def validate(
             try:
                 plan = plan_of(env, statement, context, assumed, name, properties)[1]
                 context = after(env, statement, context, assumed, name)
+                if isinstance(statement, ast.Use) and statement.noun == "role":
+                    # A role that the text makes is the caller's to use once it is there.
+                    named = single(statement.name)
+                    env = env if named in assumed.roles else in_role(env, caller, named)[0]
                 found.append({"kind": kind, "plan": plan, "problems": []})
             except LeatstreamError as error:
                 problems = problems_of(error.at(statement.position))

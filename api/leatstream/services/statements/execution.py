@@ -13,6 +13,7 @@ from leatstream.model.objects import DesiredState, RelationKind
 from leatstream.services.environment import Context, Environment, Principal
 from leatstream.services.environment.authorization import READ, authorize
 from leatstream.services.environment.results import Run, StatementResult, kind_of
+from leatstream.services.nouns.acting import in_role
 from leatstream.services.nouns.names import entity_name, qualify_schema, single, store_of
 from leatstream.services.nouns.session_defaults import set_default, used, with_defaults
 from leatstream.services.queries import catalog as queries
@@ -70,7 +71,7 @@ def execute(
         env: the environment.
         principal: who asks.
         sql: statements separated by semicolons; the whole text is parsed before the first one runs.
-        context: what unqualified names mean; USE changes it for the statements after.
+        context: what unqualified names mean, and the role; USE changes it for the statements after.
         wait_timeout: seconds to wait for a created query's job to run.
         files: that the text names with ``'@name'``, by name, in base64.
         atomic: keep the changes of all statements or of none.
@@ -81,12 +82,14 @@ def execute(
     """
     deadline = time.monotonic() + wait_timeout
     statements = parse(sql)
+    caller = principal
+    env, principal = in_role(env, caller, context.role)
     context = with_defaults(env, principal, context)
     if not atomic:
-        run = Run(env, principal, context, deadline, files=files or {})
+        run = Run(env, principal, context, deadline, files=files or {}, caller=caller)
         _run_all(run, statements)
         return StatementOutcome(run.results, run.context)
-    _refuse_lasting_answers(statements)
+    _refuse_in_atomic(statements)
 
     def work(inner: Environment) -> Run:
         # Nothing runs before all is kept, so nobody waits inside.
@@ -113,12 +116,15 @@ def _run_all(run: Run, statements: list[ast.Statement]) -> None:
             raise
 
 
-def _refuse_lasting_answers(statements: list[ast.Statement]) -> None:
+def _refuse_in_atomic(statements: list[ast.Statement]) -> None:
     faults = Faults()
     for statement in statements:
         if isinstance(statement, ast.Select | ast.Print):
             detail = f"{kind_of(statement).upper()} answers with rows and cannot be part of an atomic text."
             faults.add("unsupported", detail, position=statement.position, hint="Send it on its own.")
+        elif isinstance(statement, ast.Use) and statement.noun == "role":
+            detail = "All statements of an atomic text run in one role."
+            faults.add("unsupported", detail, position=statement.position, hint="Send USE ROLE before it.")
     faults.raise_if_any()
 
 
@@ -148,7 +154,10 @@ def _set_default(run: Run, s: ast.SetDefault) -> StatementResult:
 
 
 def _use(run: Run, s: ast.Use) -> StatementResult:
-    name, run.context = used(run.env, run.principal, s, run.context)
+    caller = run.caller or run.principal
+    name, run.context = used(run.env, caller if s.noun == "role" else run.principal, s, run.context)
+    if s.noun == "role":
+        run.env, run.principal = in_role(run.env, caller, name)
     return StatementResult(f"use_{s.noun}", object={"noun": s.noun, "name": name})
 
 

@@ -1,0 +1,220 @@
+"""What each operation needs: published in the contract, and compared with what is enforced.
+
+The services and their units of work enforce access. A test sends every operation with exactly what stands
+here, and with each part left out, so this table cannot say anything else than they do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from leatstream.model.access import ORGANIZATION, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a request needs of the objects that it names.
+
+    Attributes:
+        scope: of the token.
+        privileges: such as ``usage store``: a privilege and the kind of the object.
+        sees: kind of an object on which any privilege is enough.
+        owns: kind of the object that the role must own.
+        role: the least of the built-in roles that may do it, where no grant gives that.
+        own: without the privileges the caller's own objects are open to it.
+        token: whether it needs a token at all.
+    """
+
+    scope: Scope = Scope.READ
+    privileges: tuple[str, ...] = ()
+    sees: str | None = None
+    owns: str | None = None
+    role: str | None = None
+    own: bool = False
+    token: bool = True
+
+    def as_json(self) -> dict[str, Any]:
+        """The form in the contract."""
+        if not self.token:
+            return {"token": False}
+        needed = [f"{p.upper()} on {kind}" for p, _, kind in (one.partition(" ") for one in self.privileges)]
+        needed += [f"any privilege on {self.sees}"] if self.sees else []
+        needed += [f"OWNERSHIP on {self.owns}"] if self.owns else []
+        needed += [f"role {self.role}"] if self.role else []
+        return {
+            "scope": self.scope.value,
+            "needs": needed,
+            **({"own": True} if self.own else {}),
+        }
+
+
+def _reads(*privileges: str) -> Needs:
+    return Needs(privileges=privileges)
+
+
+def _writes(*privileges: str) -> Needs:
+    return Needs(Scope.WRITE, privileges)
+
+
+def _sees(kind: str) -> Needs:
+    return Needs(sees=kind)
+
+
+def _owns(kind: str) -> Needs:
+    return Needs(Scope.WRITE, owns=kind)
+
+
+def _manages(privilege: str) -> Needs:
+    return Needs(Scope.ADMIN, (f"{privilege} {ORGANIZATION}",))
+
+
+_LIST = Needs()
+_OPEN = Needs(token=False)
+_SYSADMIN = Needs(Scope.WRITE, role="sysadmin")
+_GRANTS, _MEMBERS = _manages("manage_grants"), _manages("manage_members")
+_NEW_RELATION = (
+    "usage database",
+    "usage schema",
+    "create_relation schema",
+    "usage store",
+    "read_entity store",
+)
+_NEW_QUERY = (
+    "usage database",
+    "usage schema",
+    "select relation",
+    "create_relation schema",
+    f"create_query {ORGANIZATION}",
+    "usage store",
+    "create_entity store",
+)
+
+# By operation id. A PUT needs this for a new object.
+OPERATIONS: dict[str, Needs] = {
+    "list_databases": _LIST,
+    "create_database": _writes(f"create_database {ORGANIZATION}"),
+    "get_database": _sees("database"),
+    "put_database": _writes(f"create_database {ORGANIZATION}"),
+    "delete_database": _owns("database"),
+    "list_schemas": _sees("database"),
+    "get_schema": _sees("schema"),
+    "put_schema": _writes("create_schema database", "usage database"),
+    "delete_schema": _owns("schema"),
+    "list_secrets": _LIST,
+    "get_secret": _sees("secret"),
+    "put_secret": _writes(f"create_secret {ORGANIZATION}"),
+    "delete_secret": _owns("secret"),
+    "list_schema_registries": _LIST,
+    "test_schema_registry": _writes("usage schema_registry"),
+    "get_schema_registry": _sees("schema_registry"),
+    "put_schema_registry": _writes(f"create_schema_registry {ORGANIZATION}"),
+    "delete_schema_registry": _owns("schema_registry"),
+    "list_descriptor_sources": _LIST,
+    "get_descriptor_source": _sees("descriptor_source"),
+    "put_descriptor_source": _writes(f"create_descriptor_source {ORGANIZATION}"),
+    "delete_descriptor_source": _owns("descriptor_source"),
+    "list_stores": _LIST,
+    "test_store": _writes("usage store"),
+    "get_store": _sees("store"),
+    "put_store": _writes(f"create_store {ORGANIZATION}"),
+    "delete_store": _owns("store"),
+    "list_entities": _sees("store"),
+    "get_entity": _reads("read_entity store"),
+    "put_entity": _writes("create_entity store"),
+    "delete_entity": _writes("drop_entity store"),
+    "read_records": _reads("read_entity store"),
+    "list_relations": _LIST,
+    "get_relation": _sees("relation"),
+    "put_relation": _writes(*_NEW_RELATION),
+    "delete_relation": _owns("relation"),
+    "take_savepoint": _writes("operate query"),
+    "list_savepoints": _LIST,
+    "get_savepoint": _reads("operate query"),
+    "delete_savepoint": _writes("operate query"),
+    "list_queries": _LIST,
+    "restart_query": _writes("operate query"),
+    "restart_failed_queries": Needs(Scope.WRITE),
+    "replace_query": _owns("query"),
+    "rollback_query": _owns("query"),
+    "get_query": _sees("query"),
+    "put_query": _writes(*_NEW_QUERY),
+    "patch_query": _writes("operate query"),
+    "delete_query": _owns("query"),
+    "get_query_logs": _reads("monitor query"),
+    "list_query_events": _reads("monitor query"),
+    "list_query_progress": _reads("monitor query"),
+    "follow_query_logs": _reads("monitor query"),
+    "list_query_versions": _reads("monitor query"),
+    "list_function_sources": _LIST,
+    "create_function_source": _SYSADMIN,
+    "get_function_source": _sees("function_source"),
+    "put_function_source": _SYSADMIN,
+    "delete_function_source": _owns("function_source"),
+    "list_functions": _LIST,
+    "create_function": _writes(f"create_function {ORGANIZATION}", "usage function_source"),
+    "get_function": _sees("function"),
+    "put_function": _writes(f"create_function {ORGANIZATION}", "usage function_source"),
+    "delete_function": _owns("function"),
+    "validate_object": _writes(*_NEW_RELATION),
+    "list_applications": _LIST,
+    "get_application": _sees("application"),
+    "put_application": _writes(*_NEW_QUERY, f"create_application {ORGANIZATION}"),
+    "delete_application": _owns("application"),
+    "restart_application": _writes("operate application"),
+    "get_application_logs": _reads("monitor application"),
+    "run_statements": _LIST,
+    "validate_statements": _LIST,
+    "read_rows": Needs(own=True),
+    "list_roles": _LIST,
+    "get_role": Needs(privileges=(f"manage_grants {ORGANIZATION}",), own=True),
+    "put_role": _GRANTS,
+    "delete_role": _GRANTS,
+    "grant_privileges": _GRANTS,
+    "revoke_privileges": _GRANTS,
+    "transfer_ownership": Needs(Scope.ADMIN, owns="store"),
+    "list_users": _LIST,
+    "get_user": Needs(privileges=(f"manage_members {ORGANIZATION}",), own=True),
+    "put_user": _MEMBERS,
+    "delete_user": _MEMBERS,
+    "list_service_accounts": _LIST,
+    "get_service_account": Needs(privileges=(f"manage_members {ORGANIZATION}",), own=True),
+    "put_service_account": _MEMBERS,
+    "delete_service_account": _MEMBERS,
+    "list_tokens": _LIST,
+    "get_token": Needs(privileges=(f"manage_members {ORGANIZATION}",), own=True),
+    "create_token": _MEMBERS,
+    "revoke_token": _MEMBERS,
+    "rotate_token": _MEMBERS,
+    "get_me": _LIST,
+    "get_permissions": _sees("store"),
+    "list_audit_events": _reads(f"audit {ORGANIZATION}"),
+    "get_grant": Needs(privileges=(f"manage_grants {ORGANIZATION}",), own=True),
+    "put_grant": _GRANTS,
+    "delete_grant": _GRANTS,
+    "get_membership": Needs(privileges=(f"manage_members {ORGANIZATION}",), own=True),
+    "put_membership": _MEMBERS,
+    "delete_membership": _MEMBERS,
+    "get_server": _LIST,
+    "get_capabilities": _LIST,
+    "get_health": _OPEN,
+    "get_readiness": _OPEN,
+    "get_metrics": _reads(f"monitor {ORGANIZATION}"),
+    "get_problem_type": _OPEN,
+}
+# What a PUT needs to change an object that exists.
+CHANGES: dict[str, Needs] = {
+    "put_database": _writes("modify database"),
+    "put_schema": _writes("modify schema"),
+    "put_secret": _writes("modify secret"),
+    "put_schema_registry": _writes("modify schema_registry"),
+    "put_descriptor_source": _writes("modify descriptor_source"),
+    "put_store": _writes("modify store"),
+    "put_entity": _writes("create_entity store"),
+    "put_relation": _writes("modify relation", "usage store"),
+    "put_query": _owns("query"),
+    "put_function_source": _owns("function_source"),
+    "put_function": Needs(Scope.WRITE, ("usage function_source",), owns="function"),
+    "put_application": _owns("application"),
+    "put_grant": _GRANTS,
+}
