@@ -16,7 +16,7 @@ from leatstream.cli.connection import Connection
 TIMEOUT = 90.0  # seconds; longer than the service's longest long poll
 _RETRY_FOR = 30.0  # seconds
 _LONGEST_PAUSE = 4.0
-_UNDONE = ("engine-unavailable", "catalog-busy", "catalog-full", "too-many-requests")
+_UNDONE = ("engine-unavailable", "catalog-busy", "catalog-full", "too-many-requests", "issuer-unreachable")
 _IN_DOUBT = "catalog-unreachable"
 _sleep = time.sleep
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
