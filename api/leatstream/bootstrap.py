@@ -306,6 +306,12 @@ def open_checkpoints(settings: Settings, driver_environment: Mapping[str, str]) 
 def admin_token(open_unit: OpenUnit, clock: SystemClock, data_dir: Path, *, alone: bool = True) -> str:
     """The administrator's token: LEATSTREAM_BOOTSTRAP_TOKEN, else that of the last run, else a new one.
 
+    Args:
+        open_unit: opens a unit of the catalog.
+        clock: for the time of its making.
+        data_dir: holds the file with the token.
+        alone: whether no other server of this catalog lives.
+
     Raises:
         StackError: ``part-failed``, the token is none, or none was given while other servers live (not
             ``alone``) that have another.

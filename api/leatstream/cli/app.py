@@ -17,6 +17,7 @@ from leatstream.cli import (
     applications,
     catalog,
     embedded,
+    login,
     project,
     queries,
     records,
@@ -90,6 +91,8 @@ for _noun in NOUNS:
 app.add_typer(queries.app, name="query")
 app.add_typer(applications.app, name="application")
 app.add_typer(access.app, name="api-token")
+app.command()(login.login)
+app.command()(login.logout)
 app.command()(access.whoami)
 app.command()(access.audit)
 app.add_typer(catalog.app, name="catalog")

@@ -68,11 +68,17 @@ class Client:
         self._http = httpx2.Client(
             base_url=connection.url,
             headers=headers,
+            auth=self._authorize if connection.renew is not None else None,
             timeout=httpx2.Timeout(timeout, connect=min(5.0, timeout)),
             transport=transport,
             # A proxy for the world must not get the requests to this very machine.
             trust_env=urlsplit(connection.url).hostname not in _LOOPBACK,
         )
+
+    def _authorize(self, request: httpx2.Request) -> httpx2.Request:
+        if self.connection.renew is not None:
+            request.headers["Authorization"] = f"Bearer {self.connection.renew()}"
+        return request
 
     def call(
         self,
