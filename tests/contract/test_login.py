@@ -8,7 +8,6 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,11 +16,10 @@ from urllib.parse import parse_qs, urlsplit
 import fakes
 import httpx2
 import pytest
-import uvicorn
 from oidc_issuer import AUDIENCE, CLIENT, OidcIssuer
 from scratch import memory_directory
+from served_app import serving
 
-from leatstream import http_server
 from leatstream.cli import app as cli_app
 from leatstream.cli import oauth, sign_ins
 from leatstream.cli.redirect import Redirect
@@ -60,22 +58,9 @@ def url(provider: OidcIssuer) -> Iterator[str]:
     with memory_directory() as directory:
         world = fakes.make_world(Path(directory))
         world.env.identities = Issuers([Issuer.model_validate(trusted)])
-        with _serving(create_app(world.env)) as address:
+        with serving(create_app(world.env)) as address:
             yield address
         world.units.close()
-
-
-@contextmanager
-def _serving(app: Any) -> Iterator[str]:
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(http_server.config(app, log_level="warning"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(10)
-    listener.close()
-    assert not thread.is_alive()
 
 
 @pytest.fixture
@@ -257,7 +242,7 @@ def test_an_endpoint_without_tls_is_not_used(leat: Run, issuer: OidcIssuer) -> N
 def test_a_server_without_an_issuer_for_people(
     leat: Run, fresh: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with _serving(create_app(fresh.env)) as other:
+    with serving(create_app(fresh.env)) as other:
         done = leat("--url", other, "login")
     assert (done.status, "no identity provider for people" in done.err) == (3, True)
 

@@ -266,8 +266,8 @@ class TestKeys:
     """Where keys come from, and how often they are asked for."""
 
     @pytest.fixture
-    def own(self) -> Iterator[OidcIssuer]:
-        made = OidcIssuer()
+    def own(self, issuer: OidcIssuer) -> Iterator[OidcIssuer]:
+        made = OidcIssuer(issuer.keys)
         yield made
         made.close()
 

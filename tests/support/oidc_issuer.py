@@ -9,7 +9,7 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -31,8 +31,9 @@ class OidcIssuer:
         refreshing: refresh tokens that are accepted.
     """
 
-    def __init__(self) -> None:
-        self.keys: dict[str, Key] = {
+    def __init__(self, keys: Mapping[str, Key] | None = None) -> None:
+        """Begin to answer; with these keys, as new ones take long to make."""
+        self.keys: dict[str, Key] = dict(keys or {}) or {
             "rsa": RSAKey.generate_key(2048, {"kid": "rsa"}),
             "ec": ECKey.generate_key("P-256", {"kid": "ec"}),
             "ed": OKPKey.generate_key("Ed25519", {"kid": "ed"}),

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from leatstream import __version__
 from leatstream.cli import (
     access,
+    admin,
     applications,
     catalog,
     embedded,
@@ -95,6 +96,7 @@ app.command()(login.login)
 app.command()(login.logout)
 app.command()(access.whoami)
 app.command()(access.audit)
+app.add_typer(admin.app, name="admin")
 app.add_typer(catalog.app, name="catalog")
 app.add_typer(terraform.app, name="terraform")
 add_examples(app)

@@ -53,6 +53,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "logout": ("logout",),
     "whoami": ("whoami", "whoami -o json"),
     "audit": ("audit", "audit --account ci --limit 200 -o ndjson"),
+    "admin bootstrap": (
+        "admin bootstrap ann@example.com",
+        "admin bootstrap ann --data-dir /var/lib/leatstream",
+    ),
     "catalog migrate": ("catalog migrate",),
     "terraform install": ("terraform install", "terraform install --uninstall"),
 }

@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import httpx2
 
 from leatstream.errors import AccessError, IdentityError
-from leatstream.identity.fetching import SECONDS, Unfetchable, fetch_object
-from leatstream.identity.settings import is_loopback, is_safe_url
+from leatstream.identity.fetching import SECONDS, Unfetchable, fetch_object, reach
+from leatstream.identity.settings import is_safe_url
 
 _DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
 _TIMEOUT = 30.0
@@ -180,9 +180,8 @@ class Provider:
 def _post(url: str, form: Mapping[str, str]) -> dict[str, Any]:
     """The JSON answer to a form; refusals are answers too."""
     headers = {"Accept": "application/json"}
-    local = is_loopback(urlsplit(url).hostname)
     try:
-        with httpx2.Client(timeout=_TIMEOUT, follow_redirects=False, trust_env=not local) as client:
+        with httpx2.Client(timeout=_TIMEOUT, follow_redirects=False, **reach(url)) as client:
             answer = client.post(url, data=dict(form), headers=headers)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         reason = str(error) or type(error).__name__

@@ -39,9 +39,7 @@ def fetch_object(url: str, deadline: float, ca_file: Path | None) -> dict[str, A
     if left <= 0:
         raise Unfetchable(f"{url} did not answer in time")
     try:
-        verify = ssl.create_default_context(cafile=str(ca_file)) if ca_file is not None else True
-        local = is_loopback(urlsplit(url).hostname)
-        client = httpx2.Client(verify=verify, timeout=left, follow_redirects=False, trust_env=not local)
+        client = httpx2.Client(timeout=left, follow_redirects=False, **reach(url, ca_file))
         with client, client.stream("GET", url, headers={"Accept": "application/json"}) as answer:
             text = _read(answer, url, deadline)
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
@@ -53,6 +51,20 @@ def fetch_object(url: str, deadline: float, ca_file: Path | None) -> dict[str, A
     if not isinstance(found, dict):
         raise Unfetchable(f"{url} is not a JSON object")
     return found
+
+
+def reach(url: str, ca_file: Path | None = None) -> dict[str, Any]:
+    """Options of a client for a URL.
+
+    Args:
+        url: with http only if it is of this machine.
+        ca_file: authority to trust; None = the machine's.
+    """
+    parts = urlsplit(url)
+    if parts.scheme == "http" and is_loopback(parts.hostname):
+        # There is no certificate to verify, and to read the authorities takes 0.1 s. No proxy is asked.
+        return {"verify": False, "trust_env": False}
+    return {"verify": ssl.create_default_context(cafile=str(ca_file)) if ca_file is not None else True}
 
 
 def _read(answer: httpx2.Response, url: str, deadline: float) -> bytes:
