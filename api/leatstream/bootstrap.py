@@ -20,6 +20,7 @@ from leatstream.engine.driver_pool import DriverPool
 from leatstream.engine.loop import ReconcileLoop
 from leatstream.engine.standstill import StandstillWatch
 from leatstream.errors import CatalogError, EngineError, StackError, StoreError
+from leatstream.identity.issuers import Issuers
 from leatstream.launching import heaps, open_launcher, slots
 from leatstream.model.access import Scope, TokenRow
 from leatstream.model.objects import Store
@@ -31,6 +32,7 @@ from leatstream.services.environment.authorization import (
     mint_token,
     well_formed,
 )
+from leatstream.services.environment.own_tokens import OwnTokens
 from leatstream.services.environment.signal import Signal
 from leatstream.services.environment.sole_server import SoleServer
 from leatstream.services.nouns.stores import put_store, resolve_store_secrets
@@ -244,6 +246,7 @@ def _open(
         changed=changed,
         listening_since=clock.now(),
         leases=leases or SoleServer(),
+        identities=Issuers(settings.oidc) if settings.oidc else OwnTokens(),
     )
     announcements = None
     if leases is not None:
@@ -302,6 +305,12 @@ def open_checkpoints(settings: Settings, driver_environment: Mapping[str, str]) 
 
 def admin_token(open_unit: OpenUnit, clock: SystemClock, data_dir: Path, *, alone: bool = True) -> str:
     """The administrator's token: LEATSTREAM_BOOTSTRAP_TOKEN, else that of the last run, else a new one.
+
+    Args:
+        open_unit: opens a unit of the catalog.
+        clock: for the time of its making.
+        data_dir: holds the file with the token.
+        alone: whether no other server of this catalog lives.
 
     Raises:
         StackError: ``part-failed``, the token is none, or none was given while other servers live (not

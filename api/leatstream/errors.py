@@ -9,6 +9,7 @@
     │                                   schema-incompatible 422 · too-large 413
     ├── AccessError (user)              unauthenticated 401 · permission-denied 403
     │                                   too-many-requests 429 (retry)
+    ├── IdentityError (external)        issuer-unreachable 503 (retry)
     ├── CatalogError (user)             not-found 404 · already-exists 409 · has-dependents 409
     │                                   requires-replacement 409 · invalid-transition 409 · stale 412
     ├── StoreError (external)           store-unreachable 503 (retry) · store-auth-failed 502
@@ -172,6 +173,15 @@ class AccessError(LeatstreamError):
         "unauthenticated": Kind(401, "Authentication required", "28000"),
         "permission-denied": Kind(403, "Permission denied", "42501"),
         "too-many-requests": Kind(429, "Too many requests", "53300", retryable=True),
+    }
+
+
+class IdentityError(LeatstreamError):
+    """An identity provider did not do what was asked."""
+
+    domain = "external"
+    kinds: ClassVar[dict[str, Kind]] = {
+        "issuer-unreachable": Kind(503, "Identity provider cannot be reached", "57015", retryable=True),
     }
 
 
@@ -414,6 +424,7 @@ class CatalogFull(CatalogAway):
 FAMILIES: tuple[type[LeatstreamError], ...] = (
     RequestError,
     AccessError,
+    IdentityError,
     CatalogError,
     StoreError,
     EngineError,

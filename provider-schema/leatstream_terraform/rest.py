@@ -23,7 +23,7 @@ STORE_FOR = 12.0
 #: Seconds to wait for a service that is unreachable, in place of 30.
 PATIENCE = "LEATSTREAM_RETRY_SECONDS"
 #: Nothing was done: any request may be sent again.
-_UNDONE = ("engine-unavailable", "catalog-busy", "catalog-full", "too-many-requests")
+_UNDONE = ("engine-unavailable", "catalog-busy", "catalog-full", "too-many-requests", "issuer-unreachable")
 #: A change that was just being written may have been kept: what may be done twice may be sent again.
 _IN_DOUBT = "catalog-unreachable"
 #: The service is there, and what it asked is not, for the moment.

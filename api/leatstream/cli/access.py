@@ -14,11 +14,12 @@ _NOUN = next(noun for noun in NOUNS if noun.name == "api-token")
 app = make_app(_NOUN)
 
 
-def _show_new(made: dict[str, Any], output: Output) -> None:
+def show_new(made: dict[str, Any], output: Output) -> None:
+    """Write a new token; in a table its value alone goes to standard output."""
     if output is not Output.TABLE:
         write_object(made, output)
         return
-    # The value alone on standard output, so that a script can keep it.
+    # So that a script can keep it.
     stderr().print(
         f"Token {made['name']} of {made['account']}, role {made['role']}, scope {made['scope']}, "
         f"until {made['expires_at'] or 'it is revoked'}. Its value is not shown again:",
@@ -40,7 +41,7 @@ def create(
 ) -> None:
     """Create a token and print its value, which is not shown again."""
     body = {"account": account, "role": role, "scope": scope, "lifetime_days": days, "comment": comment}
-    _show_new(open_client(context).call("POST", _NOUN.path(name), body=body), output)
+    show_new(open_client(context).call("POST", _NOUN.path(name), body=body), output)
 
 
 @app.command()
@@ -54,7 +55,7 @@ def rotate(
 ) -> None:
     """Give a token a new value and print it."""
     path = f"{_NOUN.path(name)}:rotate"
-    _show_new(open_client(context).call("POST", path, body={"grace_minutes": grace_minutes}), output)
+    show_new(open_client(context).call("POST", path, body={"grace_minutes": grace_minutes}), output)
 
 
 def whoami(context: typer.Context, output: OutputOption = Output.TABLE) -> None:

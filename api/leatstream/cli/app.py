@@ -14,9 +14,11 @@ from typer.core import TyperGroup
 from leatstream import __version__
 from leatstream.cli import (
     access,
+    admin,
     applications,
     catalog,
     embedded,
+    login,
     project,
     queries,
     records,
@@ -90,8 +92,11 @@ for _noun in NOUNS:
 app.add_typer(queries.app, name="query")
 app.add_typer(applications.app, name="application")
 app.add_typer(access.app, name="api-token")
+app.command()(login.login)
+app.command()(login.logout)
 app.command()(access.whoami)
 app.command()(access.audit)
+app.add_typer(admin.app, name="admin")
 app.add_typer(catalog.app, name="catalog")
 app.add_typer(terraform.app, name="terraform")
 add_examples(app)

@@ -16,7 +16,7 @@ from leatstream.cli.connection import Connection
 TIMEOUT = 90.0  # seconds; longer than the service's longest long poll
 _RETRY_FOR = 30.0  # seconds
 _LONGEST_PAUSE = 4.0
-_UNDONE = ("engine-unavailable", "catalog-busy", "catalog-full", "too-many-requests")
+_UNDONE = ("engine-unavailable", "catalog-busy", "catalog-full", "too-many-requests", "issuer-unreachable")
 _IN_DOUBT = "catalog-unreachable"
 _sleep = time.sleep
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
@@ -65,14 +65,24 @@ class Client:
         self.connection = connection
         self._retry_for = min(_RETRY_FOR, timeout)
         headers = {"Authorization": f"Bearer {connection.token}"} if connection.token else {}
+        parts = urlsplit(connection.url)
+        local = parts.hostname in _LOOPBACK
         self._http = httpx2.Client(
             base_url=connection.url,
             headers=headers,
+            auth=self._authorize if connection.renew is not None else None,
             timeout=httpx2.Timeout(timeout, connect=min(5.0, timeout)),
             transport=transport,
             # A proxy for the world must not get the requests to this very machine.
-            trust_env=urlsplit(connection.url).hostname not in _LOOPBACK,
+            trust_env=not local,
+            # To read the authorities takes 0.1 s, and without TLS there is no certificate to verify.
+            verify=not (local and parts.scheme == "http"),
         )
+
+    def _authorize(self, request: httpx2.Request) -> httpx2.Request:
+        if self.connection.renew is not None:
+            request.headers["Authorization"] = f"Bearer {self.connection.renew()}"
+        return request
 
     def call(
         self,
@@ -87,6 +97,13 @@ class Client:
 
         It is sent again, for half a minute, while the service says that nothing was done, or that it does not
         know, and it may be done twice.
+
+        Args:
+            method: of HTTP.
+            path: below the server's URL.
+            params: of the query; those that are None are left out.
+            body: sent as JSON.
+            content_type: of the body.
 
         Raises:
             ProblemAnswer: a status of 400 or above.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -26,11 +26,13 @@ class Connection:
         url: base URL without a trailing slash.
         token: bearer token, never printed; None sends no Authorization header.
         origin: where the URL came from, for messages.
+        renew: gives the token at each request, in place of ``token``.
     """
 
     url: str
     token: str | None
     origin: str
+    renew: Callable[[], str] | None = None
 
     def __repr__(self) -> str:
         return f"Connection(url={self.url!r}, origin={self.origin!r})"

@@ -50,8 +50,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "api-token create ci_plan --account ci --scope read --days 30",
     ),
     "api-token rotate": ("api-token rotate ci_plan --grace-minutes 60",),
+    "login": ("login", "login --device"),
+    "logout": ("logout",),
     "whoami": ("whoami", "whoami -o json"),
     "audit": ("audit", "audit --account ci --limit 200 -o ndjson"),
+    "admin bootstrap": (
+        "admin bootstrap ann@example.com",
+        "admin bootstrap ann --data-dir /var/lib/leatstream",
+    ),
     "catalog migrate": ("catalog migrate",),
     "terraform install": ("terraform install", "terraform install --uninstall"),
 }

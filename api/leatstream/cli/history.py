@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from collections.abc import Iterable
 from pathlib import Path
 
 import platformdirs
 from prompt_toolkit.history import History
+
+from leatstream.cli.own_files import open_own
 
 _MOST_BYTES = 1024 * 1024
 # Wider than what the server conceals: a statement too much is forgotten, a secret never kept.
@@ -53,7 +54,7 @@ class StatementHistory(History):
         if self.fault or not may_be_kept(string):
             return
         try:
-            descriptor = _open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            descriptor = open_own(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             with os.fdopen(descriptor, "a", encoding="utf-8") as file:
                 file.write(json.dumps(string, ensure_ascii=False) + "\n")
         except OSError as error:
@@ -61,7 +62,7 @@ class StatementHistory(History):
 
     def _read(self) -> list[str]:
         try:
-            with os.fdopen(_open(self._path, os.O_RDONLY), encoding="utf-8", errors="replace") as file:
+            with os.fdopen(open_own(self._path, os.O_RDONLY), encoding="utf-8", errors="replace") as file:
                 lines = file.read().splitlines()
         except FileNotFoundError:
             return []
@@ -80,20 +81,8 @@ class StatementHistory(History):
         if not statements or self._path.stat().st_size <= _MOST_BYTES:
             return
         fresh = self._path.with_name(f"{self._path.name}.{os.getpid()}")
-        descriptor = _open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        descriptor = open_own(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             kept = statements[len(statements) // 2 :]
             file.writelines(json.dumps(text, ensure_ascii=False) + "\n" for text in kept)
         fresh.replace(self._path)
-
-
-def _open(path: Path, flags: int) -> int:
-    """Open one's own regular file with mode 0600; no link is followed."""
-    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-        os.close(descriptor)
-        raise PermissionError(None, "it is no file of this account")
-    if stat.S_IMODE(found.st_mode) != 0o600:
-        os.fchmod(descriptor, 0o600)
-    return descriptor

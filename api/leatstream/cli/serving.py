@@ -10,7 +10,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -199,8 +199,9 @@ def read_settings(**given: Any) -> Settings:
     try:
         return Settings(**given)
     except ValidationError as error:
-        faults = [(str(one["loc"][0]), one["msg"].removeprefix("Value error, ")) for one in error.errors()]
-        wrong = [f"{_variable(field)}: {why}" for field, why in faults]
+        wrong = [
+            f"{_place(one['loc'])}: {one['msg'].removeprefix('Value error, ')}" for one in error.errors()
+        ]
     except SettingsError as error:  # names the field in its text only
         field = next((name for name in Settings.model_fields if f'"{name}"' in str(error)), "…")
         wrong = [f"{_variable(field)}: it is not valid JSON"]
@@ -209,6 +210,12 @@ def read_settings(**given: Any) -> Settings:
         f"The server's settings cannot be used. {'. '.join(wrong)}.",
         hint="docs/operations.md lists the settings.",
     )
+
+
+def _place(path: Sequence[int | str]) -> str:
+    """The variable of a fault, and the place in its JSON."""
+    inner = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path[1:])
+    return f"{_variable(str(path[0]))}{f' at {inner}' if inner else ''}"
 
 
 def _variable(field: str) -> str:

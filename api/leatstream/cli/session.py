@@ -53,6 +53,7 @@ def open_client(context: typer.Context) -> Client:
     """
     from leatstream.cli.client import Client
     from leatstream.cli.connection import find_connection
+    from leatstream.cli.sign_ins import signed_in
 
     session = context.find_object(Session) or Session()
-    return Client(find_connection(session.url))
+    return Client(signed_in(find_connection(session.url)))

@@ -46,9 +46,11 @@ def _names(context: typer.Context, noun: str, incomplete: str) -> Iterator[str]:
     from leatstream.cli.client import Client
     from leatstream.cli.connection import find_connection
     from leatstream.cli.nouns import NOUNS
+    from leatstream.cli.sign_ins import signed_in
     from leatstream.model.names import quote
 
-    client = Client(find_connection(context.find_root().params.get("url")), timeout=_SECONDS)
+    connection = signed_in(find_connection(context.find_root().params.get("url")))
+    client = Client(connection, timeout=_SECONDS)
     found = next(one for one in NOUNS if one.name == noun)
     if noun in _WITHIN:
         parent, mark = _WITHIN[noun]

@@ -182,6 +182,11 @@ class Account:
     comment: str | None = None
 
 
+def is_issuers(name: str) -> bool:
+    """Whether a name is kept for principals of identity providers: ``issuer#subject``."""
+    return name.startswith(("http://", "https://")) and "#" in name
+
+
 class Scope(StrEnum):
     """How far a token reaches; each includes those before it."""
 

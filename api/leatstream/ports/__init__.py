@@ -15,6 +15,7 @@ from leatstream.ports.catalog import (
 )
 from leatstream.ports.checkpoints import CheckpointFiles
 from leatstream.ports.drivers import AnalysisRequest, Analyzer, Drivers, Launcher, Leases, Sharing
+from leatstream.ports.identities import Identities, Identity, SignIn
 from leatstream.ports.views import Freshness, Snapshot, ViewStore
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "DriverRows",
     "Drivers",
     "Freshness",
+    "Identities",
+    "Identity",
     "Launcher",
     "Leases",
     "OpenUnit",
@@ -35,6 +38,7 @@ __all__ = [
     "SecretBox",
     "SecretRows",
     "Sharing",
+    "SignIn",
     "Snapshot",
     "TokenRows",
     "UnitOfWork",

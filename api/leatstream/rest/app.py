@@ -50,6 +50,8 @@ WAITS_OF_A_TOKEN = 200
 DRIVER_THREADS = 40
 # A probe that finds none would have the server taken for one that is not ready.
 PROBE_THREADS = 2
+# Of requests with tokens of other issuers, whose keys may be slow to read.
+ISSUER_THREADS = 10
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 ROUTERS: tuple[APIRouter, ...] = tuple(
@@ -115,6 +117,7 @@ def create_app(env: Environment, *, lifespan: Lifespan | None = None) -> FastAPI
     app.state.times = times
     app.state.driver_threads = CapacityLimiter(DRIVER_THREADS)
     app.state.probe_threads = CapacityLimiter(PROBE_THREADS)
+    app.state.issuer_threads = CapacityLimiter(ISSUER_THREADS)
     routes: list[Any] = []
     for router in ROUTERS:
         app.include_router(router, dependencies=[Depends(refuse_unknown_parameters)])

@@ -30,7 +30,7 @@ _BODY_SECONDS = 60.0  # a body has, from its first byte to its last
 # A slash inside a path segment (%2F), kept apart from those between segments. No name holds this character.
 SLASH = "\x1f"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
-_OPEN = ("/healthz", "/readyz", "/openapi.json", "/problems/", console.HOME)
+_OPEN = ("/healthz", "/readyz", "/openapi.json", "/problems/", "/v1/sign-in", console.HOME)
 _DRIVERS = "/v1/drivers/"
 
 
@@ -108,12 +108,15 @@ class Gate:
             scope["leatstream.token"] = token
         else:
             client = scope.get("client")
-            principal = await run_in_threadpool(
+            # Keys of an issuer may have to be read first, for which nobody else waits.
+            foreign = authorization.is_of_issuer(token)
+            principal = await to_thread.run_sync(
                 authorization.authenticate,
                 self._env,
                 token,
                 scope["leatstream.request_id"],
                 client[0] if client else None,
+                limiter=scope["app"].state.issuer_threads if foreign else None,
             )
             scope["leatstream.principal"] = principal
         length = headers.get("content-length", "")

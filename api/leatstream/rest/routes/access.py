@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from leatstream.errors import RequestError, not_found
+from leatstream.errors import CatalogError, RequestError, not_found
 from leatstream.model.access import ORGANIZATION, AccountKind
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING, problems
@@ -28,6 +28,7 @@ from leatstream.rest.schemas.access import (
     RoleView,
     RotationBody,
     ServiceAccountBody,
+    SignInView,
     TokenBody,
     TokenList,
     TokenView,
@@ -234,6 +235,19 @@ def create_token(
 def revoke_token(env: Env, caller: Caller, token: NamePath) -> None:
     """Revoke a token: from now on no server accepts it."""
     tokens.revoke_token(env, caller, token)
+
+
+@router.get("/sign-in", responses={404: READING[404]})
+def get_sign_in(env: Env) -> SignInView:
+    """Show the identity provider that people sign in with. Needs no token."""
+    found = env.identities.for_people()
+    if found is None:
+        raise CatalogError(
+            "not-found",
+            "This server has no identity provider for people.",
+            hint="Give one issuer in LEATSTREAM_OIDC a client_id, or use an API token.",
+        )
+    return SignInView.from_domain(found)
 
 
 @router.get("/me", responses=problems())

@@ -21,6 +21,7 @@ from leatstream.model.access import (
     Target,
 )
 from leatstream.model.names import quote, split
+from leatstream.ports import SignIn
 from leatstream.rest.schemas.base import Body, Comment, Name, ObjectView, View, meta_fields, terraform
 from leatstream.services.environment import Page, Principal
 from leatstream.services.nouns.tokens import DEFAULT_DAYS, MOST_DAYS, Token
@@ -471,3 +472,22 @@ class AuditEventList(View):
 
     items: list[AuditEventView]
     next_page_token: str | None = None
+
+
+class SignInView(View):
+    """Where people sign in, for a public client with PKCE or a device code."""
+
+    issuer: str = Field(description="URL of the identity provider.")
+    client_id: str = Field(description="Id of the command line at the provider.")
+    audience: str = Field(description="Audience that a token for this server has.")
+    scopes: list[str] = Field(description="Scopes to ask for.")
+
+    @classmethod
+    def from_domain(cls, found: SignIn) -> SignInView:
+        """The answer."""
+        return cls(
+            issuer=found.issuer,
+            client_id=found.client_id,
+            audience=found.audience,
+            scopes=list(found.scopes),
+        )

@@ -20,12 +20,14 @@ from leatstream.ports import (
     CheckpointFiles,
     Clock,
     Drivers,
+    Identities,
     Leases,
     OpenUnit,
     SecretBox,
     UnitOfWork,
     ViewStore,
 )
+from leatstream.services.environment.own_tokens import OwnTokens
 from leatstream.services.environment.rights import Rights, built_in_rights
 from leatstream.services.environment.selections import Selections
 from leatstream.services.environment.signal import Signal
@@ -210,6 +212,7 @@ class Environment:
         selections: interactive SELECTs that last.
         open_registry: opens a client of a schema registry that answers within some seconds; no I/O.
         leases: which queries this server looks after.
+        identities: verifies tokens of other issuers.
         awaited_copies: ids of new queries that wait for a copy of the checkpoint that they begin with.
         turns: of those who plan; staged environments share them.
         who: the principal of the request, where it is one.
@@ -231,6 +234,7 @@ class Environment:
     selections: Selections = field(default_factory=Selections)
     open_registry: Callable[[RegistryAddress, float], RegistryClient] = RegistryClient
     leases: Leases = field(default_factory=SoleServer)
+    identities: Identities = field(default_factory=OwnTokens)
     awaited_copies: set[str] = field(default_factory=set)
     passes: Passes = field(default_factory=Passes)
     turns: Turns = field(default_factory=Turns)

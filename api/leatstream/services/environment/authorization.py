@@ -11,6 +11,7 @@ from datetime import timedelta
 
 from leatstream.errors import AccessError, CatalogAway, CatalogBusy, CatalogFull
 from leatstream.model.access import (
+    BUILT_IN,
     ORGANIZATION,
     Privilege,
     Role,
@@ -124,6 +125,11 @@ def well_formed(token: str) -> bool:
     return body.startswith(f"{_PREFIX}_") and hmac.compare_digest(f"{zlib.crc32(body.encode()):08x}", check)
 
 
+def is_of_issuer(token: str) -> bool:
+    """Whether a bearer token is a JWT of an identity provider rather than one of this server's own."""
+    return token.count(".") == 2 and not token.startswith(f"{_PREFIX}_")
+
+
 def authenticate(
     env: Environment, token: str, request: str | None = None, address: str | None = None
 ) -> Principal:
@@ -136,8 +142,11 @@ def authenticate(
         address: of the client.
 
     Raises:
-        AccessError: ``unauthenticated``; the text does not tell which part was wrong.
+        AccessError: ``unauthenticated``; the text does not tell which part of an API token was wrong.
+        IdentityError: issuer-unreachable, a JWT cannot be verified now.
     """
+    if is_of_issuer(token):
+        return _of_issuer(env, token, request, address)
     row, found = None, None
     if token.isascii() and well_formed(token):
         with env.open_unit(write=False) as unit:
@@ -151,6 +160,22 @@ def authenticate(
         )
     _note_use(env, row)
     return found
+
+
+def _of_issuer(env: Environment, token: str, request: str | None, address: str | None) -> Principal:
+    found = env.identities.identify(token)
+    with env.open_unit(write=False) as unit:
+        if unit.accounts.find(found.name) is not None:
+            # ``put_account`` gives no such name; a catalog from elsewhere may hold one.
+            raise AccessError("permission-denied", f"A local account has the name {found.name}.")
+        if found.role not in BUILT_IN and unit.roles.find(found.role) is None:
+            raise AccessError(
+                "permission-denied",
+                f"Role {quote(found.role)}, which the token's claims give, does not exist.",
+                hint=f"Run CREATE ROLE {quote(found.role)}, or change the rule in LEATSTREAM_OIDC.",
+            )
+        rights = rights_in(unit, found.role, found.scope)
+    return Principal(found.name, found.role, rights, found.token, request, address)
 
 
 def principal_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leatstream.errors import RequestError, already_exists, not_found
-from leatstream.model.access import ORGANIZATION, Account, AccountKind, Privilege
+from leatstream.model.access import ORGANIZATION, Account, AccountKind, Privilege, is_issuers
 from leatstream.model.names import quote
 from leatstream.model.objects import Meta
 from leatstream.services.environment import Environment, Page, Precondition, Principal, Stored
@@ -54,6 +54,12 @@ def put_account(
     _require_manager(principal)
     if name == ADMINISTRATOR:
         raise RequestError("validation", "The account admin belongs to the server's own token.")
+    if is_issuers(name):
+        raise RequestError(
+            "validation",
+            "Names of the form issuer#subject belong to principals of identity providers.",
+            hint="Give such a principal its role by a rule in LEATSTREAM_OIDC.",
+        )
     with env.open_unit() as unit:
         old = unit.accounts.find(name)
         if old is not None and old.kind is not kind:

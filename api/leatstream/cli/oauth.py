@@ -1,0 +1,215 @@
+"""What ``leat login`` asks of an identity provider: device codes, codes with PKCE, refreshed tokens."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx2
+
+from leatstream.errors import AccessError, IdentityError
+from leatstream.identity.fetching import SECONDS, Unfetchable, fetch_object, reach
+from leatstream.identity.settings import is_safe_url
+
+_DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
+_TIMEOUT = 30.0
+_INTERVAL, _SLOWER = 5.0, 5.0  # seconds, of RFC 8628
+_sleep = time.sleep
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a sign-in gives.
+
+    Attributes:
+        bearer: the token that the server accepts.
+        expires_at: when it ends, seconds since 1970.
+        refresh: gets the next one; None if the provider gives none.
+    """
+
+    bearer: str
+    expires_at: float
+    refresh: str | None
+
+    def __repr__(self) -> str:
+        return f"Tokens(expires_at={self.expires_at})"
+
+
+class Provider:
+    """The identity provider that a server names."""
+
+    def __init__(self, sign_in: Mapping[str, Any]) -> None:
+        """Read the provider's discovery document.
+
+        Args:
+            sign_in: answer of ``GET /v1/sign-in``.
+
+        Raises:
+            IdentityError: issuer-unreachable.
+            AccessError: unauthenticated, the server names no issuer that can be used.
+        """
+        self.issuer, self.client_id = str(sign_in["issuer"]), str(sign_in["client_id"])
+        self.audience = str(sign_in["audience"])
+        self._scopes = " ".join(sign_in["scopes"])
+        if not is_safe_url(self.issuer):
+            raise _failed(f"The server names {self.issuer} as its issuer, which is no URL with https.")
+        url = f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"
+        try:
+            self._document = fetch_object(url, time.monotonic() + SECONDS, None)
+        except Unfetchable as error:
+            raise IdentityError("issuer-unreachable", f"{error}.") from error
+        if self._document.get("issuer") != self.issuer:
+            raise _failed(f"{url} names another issuer.")
+
+    def by_device(self, show: Callable[[str, str], None]) -> Tokens:
+        """Sign in with a code that the person enters in any browser.
+
+        Args:
+            show: is given the address and the code.
+
+        Raises:
+            AccessError: unauthenticated, the sign-in failed.
+            IdentityError: issuer-unreachable.
+        """
+        url = self._endpoint("device_authorization_endpoint", "codes for devices")
+        begun = _post(url, {"client_id": self.client_id, "scope": self._scopes})
+        if "error" in begun:
+            raise _refusal(begun)
+        address, code = begun.get("verification_uri"), begun.get("user_code")
+        show(str(begun.get("verification_uri_complete") or address), str(code))
+        interval = float(begun.get("interval", _INTERVAL))
+        deadline = time.monotonic() + float(begun.get("expires_in", 600))
+        form = {"grant_type": _DEVICE, "device_code": str(begun.get("device_code"))}
+        while time.monotonic() < deadline:
+            _sleep(max(interval, 0.05))
+            answer = self._ask(form)
+            if answer.get("error") == "slow_down":
+                interval += _SLOWER
+            elif answer.get("error") != "authorization_pending":
+                return self._tokens(answer)
+        raise _failed("The code has expired before it was entered.")
+
+    def by_redirect(self, redirect_uri: str, visit: Callable[[str, str], str]) -> Tokens:
+        """Sign in with a browser on this machine, with PKCE.
+
+        Args:
+            redirect_uri: where the browser is sent at the end.
+            visit: is given the address to open and the state to expect, and returns the code.
+
+        Raises:
+            AccessError: unauthenticated, the sign-in failed.
+            IdentityError: issuer-unreachable.
+        """
+        url = self._endpoint("authorization_endpoint", "sign-in with a browser")
+        verifier, state = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
+        digest = hashlib.sha256(verifier.encode()).digest()
+        asked = {
+            "response_type": "code",
+            "client_id": self.client_id,
+            "redirect_uri": redirect_uri,
+            "scope": self._scopes,
+            "state": state,
+            "code_challenge": base64.urlsafe_b64encode(digest).decode().rstrip("="),
+            "code_challenge_method": "S256",
+        }
+        code = visit(f"{url}{'&' if '?' in url else '?'}{urlencode(asked)}", state)
+        form = {"code": code, "redirect_uri": redirect_uri, "code_verifier": verifier}
+        return self._tokens(self._ask({"grant_type": "authorization_code", **form}))
+
+    def refreshed(self, refresh_token: str) -> Tokens:
+        """The next token.
+
+        Raises:
+            AccessError: unauthenticated, the sign-in has ended.
+            IdentityError: issuer-unreachable.
+        """
+        answer = self._ask({"grant_type": "refresh_token", "refresh_token": refresh_token})
+        return self._tokens({"refresh_token": refresh_token, **answer})
+
+    def revoke(self, refresh_token: str) -> None:
+        """End the sign-in at the provider, if it can do that.
+
+        Raises:
+            IdentityError: issuer-unreachable.
+        """
+        if self._document.get("revocation_endpoint"):
+            url = self._endpoint("revocation_endpoint", "")
+            form = {"token": refresh_token, "token_type_hint": "refresh_token", "client_id": self.client_id}
+            _post(url, form)
+
+    def _endpoint(self, name: str, what: str) -> str:
+        found = self._document.get(name)
+        if not isinstance(found, str):
+            other = "leat login" if name.startswith("device") else "leat login --device"
+            raise _failed(f"Issuer {self.issuer} does not offer {what}.", f"Try {other}.")
+        if not is_safe_url(found.partition("?")[0]):
+            raise _failed(f"Issuer {self.issuer} names {found}, which is no URL with https.")
+        return found
+
+    def _ask(self, form: Mapping[str, str]) -> dict[str, Any]:
+        return _post(self._endpoint("token_endpoint", "tokens"), {**form, "client_id": self.client_id})
+
+    def _tokens(self, answer: Mapping[str, Any]) -> Tokens:
+        """The token for the server: the access token, or the ID token if only that has the audience."""
+        if "error" in answer:
+            raise _refusal(answer)
+        for kind in ("access_token", "id_token"):
+            claims = _claims(answer.get(kind))
+            audience = claims.get("aud")
+            if self.audience in (audience if isinstance(audience, list) else [audience]):
+                refresh = answer.get("refresh_token")
+                expires_at = claims.get("exp")
+                return Tokens(
+                    str(answer[kind]),
+                    float(expires_at) if isinstance(expires_at, int | float) else 0.0,
+                    refresh if isinstance(refresh, str) else None,
+                )
+        raise _failed(
+            f"Issuer {self.issuer} gave no token for the audience {self.audience}.",
+            "The administrator can correct audience, client_id or scopes in LEATSTREAM_OIDC.",
+        )
+
+
+def _post(url: str, form: Mapping[str, str]) -> dict[str, Any]:
+    """The JSON answer to a form; refusals are answers too."""
+    headers = {"Accept": "application/json"}
+    try:
+        with httpx2.Client(timeout=_TIMEOUT, follow_redirects=False, **reach(url)) as client:
+            answer = client.post(url, data=dict(form), headers=headers)
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        reason = str(error) or type(error).__name__
+        raise IdentityError("issuer-unreachable", f"{url} does not answer: {reason}.") from error
+    try:
+        found = answer.json() if answer.content else {}
+    except ValueError:
+        found = None
+    if answer.status_code >= 500 or not isinstance(found, dict):
+        raise IdentityError("issuer-unreachable", f"{url} answered with status {answer.status_code}.")
+    return found if answer.status_code < 400 or "error" in found else {"error": answer.reason_phrase}
+
+
+def _claims(token: object) -> dict[str, Any]:
+    """Claims of a token, not verified: the server does that. None of an opaque token."""
+    try:
+        body = str(token).split(".")[1]
+        found = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+    except (IndexError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _refusal(answer: Mapping[str, Any]) -> AccessError:
+    # RFC 6749: the description is for people; no member of such an answer is a secret.
+    told = str(answer.get("error_description") or answer["error"])[:300]
+    return _failed(f"The identity provider refused the sign-in: {told.rstrip('.')}.")
+
+
+def _failed(detail: str, hint: str = "Run leat login again.") -> AccessError:
+    return AccessError("unauthenticated", detail, hint=hint)

@@ -1,0 +1,1 @@
+"""Sign-in with tokens of other identity providers (OpenID Connect)."""
