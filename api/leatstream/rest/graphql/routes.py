@@ -83,19 +83,13 @@ def _execute(request: Request, body: GraphqlBody, strict: bool) -> Response:
         )
         data, found = result.data, list(result.errors or ())
     except (CannotGetOperationTypeError, InvalidOperationTypeError) as error:
-        data, found = None, [GraphQLError(_about_operation(error), original_error=None)]
+        data, found = None, [GraphQLError(str(error), original_error=error)]
     errors = shown(found, request)
     for place in request.refusals:
         note_refusal(request.env, request.principal, "POST", place, "permission-denied")
     status = 400 if strict and data is None else 200
     media_type = _OF_THE_SPECIFICATION if strict else "application/json"
     return Response(encode(data, errors), status, media_type=media_type)
-
-
-def _about_operation(error: Exception) -> str:
-    if isinstance(error, InvalidOperationTypeError):
-        return f"Subscriptions need a WebSocket, or the header Accept: {EVENTS}."
-    return "The document does not have the operation that operationName names, or has several and names none."
 
 
 async def _chunks(schema: Schema, body: GraphqlBody, request: Request) -> AsyncIterator[bytes]:
@@ -157,7 +151,7 @@ def _sockets() -> _Sockets:
 
 async def _follow(websocket: WebSocket) -> None:
     request = Request(websocket.app.state.env, websocket.scope, transport="stream")
-    await _sockets().run(websocket, context=request)
+    await _sockets().run(websocket, context=request, root_value=None)
 
 
 def install(app: FastAPI) -> list[Any]:
