@@ -20,6 +20,8 @@ from websockets.sync.client import ClientConnection, connect
 from leatstream.connectors.entities import Record
 from leatstream.model.objects import QueryState
 from leatstream.rest import app as rest_app
+from leatstream.services import driver_calls as drivers
+from leatstream.services.selects import interactive
 
 RECORDS = 'subscription { records(store: "k", entity: "t", from: BEGINNING) { key value partition offset } }'
 
@@ -157,6 +159,52 @@ def test_nothing_happens_without_a_token(served: httpx2.Client, world: Any) -> N
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == 4401
     assert world.cluster.closed_readers == 0
+
+
+def test_rows_of_a_select_end_it_with_their_reader(served: httpx2.Client, world: Any) -> None:
+    """Numbers stay as the driver has written them."""
+    driver = IdleDriver(world)
+    document = 'subscription { rows(sql: "SELECT * FROM demo.public.t") { op row } }'
+    with signed_in(served, world.token) as socket:
+        socket.subscribe(document)
+        eventually(lambda: driver.take() is not None)
+        assert driver.send('{"a":12345678901234567.890}') == {"directive": "continue"}
+        expected = '{"rows":{"op":"+I","row":{"a":12345678901234567.890}}}'
+        assert expected in str(socket.connection.recv(timeout=20))
+        socket.send(type="complete", id="1")
+        eventually(lambda: driver.send('{"a":1}') == {"directive": "stop"})
+        socket.subscribe('subscription { rows(sql: "CREATE DATABASE x;") { row } }', "2")
+        refused = socket.receive()
+    errors = refused["payload"]["errors"] if refused["type"] == "next" else refused["payload"]
+    assert errors[0]["extensions"]["code"] == "unsupported"
+    assert served.get("/v1/databases/x").status_code == 404
+
+
+class IdleDriver:
+    """A driver that is idle until it is given a SELECT."""
+
+    def __init__(self, world: Any) -> None:
+        self.world, self.sequence = world, 0
+        world.drivers.tokens["d1"] = "token of d1"
+
+    def take(self) -> str | None:
+        work = drivers.poll(self.world.env, "d1", {"state": "idle", "pid": 1})
+        self.id = None if work is None else work["spec"]["query_id"]
+        return self.id
+
+    def send(self, row: str) -> dict[str, Any] | None:
+        self.sequence += 1
+        body = {"select": self.id, "sequence": self.sequence, "rows": [("+I", row)]}
+        return interactive.take_rows(self.world.env, "d1", body)
+
+
+def test_a_message_has_a_bound(served: httpx2.Client, world: Any) -> None:
+    with signed_in(served, world.token) as socket:
+        with contextlib.suppress(ConnectionClosed):
+            socket.subscribe("x" * 2_000_000)
+        with pytest.raises(ConnectionClosed):
+            socket.receive()
+    assert served.get("/healthz").status_code == 200
 
 
 def test_a_revoked_token_starts_nothing_more_on_its_connection(served: httpx2.Client, world: Any) -> None:
