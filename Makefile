@@ -15,8 +15,8 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	&& { command -v "$$p"; break; }; done)
 
 # What `make generate` writes. `make check` regenerates and compares.
-GENERATED := openapi.yaml docs/sql/functions.md docs/stores.md provider-schema/provider.json provider-schema/docs \
-	provider-schema/leatstream_terraform/data cdktf-constructs/leatstream_cdktf/l1
+GENERATED := openapi.yaml api/leatstream/rest/graphql/schema.graphql docs/sql/functions.md docs/stores.md \
+	provider-schema/provider.json provider-schema/docs provider-schema/leatstream_terraform/data cdktf-constructs/leatstream_cdktf/l1
 
 .PHONY: help setup tools demo test test-fast test-long durations bench check fix generate console docs lock clean
 
@@ -119,10 +119,11 @@ fix: $(STAMP) ## Format and mend what can be mended by machine
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-generate: $(STAMP) ## Write the OpenAPI document, provider schema, constructs and their docs from the models
+generate: $(STAMP) ## Write the OpenAPI document, GraphQL schema, provider schema, constructs and their docs from the models
 	@$(BIN)/python -m leatstream.sql.function_page docs/sql/functions.md
 	@$(BIN)/python -m leatstream.connectors.capability_page docs/stores.md
 	@$(BIN)/leat openapi > openapi.yaml.new && mv openapi.yaml.new openapi.yaml
+	@$(BIN)/python -m leatstream.rest.graphql.schema api/leatstream/rest/graphql/schema.graphql
 	@$(BIN)/python -m leatstream_terraform.generate openapi.yaml
 	@$(BIN)/python -m leatstream_cdktf.generate
 	@$(BIN)/python -m leatstream_terraform.docs

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     import uvicorn
 
 HEADER_SECONDS = 30.0
+MESSAGE_BYTES = 1024 * 1024  # of a WebSocket; more closes the connection
 
 
 def config(app: Any, *, header_seconds: float = HEADER_SECONDS, **options: Any) -> uvicorn.Config:
@@ -52,4 +53,5 @@ def config(app: Any, *, header_seconds: float = HEADER_SECONDS, **options: Any) 
                 self._head.cancel()
                 self._head = None
 
+    options.setdefault("ws_max_size", MESSAGE_BYTES)
     return uvicorn.Config(app, access_log=False, http=Protocol, **options)

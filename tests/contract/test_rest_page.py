@@ -1,4 +1,4 @@
-"""The commands of docs/rest.md, in their order, against the real service over fakes."""
+"""The commands of docs/rest.md and docs/graphql.md, in their order, against the real service over fakes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 ENDLESS = ("logs:follow", "/records")
 
 
-def commands() -> list[list[str]]:
-    text = (ROOT / "docs" / "rest.md").read_text(encoding="utf-8")
+def commands(page: str = "rest.md") -> list[list[str]]:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     blocks = "\n".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
     # A command goes on while a quote is open or its line ends in a backslash.
     found: list[list[str]] = []
@@ -62,6 +62,16 @@ def test_every_command_of_the_page_is_answered(client: TestClient) -> None:
         url = request.pop("url").replace("timeout=30s", "timeout=0s")
         answer = client.request(url=url, **request)
         assert answer.status_code < 300, (url, answer.text)
+
+
+def test_every_document_of_the_page_about_graphql_has_data(client: TestClient) -> None:
+    made = [request for words in commands() if (request := request_of(words))["method"] == "PUT"]
+    asked = [request_of(words) for words in commands("graphql.md")]
+    assert len(asked) >= 5
+    for request in [*made, *asked]:
+        answer = client.request(url=request.pop("url"), **request)
+        assert answer.status_code < 300, answer.text
+        assert '"errors"' not in answer.text, answer.text
 
 
 def test_paths_without_an_end_exist() -> None:

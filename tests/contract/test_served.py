@@ -5,19 +5,16 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import httpx2
 import pytest
-import uvicorn
-from deadlines import patient
+from serving import eventually, serving
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from leatstream import http_server
 from leatstream.rest import app as rest_app
 from leatstream.rest import loads as rest_loads
 from leatstream.rest.app import create_app
@@ -36,30 +33,10 @@ def few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 def served(fresh: Any) -> Iterator[httpx2.Client]:
     """A client of a new world behind uvicorn on a free port."""
     with (
-        _serving(fresh) as url,
+        serving(fresh) as url,
         httpx2.Client(base_url=url, headers=fresh.headers, timeout=20, trust_env=False) as client,
     ):
         yield client
-
-
-@contextmanager
-def _serving(world: Any, **options: Any) -> Iterator[str]:
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(http_server.config(create_app(world.env), log_level="warning", **options))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(10)
-    listener.close()
-    assert not thread.is_alive()
-
-
-def _eventually(condition: Any, seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + patient(seconds)
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_client_that_leaves_ends_its_reader(served: httpx2.Client, fresh: Any) -> None:
@@ -74,13 +51,13 @@ def test_a_client_that_leaves_ends_its_reader(served: httpx2.Client, fresh: Any)
         with served.stream("GET", path, headers={"Accept": accept}) as answer:
             assert answer.status_code == 200
             assert fresh.cluster.closed_readers == before
-        _eventually(lambda before=before: fresh.cluster.closed_readers == before + 1)
+        eventually(lambda before=before: fresh.cluster.closed_readers == before + 1)
 
 
 def test_connections_without_a_request_are_closed(fresh: Any) -> None:
     """Before the first request and between two of them."""
     whole = b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n"
-    with _serving(fresh, header_seconds=2, timeout_keep_alive=60) as url, contextlib.ExitStack() as stack:
+    with serving(fresh, header_seconds=2, timeout_keep_alive=60) as url, contextlib.ExitStack() as stack:
         host, port = url.removeprefix("http://").split(":")
         silent, half, second = (
             stack.enter_context(socket.create_connection((host, int(port)), 30)) for _ in range(3)
@@ -116,7 +93,7 @@ def test_waits_hold_no_thread(served: httpx2.Client, fresh: Any) -> None:
     threads = [threading.Thread(target=poll, args=(index,), daemon=True) for index in range(120)]
     for thread in threads:
         thread.start()
-    _eventually(lambda: len(fresh.drivers.states) == 120)
+    eventually(lambda: len(fresh.drivers.states) == 120)
     assert served.get("/v1/databases").status_code == 200
     # Forgotten drivers are told to go, which ends the polls.
     fresh.drivers.tokens.clear()
@@ -146,7 +123,7 @@ def _all_hang(hanging: Hanging, call: Callable[[], object]) -> Iterator[None]:
     threads = [threading.Thread(target=call, daemon=True) for _ in range(3)]
     for thread in threads:
         thread.start()
-    _eventually(lambda: hanging.entered == 2)
+    eventually(lambda: hanging.entered == 2)
     try:
         yield
     finally:
@@ -235,7 +212,7 @@ def test_slow_statements_of_one_token_stop_neither_itself_nor_others(
 
     threads = _threads(12, select)
     try:
-        _eventually(lambda: hanging.entered == 2 and len(answers) == 10)
+        eventually(lambda: hanging.entered == 2 and len(answers) == 10)
         assert all(_refused(answer) for answer in answers)
         for _ in range(4):
             assert served.get("/v1/databases").status_code == 200
@@ -243,7 +220,7 @@ def test_slow_statements_of_one_token_stop_neither_itself_nor_others(
         # Another token has places of its own.
         other = {"Authorization": f"Bearer {fresh.reader_token}"}
         theirs = _threads(1, lambda: served.post("/v1/statements", json={"sql": "X"}, headers=other))
-        _eventually(lambda: hanging.entered == 3)
+        eventually(lambda: hanging.entered == 3)
     finally:
         hanging.go.set()
     for thread in (*threads, *theirs):
@@ -293,13 +270,13 @@ def test_streams_and_waits_are_bounded_for_each_token(served: httpx2.Client, fre
         assert (one.status_code, two.status_code) == (200, 200)
         assert _refused(served.get(path))
         assert served.get("/v1/databases").status_code == 200
-    _eventually(lambda: fresh.cluster.closed_readers == 2)
+    eventually(lambda: fresh.cluster.closed_readers == 2)
 
     def again() -> bool:
         with served.stream("GET", path) as answer:
             return answer.status_code == 200
 
-    _eventually(again)
+    eventually(again)
     assert served.put("/v1/databases/demo", json={}).status_code == 201
     columns = [{"name": "a", "type": "BIGINT"}]
     relation = {"columns": columns, "store": "k", "topic": "t", "value_format": "json"}
@@ -308,8 +285,8 @@ def test_streams_and_waits_are_bounded_for_each_token(served: httpx2.Client, fre
     assert served.put("/v1/queries/q", json=query).status_code == 201
     wait = {"wait_for": "failed", "timeout": "8s"}
     # The place of the last stream may be given back a moment after its client left.
-    waiting = _threads(2, lambda: _eventually(lambda: not _refused(served.get("/v1/queries/q", params=wait))))
-    _eventually(lambda: _refused(served.get("/v1/queries/q", params=wait | {"timeout": "0s"})))
+    waiting = _threads(2, lambda: eventually(lambda: not _refused(served.get("/v1/queries/q", params=wait))))
+    eventually(lambda: _refused(served.get("/v1/queries/q", params=wait | {"timeout": "0s"})))
     assert served.get("/v1/queries/q").status_code == 200
     for thread in waiting:
         thread.join(20)

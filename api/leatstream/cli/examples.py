@@ -23,6 +23,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "sql -o csv 'SELECT * FROM by_region;'",
     ),
     "print": ("print embedded/pageviews", "print embedded/pageviews --from-beginning --limit 5 -o ndjson"),
+    "graphql": (
+        "graphql '{ queries { items { name status { state } } } }'",
+        "graphql --file plan.graphql --var name=enriched",
+    ),
     "query list": ("query list", "query list --wide"),
     "query get": ("query get enriched",),
     "query top": ("query top", "query top --once"),

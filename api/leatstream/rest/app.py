@@ -14,6 +14,7 @@ from leatstream import __version__
 from leatstream.rest import console, openapi, problem
 from leatstream.rest.deps import refuse_unknown_parameters
 from leatstream.rest.gate import Gate
+from leatstream.rest.graphql import routes as graphql
 from leatstream.rest.loads import Load, Loads
 from leatstream.rest.metrics import RequestTimes
 from leatstream.rest.routes import (
@@ -122,6 +123,7 @@ def create_app(env: Environment, *, lifespan: Lifespan | None = None) -> FastAPI
     for router in ROUTERS:
         app.include_router(router, dependencies=[Depends(refuse_unknown_parameters)])
         routes.extend(router.routes)
+    routes.extend(graphql.install(app))
     routes.append(console.install(app))
     problem.install(app, routes)
     loads = Loads(

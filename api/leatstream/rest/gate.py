@@ -20,7 +20,7 @@ from leatstream.rest import console, problem
 from leatstream.rest.loads import UNDERWAY, Loads, Underway
 from leatstream.rest.metrics import RequestTimes
 from leatstream.services.driver_calls import authenticate_driver
-from leatstream.services.environment import Environment, authorization
+from leatstream.services.environment import Environment, Principal, authorization
 from leatstream.services.nouns.audit import note_refusal
 
 MAX_BODY_BYTES = 1024 * 1024
@@ -32,6 +32,7 @@ SLASH = "\x1f"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
 _OPEN = ("/healthz", "/readyz", "/openapi.json", "/problems/", "/v1/sign-in", console.HOME)
 _DRIVERS = "/v1/drivers/"
+_SOCKET = "/graphql"
 
 
 class Gate:
@@ -48,12 +49,11 @@ class Gate:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        if scope["type"] != "http":  # nothing here speaks WebSocket, so none may pass without a token
-            await send({"type": "websocket.close", "code": 1008})
+        if scope["type"] != "http":
+            await self._pass_socket(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        given = headers.get("x-request-id", "")
-        request_id = given if _REQUEST_ID.match(given) else uuid.uuid4().hex
+        request_id = _request_id(headers)
         scope["leatstream.request_id"] = request_id
         started, status = time.perf_counter(), 0
 
@@ -91,6 +91,50 @@ class Gate:
             path = scope["path"].replace(SLASH, "/")
             note_refusal(self._env, scope["leatstream.principal"], scope["method"], path, "permission-denied")
 
+    async def _pass_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a WebSocket pass at the one path that has one, with a token, or with the means to sign in.
+
+        Browsers cannot send the header: the application lets nothing happen before ``leatstream.sign_in``.
+        """
+        headers = Headers(scope=scope)
+        if scope["path"] != _SOCKET:
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        request_id = _request_id(headers)
+        scope["leatstream.request_id"] = request_id
+        request, known = Underway(self._loads, ""), ""
+
+        async def sign_in(token: str | None = None) -> None:
+            nonlocal known
+            known = token or known
+            scope["leatstream.principal"] = await self._authenticate(scope, known)
+            request.caller = authorization.hash_token(known)
+
+        scope["leatstream.sign_in"] = sign_in
+        try:
+            if "authorization" in headers:
+                await sign_in(bearer(headers["authorization"]))
+        except LeatstreamError:
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        mark = UNDERWAY.set(request)
+        try:
+            await self._app(scope, receive, send)
+        except Exception as error:
+            problem.for_caller(error, scope["path"], request_id)
+            with suppress(Exception):
+                await send({"type": "websocket.close", "code": 1011})
+        finally:
+            UNDERWAY.reset(mark)
+
+    async def _authenticate(self, scope: Scope, token: str) -> Principal:
+        client, request_id = scope.get("client"), scope["leatstream.request_id"]
+        address = client[0] if client else None
+        # Keys of an issuer may have to be read first, for which nobody else waits.
+        limiter = scope["app"].state.issuer_threads if authorization.is_of_issuer(token) else None
+        authenticate = authorization.authenticate
+        return await to_thread.run_sync(authenticate, self._env, token, request_id, address, limiter=limiter)
+
     async def _pass(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         _keep_slashes(scope)
         if scope["path"].startswith(_OPEN):
@@ -99,7 +143,7 @@ class Gate:
         if console.is_for_browsers(scope, headers):
             await RedirectResponse(console.HOME)(scope, receive, send)
             return
-        token = _bearer(headers)
+        token = bearer(headers.get("authorization", ""))
         if scope["path"].startswith(_DRIVERS):
             # Drivers have tokens of their own, which the routes check again, at each look for work.
             driver = scope["path"].removeprefix(_DRIVERS).partition("/")[0]
@@ -107,18 +151,7 @@ class Gate:
             await to_thread.run_sync(authenticate_driver, self._env, driver, token, limiter=limiter)
             scope["leatstream.token"] = token
         else:
-            client = scope.get("client")
-            # Keys of an issuer may have to be read first, for which nobody else waits.
-            foreign = authorization.is_of_issuer(token)
-            principal = await to_thread.run_sync(
-                authorization.authenticate,
-                self._env,
-                token,
-                scope["leatstream.request_id"],
-                client[0] if client else None,
-                limiter=scope["app"].state.issuer_threads if foreign else None,
-            )
-            scope["leatstream.principal"] = principal
+            scope["leatstream.principal"] = await self._authenticate(scope, token)
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > MAX_BODY_BYTES:
             await _drain(receive)
@@ -170,8 +203,14 @@ async def _drain(receive: Receive) -> None:
     raise HTTPException(413)
 
 
-def _bearer(headers: Headers) -> str:
-    scheme, _, token = headers.get("authorization", "").partition(" ")
+def _request_id(headers: Headers) -> str:
+    given = headers.get("x-request-id", "")
+    return given if _REQUEST_ID.match(given) else uuid.uuid4().hex
+
+
+def bearer(authorization: str) -> str:
+    """The token of an Authorization header; AccessError unauthenticated if it has none."""
+    scheme, _, token = authorization.partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise AccessError(
             "unauthenticated",

@@ -156,7 +156,7 @@ OPERATIONS: dict[str, Needs] = {
     "get_function": _sees("function"),
     "put_function": _writes(f"create_function {ORGANIZATION}", "usage function_source"),
     "delete_function": _owns("function"),
-    "validate_object": _writes(*_NEW_RELATION),
+    "validate_object": _reads(*_NEW_RELATION),
     "list_applications": _LIST,
     "get_application": _sees("application"),
     "put_application": _writes(*_NEW_QUERY, f"create_application {ORGANIZATION}"),

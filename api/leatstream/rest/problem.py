@@ -95,17 +95,27 @@ def answer(error: LeatstreamError, instance: str, request_id: str) -> JSONRespon
 
 def unexpected(error: Exception, instance: str, request_id: str) -> JSONResponse:
     """The answer to an error that nobody raised on purpose: its traceback is logged, not returned."""
+    return answer(for_caller(error, instance, request_id), instance, request_id)
+
+
+def for_caller(error: Exception, instance: str, request_id: str) -> LeatstreamError:
+    """What a caller is told of an error that nobody raised on purpose; the log has the rest.
+
+    Args:
+        error: what was raised.
+        instance: path of the request.
+        request_id: by which the log has it.
+    """
     if isinstance(error, CatalogAway):
         reply = error.for_caller()
         _log.warning("request %s (%s) failed: %s", request_id, instance, reply.detail)
-        return answer(reply, instance, request_id)
+        return reply
     _log.error("request %s (%s) failed", request_id, instance, exc_info=error)
-    reply = InternalError(
+    return InternalError(
         "internal",
         "An unexpected error happened. Nothing half done was kept.",
         hint=f"Look for request id {request_id} in the server's log.",
     )
-    return answer(reply, instance, request_id)
 
 
 def request_id_of(request: Request) -> str:

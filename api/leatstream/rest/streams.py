@@ -30,19 +30,29 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 def shown_bytes(raw: bytes | None, name: str) -> str:
     """A key or value as members of a JSON object: JSON as it was written, else text, else base64.
 
-    ``<name>_encoding`` marks the last. JSON is not re-encoded, which would change numbers such as 1.10.
+    ``<name>_encoding`` marks the last.
+    """
+    text, encoding = read_bytes(raw)
+    marked = f',"{name}_encoding":"{encoding}"' if encoding else ""
+    return f'"{name}":{text or "null"}{marked}'
+
+
+def read_bytes(raw: bytes | None) -> tuple[str | None, str | None]:
+    """A key or value as JSON text, and its encoding where that is not the bytes' own.
+
+    JSON is not re-encoded, which would change numbers such as 1.10; other text is a JSON string.
     """
     if raw is None:
-        return f'"{name}":null'
+        return None, None
     try:
         text = raw.decode()
     except UnicodeDecodeError:
-        return _dump({name: base64.b64encode(raw).decode(), f"{name}_encoding": "base64"})[1:-1]
+        return _dump(base64.b64encode(raw).decode()), "base64"
     try:
         json.loads(text, parse_constant=_refuse, parse_float=_finite, parse_int=_finite)
     except (ValueError, RecursionError):
-        return f'"{name}":{_dump(text)}'
-    return f'"{name}":{_compact(text)}'
+        return _dump(text), None
+    return _compact(text), None
 
 
 def _refuse(constant: str) -> float:

@@ -589,3 +589,19 @@ def test_restarts_that_say_too_little_or_too_much(
 ) -> None:
     assert leat("query", "restart", *options).status == 2
     assert service.requests == []
+
+
+def test_graphql_writes_data_and_fails_by_errors(service: Service, leat: Leat) -> None:
+    service.answer("POST", "/graphql", {"data": {"server": {"name": "leatstream"}}})
+    result = leat("graphql", "query Q($n: Int) { server { name } }", "--var", "n=1", "--var", "t=a b")
+    assert (result.status, json.loads(result.out)) == (0, {"server": {"name": "leatstream"}})
+    assert service.last_body["variables"] == {"n": 1, "t": "a b"}
+    service.answers.clear()
+    wrong = {"code": "not-found", "status": 404, "hint": "Look at the list."}
+    errors = [{"message": "Database no does not exist.", "extensions": wrong}]
+    service.answer("POST", "/graphql", {"data": None, "errors": errors})
+    result = leat("graphql", '{ database(name: "no") { name } }')
+    assert result.status == 3
+    assert "Database no does not exist." in result.err
+    assert "Look at the list." in result.err
+    assert leat("graphql").status == 2

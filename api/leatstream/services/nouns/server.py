@@ -21,7 +21,7 @@ def describe_server(env: Environment, principal: Principal) -> dict[str, Any]:
         "name": "leatstream",
         "version": __version__,
         "api_version": API_VERSION,
-        "features": ["interval-join-stream-stream", "realtime-mode", "sink-property-inference"],
+        "features": ["graphql", "interval-join-stream-stream", "realtime-mode", "sink-property-inference"],
         "capabilities": kinds,
     }
 
