@@ -17,6 +17,7 @@ from leatstream.cli import (
     applications,
     catalog,
     embedded,
+    export,
     project,
     queries,
     records,
@@ -84,6 +85,7 @@ app.command("open")(server.open_console)
 app.command()(server.capabilities)
 app.command()(sql.sql)
 app.command("print")(records.print_records)
+app.command()(export.export)
 for _noun in NOUNS:
     if _noun.name not in ("query", "application", "api-token"):
         app.add_typer(make_app(_noun), name=_noun.name)

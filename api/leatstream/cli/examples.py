@@ -23,6 +23,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "sql -o csv 'SELECT * FROM by_region;'",
     ),
     "print": ("print embedded/pageviews", "print embedded/pageviews --from-beginning --limit 5 -o ndjson"),
+    "export": (
+        "export",
+        "export demo.shop store:kafka_store",
+        "export --format hcl -o deployed",
+    ),
     "query list": ("query list", "query list --wide"),
     "query get": ("query get enriched",),
     "query top": ("query top", "query top --once"),

@@ -19,6 +19,7 @@ from leatstream.rest.metrics import RequestTimes
 from leatstream.rest.routes import (
     access,
     applications,
+    catalog,
     databases,
     descriptor_sources,
     drivers,
@@ -69,6 +70,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         objects,
         applications,
         statements,
+        catalog,
         access,
         server,
         drivers,
