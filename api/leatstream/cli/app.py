@@ -18,6 +18,7 @@ from leatstream.cli import (
     catalog,
     embedded,
     export,
+    lineage,
     project,
     queries,
     records,
@@ -86,6 +87,7 @@ app.command()(server.capabilities)
 app.command()(sql.sql)
 app.command("print")(records.print_records)
 app.command()(export.export)
+app.command()(lineage.lineage)
 for _noun in NOUNS:
     if _noun.name not in ("query", "application", "api-token"):
         app.add_typer(make_app(_noun), name=_noun.name)

@@ -28,6 +28,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "export demo.shop store:kafka_store",
         "export --format hcl -o deployed",
     ),
+    "lineage": (
+        "lineage",
+        "lineage demo.public.pageviews --depth 3",
+        "lineage query:enriched -o json",
+    ),
     "query list": ("query list", "query list --wide"),
     "query get": ("query get enriched",),
     "query top": ("query top", "query top --once"),
