@@ -18,7 +18,9 @@ from leatstream.cli import (
     applications,
     catalog,
     embedded,
+    export,
     graphql,
+    lineage,
     login,
     project,
     queries,
@@ -88,6 +90,8 @@ app.command()(server.capabilities)
 app.command()(sql.sql)
 app.command("print")(records.print_records)
 app.command()(graphql.graphql)
+app.command()(export.export)
+app.command()(lineage.lineage)
 for _noun in NOUNS:
     if _noun.name not in ("query", "application", "api-token"):
         app.add_typer(make_app(_noun), name=_noun.name)

@@ -27,6 +27,16 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "graphql '{ queries { items { name status { state } } } }'",
         "graphql --file plan.graphql --var name=enriched",
     ),
+    "export": (
+        "export",
+        "export demo.shop store:kafka_store",
+        "export --format hcl -o deployed",
+    ),
+    "lineage": (
+        "lineage",
+        "lineage demo.public.pageviews --depth 3",
+        "lineage query:enriched -o json",
+    ),
     "query list": ("query list", "query list --wide"),
     "query get": ("query get enriched",),
     "query top": ("query top", "query top --once"),

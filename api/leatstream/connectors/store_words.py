@@ -82,6 +82,13 @@ class StoreWords:
         """Properties that say what ``finish`` reads, of a store that is being updated."""
         return {}
 
+    def written(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Properties that say what ``finish`` reads, for a ``CREATE STORE`` that makes the same store again.
+
+        Unlike those of an update, they leave nothing to what is stored.
+        """
+        return self.spelled(config)
+
     def keep(self, given: WithList, kept: dict[str, Any], present: Mapping[str, Any]) -> None:
         """Remove from ``kept`` the store's properties that an update's own ones contradict.
 

@@ -37,6 +37,11 @@ class RequestTimes:
         """Note one request, by its route's template and never its path: names are unbounded.
 
         So are methods, which any client may make up: each label stays in memory for good.
+
+        Args:
+            scope: of the request.
+            status: of its answer; 0 = the client left before there was one.
+            seconds: from its arrival to the end of its answer.
         """
         route = getattr(scope.get("route"), "path_format", "other")
         method = scope["method"] if scope["method"] in _METHODS else "other"

@@ -37,6 +37,7 @@ ABOUT: dict[str, Any] = {
             "description": "Copies of checkpoints that new queries can begin with.",
         },
         {"name": "statements", "description": "SQL text: run it, or check it."},
+        {"name": "catalog", "description": "The catalog as a whole: as code, and what flows where."},
         {"name": "access", "description": "Who may do what: roles, accounts, tokens, the audit log."},
         {"name": "server", "description": "The server itself: version, health, metrics."},
     ],

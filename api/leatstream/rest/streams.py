@@ -164,7 +164,10 @@ def respond_rows(
 ) -> StreamingResponse:
     """Stream the rows of a SELECT until it ends or the client disconnects; then the iterator is closed.
 
-    With ``waits``, lines between them say what is waited for.
+    Args:
+        rows: of the SELECT.
+        media_type: NDJSON or server-sent events.
+        waits: whether lines between the rows say what is waited for.
     """
     headers = {"X-Accel-Buffering": "no"}
     chunks = _row_chunks(rows, media_type, waits)

@@ -27,6 +27,16 @@ REGISTRY_KEYS = ("type", "uris", "description", _CA, *_USERS.values(), *_PASSWOR
 _CLIENT_CERTIFICATE = ("tls.client.cert_file", "tls.client.key_file")
 
 
+def username_key(kind: str) -> str:
+    """The property that holds the user of a schema registry of this kind."""
+    return _USERS[kind]
+
+
+def password_key(kind: str) -> str:
+    """The property that holds the password of a schema registry of this kind."""
+    return _PASSWORDS[kind]
+
+
 @dataclass(frozen=True, slots=True)
 class SecretProperties:
     """What is said of a secret; None where nothing is."""

@@ -191,6 +191,33 @@ def _spelled(connector: type[Connector], config: Mapping[str, Any]) -> dict[str,
     return found | connector.words.spelled(config)
 
 
+def written_store(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The properties of a ``CREATE STORE`` that makes a store of these settings, secrets left out.
+
+    Args:
+        kind: of the store.
+        config: its settings without secrets.
+
+    Returns:
+        property to value, ``type`` first.
+    """
+    connector = connector_classes()[kind]
+    secrets = {str(one.key) for one in _settings(connector) if one.find(Secret) is not None}
+    defaults = {str(one.key): one.field.default for one in _settings(connector)}
+    plain = {
+        key: value
+        for key, value in _spelled(connector, config).items()
+        if key not in secrets and value != defaults.get(key)
+    }
+    return {"type": connector.words.types[0], **plain, **connector.words.written(config)}
+
+
+def secret_properties(kind: str) -> dict[str, str]:
+    """Dotted path of each secret of a kind, to the SQL property that holds it."""
+    settings = _settings(connector_classes()[kind])
+    return {one.dotted: str(one.key) for one in settings if one.find(Secret) is not None}
+
+
 def _of_others(connector: type[Connector], reader: PropertyReader) -> list[str]:
     """Secrets that cannot stay, as the setting that they go with is another one now."""
     keys = {one.dotted: str(one.key) for one in _settings(connector)}

@@ -39,6 +39,13 @@ class PostgresWords(StoreWords):
         address = host_and_port(config["host"], config.get("port", 5432))
         return {"uris": f"postgresql://{address}/{database}"}
 
+    def written(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The address with how to encrypt: without it SQL checks the server's name, and REST does not."""
+        mode = str(config.get("ssl_mode", "prefer")).replace("_", "-")
+        name = config.get("application_name")
+        more = f"&application_name={quote(name, safe='')}" if name is not None else ""
+        return {"uris": f"{self.spelled(config)['uris']}?sslmode={mode}{more}"}
+
     def keep(self, given: WithList, kept: dict[str, Any], present: Mapping[str, Any]) -> None:
         """The authority stays where only the check of host names changes; ``settle`` keeps the rest."""
         if _VERIFY not in given.given or given.flag(_OFF, False):

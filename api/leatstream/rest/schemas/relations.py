@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, StrictBool
 
 from leatstream.errors import Faults, sentence
 from leatstream.model import objects
-from leatstream.model.objects import Origin, Relation, RelationKind
+from leatstream.model.objects import Relation, RelationKind
 from leatstream.model.types import parse_type
 from leatstream.rest.schemas.base import (
     Body,
@@ -25,8 +25,13 @@ from leatstream.rest.schemas.base import (
     properties_view,
     terraform,
 )
-from leatstream.rest.schemas.ddl import create_relation
 from leatstream.services.environment import Page
+from leatstream.services.export.ddl import (
+    create_relation,
+    is_declared_changelog,
+    named_key_format,
+    named_topic,
+)
 from leatstream.services.nouns.relation_definition import RelationDefinition
 
 _TIMESTAMP_FORMAT = (
@@ -267,16 +272,10 @@ class RelationView(ObjectView):
     @classmethod
     def from_domain(cls, item: Relation) -> RelationView:
         """The answer for a relation."""
-        topic = item.effective.get("topic")
-        named = topic is None or topic.origin is Origin.EXPLICIT
         columns = [
             ColumnView(name=c.name, type=str(c.type), not_null=c.not_null, comment=c.comment)
             for c in item.columns
         ]
-        # A declared changelog's key follows from its primary key, unless the user has said otherwise.
-        said = item.effective.get("key.format")
-        derived = said is not None and said.origin is Origin.DEFAULT
-        declared = item.kind is RelationKind.CHANGELOG and item.created_by_query is None
         return cls(
             **meta_fields(item.meta),
             database=item.fqn.database,
@@ -286,10 +285,10 @@ class RelationView(ObjectView):
             kind=item.kind,
             columns=columns,
             store=item.store,
-            topic=(item.entity if named else None) or None,
+            topic=named_topic(item),
             value_format=item.value_format,
-            key_format=None if declared and derived else item.key_format,
-            key_type=None if declared else item.key_type,
+            key_format=named_key_format(item),
+            key_type=None if is_declared_changelog(item) else item.key_type,
             timestamp=item.timestamp,
             timestamp_format=item.timestamp_format,
             properties=properties_view(item.properties),

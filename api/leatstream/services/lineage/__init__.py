@@ -1,0 +1,1 @@
+"""What flows where: from stores over entities, relations and queries."""

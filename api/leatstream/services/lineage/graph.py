@@ -1,0 +1,157 @@
+"""The graph of stores, entities, relations and queries, and the part of it that an object belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leatstream.errors import RequestError, not_found
+from leatstream.model.names import quote
+from leatstream.model.objects import Query, Relation, Store
+from leatstream.services.environment import Environment, Page, Principal
+from leatstream.services.nouns import stores
+from leatstream.services.queries import catalog as queries
+from leatstream.services.relations import relations
+from leatstream.services.statements.result_tables import all_pages
+
+KINDS = ("store", "entity", "relation", "query")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An object that records pass.
+
+    Attributes:
+        id: kind and name, such as ``relation:demo.public.pageviews``.
+        kind: one of ``KINDS``.
+        name: as SQL writes it; of an entity ``store/entity``.
+        state: of a store or of a query's job; else None.
+    """
+
+    id: str
+    kind: str
+    name: str
+    state: str | None = None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edge:
+    """Records pass from one object to another.
+
+    Attributes:
+        source, target: ids of the nodes.
+        query: name of the query that moves them, where one does.
+    """
+
+    source: str
+    target: str
+    query: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """A graph; nodes and edges are sorted."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+
+def lineage(env: Environment, who: Principal, root: str | None = None, depth: int | None = None) -> Lineage:
+    """What is upstream and downstream of an object, as far as the principal sees it.
+
+    Args:
+        env: the environment.
+        who: who asks.
+        root: id of a node, or its name where only one kind has it; None = the whole graph.
+        depth: how many edges away from the root, at most; None = all.
+
+    Raises:
+        CatalogError: not-found.
+        RequestError: validation, several kinds have the name.
+    """
+    whole = _graph(env, who)
+    if root is None:
+        return whole
+    start = _find(whole.nodes, root)
+    up = _reached(start, depth, _neighbours((e.target, e.source) for e in whole.edges))
+    down = _reached(start, depth, _neighbours((e.source, e.target) for e in whole.edges))
+    # An edge counts on the side on which both of its ends are; others would join strangers.
+    edges = tuple(e for e in whole.edges if {e.source, e.target} <= up or {e.source, e.target} <= down)
+    return Lineage(tuple(n for n in whole.nodes if n.id in up | down), edges)
+
+
+def _graph(env: Environment, who: Principal) -> Lineage:
+    def every(fetch: Callable[..., Page[Any]]) -> list[Any]:
+        return all_pages(lambda token: fetch(env, who, page_size=1000, page_token=token))
+
+    shown_queries: list[Query] = [q for q in every(queries.list_queries) if not q.deleting]
+    shown_relations: list[Relation] = every(relations.list_relations)
+    shown_stores: list[Store] = every(stores.list_stores)
+    nodes = [
+        *(_node("store", quote(s.name), s.state.value) for s in shown_stores),
+        *(_node("relation", str(r.fqn)) for r in shown_relations),
+        *(_node("query", quote(q.name), q.status.state.value) for q in shown_queries),
+    ]
+    edges = [edge for q in shown_queries for edge in _of_query(q)]
+    written = {q.sink for q in shown_queries}
+    seen = {s.name for s in shown_stores}
+    for relation in shown_relations:
+        if relation.entity and relation.store in seen:
+            entity = _node("entity", f"{quote(relation.store)}/{relation.entity}")
+            nodes.append(entity)
+            edges.append(Edge(f"store:{quote(relation.store)}", entity.id))
+            ends = (f"relation:{relation.fqn}", entity.id)
+            made = relation.created_by_query is not None or str(relation.fqn) in written
+            edges.append(Edge(*(ends if made else ends[::-1])))
+    there = {node.id for node in nodes}
+    kept = {edge for edge in edges if edge.source in there and edge.target in there}
+    return Lineage(tuple(sorted(dict.fromkeys(nodes), key=_place)), tuple(sorted(kept, key=_ends)))
+
+
+def _node(kind: str, name: str, state: str | None = None) -> Node:
+    return Node(f"{kind}:{name}", kind, name, state)
+
+
+def _of_query(query: Query) -> Iterable[Edge]:
+    name = quote(query.name)
+    for source in query.sources:
+        yield Edge(f"relation:{source}", f"query:{name}", query.name)
+    yield Edge(f"query:{name}", f"relation:{query.sink}", query.name)
+
+
+def _place(node: Node) -> tuple[int, str]:
+    return KINDS.index(node.kind), node.name
+
+
+def _ends(edge: Edge) -> tuple[str, str]:
+    return edge.source, edge.target
+
+
+def _find(nodes: Sequence[Node], text: str) -> str:
+    fitting = [node for node in nodes if text in (node.id, node.name)]
+    if not fitting:
+        raise not_found("object", text)
+    if len(fitting) > 1:
+        choices = " or ".join(node.id for node in fitting)
+        detail = f"Objects of several kinds are named {text}."
+        raise RequestError("validation", detail, hint=f"Write {choices}.")
+    return fitting[0].id
+
+
+def _neighbours(pairs: Iterable[tuple[str, str]]) -> Mapping[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for one, other in pairs:
+        found.setdefault(one, []).append(other)
+    return found
+
+
+def _reached(start: str, depth: int | None, neighbours: Mapping[str, list[str]]) -> set[str]:
+    """Ids that a walk from the start comes to, that of the start among them."""
+    found, front, steps = {start}, [start], 0
+    while front and (depth is None or steps < depth):
+        front = [one for node in front for one in neighbours.get(node, ()) if one not in found]
+        front = list(dict.fromkeys(front))
+        found.update(front)
+        steps += 1
+    return found
