@@ -56,7 +56,19 @@ class Service:
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Service:
     made = Service()
-    for module in ("applications", "catching_up", "export", "graphql", "lineage", "nouns", "queries", "records", "server", "sql", "top"):
+    for module in (
+        "applications",
+        "catching_up",
+        "export",
+        "graphql",
+        "lineage",
+        "nouns",
+        "queries",
+        "records",
+        "server",
+        "sql",
+        "top",
+    ):
         monkeypatch.setattr(f"leatstream.cli.{module}.open_client", lambda _context: made.client())
     return made
 
