@@ -20,7 +20,9 @@ from starlette.testclient import TestClient
 
 from leatstream.model.access import OBJECT_PRIVILEGES, ORGANIZATION, Scope
 from leatstream.rest.app import ROUTERS, create_app
-from leatstream.rest.needs import CHANGES, OPERATIONS, Needs
+from leatstream.rest.needs import CHANGES, OPERATIONS, STATEMENTS, Needs
+from leatstream.services.environment.results import kind_of
+from leatstream.services.statements.execution import HANDLERS
 
 R = "demo.s.r"
 QUERY = {"sql": f"CREATE STREAM o AS SELECT * FROM {R}", "database": "demo", "schema": "s", "store": "k"}
@@ -204,12 +206,24 @@ ELSEWHERE = {
 }
 
 
+@dataclass
+class Bearer:
+    """Sends with a token of its own through the client of another; a client for each would start a thread each."""
+
+    base: TestClient
+    authorization: str
+
+    def request(self, method: str, path: str, **more: Any) -> Any:
+        """The answer."""
+        return self.base.request(method, path, headers={"Authorization": self.authorization}, **more)
+
+
 class World:
     """The world, and clients of roles that have exactly some grants."""
 
     def __init__(self, made: Any, client: TestClient) -> None:
         self.made, self.admin = made, client
-        self._clients: dict[Any, TestClient] = {}
+        self._clients: dict[Any, Bearer] = {}
         for path, body in WORLD.items():
             self.put(path, body)
         self.put("service-accounts/idle", {"roles": ["public"]})
@@ -223,7 +237,7 @@ class World:
             "a revoked token": self._revoked(),
         }
 
-    def _ended(self) -> TestClient:
+    def _ended(self) -> Bearer:
         client = self.as_role("orgadmin", "late", "admin")
         with self.made.units() as unit:
             (row,) = unit.tokens.list("late")
@@ -231,7 +245,7 @@ class World:
             unit.commit()
         return client
 
-    def _revoked(self) -> TestClient:
+    def _revoked(self) -> Bearer:
         client = self.as_role("orgadmin", "gone", "admin")
         assert self.admin.delete("/v1/tokens/gone").status_code == 204
         return client
@@ -245,9 +259,7 @@ class World:
         """Put an object of the world, again."""
         self.must(self.admin.put(f"/v1/{path}", json=body))
 
-    def client(
-        self, grants: Iterable[tuple[str, str, str]], scope: str, base: str | None = None
-    ) -> TestClient:
+    def client(self, grants: Iterable[tuple[str, str, str]], scope: str, base: str | None = None) -> Bearer:
         """A client whose role has exactly these grants, and inherits one more role."""
         key = (frozenset(grants), scope, base)
         if key not in self._clients:
@@ -259,16 +271,15 @@ class World:
             self._clients[key] = self.as_role(role, f"acc{name}", scope)
         return self._clients[key]
 
-    def as_role(self, role: str, account: str, scope: str) -> TestClient:
+    def as_role(self, role: str, account: str, scope: str) -> Bearer:
         """A client with a new token."""
         self.put(f"service-accounts/{account}", {"roles": [role]})
         body = {"account": account, "scope": scope}
         return self.bearing(self.must(self.admin.post(f"/v1/tokens/{account}", json=body))["value"])
 
-    def bearing(self, token: str | None) -> TestClient:
+    def bearing(self, token: str | None) -> Bearer:
         """A client with a token, or with none."""
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        return TestClient(self.admin.app, headers=headers, raise_server_exceptions=False)
+        return Bearer(self.admin, f"Bearer {token}" if token else "")
 
     def give(self, kind: str, name: str, role: str) -> None:
         """Give an object to a role."""
@@ -315,11 +326,11 @@ class Row:
         self.path = re.sub(r"\{(\w+)(?::\w+)?\}", lambda m: names[m[1]], template)
         self.faults: list[str] = []
 
-    def send(self, client: TestClient) -> Any:
+    def send(self, client: Bearer) -> Any:
         """The answer."""
         return client.request(self.method, self.path, json=self.ask.body, params=self.ask.params)
 
-    def passes(self, who: str, client: TestClient) -> None:
+    def passes(self, who: str, client: Bearer) -> None:
         """The request must be done; what it did is undone."""
         answer = self.send(client)
         if answer.status_code >= 300:
@@ -327,7 +338,7 @@ class Row:
         else:
             self.undo(answer)
 
-    def is_refused(self, who: str, client: TestClient, *statuses: int) -> None:
+    def is_refused(self, who: str, client: Bearer, *statuses: int) -> None:
         """The request must be refused, as something hidden or as something forbidden."""
         answer = self.send(client)
         hidden = answer.status_code == 422 and answer.json()["code"] in ("unknown-relation", "validation")
@@ -359,13 +370,17 @@ class Row:
         elif self.operation == "transfer_ownership":
             world.give("store", "k", "sysadmin")
 
+    def nobodies(self) -> dict[str, Bearer]:
+        """Clients without a token that is accepted."""
+        return self.world.nobodies
+
     def check(self) -> None:
         """Everybody in turn."""
         world, needs = self.world, self.needs
         if not needs.token:
             self.passes("without a token", world.bearing(None))
             return
-        for who, client in world.nobodies.items():
+        for who, client in self.nobodies().items():
             self.is_refused(who, client, 401)
         grants = grants_of(needs, self.ask.objects)
         scopes = list(Scope)
@@ -383,7 +398,7 @@ class Row:
         self.owned(exact, grants)
         self.passes("orgadmin", world.orgadmin)
 
-    def exact(self, grants: list[tuple[str, str, str]], scope: str) -> TestClient:
+    def exact(self, grants: list[tuple[str, str, str]], scope: str) -> Bearer:
         """A client that has exactly what is declared, but for ownership."""
         base = self.needs.role or ("owners" if self.needs.owns else None)
         return self.world.client(grants, scope, base)
@@ -436,4 +451,95 @@ def test_every_operation_needs_what_is_declared(world: World) -> None:
     for row in rows(world):
         row.check()
         faults += [f"{row.operation} {row.path}: {fault}" for fault in row.faults]
+    assert not faults, "\n".join(faults)
+
+
+KAFKA = "WITH ('type' = KAFKA, 'uris' = 'h:1', 'tls.disabled' = TRUE)"
+COLUMNS = "(n BIGINT) WITH ('topic' = 'e', 'value.format' = 'json')"
+# Kind to a statement, and to one that takes it back. The others need more than this world, and have tests of
+# their own in test_access.py, or are one with an operation above.
+TEXTS: dict[str, tuple[str, str | None]] = {
+    "create_database": ("CREATE DATABASE fresh", "DROP DATABASE fresh"),
+    "create_schema": ("CREATE SCHEMA fresh IN DATABASE demo", "DROP SCHEMA demo.fresh"),
+    "create_store": (f"CREATE STORE fresh {KAFKA}", "DROP STORE fresh"),
+    "create_entity": (
+        "CREATE ENTITY fresh IN STORE k WITH ('kafka.partitions' = 1, 'kafka.replicas' = 1)",
+        "DROP ENTITY fresh IN STORE k",
+    ),
+    "create_application": (app_text("fresh", "fresh"), "DROP APPLICATION fresh"),
+    "terminate_application": ("TERMINATE APPLICATION app", "RESTART APPLICATION app"),
+    "restart_application": ("RESTART APPLICATION app", None),
+    "create_secret": (
+        "CREATE SECRET fresh WITH ('type' = generic_string, 'secret_string' = 'v')",
+        "DROP SECRET fresh",
+    ),
+    "create_schema_registry": (
+        "CREATE SCHEMA_REGISTRY fresh WITH ('type' = CONFLUENT, 'uris' = 'http://h:1')",
+        "DROP SCHEMA_REGISTRY fresh",
+    ),
+    "update_secret": ("UPDATE SECRET pw WITH ('secret_string' = 'w')", None),
+    "update_schema_registry": ("UPDATE SCHEMA_REGISTRY sr WITH ('uris' = 'http://h:2')", None),
+    "create_stream": (f"CREATE STREAM fresh {COLUMNS}", "DROP STREAM fresh"),
+    "create_changelog": (
+        f"CREATE CHANGELOG fresh {COLUMNS.replace(')', ', PRIMARY KEY (n))', 1)}",
+        "DROP CHANGELOG fresh",
+    ),
+    "create_stream_as": (f"CREATE STREAM fresh AS SELECT * FROM {R}", "DROP QUERY fresh"),
+    "create_materialized_view_as": (
+        f"CREATE MATERIALIZED VIEW fresh AS SELECT n, count(*) AS c FROM {R} GROUP BY n",
+        "DROP QUERY fresh",
+    ),
+    "insert_values": (f"INSERT INTO {R} VALUES (1)", None),
+    "insert_entity": ("INSERT INTO ENTITY e IN STORE k VALUE('{}')", None),
+    "update_store": ("UPDATE STORE k WITH ('uris' = 'h:2')", None),
+    "update_entity": ("UPDATE ENTITY e IN STORE k WITH ('kafka.partitions' = 1)", None),
+    "use": ("USE STORE k", None),
+    "set_default": ("SET DEFAULT STORE k", None),
+    "list_objects": ("LIST STORES", None),
+    "describe": ("DESCRIBE STORE k", None),
+    "describe_query": ("DESCRIBE QUERY q", None),
+    "describe_statement": (f"DESCRIBE CREATE STREAM fresh AS SELECT * FROM {R}", None),
+    "terminate_query": ("TERMINATE QUERY q", "RESTART QUERY q"),
+    "restart_query": ("RESTART QUERY q", None),
+    "restart_queries": ("RESTART QUERIES FAILED BY 'store-unreachable'", None),
+    "create_role": ("CREATE ROLE fresh", "DROP ROLE fresh"),
+    "create_account": ("CREATE USER fresh", "DROP USER fresh"),
+    "create_token": ("CREATE API_TOKEN fresh WITH ('account' = 'idle')", "DROP API_TOKEN fresh"),
+    "grant_privileges": ("GRANT USAGE ON STORE k TO ROLE idle", "REVOKE USAGE ON STORE k FROM ROLE idle"),
+    "grant_role": ("GRANT ROLE public TO USER v", "REVOKE ROLE public FROM USER v"),
+    "can_i": ("CAN I USAGE ON STORE k", None),
+    "list_grants": ("LIST GRANTS TO ROLE public", None),
+}
+
+
+class StatementRow(Row):
+    """One statement."""
+
+    def __init__(self, world: World, kind: str, needs: Needs) -> None:
+        text, self.back = TEXTS[kind]
+        context = {"database": "demo", "schema": "s", "store": "k"}
+        super().__init__(world, "run_statements", needs, Ask(body={"sql": text, **context}))
+        self.operation = kind
+
+    def nobodies(self) -> dict[str, Bearer]:
+        """None: the operation refuses them before it reads a statement."""
+        return {}
+
+    def undo(self, answer: Any) -> None:
+        """Take it back."""
+        if self.back is not None:
+            self.world.must(self.world.admin.post("/v1/statements", json={**self.ask.body, "sql": self.back}))
+
+
+def test_every_statement_has_its_line() -> None:
+    kinds = {kind_of(one.__new__(one)) for one in HANDLERS}
+    assert kinds == set(STATEMENTS) >= set(TEXTS)
+
+
+def test_every_statement_needs_what_is_declared(world: World) -> None:
+    faults = []
+    for kind in TEXTS:
+        row = StatementRow(world, kind, STATEMENTS[kind])
+        row.check()
+        faults += [f"{kind}: {fault}" for fault in row.faults]
     assert not faults, "\n".join(faults)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +41,16 @@ LISTS = (
 class Tenant:
     """One tenant: a role, an account, and objects whose names and comments hold its canary."""
 
-    def __init__(self, admin: TestClient, name: str) -> None:
+    def __init__(self, admin: TestClient, name: str, contexts: ExitStack) -> None:
         self.canary = c = f"canary{name}"
         grants = [{"privilege": f"create_{kind}", "on": "organization"} for kind in CREATES]
         put(admin, f"roles/{c}_role", {"grants": grants})
         put(admin, f"service-accounts/{c}_account", {"roles": [f"{c}_role"]})
         made = admin.post(f"/v1/tokens/{c}_token", json={"account": f"{c}_account", "scope": "admin"})
         headers = {"Authorization": f"Bearer {made.json()['value']}"}
-        self.client = TestClient(admin.app, headers=headers, raise_server_exceptions=False)
+        self.client = contexts.enter_context(
+            TestClient(admin.app, headers=headers, raise_server_exceptions=False)
+        )
         self.context = {"database": f"{c}_d", "schema": "public", "store": f"{c}_k"}
         put(admin, f"function-sources/{c}_fs", {"file": f"{c}.py", "content": CODE, "owner": f"{c}_role"})
         for path, body in self.objects().items():
@@ -128,8 +131,9 @@ def tenants() -> Iterator[tuple[Tenant, Tenant]]:
 
         world.env.connect = connect_apart
         app = create_app(world.env)
-        with TestClient(app, headers=headers, raise_server_exceptions=False) as admin:
-            yield Tenant(admin, "one"), Tenant(admin, "two")
+        with ExitStack() as contexts:
+            admin = contexts.enter_context(TestClient(app, headers=headers, raise_server_exceptions=False))
+            yield Tenant(admin, "one", contexts), Tenant(admin, "two", contexts)
         world.units.close()
 
 

@@ -1,7 +1,7 @@
-"""What each operation needs: published in the contract, and compared with what is enforced.
+"""What each operation and statement needs: published in the contract, and compared with what is enforced.
 
-The services and their units of work enforce access. A test sends every operation with exactly what stands
-here, and with each part left out, so this table cannot say anything else than they do.
+The services and their units of work enforce access. A test sends each one with exactly what stands here, and
+with each part left out, so this table cannot say anything else than they do.
 """
 
 from __future__ import annotations
@@ -220,4 +220,68 @@ CHANGES: dict[str, Needs] = {
     "put_function": Needs(Scope.WRITE, ("usage function_source",), owns="function"),
     "put_application": _owns("application"),
     "put_grant": _GRANTS,
+}
+
+# By the kind of the statement, as in the results of ``POST /v1/statements``.
+STATEMENTS: dict[str, Needs] = {
+    "create_database": OPERATIONS["put_database"],
+    "create_schema": OPERATIONS["put_schema"],
+    "create_store": OPERATIONS["put_store"],
+    "create_entity": OPERATIONS["put_entity"],
+    "create_application": OPERATIONS["put_application"],
+    "terminate_application": _writes("operate application"),
+    "restart_application": _writes("operate application"),
+    "create_secret": OPERATIONS["put_secret"],
+    "create_schema_registry": OPERATIONS["put_schema_registry"],
+    "create_descriptor_source": OPERATIONS["put_descriptor_source"],
+    "update_secret": CHANGES["put_secret"],
+    "update_schema_registry": CHANGES["put_schema_registry"],
+    "create_function_source": _SYSADMIN,
+    "create_function": OPERATIONS["put_function"],
+    "create_stream": OPERATIONS["put_relation"],
+    "create_changelog": OPERATIONS["put_relation"],
+    "create_table": OPERATIONS["put_relation"],
+    "create_stream_as": OPERATIONS["put_query"],
+    "create_changelog_as": OPERATIONS["put_query"],
+    "create_table_as": OPERATIONS["put_query"],
+    "create_materialized_view_as": _writes(
+        "usage database",
+        "usage schema",
+        "select relation",
+        "create_relation schema",
+        f"create_query {ORGANIZATION}",
+    ),
+    "create_index": _owns("relation"),
+    "insert_into": _writes(
+        "usage database",
+        "usage schema",
+        "select relation",
+        "insert relation",
+        f"create_query {ORGANIZATION}",
+    ),
+    "insert_values": _writes("usage database", "usage schema", "insert relation"),
+    "insert_entity": _writes("write_entity store"),
+    "update_store": CHANGES["put_store"],
+    "update_entity": _writes("create_entity store"),
+    "generate": _reads("read_entity store"),
+    "drop": _owns("store"),
+    "use": _sees("store"),
+    "set_default": _sees("store"),
+    "list_objects": _LIST,
+    "describe": _sees("store"),
+    "describe_query": _sees("query"),
+    "describe_statement": _reads(*_NEW_QUERY),
+    "print": _reads("read_entity store"),
+    "terminate_query": _writes("operate query"),
+    "restart_query": _writes("operate query"),
+    "restart_queries": _writes(),
+    "rollback_query": _owns("query"),
+    "select": _reads("usage database", "usage schema", "select relation"),
+    "create_role": _GRANTS,
+    "create_account": _MEMBERS,
+    "create_token": _MEMBERS,
+    "grant_privileges": _GRANTS,
+    "grant_role": _MEMBERS,
+    "can_i": _LIST,
+    "list_grants": _LIST,
 }

@@ -109,7 +109,7 @@ def execute(
 def _run_all(run: Run, statements: list[ast.Statement]) -> None:
     for statement in statements:
         try:
-            run.keep(_HANDLERS[type(statement)](run, statement))
+            run.keep(HANDLERS[type(statement)](run, statement))
         except LeatstreamError as error:
             error.at(statement.position)
             error.extra["results"] = [r.as_json() for r in run.results]
@@ -219,7 +219,7 @@ def _select(run: Run, s: ast.Select) -> StatementResult:
     )
 
 
-_HANDLERS: dict[type[ast.Statement], Callable[[Run, Any], StatementResult]] = {
+HANDLERS: dict[type[ast.Statement], Callable[[Run, Any], StatementResult]] = {
     ast.CreateDatabase: creations.create_database,
     ast.CreateSchema: creations.create_schema,
     ast.CreateStore: creations.create_store,
