@@ -85,7 +85,13 @@ def of_body(status: int) -> RequestError:
 
 
 def answer(error: LeatstreamError, instance: str, request_id: str) -> JSONResponse:
-    """The answer to an error, with the headers its status calls for."""
+    """The answer to an error, with the headers its status calls for.
+
+    Args:
+        error: what was raised.
+        instance: path of the request.
+        request_id: also in the answer's ``X-Request-Id``.
+    """
     headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
     if error.retryable:
         headers["Retry-After"] = "1"
@@ -94,7 +100,13 @@ def answer(error: LeatstreamError, instance: str, request_id: str) -> JSONRespon
 
 
 def unexpected(error: Exception, instance: str, request_id: str) -> JSONResponse:
-    """The answer to an error that nobody raised on purpose: its traceback is logged, not returned."""
+    """The answer to an error that nobody raised on purpose: its traceback is logged, not returned.
+
+    Args:
+        error: what was raised.
+        instance: path of the request.
+        request_id: by which the log has it.
+    """
     return answer(for_caller(error, instance, request_id), instance, request_id)
 
 
