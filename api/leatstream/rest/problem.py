@@ -88,9 +88,9 @@ def answer(error: LeatstreamError, instance: str, request_id: str) -> JSONRespon
     """The answer to an error, with the headers its status calls for.
 
     Args:
-        error: what went wrong.
+        error: what was raised.
         instance: path of the request.
-        request_id: of the request.
+        request_id: also in the answer's ``X-Request-Id``.
     """
     headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
     if error.retryable:
@@ -103,15 +103,15 @@ def unexpected(error: Exception, instance: str, request_id: str) -> JSONResponse
     """The answer to an error that nobody raised on purpose: its traceback is logged, not returned.
 
     Args:
-        error: what went wrong.
+        error: what was raised.
         instance: path of the request.
-        request_id: of the request.
+        request_id: by which the log has it.
     """
     return answer(for_caller(error, instance, request_id), instance, request_id)
 
 
 def for_caller(error: Exception, instance: str, request_id: str) -> LeatstreamError:
-    """What a caller is told of an error that nobody raised on purpose; the log has the rest.
+    """The answer to an error that nobody raised on purpose; the log has the rest.
 
     Args:
         error: what was raised.
