@@ -60,6 +60,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Service:
         "applications",
         "export",
         "lineage",
+        "lists",
         "nouns",
         "queries",
         "records",

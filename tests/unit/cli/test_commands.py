@@ -589,3 +589,11 @@ def test_restarts_that_say_too_little_or_too_much(
 ) -> None:
     assert leat("query", "restart", *options).status == 2
     assert service.requests == []
+
+
+def test_lists_pass_their_filters_on(service: Service, leat: Leat) -> None:
+    service.answer("GET", "/v1/queries", {"items": [], "next_page_token": None})
+    assert leat("query", "list", "--q", "ord", "--state", "failed").status == 0
+    sent = dict(service.requests[-1].url.params)
+    assert sent == {"q": "ord", "state": "failed", "page_size": "1000"}
+    assert leat("secret", "list", "--state", "failed").status == 2
