@@ -25,6 +25,7 @@ from leatstream.cli import (
     server,
     sql,
     terraform,
+    words,
 )
 from leatstream.cli.connection import NoServer
 from leatstream.cli.examples import add_examples
@@ -88,6 +89,7 @@ app.command()(sql.sql)
 app.command("print")(records.print_records)
 app.command()(export.export)
 app.command()(lineage.lineage)
+app.command()(words.vocabulary)
 for _noun in NOUNS:
     if _noun.name not in ("query", "application", "api-token"):
         app.add_typer(make_app(_noun), name=_noun.name)

@@ -33,6 +33,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lineage demo.public.pageviews --depth 3",
         "lineage query:enriched -o json",
     ),
+    "vocabulary": ("vocabulary", "vocabulary -o json"),
     "query list": ("query list", "query list --state failed --q orders", "query list --wide"),
     "query get": ("query get enriched",),
     "query top": ("query top", "query top --once"),

@@ -37,6 +37,7 @@ from leatstream.rest.routes import (
     server,
     statements,
     stores,
+    vocabulary,
 )
 from leatstream.services.environment import Environment
 
@@ -71,6 +72,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         objects,
         applications,
         statements,
+        vocabulary,
         catalog,
         lineage,
         access,

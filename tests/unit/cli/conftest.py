@@ -67,6 +67,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Service:
         "server",
         "sql",
         "top",
+        "words",
     ):
         monkeypatch.setattr(f"leatstream.cli.{module}.open_client", lambda _context: made.client())
     return made
