@@ -28,6 +28,7 @@ from leatstream.cli import (
     server,
     sql,
     terraform,
+    words,
 )
 from leatstream.cli.connection import NoServer
 from leatstream.cli.examples import add_examples
@@ -92,6 +93,7 @@ app.command("print")(records.print_records)
 app.command()(graphql.graphql)
 app.command()(export.export)
 app.command()(lineage.lineage)
+app.command()(words.vocabulary)
 for _noun in NOUNS:
     if _noun.name not in ("query", "application", "api-token"):
         app.add_typer(make_app(_noun), name=_noun.name)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from leatstream.cli.vocabulary import Vocabulary
+from leatstream.services.statements.vocabulary import Vocabulary
 
 _TOKEN = re.compile(
     r"""--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z)|(?P<text>'(?:[^']|'')*(?:'|\Z))"""

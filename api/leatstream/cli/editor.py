@@ -16,7 +16,7 @@ from prompt_toolkit.shortcuts import CompleteStyle
 
 from leatstream.cli.backslash import COMMANDS
 from leatstream.cli.completion import Names, Offer, offers
-from leatstream.cli.vocabulary import Vocabulary, read_vocabulary
+from leatstream.services.statements.vocabulary import Vocabulary, read_vocabulary
 
 
 class Editor:

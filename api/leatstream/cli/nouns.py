@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leatstream.cli.output import Output, stderr, write_items, write_object
-from leatstream.cli.session import OutputOption, WideOption, open_client
+from leatstream.cli.lists import add_list, add_list_within
+from leatstream.cli.output import Output, stderr, write_object
+from leatstream.cli.session import OutputOption, open_client
 from leatstream.cli.shell_names import object_names, parent_names
 
 if TYPE_CHECKING:
-    from leatstream.cli.client import Client
+    pass
 
 Name = Annotated[str, typer.Argument(metavar="NAME", autocompletion=object_names)]
 Parent = Annotated[str, typer.Argument(metavar="PARENT", autocompletion=parent_names)]
@@ -33,6 +34,7 @@ class Noun:
         columns: dotted paths shown in lists.
         parent: what a list needs, such as ``database``; None = nothing.
         list_path: from the parent as typed to the REST path of the list.
+        filters: of its list, besides part of the name.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Noun:
     columns: tuple[str, ...]
     list_path: Callable[[str], str]
     parent: str | None = None
+    filters: tuple[str, ...] = ()
 
 
 def flat(collection: str) -> Callable[[str], str]:
@@ -121,6 +124,7 @@ NOUNS = (
         flat("stores"),
         ("name", "kind", "status.state", "status.message", "owner"),
         _top("stores"),
+        filters=("kind", "state"),
     ),
     Noun(
         "secret",
@@ -162,6 +166,7 @@ NOUNS = (
         flat("relations"),
         ("fqn", "kind", "store", "topic=effective.topic.value", "value_format", "created_by_query"),
         _top("relations"),
+        filters=("kind", "database", "schema", "store"),
     ),
     Noun(
         "function",
@@ -186,6 +191,7 @@ NOUNS = (
         flat("applications"),
         ("name", "status.state", "queries", "relations", "virtual_relations", "status.message"),
         _top("applications"),
+        filters=("state",),
     ),
     Noun(
         "savepoint",
@@ -194,6 +200,7 @@ NOUNS = (
         flat("savepoints"),
         ("name", "query", "state", "batch", "created_at", "message"),
         _top("savepoints"),
+        filters=("state",),
     ),
     Noun(
         "role",
@@ -234,6 +241,7 @@ NOUNS = (
         flat("queries"),
         ("name", "kind", "status.state", "sources", "sink", "status.job.mode", "status.message"),
         _top("queries"),
+        filters=("state", "kind", "database", "schema", "store"),
     ),
 )
 
@@ -248,9 +256,9 @@ def make_app(noun: Noun, *, with_delete: bool = True, about: str | None = None) 
     """
     app = typer.Typer(no_args_is_help=True, help=about or f"List, show and delete {noun.plural}.")
     if noun.parent is None:
-        _add_list(app, noun)
+        add_list(app, noun)
     else:
-        _add_list_within(app, noun, noun.parent)
+        add_list_within(app, noun, noun.parent)
 
     @app.command("get", help=f"Show one {noun.name}; its name is written {noun.form}.")
     def get(
@@ -288,27 +296,3 @@ def confirm(question: str, yes: bool) -> None:
     """Ask a person; a script is taken at its word."""
     if not yes and sys.stdin.isatty():
         typer.confirm(question, abort=True, err=True)
-
-
-def _add_list(app: typer.Typer, noun: Noun) -> None:
-    @app.command("list", help=f"List {noun.plural}.")
-    def list_all(
-        context: typer.Context, output: OutputOption = Output.TABLE, wide: WideOption = False
-    ) -> None:
-        write_items(_whole(open_client(context), noun.list_path("")), noun.columns, output, wide=wide)
-
-
-def _add_list_within(app: typer.Typer, noun: Noun, parent_form: str) -> None:
-    @app.command("list", help=f"List the {noun.plural} of one {parent_form.lower()}, PARENT.")
-    def list_within(
-        context: typer.Context,
-        parent: Parent,
-        output: OutputOption = Output.TABLE,
-        wide: WideOption = False,
-    ) -> None:
-        write_items(_whole(open_client(context), noun.list_path(parent)), noun.columns, output, wide=wide)
-
-
-def _whole(client: Client, path: str) -> dict[str, Any]:
-    """A list as the service would answer it on one page."""
-    return {"items": client.items(path), "next_page_token": None}

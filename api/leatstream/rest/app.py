@@ -39,6 +39,7 @@ from leatstream.rest.routes import (
     server,
     statements,
     stores,
+    vocabulary,
 )
 from leatstream.services.environment import Environment
 
@@ -75,6 +76,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         objects,
         applications,
         statements,
+        vocabulary,
         catalog,
         lineage,
         access,

@@ -16,6 +16,7 @@ from leatstream.model.names import Fqn, parse_name, quote
 from leatstream.rest import etag
 from leatstream.rest.gate import SLASH
 from leatstream.services.environment import Environment, Precondition, Principal
+from leatstream.services.environment.pages import Only
 
 # One part of a name: plain, or in double quotes. Control characters are no part of any name; a plain one has
 # no colon either, which begins a verb. The contract contains the patterns; the readers below apply them,
@@ -199,6 +200,16 @@ PageToken = Annotated[
     str | None,
     Query(min_length=1, max_length=2000, description="next_page_token of the page before."),
 ]
+
+
+NamePart = Annotated[
+    str | None, Query(min_length=1, max_length=255, description="Part of the name, in any case.")
+]
+
+
+def only(q: str | None, **wanted: str | None) -> Only:
+    """What a list is narrowed to: part of the name, and filters by name."""
+    return Only(q, wanted)
 
 
 def location(*path: str, raw: str = "") -> str:

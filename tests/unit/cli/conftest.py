@@ -62,12 +62,14 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Service:
         "export",
         "graphql",
         "lineage",
+        "lists",
         "nouns",
         "queries",
         "records",
         "server",
         "sql",
         "top",
+        "words",
     ):
         monkeypatch.setattr(f"leatstream.cli.{module}.open_client", lambda _context: made.client())
     return made

@@ -605,3 +605,25 @@ def test_graphql_writes_data_and_fails_by_errors(service: Service, leat: Leat) -
     assert "Database no does not exist." in result.err
     assert "Look at the list." in result.err
     assert leat("graphql").status == 2
+
+
+def test_lists_pass_their_filters_on(service: Service, leat: Leat) -> None:
+    service.answer("GET", "/v1/queries", {"items": [], "next_page_token": None})
+    assert leat("query", "list", "--q", "ord", "--state", "failed").status == 0
+    sent = dict(service.requests[-1].url.params)
+    assert sent == {"q": "ord", "state": "failed", "page_size": "1000"}
+    assert leat("secret", "list", "--state", "failed").status == 2
+
+
+def test_vocabulary_lists_words_with_signatures(service: Service, leat: Leat) -> None:
+    function = {"name": "chr", "signature": "chr(code)", "returns": "VARCHAR"}
+    words = {"statements": ["create"], "clauses": ["as"], "types": ["BIGINT"], "functions": [function]}
+    service.answer("GET", "/v1/sql/vocabulary", words | {"properties": {"store": ["uris"]}})
+    assert leat("vocabulary", "-o", "csv").out.splitlines() == [
+        "kind,word,returns",
+        "statement,create,",
+        "clause,as,",
+        "type,BIGINT,",
+        "function,chr(code),VARCHAR",
+        "store property,uris,",
+    ]

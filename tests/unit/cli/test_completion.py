@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leatstream.cli import vocabulary
 from leatstream.cli.catalog_names import ServerNames
 from leatstream.cli.completion import Relation, offers
-from leatstream.cli.vocabulary import CLAUSES, Vocabulary, read_vocabulary
+from leatstream.services.statements import vocabulary
+from leatstream.services.statements.vocabulary import CLAUSES, Vocabulary, read_vocabulary
 
 if TYPE_CHECKING:
     from tests.unit.cli.conftest import Service

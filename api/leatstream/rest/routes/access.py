@@ -11,7 +11,18 @@ from leatstream.errors import CatalogError, RequestError, not_found
 from leatstream.model.access import ORGANIZATION, AccountKind
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING, problems
-from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
+from leatstream.rest.deps import (
+    Caller,
+    Env,
+    NamePart,
+    NamePath,
+    PageSize,
+    PageToken,
+    Pre,
+    PreMatch,
+    location,
+    only,
+)
 from leatstream.rest.schemas.access import (
     AccountList,
     AccountView,
@@ -41,9 +52,11 @@ router = APIRouter(prefix="/v1", tags=["access"])
 
 
 @router.get("/roles", responses=LISTING)
-def list_roles(env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None) -> RoleList:
+def list_roles(
+    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None, q: NamePart = None
+) -> RoleList:
     """List roles by name, the built-in ones among them."""
-    return RoleList.from_domain(roles.list_roles(env, caller, page_size, page_token))
+    return RoleList.from_domain(roles.list_roles(env, caller, page_size, page_token, only(q)))
 
 
 @router.get("/roles/{role:noun}", responses=READING)
@@ -132,11 +145,11 @@ def _get_account(
 
 @router.get("/users", responses=LISTING)
 def list_users(
-    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None
+    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None, q: NamePart = None
 ) -> AccountList:
     """List users by name; without MANAGE_MEMBERS only the own one."""
     return AccountList.from_domain(
-        accounts.list_accounts(env, caller, AccountKind.USER, page_size, page_token)
+        accounts.list_accounts(env, caller, AccountKind.USER, page_size, page_token, only(q))
     )
 
 
@@ -162,11 +175,11 @@ def delete_user(env: Env, caller: Caller, user: NamePath, pre: PreMatch) -> None
 
 @router.get("/service-accounts", responses=LISTING)
 def list_service_accounts(
-    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None
+    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None, q: NamePart = None
 ) -> AccountList:
     """List service accounts by name; without MANAGE_MEMBERS only the own one."""
     return AccountList.from_domain(
-        accounts.list_accounts(env, caller, AccountKind.SERVICE_ACCOUNT, page_size, page_token)
+        accounts.list_accounts(env, caller, AccountKind.SERVICE_ACCOUNT, page_size, page_token, only(q))
     )
 
 
@@ -199,10 +212,10 @@ def delete_service_account(env: Env, caller: Caller, service_account: NamePath, 
 
 @router.get("/tokens", responses=LISTING)
 def list_tokens(
-    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None
+    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None, q: NamePart = None
 ) -> TokenList:
     """List tokens by name, without their values; without MANAGE_MEMBERS only the own ones."""
-    return TokenList.from_domain(tokens.list_tokens(env, caller, page_size, page_token))
+    return TokenList.from_domain(tokens.list_tokens(env, caller, page_size, page_token, only(q)))
 
 
 @router.get("/tokens/{token:noun}", responses=READING)

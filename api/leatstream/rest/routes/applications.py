@@ -7,10 +7,22 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 
 from leatstream.model.names import quote
+from leatstream.model.objects import QueryState
 from leatstream.model.registered import Application
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE
-from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
+from leatstream.rest.deps import (
+    Caller,
+    Env,
+    NamePart,
+    NamePath,
+    PageSize,
+    PageToken,
+    Pre,
+    PreMatch,
+    location,
+    only,
+)
 from leatstream.rest.loads import slow
 from leatstream.rest.problem import about_sql
 from leatstream.rest.routes.queries import Tail
@@ -35,10 +47,17 @@ def _view(env: Environment, application: Application, response: Response) -> App
 
 @router.get("/applications", responses=LISTING)
 def list_applications(
-    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None
+    env: Env,
+    caller: Caller,
+    page_size: PageSize = 100,
+    page_token: PageToken = None,
+    q: NamePart = None,
+    state: Annotated[QueryState | None, Query(description="Only applications in this state.")] = None,
 ) -> ApplicationList:
     """List applications by name."""
-    return ApplicationList.from_domain(service.list_applications(env, caller, page_size, page_token))
+    return ApplicationList.from_domain(
+        service.list_applications(env, caller, page_size, page_token, only(q, state=state))
+    )
 
 
 @router.get("/applications/{application:noun}", responses=READING)

@@ -10,7 +10,18 @@ from leatstream.model.names import quote
 from leatstream.model.objects import Database
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
-from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
+from leatstream.rest.deps import (
+    Caller,
+    Env,
+    NamePart,
+    NamePath,
+    PageSize,
+    PageToken,
+    Pre,
+    PreMatch,
+    location,
+    only,
+)
 from leatstream.rest.schemas.databases import DatabaseBody, DatabaseCreation, DatabaseList, DatabaseView
 from leatstream.services.environment import Stored
 from leatstream.services.nouns import databases as service
@@ -29,10 +40,10 @@ def _answer(stored: Stored[Database], response: Response) -> DatabaseView:
 
 @router.get("/databases", responses=LISTING)
 def list_databases(
-    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None
+    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None, q: NamePart = None
 ) -> DatabaseList:
     """List databases by name."""
-    return DatabaseList.from_domain(service.list_databases(env, caller, page_size, page_token))
+    return DatabaseList.from_domain(service.list_databases(env, caller, page_size, page_token, only(q)))
 
 
 @router.post("/databases", status_code=201, responses=WRITING)

@@ -7,7 +7,18 @@ from fastapi import APIRouter, Response
 from leatstream.model.names import quote
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
-from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
+from leatstream.rest.deps import (
+    Caller,
+    Env,
+    NamePart,
+    NamePath,
+    PageSize,
+    PageToken,
+    Pre,
+    PreMatch,
+    location,
+    only,
+)
 from leatstream.rest.schemas.registered import (
     DescriptorSourceBody,
     DescriptorSourceList,
@@ -21,11 +32,11 @@ router = APIRouter(prefix="/v1", tags=["descriptor-sources"])
 
 @router.get("/descriptor-sources", responses=LISTING)
 def list_descriptor_sources(
-    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None
+    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None, q: NamePart = None
 ) -> DescriptorSourceList:
     """List descriptor sources by name."""
     return DescriptorSourceList.from_domain(
-        service.list_descriptor_sources(env, caller, page_size, page_token)
+        service.list_descriptor_sources(env, caller, page_size, page_token, only(q))
     )
 
 

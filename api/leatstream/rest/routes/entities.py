@@ -18,10 +18,12 @@ from leatstream.rest.deps import (
     EntityPath,
     Env,
     MustBeNew,
+    NamePart,
     NamePath,
     PageSize,
     PageToken,
     location,
+    only,
     seconds,
 )
 from leatstream.rest.loads import hold, slow
@@ -44,10 +46,17 @@ _RECORDS: dict[int | str, dict[str, Any]] = {
 @router.get("/entities", responses=READING_STORE)
 @slow
 def list_entities(
-    env: Env, caller: Caller, store: NamePath, page_size: PageSize = 100, page_token: PageToken = None
+    env: Env,
+    caller: Caller,
+    store: NamePath,
+    page_size: PageSize = 100,
+    page_token: PageToken = None,
+    q: NamePart = None,
 ) -> EntityList:
     """List the entities of a store by name, read live."""
-    return EntityList.from_domain(service.list_entities(env, caller, store, page_size, page_token), store)
+    return EntityList.from_domain(
+        service.list_entities(env, caller, store, page_size, page_token, only(q)), store
+    )
 
 
 @router.get("/entities/{entity}", responses=READING_STORE)

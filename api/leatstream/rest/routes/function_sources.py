@@ -8,7 +8,18 @@ from leatstream.model.functions import FunctionSource
 from leatstream.model.names import quote
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
-from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
+from leatstream.rest.deps import (
+    Caller,
+    Env,
+    NamePart,
+    NamePath,
+    PageSize,
+    PageToken,
+    Pre,
+    PreMatch,
+    location,
+    only,
+)
 from leatstream.rest.schemas.functions import (
     FunctionSourceBody,
     FunctionSourceCreation,
@@ -34,10 +45,12 @@ def _answer(stored: Stored[FunctionSource], response: Response) -> FunctionSourc
 
 @router.get("/function-sources", responses=LISTING)
 def list_function_sources(
-    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None
+    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None, q: NamePart = None
 ) -> FunctionSourceList:
     """List function sources by name."""
-    return FunctionSourceList.from_domain(service.list_function_sources(env, caller, page_size, page_token))
+    return FunctionSourceList.from_domain(
+        service.list_function_sources(env, caller, page_size, page_token, only(q))
+    )
 
 
 @router.post("/function-sources", status_code=201, responses=WRITING)

@@ -8,7 +8,18 @@ from leatstream.model.functions import UserFunction
 from leatstream.model.names import quote
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
-from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
+from leatstream.rest.deps import (
+    Caller,
+    Env,
+    NamePart,
+    NamePath,
+    PageSize,
+    PageToken,
+    Pre,
+    PreMatch,
+    location,
+    only,
+)
 from leatstream.rest.schemas.functions import FunctionBody, FunctionCreation, FunctionList, FunctionView
 from leatstream.services.environment import Precondition, Stored
 from leatstream.services.functions import catalog as service
@@ -28,10 +39,10 @@ def _answer(stored: Stored[UserFunction], response: Response) -> FunctionView:
 
 @router.get("/functions", responses=LISTING)
 def list_functions(
-    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None
+    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None, q: NamePart = None
 ) -> FunctionList:
     """List user's functions by name."""
-    return FunctionList.from_domain(service.list_functions(env, caller, page_size, page_token))
+    return FunctionList.from_domain(service.list_functions(env, caller, page_size, page_token, only(q)))
 
 
 @router.post("/functions", status_code=201, responses=WRITING)

@@ -20,12 +20,15 @@ from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE
 from leatstream.rest.deps import (
     Caller,
     Env,
+    NamePart,
     NamePath,
+    NameQuery,
     PageSize,
     PageToken,
     Pre,
     PreMatch,
     location,
+    only,
 )
 from leatstream.rest.loads import hold, slow
 from leatstream.rest.log_lines import follow_lines
@@ -80,10 +83,28 @@ def _answer(stored: Stored[objects.Query], response: Response) -> QueryView:
 
 @router.get("/queries", responses=LISTING)
 def list_queries(
-    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None
+    env: Env,
+    caller: Caller,
+    page_size: PageSize = 100,
+    page_token: PageToken = None,
+    q: NamePart = None,
+    state: Annotated[QueryState | None, Query(description="Only queries in this state.")] = None,
+    kind: Annotated[objects.QueryKind | None, Query(description="Only queries of this kind.")] = None,
+    database: NameQuery = None,
+    schema: NameQuery = None,
+    store: NameQuery = None,
 ) -> QueryList:
     """List queries by name."""
-    return page_view(service.list_queries(env, caller, page_size, page_token), _spelled)
+    return page_view(
+        service.list_queries(
+            env,
+            caller,
+            page_size,
+            page_token,
+            only(q, state=state, kind=kind, database=database, schema=schema, store=store),
+        ),
+        _spelled,
+    )
 
 
 @router.post("/queries/{query}:restart", status_code=202, responses=WRITING_STORE)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from typing import Annotated
 
+from fastapi import APIRouter, Query, Response
+
+from leatstream.model.objects import RelationKind
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE
 from leatstream.rest.deps import (
     Caller,
     Env,
     FqnPath,
+    NamePart,
     NameQuery,
     PageSize,
     PageToken,
     Pre,
     PreMatch,
     location,
+    only,
     read_fqn,
 )
 from leatstream.rest.loads import slow
@@ -34,10 +39,15 @@ def list_relations(
     schema: NameQuery = None,
     page_size: PageSize = 100,
     page_token: PageToken = None,
+    q: NamePart = None,
+    kind: Annotated[RelationKind | None, Query(description="Only relations of this kind.")] = None,
+    store: NameQuery = None,
 ) -> RelationList:
     """List relations by full name, of one database or schema if given."""
     return RelationList.from_domain(
-        service.list_relations(env, caller, database, schema, page_size, page_token)
+        service.list_relations(
+            env, caller, database, schema, page_size, page_token, only(q, kind=kind, store=store)
+        )
     )
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from typing import Annotated
 
+from fastapi import APIRouter, Query, Response
+
+from leatstream.model.registered import SavepointState
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING_STORE
-from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, PreMatch
+from leatstream.rest.deps import Caller, Env, NamePart, NamePath, PageSize, PageToken, PreMatch, only
 from leatstream.rest.schemas.savepoints import SavepointBody, SavepointList, SavepointView
 from leatstream.services.queries.checkpoints import savepoints as service
 
@@ -21,10 +24,17 @@ def take_savepoint(env: Env, caller: Caller, query: NamePath, body: SavepointBod
 
 @router.get("/savepoints", responses=LISTING)
 def list_savepoints(
-    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None
+    env: Env,
+    caller: Caller,
+    page_size: PageSize = 100,
+    page_token: PageToken = None,
+    q: NamePart = None,
+    state: Annotated[SavepointState | None, Query(description="Only savepoints in this state.")] = None,
 ) -> SavepointList:
     """List savepoints by name."""
-    return SavepointList.from_domain(service.list_savepoints(env, caller, page_size, page_token))
+    return SavepointList.from_domain(
+        service.list_savepoints(env, caller, page_size, page_token, only(q, state=state))
+    )
 
 
 @router.get("/savepoints/{savepoint:noun}", responses=READING)

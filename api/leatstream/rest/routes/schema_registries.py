@@ -7,7 +7,18 @@ from fastapi import APIRouter, Response
 from leatstream.model.names import quote
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING, problems
-from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
+from leatstream.rest.deps import (
+    Caller,
+    Env,
+    NamePart,
+    NamePath,
+    PageSize,
+    PageToken,
+    Pre,
+    PreMatch,
+    location,
+    only,
+)
 from leatstream.rest.loads import slow
 from leatstream.rest.schemas.registered import (
     RegistryStatusView,
@@ -23,10 +34,12 @@ router = APIRouter(prefix="/v1", tags=["schema-registries"])
 
 @router.get("/schema-registries", responses=LISTING)
 def list_schema_registries(
-    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None
+    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None, q: NamePart = None
 ) -> SchemaRegistryList:
     """List schema registries by name, without their passwords."""
-    return SchemaRegistryList.from_domain(service.list_registries(env, caller, page_size, page_token))
+    return SchemaRegistryList.from_domain(
+        service.list_registries(env, caller, page_size, page_token, only(q))
+    )
 
 
 @router.post("/schema-registries/{registry}:test", responses=problems(404, 409))

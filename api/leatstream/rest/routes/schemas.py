@@ -7,7 +7,18 @@ from fastapi import APIRouter, Response
 from leatstream.model.names import quote
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
-from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
+from leatstream.rest.deps import (
+    Caller,
+    Env,
+    NamePart,
+    NamePath,
+    PageSize,
+    PageToken,
+    Pre,
+    PreMatch,
+    location,
+    only,
+)
 from leatstream.rest.schemas.databases import SchemaBody, SchemaList, SchemaView
 from leatstream.services.nouns import schemas as service
 from leatstream.services.nouns.ownership import put_owned
@@ -17,10 +28,15 @@ router = APIRouter(prefix="/v1/databases/{database}", tags=["schemas"])
 
 @router.get("/schemas", responses=LISTING)
 def list_schemas(
-    env: Env, caller: Caller, database: NamePath, page_size: PageSize = 100, page_token: PageToken = None
+    env: Env,
+    caller: Caller,
+    database: NamePath,
+    page_size: PageSize = 100,
+    page_token: PageToken = None,
+    q: NamePart = None,
 ) -> SchemaList:
     """List the schemas of a database by name."""
-    return SchemaList.from_domain(service.list_schemas(env, caller, database, page_size, page_token))
+    return SchemaList.from_domain(service.list_schemas(env, caller, database, page_size, page_token, only(q)))
 
 
 @router.get("/schemas/{schema}", responses=READING)

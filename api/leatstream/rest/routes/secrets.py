@@ -7,7 +7,18 @@ from fastapi import APIRouter, Response
 from leatstream.model.names import quote
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING
-from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
+from leatstream.rest.deps import (
+    Caller,
+    Env,
+    NamePart,
+    NamePath,
+    PageSize,
+    PageToken,
+    Pre,
+    PreMatch,
+    location,
+    only,
+)
 from leatstream.rest.loads import slow
 from leatstream.rest.schemas.registered import SecretBody, SecretList, SecretView
 from leatstream.services.nouns import named_secrets as service
@@ -18,10 +29,10 @@ router = APIRouter(prefix="/v1", tags=["secrets"])
 
 @router.get("/secrets", responses=LISTING)
 def list_secrets(
-    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None
+    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None, q: NamePart = None
 ) -> SecretList:
     """List secrets by name, without their values."""
-    return SecretList.from_domain(service.list_secrets(env, caller, page_size, page_token))
+    return SecretList.from_domain(service.list_secrets(env, caller, page_size, page_token, only(q)))
 
 
 @router.get("/secrets/{secret:noun}", responses=READING)

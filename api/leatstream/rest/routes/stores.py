@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
 
 from leatstream.model.names import quote
+from leatstream.model.objects import StoreState
 from leatstream.rest import etag
 from leatstream.rest.answers import DELETING, LISTING, READING, WRITING, problems
-from leatstream.rest.deps import Caller, Env, NamePath, PageSize, PageToken, Pre, PreMatch, location
+from leatstream.rest.deps import (
+    Caller,
+    Env,
+    NamePart,
+    NamePath,
+    PageSize,
+    PageToken,
+    Pre,
+    PreMatch,
+    location,
+    only,
+)
 from leatstream.rest.loads import slow
 from leatstream.rest.schemas.stores import StoreBody, StoreList, StoreView
 from leatstream.services.nouns import stores as service
@@ -18,10 +32,20 @@ router = APIRouter(prefix="/v1", tags=["stores"])
 
 @router.get("/stores", responses=LISTING)
 def list_stores(
-    env: Env, caller: Caller, page_size: PageSize = 100, page_token: PageToken = None
+    env: Env,
+    caller: Caller,
+    page_size: PageSize = 100,
+    page_token: PageToken = None,
+    q: NamePart = None,
+    kind: Annotated[
+        str | None, Query(max_length=100, description="Only stores of this kind, such as `kafka`.")
+    ] = None,
+    state: Annotated[StoreState | None, Query(description="Only stores in this state.")] = None,
 ) -> StoreList:
     """List stores by name."""
-    return StoreList.from_domain(service.list_stores(env, caller, page_size, page_token))
+    return StoreList.from_domain(
+        service.list_stores(env, caller, page_size, page_token, only(q, kind=kind, state=state))
+    )
 
 
 @router.post("/stores/{store}:test", responses=problems(404, 409))

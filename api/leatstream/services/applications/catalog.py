@@ -24,7 +24,7 @@ from leatstream.services.environment import (
     next_meta,
 )
 from leatstream.services.environment.authorization import OPERATE, READ, WRITE, authorize
-from leatstream.services.environment.pages import repository_page
+from leatstream.services.environment.pages import ANY, Only, repository_page
 from leatstream.services.environment.results import Run
 from leatstream.services.nouns.names import single
 from leatstream.services.queries import catalog as queries
@@ -220,7 +220,11 @@ def shown(unit: UnitOfWork, application: Application) -> ShownApplication:
 
 
 def list_applications(
-    env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
+    env: Environment,
+    principal: Principal,
+    page_size: int = 100,
+    page_token: str | None = None,
+    only: Only = ANY,
 ) -> Page[ShownApplication]:
     """One page of applications by name.
 
@@ -229,10 +233,19 @@ def list_applications(
         principal: who asks.
         page_size: the most items of a page.
         page_token: of the page wanted; None = the first.
+        only: what the list is narrowed to.
     """
     authorize(principal, READ, "applications")
     with env.open_unit(write=False) as unit:
-        page = repository_page(unit.applications, lambda a: a.name, "applications", page_size, page_token)
+        page = repository_page(
+            unit.applications,
+            lambda a: a.name,
+            "applications",
+            page_size,
+            page_token,
+            only=only,
+            has=lambda a: {"state": shown(unit, a).state},
+        )
         return Page([shown(unit, one) for one in page.items], page.next_page_token)
 
 

@@ -6,14 +6,50 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from leatstream.errors import RequestError
 from leatstream.ports import Repository
 from leatstream.services.environment import Page
 
 T = TypeVar("T")
+_PART = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """What a list is narrowed to.
+
+    Attributes:
+        q: part of the name, in any case; None = any name.
+        wanted: filter, such as ``state``, to the value that objects must have; None = any.
+    """
+
+    q: str | None = None
+    wanted: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def scope(self) -> str:
+        """One text for what a list is narrowed to; empty where it is not."""
+        given = {name: value for name, value in self.wanted.items() if value is not None}
+        return json.dumps([self.q, given], sort_keys=True) if given or self.q is not None else ""
+
+    def fits(self, item: Any, has: Mapping[str, Any]) -> bool:
+        """Whether an object is wanted.
+
+        Args:
+            item: the object; it has a name, or a full name.
+            has: filter to what the object has.
+        """
+        name = item.fqn.name if hasattr(item, "fqn") else item.name
+        return (self.q is None or self.q.casefold() in name.casefold()) and all(
+            value is None or has.get(filter_name) == value for filter_name, value in self.wanted.items()
+        )
+
+
+ANY = Only()
 
 
 def make_page(
@@ -22,8 +58,10 @@ def make_page(
     scope: str,
     size: int,
     token: str | None,
+    only: Only = ANY,
+    has: Callable[[T], Mapping[str, Any]] = lambda item: {},
 ) -> Page[T]:
-    """One page.
+    """One page; it is full, however few objects are wanted, unless it is the last.
 
     Args:
         fetch: (after, limit) to items ordered by key.
@@ -31,14 +69,37 @@ def make_page(
         scope: what the token is bound to (noun and filter), so that it cannot be used for another list.
         size: items per page, at least 1.
         token: of the previous page, or None for the first.
+        only: what is wanted of them.
+        has: an object's values for the filters.
 
     Raises:
         RequestError: ``invalid-page-token``.
     """
+    if only.scope:
+        scope = f"{scope}?{only.scope}"
+        fetch = _narrowed(fetch, key, lambda item: only.fits(item, has(item)))
     found = list(fetch(_read(token, scope) if token else "", size + 1))
     more = len(found) > size
     items = found[:size]
     return Page(items, _write(key(items[-1]), scope) if more else None)
+
+
+def _narrowed(
+    fetch: Callable[[str, int], Sequence[T]], key: Callable[[T], str], keeps: Callable[[T], bool]
+) -> Callable[[str, int], Sequence[T]]:
+    """Read on, part by part, until as many objects as asked for are wanted."""
+
+    def fetch_wanted(after: str, limit: int) -> Sequence[T]:
+        found: list[T] = []
+        while len(found) < limit:
+            part = fetch(after, _PART)
+            found += [item for item in part if keeps(item)]
+            if len(part) < _PART:
+                break
+            after = key(part[-1])
+        return found[:limit]
+
+    return fetch_wanted
 
 
 def repository_page(
@@ -48,6 +109,8 @@ def repository_page(
     size: int,
     token: str | None,
     prefix: str = "",
+    only: Only = ANY,
+    has: Callable[[T], Mapping[str, Any]] = lambda item: {},
 ) -> Page[T]:
     """One page of a repository's objects whose keys start with ``prefix``; see ``make_page``.
 
@@ -58,12 +121,14 @@ def repository_page(
         size: the most items of the page.
         token: of the page wanted; None = the first.
         prefix: of the keys.
+        only: what is wanted of them.
+        has: an object's values for the filters.
     """
 
     def fetch(after: str, limit: int) -> Sequence[T]:
         return repository.page(prefix=prefix, after=after, limit=limit)
 
-    return make_page(fetch, key, f"{scope}/{prefix}", size, token)
+    return make_page(fetch, key, f"{scope}/{prefix}", size, token, only, has)
 
 
 def _digest(scope: str) -> str:

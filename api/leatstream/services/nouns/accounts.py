@@ -14,7 +14,7 @@ from leatstream.services.environment.authorization import (
     require,
     require_admin_scope,
 )
-from leatstream.services.environment.pages import make_page
+from leatstream.services.environment.pages import ANY, Only, make_page
 from leatstream.services.environment.upsert import upsert
 from leatstream.services.nouns.grants import refuse_more_rights
 from leatstream.services.nouns.roles import refuse_unknown_roles
@@ -117,6 +117,7 @@ def list_accounts(
     kind: AccountKind,
     page_size: int = 100,
     page_token: str | None = None,
+    only: Only = ANY,
 ) -> Page[Account]:
     """One page of accounts by name; those who manage none see their own.
 
@@ -126,6 +127,7 @@ def list_accounts(
         kind: users or service accounts.
         page_size: accounts per page, at least 1.
         page_token: of the page before; None = the first.
+        only: what the list is narrowed to.
     """
     every = principal.rights.may(Privilege.MANAGE_MEMBERS, ORGANIZATION)
     with env.open_unit(write=False) as unit:
@@ -140,6 +142,7 @@ def list_accounts(
         kind.value,
         page_size,
         page_token,
+        only,
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from leatstream.errors import not_found
 from leatstream.model.names import quote
@@ -13,7 +13,7 @@ from leatstream.ports import Repository, UnitOfWork
 from leatstream.services.environment import Environment, Page, Precondition, Principal
 from leatstream.services.environment.authorization import READ, WRITE, authorize
 from leatstream.services.environment.desk import require_ownership
-from leatstream.services.environment.pages import repository_page
+from leatstream.services.environment.pages import ANY, Only, repository_page
 from leatstream.services.nouns.dependents import refuse_dependents
 
 
@@ -39,6 +39,7 @@ class NounService(Generic[T]):
         repository: of the noun, in a unit of work.
         dependents: what uses an object, each as a message names it; the object cannot be deleted then.
         release: deletes what belongs to an object, together with it.
+        has: an object's values for the filters of lists.
     """
 
     noun: str
@@ -47,6 +48,7 @@ class NounService(Generic[T]):
     repository: Callable[[UnitOfWork], Repository[T]]
     dependents: Callable[[UnitOfWork, T], list[str]]
     release: Callable[[UnitOfWork, T], None] = lambda unit, item: None
+    has: Callable[[T], Mapping[str, Any]] = lambda item: {}
 
     def get(self, env: Environment, principal: Principal, name: str) -> T:
         """The object; CatalogError not-found.
@@ -68,7 +70,12 @@ class NounService(Generic[T]):
         return found
 
     def list(
-        self, env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
+        self,
+        env: Environment,
+        principal: Principal,
+        page_size: int = 100,
+        page_token: str | None = None,
+        only: Only = ANY,
     ) -> Page[T]:
         """One page of objects by name.
 
@@ -77,11 +84,14 @@ class NounService(Generic[T]):
             principal: who asks.
             page_size: objects per page, at least 1.
             page_token: of the page before; None = the first.
+            only: what the list is narrowed to.
         """
         authorize(principal, READ, self.plural)
         with env.open_unit(write=False) as unit:
             repository = self.repository(unit)
-            return repository_page(repository, lambda item: item.name, self.path, page_size, page_token)
+            return repository_page(
+                repository, lambda item: item.name, self.path, page_size, page_token, only=only, has=self.has
+            )
 
     def delete(
         self,

@@ -18,7 +18,7 @@ from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, Page, Precondition, Principal, Stored
 from leatstream.services.environment.authorization import require, require_admin_scope
 from leatstream.services.environment.desk import NOUNS
-from leatstream.services.environment.pages import make_page
+from leatstream.services.environment.pages import ANY, Only, make_page
 from leatstream.services.environment.upsert import upsert
 from leatstream.services.nouns.dependents import refuse_dependents
 from leatstream.services.nouns.grants import as_manager, check_grants, refuse_more_rights
@@ -111,7 +111,11 @@ def built_in(env: Environment, name: str) -> Role:
 
 
 def list_roles(
-    env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
+    env: Environment,
+    principal: Principal,
+    page_size: int = 100,
+    page_token: str | None = None,
+    only: Only = ANY,
 ) -> Page[Role]:
     """One page of roles by name, the built-in ones among them.
 
@@ -120,6 +124,7 @@ def list_roles(
         principal: who asks.
         page_size: roles per page, at least 1.
         page_token: of the page before; None = the first.
+        only: what the list is narrowed to.
     """
     with env.open_unit(write=False) as unit:
         stored = {role.name: role for role in unit.roles.page(limit=100_000)}
@@ -131,6 +136,7 @@ def list_roles(
         "roles",
         page_size,
         page_token,
+        only,
     )
 
 

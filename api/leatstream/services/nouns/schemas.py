@@ -9,7 +9,7 @@ from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, Page, Precondition, Principal, Stored
 from leatstream.services.environment.authorization import READ, WRITE, authorize
 from leatstream.services.environment.desk import require_ownership
-from leatstream.services.environment.pages import repository_page
+from leatstream.services.environment.pages import ANY, Only, repository_page
 from leatstream.services.environment.upsert import upsert
 from leatstream.services.nouns.databases import require_database
 from leatstream.services.nouns.dependents import refuse_dependents
@@ -81,7 +81,12 @@ def require_schema(unit: UnitOfWork, database: str, name: str) -> Schema:
 
 
 def list_schemas(
-    env: Environment, principal: Principal, database: str, page_size: int = 100, page_token: str | None = None
+    env: Environment,
+    principal: Principal,
+    database: str,
+    page_size: int = 100,
+    page_token: str | None = None,
+    only: Only = ANY,
 ) -> Page[Schema]:
     """One page of a database's schemas by name.
 
@@ -91,6 +96,7 @@ def list_schemas(
         database: whose schemas are wanted.
         page_size: the most items of a page.
         page_token: of the page wanted; None = the first.
+        only: what the list is narrowed to.
     """
     authorize(principal, READ, "schemas")
     with env.open_unit(write=False) as unit:
@@ -100,7 +106,7 @@ def list_schemas(
             return schema_key(schema.database, schema.name)
 
         prefix = f"{quote(database)}."
-        return repository_page(unit.schemas, key, "schemas", page_size, page_token, prefix)
+        return repository_page(unit.schemas, key, "schemas", page_size, page_token, prefix, only)
 
 
 def delete_schema(

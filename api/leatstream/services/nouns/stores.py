@@ -285,6 +285,14 @@ def _release(unit: UnitOfWork, store: Store) -> None:
     forget_own(unit, store.meta.id, store.secrets)
 
 
-STORES = NounService("store", "stores", "stores", lambda unit: unit.stores, _dependents, _release)
+STORES = NounService(
+    "store",
+    "stores",
+    "stores",
+    lambda unit: unit.stores,
+    _dependents,
+    _release,
+    lambda store: {"kind": store.kind, "state": store.state},
+)
 get_store, require_store = STORES.get, STORES.require
 list_stores, delete_store = STORES.list, STORES.delete

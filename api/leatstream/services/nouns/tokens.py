@@ -13,7 +13,7 @@ from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, Page, Principal
 from leatstream.services.environment.audit import event_of
 from leatstream.services.environment.authorization import ADMINISTRATOR, mint_token, require_admin_scope
-from leatstream.services.environment.pages import make_page
+from leatstream.services.environment.pages import ANY, Only, make_page
 from leatstream.services.nouns.grants import refuse_more_rights
 
 DEFAULT_DAYS, MOST_DAYS = 90, 3650
@@ -159,7 +159,11 @@ def get_token(env: Environment, principal: Principal, name: str) -> Token:
 
 
 def list_tokens(
-    env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
+    env: Environment,
+    principal: Principal,
+    page_size: int = 100,
+    page_token: str | None = None,
+    only: Only = ANY,
 ) -> Page[Token]:
     """One page of tokens by name: all for those who manage members, else the own ones.
 
@@ -168,6 +172,7 @@ def list_tokens(
         principal: who asks.
         page_size: tokens per page, at least 1.
         page_token: of the page before; None = the first.
+        only: what the list is narrowed to.
     """
     with env.open_unit(write=False) as unit:
         rows = [row for row in unit.tokens.list() if _sees(principal, row)]
@@ -182,6 +187,7 @@ def list_tokens(
         "tokens",
         page_size,
         page_token,
+        only,
     )
 
 

@@ -30,7 +30,7 @@ from leatstream.services.environment import (
     new_meta,
 )
 from leatstream.services.environment.authorization import READ, WRITE, authorize
-from leatstream.services.environment.pages import repository_page
+from leatstream.services.environment.pages import ANY, Only, repository_page
 from leatstream.services.nouns.application_owners import refuse_changed_alone
 from leatstream.services.nouns.entity_drops import drops_seen, require_not_dropped
 from leatstream.services.nouns.schemas import require_schema
@@ -360,7 +360,11 @@ def made_by(env: Environment, fqn: Fqn, properties: Properties) -> Query | None:
 
 
 def list_queries(
-    env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
+    env: Environment,
+    principal: Principal,
+    page_size: int = 100,
+    page_token: str | None = None,
+    only: Only = ANY,
 ) -> Page[Query]:
     """One page of queries by name.
 
@@ -369,12 +373,33 @@ def list_queries(
         principal: who asks.
         page_size: the most items of a page.
         page_token: of the page wanted; None = the first.
+        only: what the list is narrowed to.
     """
     authorize(principal, READ, "queries")
     with env.open_unit(write=False) as unit:
-        page = repository_page(unit.queries, lambda q: q.name, "queries", page_size, page_token)
-    now = env.clock.now()
+        now = env.clock.now()
+        page = repository_page(
+            unit.queries,
+            lambda q: q.name,
+            "queries",
+            page_size,
+            page_token,
+            only=only,
+            has=lambda q: _has(as_seen(q, now)),
+        )
     return replace(page, items=[as_seen(query, now) for query in page.items])
+
+
+def _has(query: Query) -> Mapping[str, Any]:
+    """Its values for the filters of lists; database and schema are those of the sink."""
+    sink, store = Fqn.parse(query.sink), query.effective.get("store")
+    return {
+        "state": query.status.state,
+        "kind": query.kind,
+        "database": sink.database,
+        "schema": sink.schema,
+        "store": store.value if store is not None else query.context.get("store"),
+    }
 
 
 def all_queries(env: Environment) -> Iterator[Query]:

@@ -15,7 +15,7 @@ from leatstream.model.names import quote
 from leatstream.services.environment import Environment, Page, Principal, Stored
 from leatstream.services.environment.authorization import READ, WRITE, authorize
 from leatstream.services.environment.desk import require_on_entity, visible_entities
-from leatstream.services.environment.pages import make_page
+from leatstream.services.environment.pages import ANY, Only, make_page
 from leatstream.services.nouns.dependents import refuse_dependents
 from leatstream.services.nouns.entity_drops import drop_unless_used
 from leatstream.services.nouns.stores import get_store
@@ -42,7 +42,12 @@ def _of(connector: Connector, entity: Entity) -> Entity:
 
 
 def list_entities(
-    env: Environment, principal: Principal, store: str, page_size: int = 100, page_token: str | None = None
+    env: Environment,
+    principal: Principal,
+    store: str,
+    page_size: int = 100,
+    page_token: str | None = None,
+    only: Only = ANY,
 ) -> Page[Entity]:
     """One page of a store's entities by name, read live.
 
@@ -52,6 +57,7 @@ def list_entities(
         store: its name.
         page_size: the most items of a page.
         page_token: of the page wanted; None = the first.
+        only: what the list is narrowed to.
     """
     authorize(principal, READ, "entities")
     connector = _connect(env, principal, store)
@@ -65,6 +71,7 @@ def list_entities(
         f"entities/{store}",
         page_size,
         page_token,
+        only,
     )
 
 

@@ -37,7 +37,7 @@ from leatstream.services.environment import (
 )
 from leatstream.services.environment.authorization import READ, WRITE, authorize
 from leatstream.services.environment.desk import require_ownership
-from leatstream.services.environment.pages import repository_page
+from leatstream.services.environment.pages import ANY, Only, repository_page
 from leatstream.services.environment.upsert import upsert
 from leatstream.services.nouns.application_owners import refuse_relation_alone
 from leatstream.services.nouns.dependents import refuse_dependents
@@ -276,6 +276,7 @@ def list_relations(
     schema: str | None = None,
     page_size: int = 100,
     page_token: str | None = None,
+    only: Only = ANY,
 ) -> Page[Relation]:
     """One page of relations by full name, of one database or schema if given.
 
@@ -286,6 +287,7 @@ def list_relations(
         schema: of that database; None = any.
         page_size: the most items of a page.
         page_token: of the page wanted; None = the first.
+        only: what the list is narrowed to.
     """
     authorize(principal, READ, "relations")
     prefix = ""
@@ -296,8 +298,13 @@ def list_relations(
         elif database is not None:
             prefix = schema_key(database, "x")[:-1]
         return repository_page(
-            unit.relations, lambda r: str(r.fqn), "relations", page_size, page_token, prefix
+            unit.relations, lambda r: str(r.fqn), "relations", page_size, page_token, prefix, only, _has
         )
+
+
+def _has(relation: Relation) -> Mapping[str, Any]:
+    """Its values for the filters of lists."""
+    return {"kind": relation.kind, "store": relation.store}
 
 
 def query_dependents(unit: UnitOfWork, fqn: Fqn) -> list[str]:

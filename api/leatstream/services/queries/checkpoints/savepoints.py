@@ -13,7 +13,7 @@ from leatstream.model.registered import Savepoint, SavepointState
 from leatstream.ports import UnitOfWork
 from leatstream.services.environment import Environment, Page, Precondition, Principal, new_meta
 from leatstream.services.environment.authorization import OPERATE, READ, WRITE, authorize
-from leatstream.services.environment.pages import repository_page
+from leatstream.services.environment.pages import ANY, Only, repository_page
 from leatstream.services.queries.catalog import refuse_deleting, require_query
 from leatstream.services.queries.checkpoints.files import last_commit, offsets_of
 from leatstream.services.queries.checkpoints.origin import (
@@ -208,7 +208,11 @@ def get_savepoint(env: Environment, principal: Principal, name: str) -> Savepoin
 
 
 def list_savepoints(
-    env: Environment, principal: Principal, page_size: int = 100, page_token: str | None = None
+    env: Environment,
+    principal: Principal,
+    page_size: int = 100,
+    page_token: str | None = None,
+    only: Only = ANY,
 ) -> Page[Savepoint]:
     """One page of savepoints by name.
 
@@ -217,10 +221,19 @@ def list_savepoints(
         principal: who asks.
         page_size: the most items of a page.
         page_token: of the page wanted; None = the first.
+        only: what the list is narrowed to.
     """
     authorize(principal, READ, "savepoints")
     with env.open_unit(write=False) as unit:
-        return repository_page(unit.savepoints, lambda s: s.name, "savepoints", page_size, page_token)
+        return repository_page(
+            unit.savepoints,
+            lambda s: s.name,
+            "savepoints",
+            page_size,
+            page_token,
+            only=only,
+            has=lambda s: {"state": s.state, "query": s.query},
+        )
 
 
 def delete_savepoint(
