@@ -15,7 +15,7 @@ app = make_app(_NOUN)
 
 
 def show_new(made: dict[str, Any], output: Output) -> None:
-    """Write a new token; in a table its value alone goes to standard output."""
+    """Write a new token; in a table only its value is written to standard output."""
     if output is not Output.TABLE:
         write_object(made, output)
         return

@@ -21,7 +21,7 @@ def lineage(
             metavar="[NAME]", help="Object, such as demo.public.pageviews or query:enriched; default: all."
         ),
     ] = None,
-    depth: Annotated[int | None, typer.Option(min=1, help="How many steps away, at most.")] = None,
+    depth: Annotated[int | None, typer.Option(min=1, help="The most steps from the object.")] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show where the records of an object come from, and where they go."""
@@ -43,7 +43,7 @@ def _trees(answer: Mapping[str, Any], name: str | None) -> list[Tree]:
         return [_tree(one, nodes, down) for one in nodes if one not in up]
     root = next(one for one in nodes.values() if name in (one["id"], one["name"]))["id"]
     tree = Tree(_label(nodes[root]))
-    for title, neighbours in (("comes from", up), ("goes to", down)):
+    for title, neighbours in (("comes from", up), ("feeds", down)):
         if neighbours.get(root):
             branch = tree.add(Text(title, style="dim"))
             branch.children = _tree(root, nodes, neighbours).children

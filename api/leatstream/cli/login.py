@@ -72,7 +72,7 @@ def logout(context: typer.Context) -> None:
             Provider(entry["sign_in"]).revoke(entry["refresh_token"])
         except LeatstreamError as error:
             stderr().print(
-                f"The provider was not told, so its refresh token lives on: {printable(error.detail)}",
+                f"The provider does not answer, so its refresh token stays valid: {printable(error.detail)}",
                 markup=False,
             )
 

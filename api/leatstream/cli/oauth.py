@@ -207,8 +207,8 @@ def _claims(token: object) -> dict[str, Any]:
 
 def _refusal(answer: Mapping[str, Any]) -> AccessError:
     # RFC 6749: the description is for people; no member of such an answer is a secret.
-    told = str(answer.get("error_description") or answer["error"])[:300]
-    return _failed(f"The identity provider refused the sign-in: {told.rstrip('.')}.")
+    reason = str(answer.get("error_description") or answer["error"])[:300]
+    return _failed(f"The identity provider refused the sign-in: {reason.rstrip('.')}.")
 
 
 def _failed(detail: str, hint: str = "Run leat login again.") -> AccessError:

@@ -71,8 +71,8 @@ class Redirect:
         if answer.get("iss", self._issuer) != self._issuer:
             raise _failed("The redirect came from another issuer.")
         if "code" not in answer:
-            told = (answer.get("error_description") or answer.get("error") or "it gave no code")[:300]
-            raise _failed(f"The identity provider refused the sign-in: {told.rstrip('.')}.")
+            reason = (answer.get("error_description") or answer.get("error") or "it gave no code")[:300]
+            raise _failed(f"The identity provider refused the sign-in: {reason.rstrip('.')}.")
         return answer["code"]
 
     def take(self, query: str) -> bool:

@@ -33,7 +33,7 @@ class Schema(strawberry.Schema):
 
 
 def make_schema() -> Schema:
-    """The schema, whose extensions are made anew for each request."""
+    """The schema, whose extensions are made for each request."""
     return Schema(
         query=QueryRoot,
         mutation=MutationRoot,

@@ -188,8 +188,8 @@ async def _present(look: Callable[[], T], *, known: bool) -> T | None:
     except CatalogAway:  # it will come back, and the reader need not notice
         if not known:
             raise
-        away: T = _AWAY
-        return away
+        gone: T = _AWAY
+        return gone
 
 
 def _limit(limit: int | None) -> int | None:

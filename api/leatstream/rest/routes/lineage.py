@@ -28,7 +28,7 @@ def get_lineage(
         ),
     ] = None,
     depth: Annotated[
-        int | None, Query(ge=1, le=1000, description="Edges away from the root at most; left out = all.")
+        int | None, Query(ge=1, le=1000, description="The most edges from the root; left out = all.")
     ] = None,
 ) -> LineageView:
     """Show what records pass through before and after an object: stores, entities, relations and queries."""

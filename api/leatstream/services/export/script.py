@@ -262,7 +262,7 @@ class _Writer:
             "disabled": item.disabled or None,
         }
         shown = f" WITH ({pairs(given)})" if any(given.values()) else ""
-        # A new server has an account already: that of whoever runs the script.
+        # A new server has an account already: that of the user who runs the script.
         yield f"CREATE {one.ref.kind.upper()} IF NOT EXISTS {one.ref.name}{comment(item.comment)}{shown};"
 
 

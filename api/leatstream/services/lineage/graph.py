@@ -64,7 +64,7 @@ def lineage(env: Environment, who: Principal, root: str | None = None, depth: in
         env: the environment.
         who: who asks.
         root: id of a node, or its name where only one kind has it; None = the whole graph.
-        depth: how many edges away from the root, at most; None = all.
+        depth: the most edges from the root; None = all.
 
     Raises:
         CatalogError: not-found.

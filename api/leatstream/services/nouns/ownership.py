@@ -1,4 +1,4 @@
-"""Ownership: each object belongs to one role, and what was made with it goes along to another one."""
+"""Ownership: each object belongs to one role, and a transfer includes what was made with it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def put_owned(
 ) -> Stored[T]:
     """Create or replace an object that is to belong to a role.
 
-    Whether it may be given away is checked before anything is written.
+    Whether it may be transferred is checked before anything is written.
 
     Args:
         env: the environment.
