@@ -175,7 +175,7 @@ def _of_issuer(env: Environment, token: str, request: str | None, address: str |
                 hint=f"Run CREATE ROLE {quote(found.role)}, or change the rule in LEATSTREAM_OIDC.",
             )
         rights = rights_in(unit, found.role, found.scope)
-    return Principal(found.name, found.role, rights, found.token, request, address)
+    return Principal(found.name, found.role, rights, found.token, request, address, bound=True)
 
 
 def principal_of(
