@@ -193,6 +193,7 @@ ASKS: dict[str, Ask] = {
 }
 # Not asked here: each needs a state of its own, and has tests of its own.
 ELSEWHERE = {
+    "get_sign_in",  # of a configured issuer: tests/contract/test_sign_in.py
     "read_rows",  # tests/contract/test_select.py: a running SELECT is its account's own
     "follow_query_logs",  # does not end; as get_query_logs
     "take_savepoint",  # of a query that runs: tests/contract/test_savepoints.py
