@@ -248,7 +248,13 @@ def test_stream(name: str, spark: SparkSession, job: Callable[..., Any], tmp_pat
     assert bag(written) == bag(expected)
 
 
-@pytest.mark.parametrize("name", JOINS)
+# Each word and each interval once; the other pairs are for `make test-long`.
+PAIRS = [
+    pytest.param(name, marks=[pytest.mark.long] if at in (1, 2) else []) for at, name in enumerate(JOINS)
+]
+
+
+@pytest.mark.parametrize("name", PAIRS)
 def test_interval_join(name: str, spark: SparkSession, job: Callable[..., Any], tmp_path: Path) -> None:
     """Matches are found across batches and whichever side is late; an unmatched row is written once."""
     ours, theirs = JOINS[name]

@@ -286,7 +286,16 @@ def _ordered(pairs: Any) -> list[str]:
 
 
 # Variants whose mechanism other cases of `make test` show.
-VARIANTS = ("groups_of_left_joined", "null_keys_left", "temporal_twice", "temporal_left", "primary_key_inner")
+VARIANTS = (
+    "aggregate_tombstones",
+    "foreign_key_left",
+    "groups_of_left_joined",
+    "null_keys_inner",
+    "null_keys_left",
+    "primary_key_inner",
+    "temporal_left",
+    "temporal_twice",
+)
 
 
 @pytest.mark.parametrize(
