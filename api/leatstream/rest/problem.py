@@ -165,7 +165,9 @@ def _validation_fault(item: Mapping[str, Any]) -> Fault:
         # With its subject: a client may show the sentence without the pointer.
         return Fault(sentence(f"{_subject(item)}{text}"), "validation", pointer, sqlstate="22023")
     name = ".".join(str(part) for part in path)
-    return Fault(sentence(f"{place} parameter {name}: {text}"), "validation", sqlstate="22023")
+    # Without a name it is about several parameters together.
+    where = f"{place} parameter {name}: " if name else f"{place} parameters: "
+    return Fault(sentence(f"{where}{text}"), "validation", sqlstate="22023")
 
 
 def _escape(part: str) -> str:
