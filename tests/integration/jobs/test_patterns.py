@@ -76,7 +76,21 @@ class Run:
             self.late += self.batches.late_rows
 
 
-@pytest.mark.parametrize("name", CASES)
+# Their mechanisms are shown by other cases too.
+LATER = (
+    "alternation",
+    "counted",
+    "nested_columns",
+    "over_sub_select",
+    "skip_past_last_row",
+    "skip_to_first",
+    "without_partitions",
+)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name in LATER else []) for name in CASES]
+)
 def test_case(name: str, spark: SparkSession, job: Callable[..., Any], tmp_path: Path) -> None:
     case = json.loads(CASES[name].read_text(encoding="utf-8"))
     run = Run(spark, case, job, tmp_path)
