@@ -208,12 +208,14 @@ class TestSnowflake(ConnectorConformance):
 
     def test_names_fold(self, connector: Connector, snowflake: SnowflakeServer) -> None:
         schema = f"s_{uuid.uuid4().hex[:8]}"
-        plain, mixed = f"{schema}.orders", f"{schema}.Mixed Case"
+        # A name of its own: the double mixes up the keys of tables of one name in several schemas.
+        table = f"orders_{schema}"
+        plain, mixed = f"{schema}.{table}", f"{schema}.Mixed Case"
         try:
             for name in (plain, mixed):
                 connector.create_table(name, columns("`order` BIGINT, `Mixed` BIGINT"), ["order"])
             shown = snowflake.run(f"SHOW TERSE TABLES IN SCHEMA SHOP.{schema.upper()}")
-            assert {row[1] for row in shown} == {"ORDERS", "Mixed Case"}
+            assert {row[1] for row in shown} == {table.upper(), "Mixed Case"}
             listed = [e.name for e in connector.list_entities()]
             assert plain in listed
             assert mixed in listed
