@@ -310,6 +310,10 @@ class TestTokens:
         assert answer.status_code == 200, answer.text
         assert client.get("/v1/relations/demo.public.again").status_code == 404
         assert client.put("/v1/relations/demo.public.again", json=body).status_code == 403
+        # To plan with a store that is not there is to connect to an address that the caller chose.
+        new = {"stores": [{"name": "mine", "kafka": {"bootstrap_servers": "evil:9092"}}]}
+        there = {**asked, "body": {**body, "store": "mine"}, "assume": new}
+        assert client.post("/v1/objects:validate", json=there).status_code == 403
         refused = sign_in("onlooker", *READ, on("usage", "store", "k"), scope="read").post(
             "/v1/objects:validate", json=asked
         )

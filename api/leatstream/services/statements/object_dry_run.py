@@ -50,9 +50,10 @@ def check_put(
         LeatstreamError: as putting it would raise.
     """
     authorize(principal, READ, "statements")
-    # Nothing is kept, so a token that only reads may ask: pipelines plan pull requests with one.
-    principal = replace(principal, given=replace(principal.rights, scope=Scope.WRITE))
     env = replace(env, who=principal)
+    # Nothing is kept, so a token that only reads may ask: pipelines plan pull requests with one. The environment
+    # keeps its scope: with it no address is connected to that is not in the catalog.
+    putting = replace(principal, given=replace(principal.rights, scope=Scope.WRITE))
     assumed = Assumed.read(assume)
     applications.assume_all(assumed, None)
     with env.planning() as unit:
@@ -62,6 +63,6 @@ def check_put(
             def connect(store: Store) -> Any:
                 return _Looking(inner.connect(store))
 
-            put(replace(inner, connect=connect), principal)
+            put(replace(inner, connect=connect), putting)
 
         discarded(env, work, view)
