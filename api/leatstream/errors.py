@@ -253,6 +253,17 @@ def not_found(noun: str, name: str, **more: Any) -> CatalogError:
     return CatalogError("not-found", sentence(f"{_word(noun)} {name} does not exist"), noun=noun, **more)
 
 
+def ambiguous(name: str, choices: Sequence[str]) -> RequestError:
+    """The error of a name that objects of several kinds have, where no kind was given.
+
+    Args:
+        name: as it was written.
+        choices: the name with each of its kinds.
+    """
+    hint = f"Write {' or '.join(choices)}."
+    return RequestError("validation", f"Objects of several kinds are named {name}.", hint=hint)
+
+
 def already_exists(noun: str, name: str, **more: Any) -> CatalogError:
     """The error of a name that another object of the catalog has.
 

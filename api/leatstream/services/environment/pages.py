@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 
 from leatstream.errors import RequestError
 from leatstream.ports import Repository
-from leatstream.services.environment import Page
+from leatstream.services.environment import Environment, Page, Principal
 
 T = TypeVar("T")
 _PART = 500
+_LARGEST = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,25 @@ def make_page(
     more = len(found) > size
     items = found[:size]
     return Page(items, _write(key(items[-1]), scope) if more else None)
+
+
+def every(env: Environment, principal: Principal, fetch: Callable[..., Page[T]], *more: Any) -> list[T]:
+    """The items of every page of a list.
+
+    Args:
+        env: the environment.
+        principal: who asks.
+        fetch: the service that gives a page: of the environment, the principal and ``more``.
+        *more: what it takes besides, such as the database of schemas.
+    """
+    items: list[T] = []
+    token: str | None = None
+    while True:
+        page = fetch(env, principal, *more, page_size=_LARGEST, page_token=token)
+        items += page.items
+        token = page.next_page_token
+        if token is None:
+            return items
 
 
 def _narrowed(

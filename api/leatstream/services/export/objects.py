@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,12 +11,12 @@ from leatstream.model.functions import UserFunction
 from leatstream.model.names import Fqn, quote
 from leatstream.model.objects import Query, Relation, RelationKind
 from leatstream.services.applications.catalog import ShownApplication, list_applications
-from leatstream.services.environment import Environment, Page, Principal
+from leatstream.services.environment import Environment, Principal
+from leatstream.services.environment.pages import every
 from leatstream.services.functions import catalog as functions
 from leatstream.services.nouns import (
     accounts,
     databases,
-    descriptor_sources,
     named_secrets,
     roles,
     schema_registries,
@@ -24,10 +24,10 @@ from leatstream.services.nouns import (
     stores,
 )
 from leatstream.services.nouns.databases import PUBLIC
+from leatstream.services.nouns.descriptor_sources import list_descriptor_sources
 from leatstream.services.nouns.schemas import schema_key
 from leatstream.services.queries import catalog as queries
 from leatstream.services.relations import relations
-from leatstream.services.statements.result_tables import all_pages
 
 KINDS = (
     "secret",
@@ -89,16 +89,12 @@ def exported_objects(env: Environment, who: Principal) -> list[Exported]:
         env: the environment.
         who: who asks.
     """
-
-    def every(fetch: Callable[..., Page[Any]], *more: Any) -> list[Any]:
-        return all_pages(lambda token: fetch(env, who, *more, page_size=1000, page_token=token))
-
-    every_database = every(databases.list_databases)
+    every_database = every(env, who, databases.list_databases)
     found = [
-        *(_plain("secret", one) for one in every(named_secrets.list_secrets)),
-        *map(_registry, every(schema_registries.list_registries)),
-        *(_plain("descriptor_source", one) for one in every(descriptor_sources.list_descriptor_sources)),
-        *map(_store, every(stores.list_stores)),
+        *(_plain("secret", one) for one in every(env, who, named_secrets.list_secrets)),
+        *map(_registry, every(env, who, schema_registries.list_registries)),
+        *(_plain("descriptor_source", one) for one in every(env, who, list_descriptor_sources)),
+        *map(_store, every(env, who, stores.list_stores)),
         *(_plain("database", one) for one in every_database),
         *(
             Exported(
@@ -107,23 +103,23 @@ def exported_objects(env: Environment, who: Principal) -> list[Exported]:
                 frozenset({Ref("database", quote(one.database))}),
             )
             for database in every_database
-            for one in every(schemas.list_schemas, database.name)
+            for one in every(env, who, schemas.list_schemas, database.name)
             if one.name != PUBLIC or one.comment is not None
         ),
-        *(_plain("function_source", one) for one in every(functions.list_function_sources)),
-        *map(_function, every(functions.list_functions)),
+        *(_plain("function_source", one) for one in every(env, who, functions.list_function_sources)),
+        *map(_function, every(env, who, functions.list_functions)),
         *_flow(
-            every(relations.list_relations),
-            every(queries.list_queries),
-            every(list_applications),
+            every(env, who, relations.list_relations),
+            every(env, who, queries.list_queries),
+            every(env, who, list_applications),
             _owned(env),
         ),
-        *(_role(one) for one in every(roles.list_roles) if one.name not in BUILT_IN),
+        *(_role(one) for one in every(env, who, roles.list_roles) if one.name not in BUILT_IN),
     ]
     for kind in AccountKind:
         found += [
             Exported(Ref(kind.value, quote(one.name)), one, _refs("role", one.roles))
-            for one in every(accounts.list_accounts, kind)
+            for one in every(env, who, accounts.list_accounts, kind)
         ]
     there = {one.ref for one in found}
     return [

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
 from heapq import heapify, heappop, heappush
 
-from leatstream.errors import Faults, RequestError, not_found
+from leatstream.errors import RequestError, ambiguous, not_found
 from leatstream.model.names import quote, split
 from leatstream.services.environment import Environment, Principal
 from leatstream.services.export.objects import KINDS, Exported, Ref, exported_objects
@@ -112,8 +112,5 @@ def _only_kind(found: Sequence[Exported], name: str, text: str) -> str:
     if not kinds:
         raise not_found("object", text)
     if len(kinds) > 1:
-        faults = Faults()
-        choices = " or ".join(f"{kind}:{text}" for kind in kinds)
-        faults.add("validation", f"Objects of several kinds are named {name}.", hint=f"Write {choices}.")
-        faults.raise_if_any()
+        raise ambiguous(name, [f"{kind}:{text}" for kind in kinds])
     return kinds[0]

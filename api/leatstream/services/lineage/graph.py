@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from leatstream.errors import RequestError, not_found
+from leatstream.errors import ambiguous, not_found
 from leatstream.model.names import quote
-from leatstream.model.objects import Query, Relation, Store
-from leatstream.services.environment import Environment, Page, Principal
+from leatstream.model.objects import Query
+from leatstream.services.environment import Environment, Principal
+from leatstream.services.environment.pages import every
 from leatstream.services.nouns import stores
 from leatstream.services.queries import catalog as queries
 from leatstream.services.relations import relations
-from leatstream.services.statements.result_tables import all_pages
 
 KINDS = ("store", "entity", "relation", "query")
 
@@ -82,12 +81,9 @@ def lineage(env: Environment, who: Principal, root: str | None = None, depth: in
 
 
 def _graph(env: Environment, who: Principal) -> Lineage:
-    def every(fetch: Callable[..., Page[Any]]) -> list[Any]:
-        return all_pages(lambda token: fetch(env, who, page_size=1000, page_token=token))
-
-    shown_queries: list[Query] = [q for q in every(queries.list_queries) if not q.deleting]
-    shown_relations: list[Relation] = every(relations.list_relations)
-    shown_stores: list[Store] = every(stores.list_stores)
+    shown_queries = [q for q in every(env, who, queries.list_queries) if not q.deleting]
+    shown_relations = every(env, who, relations.list_relations)
+    shown_stores = every(env, who, stores.list_stores)
     nodes = [
         *(_node("store", quote(s.name), s.state.value) for s in shown_stores),
         *(_node("relation", str(r.fqn)) for r in shown_relations),
@@ -133,9 +129,7 @@ def _find(nodes: Sequence[Node], text: str) -> str:
     if not fitting:
         raise not_found("object", text)
     if len(fitting) > 1:
-        choices = " or ".join(node.id for node in fitting)
-        detail = f"Objects of several kinds are named {text}."
-        raise RequestError("validation", detail, hint=f"Write {choices}.")
+        raise ambiguous(text, [node.id for node in fitting])
     return fitting[0].id
 
 

@@ -19,12 +19,13 @@ from leatstream.model.access import (
 )
 from leatstream.model.names import quote
 from leatstream.services.environment import Context, Environment, Precondition, Principal
+from leatstream.services.environment.pages import every
 from leatstream.services.environment.results import Run, StatementResult
 from leatstream.services.nouns import accounts, grants, memberships, ownership, roles, tokens
 from leatstream.services.nouns.names import qualify_schema, single
 from leatstream.services.staging.atomic import discarded
 from leatstream.services.staging.catalog_view import CatalogView, qualify
-from leatstream.services.statements.result_tables import META, Table, all_pages, meta_cells, text_columns
+from leatstream.services.statements.result_tables import META, Table, meta_cells, text_columns
 from leatstream.sql import access_statements as access
 from leatstream.sql import statements as ast
 from leatstream.sql.property_values import PropertyReader
@@ -128,7 +129,7 @@ def list_grants(run: Run, s: access.ListGrants) -> StatementResult:
         wanted = None
     else:
         assert s.target is not None  # noqa: S101 - one of both is read
-        found = all_pages(lambda t: roles.list_roles(env, who, 1000, t))
+        found = every(env, who, roles.list_roles)
         wanted = replace(target_of(s.target, run.context), entities=None)
     rows = [
         [role.name, one.privilege.value.upper(), str(one.on), str(one.grant_option).lower()]
@@ -150,17 +151,17 @@ def listed(env: Environment, who: Principal, s: ast.ListObjects) -> Table:
         s: the statement.
     """
     if s.noun == "roles":
-        found = all_pages(lambda t: roles.list_roles(env, who, 1000, t))
+        found = every(env, who, roles.list_roles)
         columns = text_columns("name", "inherits", "grants", "comment", *META)
         return columns, [
             [r.name, ", ".join(r.inherits), str(len(r.grants)), r.comment, *meta_cells(r)] for r in found
         ]
     if s.noun == "api_tokens":
         names = ("name", "account", "role", "scope", "expires_at", "last_used_at", "created_by")
-        made = all_pages(lambda t: tokens.list_tokens(env, who, 1000, t))
+        made = every(env, who, tokens.list_tokens)
         return text_columns(*names), [[_cell(getattr(one, name)) for name in names] for one in made]
     kind = AccountKind.USER if s.noun == "users" else AccountKind.SERVICE_ACCOUNT
-    people = all_pages(lambda t: accounts.list_accounts(env, who, kind, 1000, t))
+    people = every(env, who, accounts.list_accounts, kind)
     columns = text_columns("name", "roles", "default_role", "disabled", "comment", *META)
     return columns, [
         [a.name, ", ".join(a.roles), a.default_role, str(a.disabled).lower(), a.comment, *meta_cells(a)]

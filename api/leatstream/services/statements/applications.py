@@ -9,6 +9,7 @@ from leatstream.model.objects import DesiredState
 from leatstream.services.applications import catalog as applications
 from leatstream.services.applications.making import ApplicationDefinition
 from leatstream.services.environment import Context, Environment, Principal
+from leatstream.services.environment.pages import every
 from leatstream.services.environment.results import Run, StatementResult
 from leatstream.services.nouns.names import single
 from leatstream.services.queries.catalog import get_query
@@ -16,7 +17,7 @@ from leatstream.services.queries.joint_jobs import leader_of
 from leatstream.services.relations.declarations import relation_definition
 from leatstream.services.staging.atomic import discarded
 from leatstream.services.staging.catalog_view import Assumed, AssumedQuery, CatalogView, qualify
-from leatstream.services.statements.result_tables import META, Table, all_pages, meta_cells, text_columns
+from leatstream.services.statements.result_tables import META, Table, meta_cells, text_columns
 from leatstream.services.statements.waiting import wait_running
 from leatstream.sql import statements as ast
 from leatstream.sql.applications import Written, key, whole_of, write_in
@@ -132,7 +133,7 @@ def restart(run: Run, s: ast.RestartApplication) -> StatementResult:
 
 def listed(env: Environment, who: Principal) -> Table:
     """Rows of LIST APPLICATIONS."""
-    found = all_pages(lambda t: applications.list_applications(env, who, 1000, t))
+    found = every(env, who, applications.list_applications)
     columns = text_columns("name", "state", "queries", "virtual_relations", *META)
     apps = [(one.state, one.application) for one in found]
     return columns, [

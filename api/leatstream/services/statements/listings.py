@@ -13,6 +13,7 @@ from leatstream.errors import RequestError
 from leatstream.model.names import quote
 from leatstream.model.objects import RelationKind
 from leatstream.services.environment import Context, Environment, Principal
+from leatstream.services.environment.pages import every
 from leatstream.services.nouns import databases, schemas, stores
 from leatstream.services.nouns.names import entity_name, qualify_schema, single, store_of
 from leatstream.services.queries import catalog as queries
@@ -31,7 +32,6 @@ from leatstream.services.statements.function_listings import (
     listed_sources,
 )
 from leatstream.services.statements.result_tables import META, Table
-from leatstream.services.statements.result_tables import all_pages as _all
 from leatstream.services.statements.result_tables import meta_cells as _meta
 from leatstream.services.statements.result_tables import pairs as _pairs
 from leatstream.services.statements.result_tables import text_columns as _columns
@@ -53,8 +53,9 @@ def listed(env: Environment, who: Principal, s: ast.ListObjects, context: Contex
         s: the statement.
         context: database, schema and store of the session.
     """
+    found: list[Any]
     if s.noun == "databases":
-        found = _all(lambda t: databases.list_databases(env, who, 1000, t))
+        found = every(env, who, databases.list_databases)
         return _columns("name", *_META), [[d.name, *_meta(d)] for d in found]
     if s.noun == "schemas":
         database = single(s.within) if s.within else context.database
@@ -62,19 +63,19 @@ def listed(env: Environment, who: Principal, s: ast.ListObjects, context: Contex
             raise RequestError(
                 "unknown-relation", "No database is chosen.", hint="LIST SCHEMAS IN DATABASE …"
             )
-        found = _all(lambda t: schemas.list_schemas(env, who, database, 1000, t))
+        found = every(env, who, schemas.list_schemas, database)
         return _columns("database", "name", *_META), [[x.database, x.name, *_meta(x)] for x in found]
     if s.noun == "stores":
-        found = _all(lambda t: stores.list_stores(env, who, 1000, t))
+        found = every(env, who, stores.list_stores)
         columns = _columns("name", "type", "state", "message", *_META)
         return columns, [[x.name, x.kind, x.state.value, x.message, *_meta(x)] for x in found]
     if s.noun == "entities":
         store = store_of(env, s.within, context)
-        found = _all(lambda t: entities.list_entities(env, who, store, 1000, t))
+        found = every(env, who, entities.list_entities, store)
         rows = [[e.name, json.dumps(dict(e.properties)), json.dumps(dict(e.configs))] for e in found]
         return _columns("name", "properties", "configs"), rows
     if s.noun == "queries":
-        found = _all(lambda t: queries.list_queries(env, who, 1000, t))
+        found = every(env, who, queries.list_queries)
         columns = _columns("name", "desired_state", "state", "message", "sink", "sql", *_META)
         return columns, [
             [q.name, q.desired_state.value, q.status.state.value, q.status.message, q.sink, q.sql, *_meta(q)]
@@ -85,7 +86,7 @@ def listed(env: Environment, who: Principal, s: ast.ListObjects, context: Contex
     if s.noun == "applications":
         return application_statements.listed(env, who)
     if s.noun == "savepoints":
-        found = _all(lambda t: savepoints.list_savepoints(env, who, 1000, t))
+        found = every(env, who, savepoints.list_savepoints)
         columns = _columns("name", "query", "state", "message", "batch", "offsets", "sql", *_META)
         return columns, [
             [x.name, x.query, x.state.value, x.message, x.batch, json.dumps(x.offsets), x.sql, *_meta(x)]
@@ -106,7 +107,7 @@ def _relations(env: Environment, who: Principal, s: ast.ListObjects, context: Co
         database = single(s.within)
     elif s.within is not None:
         database, schema = qualify_schema(s.within, None, context)
-    found = _all(lambda t: relations.list_relations(env, who, database, schema, 1000, t))
+    found = every(env, who, relations.list_relations, database, schema)
     wanted = {
         "streams": RelationKind.STREAM,
         "changelogs": RelationKind.CHANGELOG,

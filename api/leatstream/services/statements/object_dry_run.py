@@ -51,8 +51,8 @@ def check_put(
     """
     authorize(principal, READ, "statements")
     env = replace(env, who=principal)
-    # Nothing is kept, so a token that only reads may ask: pipelines plan pull requests with one. The environment
-    # keeps its scope: with it no address is connected to that is not in the catalog.
+    # Nothing is kept, so a token that only reads may ask: pipelines plan pull requests with one. The
+    # environment keeps its scope: such a token connects to no address that is not in the catalog.
     putting = replace(principal, given=replace(principal.rights, scope=Scope.WRITE))
     assumed = Assumed.read(assume)
     applications.assume_all(assumed, None)

@@ -9,6 +9,7 @@ from typing import Any
 from leatstream.errors import CatalogError, RequestError
 from leatstream.model.registered import DescriptorSource, SchemaRegistry, Secret, SecretName
 from leatstream.services.environment import Environment, Precondition, Principal
+from leatstream.services.environment.pages import every
 from leatstream.services.environment.results import Run, StatementResult
 from leatstream.services.nouns import descriptor_sources, named_secrets, schema_registries
 from leatstream.services.nouns.names import single
@@ -16,7 +17,6 @@ from leatstream.services.nouns.secret_values import SecretValue
 from leatstream.services.statements.result_tables import (
     META,
     Table,
-    all_pages,
     meta_cells,
     pairs,
     text_columns,
@@ -159,15 +159,15 @@ def listed(env: Environment, who: Principal, s: ast.ListObjects) -> Table:
         s: the statement.
     """
     if s.noun == "secrets":
-        secrets = all_pages(lambda t: named_secrets.list_secrets(env, who, 1000, t))
+        secrets = every(env, who, named_secrets.list_secrets)
         return text_columns("name", "type", "description", "version", *META), list(map(_secret_row, secrets))
     if s.noun == "schema_registries":
-        found = all_pages(lambda t: schema_registries.list_registries(env, who, 1000, t))
+        found = every(env, who, schema_registries.list_registries)
         return text_columns("name", "type", "uris", "description", *META), list(map(_registry_row, found))
     if s.noun == "descriptors" and s.within is not None:
         sources = [descriptor_sources.get_descriptor_source(env, who, single(s.within))]
     else:
-        sources = all_pages(lambda t: descriptor_sources.list_descriptor_sources(env, who, 1000, t))
+        sources = every(env, who, descriptor_sources.list_descriptor_sources)
     if s.noun == "descriptors":
         rows = [[d.name, m.name, m.file, ", ".join(m.fields)] for d in sources for m in d.messages]
         return text_columns("descriptor_source", "message", "file", "fields"), rows
